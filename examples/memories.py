@@ -1,7 +1,8 @@
 """Uses each kind of memory once. The README says how to run it."""
 
+import json
+
 import grpc
-from google.protobuf.json_format import MessageToDict
 from recollect.v1 import context_service_pb2, context_service_pb2_grpc
 from recollect.v1 import memory_pb2, memory_service_pb2, memory_service_pb2_grpc
 from recollect.v1 import message_pb2, message_service_pb2, message_service_pb2_grpc
@@ -48,10 +49,11 @@ context = contexts.BuildContext(
         session=session,
         input=[message_pb2.Part(text="And how old is he?")],
         policy=policy_pb2.MemoryPolicy(mode=policy_pb2.MEMORY_MODE_WINDOW, window_size=10),
-        formats=[context_service_pb2.CONTEXT_FORMAT_OPENAI_CHAT],
+        formats=[message_pb2.PROVIDER_FORMAT_OPENAI_CHAT],
     )
 )
-print([MessageToDict(message) for message in context.openai_messages])
+request = json.loads(context.rendered[0].body)
+print(request["messages"])  # chat.completions.create(model=…, **request)
 
 # Hybrid memory
 later = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:44")
@@ -61,10 +63,11 @@ context = contexts.BuildContext(
         system_prompt="You help people with their pets.",
         input=[message_pb2.Part(text="What is my dog called?")],
         policy=policy_pb2.MemoryPolicy(scope=policy_pb2.RECALL_SCOPE_USER),
-        formats=[context_service_pb2.CONTEXT_FORMAT_ANTHROPIC_MESSAGES],
+        formats=[message_pb2.PROVIDER_FORMAT_ANTHROPIC_MESSAGES],
     )
 )
-print(context.anthropic.system, [MessageToDict(m) for m in context.anthropic.messages])
+request = json.loads(context.rendered[0].body)
+print(request["system"], request["messages"])  # messages.create(model=…, **request)
 
 # Node memory
 node = node_memory_service_pb2.NodeRef(session=session, node_id="planner")
@@ -103,10 +106,11 @@ context = contexts.BuildContext(
         session=agents,
         system_prompt="You keep the build green.",
         input=[message_pb2.Part(text="Go on.")],
-        formats=[context_service_pb2.CONTEXT_FORMAT_OPENAI_CHAT],
+        formats=[message_pb2.PROVIDER_FORMAT_OPENAI_CHAT],
     )
 )
-print([MessageToDict(message) for message in context.openai_messages])
+request = json.loads(context.rendered[0].body)
+print(request["messages"])  # chat.completions.create(model=…, **request)
 
 # Plans and briefings
 plan = plan_pb2.Plan(

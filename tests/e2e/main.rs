@@ -16,6 +16,7 @@ mod context;
 mod distill;
 mod erasure;
 mod files;
+mod formats;
 mod history;
 mod isolation;
 mod language_models;

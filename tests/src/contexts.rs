@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use memory_budget::Tokenizer;
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlock, ContextBlockKind, ContextMessage,
-    MemoryMode, MemoryPolicy, MessageInput, Part, part,
+    MemoryMode, MemoryPolicy, MessageInput, Part, ProviderFormat, part,
 };
 use memory_contract::{NewMessage, new_messages_from, object_from};
 use prost_types::Struct;
@@ -18,6 +18,7 @@ use crate::by_id;
 pub fn context_request(thread_id: &str, input: &str) -> BuildContextRequest {
     let text = Part {
         content: Some(part::Content::Text(input.to_owned())),
+        ..Default::default()
     };
     BuildContextRequest {
         thread: match thread_id {
@@ -44,6 +45,25 @@ pub fn mode(mode: MemoryMode) -> MemoryPolicy {
 
 pub fn block(context: &BuildContextResponse, kind: ContextBlockKind) -> Option<&ContextBlock> {
     context.blocks.iter().find(|block| block.kind() == kind)
+}
+
+/// The body of a context in a format; empty where it was not asked for.
+pub fn body(context: &BuildContextResponse, format: ProviderFormat) -> &str {
+    let mut rendered = context.rendered.iter();
+    rendered
+        .find(|rendered| rendered.format() == format)
+        .map_or("", |rendered| &rendered.body)
+}
+
+/// The body of a context in a provider's format.
+pub fn body_json(context: &BuildContextResponse, format: ProviderFormat) -> Value {
+    serde_json::from_str(body(context, format)).unwrap()
+}
+
+/// The `messages` of a context in OpenAI's chat format.
+pub fn chat_messages(context: &BuildContextResponse) -> Vec<Value> {
+    let body = body_json(context, ProviderFormat::OpenaiChat);
+    body["messages"].as_array().unwrap().clone()
 }
 
 /// The kinds of the blocks, in order.
@@ -110,7 +130,9 @@ pub fn domain(message: &ContextMessage) -> NewMessage {
         parts: message.parts.clone(),
         ..Default::default()
     };
-    new_messages_from(vec![input]).unwrap().remove(0)
+    new_messages_from(vec![input], Vec::new())
+        .unwrap()
+        .remove(0)
 }
 
 /// An object as JSON.

@@ -44,8 +44,8 @@ pub use calls::Call;
 pub use cli::{Finished, Spawned, recollect, recollect_at, run_to_end};
 pub use client::{Client, Key, USER_DEFAULT};
 pub use contexts::{
-    block, block_texts, check_context, context_request, domain, kinds, mode, object_json,
-    quoted_texts, quotes, records,
+    block, block_texts, body, body_json, chat_messages, check_context, context_request, domain,
+    kinds, mode, object_json, quoted_texts, quotes, records,
 };
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
@@ -54,9 +54,9 @@ pub use features::{Promise, promises, row_of};
 pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
 pub use memories::{known_texts, memory, memory_search, memory_texts};
 pub use messages::{
-    app, by_id, by_session, file, fresh_wait, has_reason, history_request, ids, json, mask,
-    metadata, of_app, of_user, recall_request, reply, say, search_request, seconds, session,
-    text_of, texts, tool_call, tool_result, turn, with_parts,
+    app, by_id, by_session, file, fresh_wait, has_reason, history_request, ids, mask, metadata,
+    of_app, of_user, recall_request, reply, say, search_request, seconds, session, text_of, texts,
+    tool_call, tool_result, turn, with_parts,
 };
 pub use nodes::{node, node_texts, node_turn, says, thread_of};
 pub use plans::{attempt, briefing_request, plan, put, sections};

@@ -3,7 +3,7 @@
 use memory_contract::proto::{
     AppRef, FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, RecallReason,
     RecallRequest, RecalledMessage, Role, SearchRequest, SessionRef, ToolCall, ToolResult, UserRef,
-    file_ref, part, tool_result as output,
+    file_ref, part, tool_result_part as output,
 };
 use prost_types::{Duration, FieldMask, ListValue, Struct, Value, value::Kind};
 
@@ -73,8 +73,10 @@ pub fn tool_call(id: &str, name: &str, arguments: serde_json::Value) -> MessageI
             content: Some(part::Content::ToolCall(ToolCall {
                 tool_call_id: id.to_owned(),
                 name: name.to_owned(),
-                arguments: Some(metadata(arguments)),
+                arguments: arguments.to_string(),
+                ..Default::default()
             })),
+            ..Default::default()
         }],
     )
 }
@@ -87,9 +89,10 @@ pub fn tool_result(id: &str, text: &str) -> MessageInput {
             content: Some(part::Content::ToolResult(ToolResult {
                 tool_call_id: id.to_owned(),
                 name: String::new(),
-                content: Some(output::Content::Text(text.to_owned())),
+                content: vec![output::Content::Text(text.to_owned()).into()],
                 is_error: false,
             })),
+            ..Default::default()
         }],
     )
 }
@@ -106,11 +109,12 @@ pub fn file(url: &str, caption: &str) -> Part {
             caption: caption.to_owned(),
             ..Default::default()
         })),
+        ..Default::default()
     }
 }
 
 /// JSON as the wire has it.
-pub fn json(value: serde_json::Value) -> Value {
+fn json(value: serde_json::Value) -> Value {
     use serde_json::Value as Json;
 
     let kind = match value {
@@ -247,5 +251,6 @@ impl AsMessage for RecalledMessage {
 fn text_part(text: &str) -> Part {
     Part {
         content: Some(part::Content::Text(text.to_owned())),
+        ..Default::default()
     }
 }

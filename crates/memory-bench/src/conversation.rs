@@ -188,12 +188,7 @@ fn input(turn: Turn, first_speaker: &str, seconds: Option<i64>) -> proto::Messag
     proto::MessageInput {
         role: role.into(),
         name: turn.speaker,
-        parts: contents
-            .into_iter()
-            .map(|content| proto::Part {
-                content: Some(content),
-            })
-            .collect(),
+        parts: contents.into_iter().map(proto::Part::from).collect(),
         metadata: Some(Struct {
             fields: [(DIA_ID.to_owned(), dia_id)].into(),
         }),

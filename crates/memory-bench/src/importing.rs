@@ -159,6 +159,6 @@ fn request(
             agent_session_key: String::new(),
         }),
         messages: messages.to_vec(),
-        request_id: String::new(),
+        ..Default::default()
     }
 }

@@ -14,7 +14,7 @@ const TEXT_BYTES: usize = memory_contract::limits::TEXT_BYTES;
 fn main() {
     for tokenizer in Tokenizer::ALL {
         let load = timed(|| tokenizer.warm());
-        let message = [Part::Text(
+        let message = [Part::text(
             "My dog is called Pixel, and he likes to chase the red ball!!".into(),
         )];
         let rounds = 20_000;

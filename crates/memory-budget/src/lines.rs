@@ -1,90 +1,107 @@
-//! The lines of a message for counting: those of `memory_contract::text_of_parts`, borrowed
-//! where possible because every append counts them.
+//! The lines of a message for counting: those of `memory_contract::text_of_parts`, and what
+//! goes back to a provider beside them. They are borrowed where possible because every
+//! append counts them.
 
 use std::borrow::Cow;
 
-use memory_contract::{Part, ToolOutput};
+use memory_contract::{Content, Part, ToolOutput};
 
-/// The lines of the parts, in order. Joined with line breaks they equal `text_of_parts`.
+/// The lines of the parts, in order. Without reasoning, opaque parts and signatures, they
+/// equal `text_of_parts` when joined with line breaks. Reasoning counts with all its texts,
+/// an opaque part with its JSON.
 pub(crate) fn lines(parts: &[Part]) -> impl Iterator<Item = Cow<'_, str>> {
     parts.iter().flat_map(|part| {
-        let (first, second) = lines_of_part(part);
-        first.into_iter().chain(second)
+        let signature = Some(part.signature.as_str()).filter(|text| !text.is_empty());
+        lines_of(&part.content)
+            .into_iter()
+            .chain(signature.map(Cow::Borrowed))
     })
 }
 
-/// The text of a part that may be shortened: plain text, and a tool's text output. Data,
-/// calls and references stay whole.
-pub(crate) fn text_mut(part: &mut Part) -> Option<&mut String> {
-    match part {
-        Part::Text(text) => Some(text),
-        Part::ToolResult(result) => match &mut result.output {
-            Some(ToolOutput::Text(text)) => Some(text),
-            Some(ToolOutput::Json(_)) | None => None,
-        },
-        Part::Json(_) | Part::ToolCall(_) | Part::File(_) => None,
+/// The texts of a part that may be shortened: plain text, and a tool's texts. Data, calls,
+/// references, reasoning and opaque parts stay whole.
+pub(crate) fn texts_mut(part: &mut Part) -> impl Iterator<Item = &mut String> {
+    let (own, output) = match &mut part.content {
+        Content::Text(text) => (Some(text), &mut [][..]),
+        Content::ToolResult(result) => (None, result.output.as_mut_slice()),
+        Content::Json(_)
+        | Content::ToolCall(_)
+        | Content::File(_)
+        | Content::Reasoning(_)
+        | Content::Opaque(_) => (None, &mut [][..]),
+    };
+    own.into_iter()
+        .chain(output.iter_mut().filter_map(|output| match output {
+            ToolOutput::Text(text) => Some(text),
+            ToolOutput::Json(_) | ToolOutput::File(_) | ToolOutput::Opaque(_) => None,
+        }))
+}
+
+fn lines_of(content: &Content) -> Vec<Cow<'_, str>> {
+    match content {
+        Content::Text(text) | Content::Json(text) => vec![Cow::Borrowed(text)],
+        Content::ToolCall(call) => vec![Cow::Owned(format!("{} {}", call.name, call.arguments))],
+        Content::ToolResult(result) => result.output.iter().flat_map(lines_of_output).collect(),
+        Content::File(file) => file.words().map(Cow::Borrowed).collect(),
+        Content::Reasoning(reasoning) => reasoning.texts().map(Cow::Borrowed).collect(),
+        Content::Opaque(opaque) => vec![Cow::Borrowed(&opaque.json)],
     }
 }
 
-fn lines_of_part(part: &Part) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
-    match part {
-        Part::Text(text) => (Some(Cow::Borrowed(text)), None),
-        Part::Json(value) => (Some(Cow::Owned(value.to_string())), None),
-        Part::ToolCall(call) => {
-            // A map of JSON values always serializes; it has string keys.
-            let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
-            (Some(Cow::Owned(format!("{} {arguments}", call.name))), None)
-        }
-        Part::ToolResult(result) => match &result.output {
-            Some(ToolOutput::Text(text)) => (Some(Cow::Borrowed(text)), None),
-            Some(ToolOutput::Json(value)) => (Some(Cow::Owned(value.to_string())), None),
-            None => (None, None),
-        },
-        Part::File(file) => (words(&file.caption), words(&file.name)),
+fn lines_of_output(output: &ToolOutput) -> Vec<Cow<'_, str>> {
+    match output {
+        ToolOutput::Text(text) | ToolOutput::Json(text) => vec![Cow::Borrowed(text)],
+        ToolOutput::File(file) => file.words().map(Cow::Borrowed).collect(),
+        ToolOutput::Opaque(opaque) => vec![Cow::Borrowed(&opaque.json)],
     }
-}
-
-fn words(text: &str) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then_some(Cow::Borrowed(text))
 }
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{FileLocation, FileRef, FileType, ToolCall, ToolResult, text_of_parts};
+    use memory_contract::{
+        FileLocation, FileRef, FileType, Opaque, Provider, Reasoning, ToolCall, ToolResult,
+        text_of_parts,
+    };
     use proptest::prelude::*;
-    use serde_json::{Map, Value, json};
+    use serde_json::json;
 
     use super::*;
 
     fn part() -> impl Strategy<Value = Part> {
-        let result = |output| {
-            Part::ToolResult(ToolResult {
-                call_id: "c".into(),
-                name: "tool".into(),
-                output,
-                is_error: false,
-            })
-        };
-        prop_oneof![
-            "\\PC{0,12}".prop_map(Part::Text),
-            "\\PC{0,12}".prop_map(|text| Part::Json(json!({ "text": text }))),
-            "\\PC{0,12}".prop_map(|text| Part::ToolCall(ToolCall {
-                id: "c".into(),
-                name: "tool".into(),
-                arguments: Map::from_iter([("text".into(), Value::from(text))]),
-            })),
-            "\\PC{0,12}".prop_map(move |text| result(Some(ToolOutput::Text(text)))),
-            any::<i64>().prop_map(move |n| result(Some(ToolOutput::Json(json!(n))))),
-            Just(result(None)),
-            ("[a-z]{0,3}", "[a-z]{0,3}").prop_map(|(name, caption)| Part::File(FileRef {
+        let file = || {
+            ("[a-z]{0,3}", "[a-z]{0,3}").prop_map(|(name, caption)| FileRef {
                 kind: FileType::Image,
                 location: FileLocation::Url("https://example.org/a.png".into()),
                 name,
                 mime_type: String::new(),
                 size_bytes: 0,
                 caption,
+            })
+        };
+        let output = prop_oneof![
+            "\\PC{0,12}".prop_map(ToolOutput::Text),
+            any::<i64>().prop_map(|n| ToolOutput::Json(n.to_string())),
+            file().prop_map(ToolOutput::File),
+        ];
+        let content = prop_oneof![
+            "\\PC{0,12}".prop_map(Content::Text),
+            "\\PC{0,12}".prop_map(|text| Content::Json(json!({ "text": text }).to_string())),
+            "\\PC{0,12}".prop_map(|arguments| Content::ToolCall(ToolCall {
+                id: "c".into(),
+                name: "tool".into(),
+                arguments,
             })),
-        ]
+            prop::collection::vec(output, 0..3).prop_map(|output| Content::ToolResult(
+                ToolResult {
+                    call_id: "c".into(),
+                    name: "tool".into(),
+                    output,
+                    is_error: false,
+                }
+            )),
+            file().prop_map(Content::File),
+        ];
+        content.prop_map(Part::from)
     }
 
     proptest! {
@@ -93,5 +110,41 @@ mod tests {
             let joined = lines(&parts).collect::<Vec<_>>().join("\n");
             prop_assert_eq!(joined, text_of_parts(&parts));
         }
+    }
+
+    #[test]
+    fn what_goes_back_to_a_provider_counts() {
+        let reasoning = Content::Reasoning(Reasoning {
+            provider: Provider::AnthropicMessages,
+            id: "rs_1".into(),
+            text: "thought".into(),
+            summaries: vec!["short".into()],
+            signature: "signed".into(),
+            encrypted: String::new(),
+        });
+        let opaque = Content::Opaque(Opaque {
+            provider: Provider::Gemini,
+            kind: "executableCode".into(),
+            json: "{\"executableCode\":{}}".into(),
+        });
+        let parts = [
+            reasoning.into(),
+            opaque.into(),
+            Part {
+                signature: "c2ln".into(),
+                ..Part::text("Hi.")
+            },
+        ];
+        let counted: Vec<_> = lines(&parts).collect();
+        let expected = [
+            "thought",
+            "signed",
+            "short",
+            "{\"executableCode\":{}}",
+            "Hi.",
+            "c2ln",
+        ];
+        assert_eq!(counted, expected);
+        assert_eq!(text_of_parts(&parts), "Hi.");
     }
 }

@@ -6,7 +6,7 @@ use memory_contract::Message;
 
 use crate::{
     Budget, FRAME_TOKENS, Tokenizer,
-    lines::{lines, text_mut},
+    lines::{lines, texts_mut},
     turns::steps,
 };
 
@@ -59,7 +59,7 @@ fn shorten_texts(messages: &mut [Message], max_tokens: i64, tokenizer: Tokenizer
     let sizes: Vec<i32> = messages
         .iter_mut()
         .flat_map(|message| &mut message.parts)
-        .filter_map(text_mut)
+        .flat_map(texts_mut)
         .map(|text| tokenizer.count_up_to(text, enough))
         .collect();
     let level = level(&sizes, max_tokens);
@@ -67,7 +67,7 @@ fn shorten_texts(messages: &mut [Message], max_tokens: i64, tokenizer: Tokenizer
     let mut shortened = false;
     for message in messages {
         let mut changed = false;
-        for text in message.parts.iter_mut().filter_map(text_mut) {
+        for text in message.parts.iter_mut().flat_map(texts_mut) {
             if sizes.next().is_some_and(|size| size > level) {
                 let kept = tokenizer.prefix(text, level).len();
                 text.truncate(kept);
@@ -87,13 +87,13 @@ fn fixed_tokens(message: &mut Message, tokenizer: Tokenizer) -> i64 {
     let mut tokens = i64::from(FRAME_TOKENS) + i64::from(tokenizer.count(&message.name));
     let mut line_count = 0;
     for part in &mut message.parts {
-        if text_mut(part).is_some() {
-            line_count += 1;
-            continue;
-        }
+        let texts: Vec<String> = texts_mut(part).map(std::mem::take).collect();
         for line in lines(std::slice::from_ref(part)) {
             tokens += i64::from(tokenizer.count(&line));
             line_count += 1;
+        }
+        for (empty, text) in texts_mut(part).zip(texts) {
+            *empty = text;
         }
     }
     tokens + (line_count - 1).max(0)

@@ -102,8 +102,10 @@ impl Tokenizer {
     /// [`FRAME_TOKENS`].
     ///
     /// Parts count as the lines of `memory_contract::text_of_parts`: text, data as JSON, a
-    /// call's tool and arguments, a file's caption and name. Each line is counted alone, plus
-    /// a token for each line break, so that a message is the sum of its parts.
+    /// call's tool and arguments, a file's caption and name. Reasoning counts with all its
+    /// texts, an opaque part with its JSON, and a signature with its text, because all of
+    /// them go back to the provider. Each line is counted alone, plus a token for each line
+    /// break, so that a message is the sum of its parts.
     pub fn count_message(self, name: &str, parts: &[Part]) -> i32 {
         let mut tokens = FRAME_TOKENS.saturating_add(self.count(name));
         for (index, line) in lines(parts).enumerate() {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use memory_contract::{Message, Part, Role};
+use memory_contract::{Content, Message, Role};
 
 /// A run of messages that is kept or left out as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,15 +66,19 @@ fn groups(
         };
         for (index, message) in (start..).zip(run) {
             for part in &message.parts {
-                match part {
-                    Part::ToolCall(call) => {
+                match &part.content {
+                    Content::ToolCall(call) => {
                         calls.insert(&call.id, index);
                     }
-                    Part::ToolResult(result) => match calls.get(result.call_id.as_str()) {
+                    Content::ToolResult(result) => match calls.get(result.call_id.as_str()) {
                         Some(call) => group.messages.start = group.messages.start.min(*call),
                         None => group.misses_call |= !reaches_root,
                     },
-                    Part::Text(_) | Part::Json(_) | Part::File(_) => {}
+                    Content::Text(_)
+                    | Content::Json(_)
+                    | Content::File(_)
+                    | Content::Reasoning(_)
+                    | Content::Opaque(_) => {}
                 }
             }
         }

@@ -5,7 +5,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use memory_budget::{FRAME_TOKENS, Tokenizer};
-use memory_contract::{FileLocation, FileRef, FileType, Part, text_of_parts};
+use memory_contract::{Content, FileLocation, FileRef, FileType, Part, text_of_parts};
 use proptest::prelude::*;
 use support::*;
 
@@ -58,7 +58,7 @@ fn names_of_special_tokens_count_as_plain_text() {
 #[test]
 fn a_message_costs_its_parts_its_speaker_and_a_frame() {
     let count = |name, parts: &[Part]| Tokenizer::O200kBase.count_message(name, parts);
-    let text = Part::Text("My dog is called Pixel.".into());
+    let text = Part::text("My dog is called Pixel.");
     let words = Tokenizer::O200kBase.count("My dog is called Pixel.");
     assert_eq!(count("", &[]), FRAME_TOKENS);
     assert_eq!(count("", std::slice::from_ref(&text)), FRAME_TOKENS + words);
@@ -75,14 +75,14 @@ fn a_message_costs_its_parts_its_speaker_and_a_frame() {
 #[test]
 fn a_file_costs_its_caption_and_its_name() {
     let file = |name: &str, caption: &str| {
-        Part::File(FileRef {
+        Part::from(Content::File(FileRef {
             kind: FileType::Image,
             location: FileLocation::Url("https://example.org/a/long/path.png".into()),
             name: name.into(),
             mime_type: "image/png".into(),
             size_bytes: 1_000,
             caption: caption.into(),
-        })
+        }))
     };
     let count = |part| Tokenizer::O200kBase.count_message("", &[part]) - FRAME_TOKENS;
     let [name, caption] = ["dog.png", "a dog"].map(|text| Tokenizer::O200kBase.count(text));
@@ -141,7 +141,7 @@ fn a_run_of_blanks_over_which_the_pattern_gives_up_is_counted() {
 proptest! {
     #[test]
     fn a_message_of_one_line_costs_what_its_text_costs(text in "\\PC{0,80}") {
-        let parts = [Part::Text(text)];
+        let parts = [Part::text(text)];
         for tokenizer in Tokenizer::ALL {
             prop_assert_eq!(
                 tokenizer.count_message("", &parts),

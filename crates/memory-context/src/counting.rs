@@ -1,7 +1,7 @@
 //! Counts tokens without blocking the async runtime.
 
 use memory_budget::Tokenizer;
-use memory_contract::{NewMessage, Part, ToolOutput};
+use memory_contract::{Content, FileRef, NewMessage, Part, ToolOutput};
 use memory_store::CountedMessage;
 use tokio::task::JoinError;
 
@@ -41,19 +41,30 @@ pub async fn counting<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await
 }
 
-/// The approximate size of the text of parts, in bytes. Structured data counts as
-/// a constant instead of being measured.
+/// The approximate size of the text of parts, in bytes.
 pub fn size_of(parts: &[Part]) -> usize {
-    const STRUCTURED: usize = INLINE_BYTES / 16;
-    let size = |part: &Part| match part {
-        Part::Text(text) => text.len(),
-        Part::Json(_) | Part::ToolCall(_) => STRUCTURED,
-        Part::ToolResult(result) => match &result.output {
-            Some(ToolOutput::Text(text)) => text.len(),
-            Some(ToolOutput::Json(_)) => STRUCTURED,
-            None => 0,
-        },
-        Part::File(file) => file.caption.len() + file.name.len(),
+    let size = |part: &Part| {
+        part.signature.len()
+            + match &part.content {
+                Content::Text(text) | Content::Json(text) => text.len(),
+                Content::ToolCall(call) => call.name.len() + call.arguments.len(),
+                Content::ToolResult(result) => result.output.iter().map(size_of_output).sum(),
+                Content::File(file) => size_of_file(file),
+                Content::Reasoning(reasoning) => reasoning.texts().map(str::len).sum(),
+                Content::Opaque(opaque) => opaque.json.len(),
+            }
     };
     parts.iter().map(size).sum()
+}
+
+fn size_of_output(output: &ToolOutput) -> usize {
+    match output {
+        ToolOutput::Text(text) | ToolOutput::Json(text) => text.len(),
+        ToolOutput::File(file) => size_of_file(file),
+        ToolOutput::Opaque(opaque) => opaque.json.len(),
+    }
+}
+
+fn size_of_file(file: &FileRef) -> usize {
+    file.caption.len() + file.name.len()
 }

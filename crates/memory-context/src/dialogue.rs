@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use memory_budget::{Budget, Cut};
-use memory_contract::{FileRef as File, Message, MessageId, NodeMessage, Part, ThreadId};
+use memory_contract::{Content, FileRef as File, Message, MessageId, NodeMessage, Part, ThreadId};
 use memory_store::{Caller, Node, Store};
 use serde_json::Map;
 
@@ -95,9 +95,9 @@ impl Dialogue {
 /// The content and files of a node's message as parts.
 pub fn parts_of(content: String, files: Vec<File>) -> Vec<Part> {
     let text = Some(content).filter(|content| !content.is_empty());
-    text.map(Part::Text)
+    text.map(Part::text)
         .into_iter()
-        .chain(files.into_iter().map(Part::File))
+        .chain(files.into_iter().map(|file| Content::File(file).into()))
         .collect()
 }
 
@@ -151,10 +151,11 @@ fn with_ids(ids: Vec<Ids>, messages: Vec<Message>) -> Vec<NodeMessage> {
             let Ids { id, parent } = ids.get_mut(place)?.take()?;
             let (mut content, mut files) = (String::new(), Vec::new());
             for part in message.parts {
-                match part {
-                    Part::Text(text) => content = text,
-                    Part::File(file) => files.push(file),
-                    Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => {}
+                match part.content {
+                    Content::Text(text) => content = text,
+                    Content::File(file) => files.push(file),
+                    // A node's message has text and files alone.
+                    _ => {}
                 }
             }
             Some(NodeMessage {

@@ -25,7 +25,7 @@ impl KnownFiles {
         messages: impl Iterator<Item = &Message>,
     ) -> Result<Self, StoreError> {
         let parts = messages.flat_map(|message| &message.parts);
-        let locations: Vec<&FileLocation> = parts.filter_map(location).collect();
+        let locations: Vec<&FileLocation> = parts.flat_map(locations).collect();
         Self::of(store, caller, locations.into_iter()).await
     }
 
@@ -59,7 +59,7 @@ impl KnownFiles {
 
     /// The bytes that the metadata of the files among `parts` adds to an answer.
     pub fn bytes_of(&self, parts: &[Part]) -> usize {
-        let locations = parts.iter().filter_map(location);
+        let locations = parts.iter().flat_map(locations);
         locations
             .map(|location| match self.0.get(location) {
                 Lookup::Known(file) => file_bytes(file),
@@ -74,10 +74,7 @@ impl KnownFiles {
     }
 }
 
-/// The location of the file that a part refers to.
-pub(crate) fn location(part: &Part) -> Option<&FileLocation> {
-    match part {
-        Part::File(file) => Some(&file.location),
-        Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
-    }
+/// The locations of the files that a part refers to.
+pub(crate) fn locations(part: &Part) -> impl Iterator<Item = &FileLocation> {
+    part.files().map(|file| &file.location)
 }

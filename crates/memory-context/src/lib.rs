@@ -16,8 +16,8 @@ mod history;
 
 pub use briefing::{Briefing, BriefingRequest, build_briefing};
 pub use context::{
-    AnthropicPrompt, Block, BlockKind, BlockSource, Context, ContextMessage, ContextRequest,
-    Conversation, Format, Omission, SourceId, StoredMessage, build_context, query_of,
+    Block, BlockKind, BlockSource, Context, ContextMessage, ContextRequest, Conversation, Omission,
+    SourceId, StoredMessage, build_context, query_of,
 };
 pub use dialogue::{Dialogue, parts_of, read_dialogue};
 pub use error::ContextError;

@@ -1,11 +1,10 @@
-//! Domain types. `Part` and the types inside it are stored as the JSON that serde gives
-//! them: a change here changes the stored format.
+//! Domain types.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use crate::{AppId, MemoryPolicy, MessageId, MessageName, SessionKey, ThreadId, UserId};
+use crate::{AppId, MemoryPolicy, MessageId, MessageName, Part, SessionKey, ThreadId, UserId};
 
 /// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -180,109 +179,6 @@ pub struct AppendedMessage {
     pub branch: i32,
     /// Size in `o200k_base` tokens.
     pub tokens: i32,
-}
-
-/// A part of a message's content.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// Plain text.
-    Text(String),
-    /// A JSON value, such as structured output.
-    Json(Value),
-    /// A model's request to call a tool.
-    ToolCall(ToolCall),
-    /// The answer to a call.
-    ToolResult(ToolResult),
-    /// A reference to a file.
-    File(FileRef),
-}
-
-/// A model's request to call a tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToolCall {
-    /// The id that the result refers to.
-    pub id: String,
-    /// The tool's name.
-    pub name: String,
-    /// The arguments, by name.
-    pub arguments: Map<String, Value>,
-}
-
-/// The answer of a tool to a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToolResult {
-    /// The id of the call that it answers.
-    pub call_id: String,
-    /// The tool's name; may be empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub name: String,
-    /// The output; `None` if the tool returned nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<ToolOutput>,
-    /// Whether the tool failed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_error: bool,
-}
-
-/// What a tool returned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolOutput {
-    /// Plain text.
-    Text(String),
-    /// A JSON value.
-    Json(Value),
-}
-
-/// What a file contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileType {
-    /// A still image.
-    Image,
-    /// Speech, music or other sound.
-    Audio,
-    /// Moving images, with or without sound.
-    Video,
-    /// A document, such as text, a spreadsheet or slides.
-    Document,
-    /// Anything else.
-    Custom,
-}
-
-/// A reference to a file, whose bytes are stored outside Recollect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileRef {
-    /// What the file contains.
-    #[serde(rename = "type")]
-    pub kind: FileType,
-    /// The location of the bytes.
-    pub location: FileLocation,
-    /// The file name for display; may be empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub name: String,
-    /// The media type, such as `image/png`; may be empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub mime_type: String,
-    /// Size in bytes; 0 if unknown.
-    #[serde(default)]
-    pub size_bytes: i64,
-    /// A description of the content; may be empty. Search and summaries use it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub caption: String,
-}
-
-/// The place of a file's bytes. Recollect does not read them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileLocation {
-    /// The id of an upload by a person.
-    UploadFileId(String),
-    /// The id of a file that a tool created.
-    ToolFileId(String),
-    /// A URL at which the file can be downloaded.
-    Url(String),
 }
 
 /// Conditions on messages; a message must meet all of them.

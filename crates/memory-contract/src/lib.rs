@@ -6,6 +6,7 @@ mod convert;
 mod domain;
 pub mod duration_text;
 mod file;
+pub mod formats;
 mod ids;
 mod invalid;
 mod key;
@@ -14,6 +15,7 @@ mod memory;
 mod naming;
 mod node;
 mod page;
+mod part;
 mod plan;
 mod policy;
 pub mod proto;
@@ -29,16 +31,15 @@ pub use checksum::{
 };
 pub use convert::{
     conditions_from, duration, duration_in, file_location_from, file_ref_from, filter_from,
-    iteration_from, key_scopes_from, memories_from, memory_change_from, memory_filter_from,
-    memory_from, new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
-    optional_float, plan_from, policy_from, scope_from, session_from, step_status_from,
-    stored_memories_from, timestamp, timestamp_of, to_struct, transfer_method_from,
-    user_parts_from, working_context_from, working_data_from, working_messages_from,
-    working_records_from,
+    format_from, iteration_from, key_scopes_from, memories_from, memory_change_from,
+    memory_filter_from, memory_from, new_file_from, new_messages_from, node_parent_from,
+    node_turn_from, object_from, optional_float, plan_from, policy_from, scope_from, session_from,
+    step_status_from, stored_memories_from, timestamp, timestamp_of, to_struct,
+    transfer_method_from, user_parts_from, working_context_from, working_data_from,
+    working_messages_from, working_records_from,
 };
 pub use domain::{
-    AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
-    Parent, Part, Role, Session, Thread, ToolCall, ToolOutput, ToolResult,
+    AppendedMessage, Branch, Message, MessageFilter, NewMessage, Parent, Role, Session, Thread,
 };
 pub use file::{File, NewFile, TransferMethod};
 pub use ids::{
@@ -53,6 +54,10 @@ pub use memory::{
 pub use naming::{Owner, Target, ThreadName};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{Cursor, PageToken, page_size};
+pub use part::{
+    Content, FileLocation, FileRef, FileType, Opaque, Part, Provider, Reasoning, ToolCall,
+    ToolOutput, ToolResult,
+};
 pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};
 pub use policy::{
     ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode, MemoryPolicy,

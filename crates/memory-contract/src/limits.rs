@@ -33,6 +33,16 @@ pub const BATCH_MESSAGES: usize = 256;
 pub const BATCH_BYTES: usize = 3 * 1024 * 1024;
 /// Characters in a tool call's id and in a tool's name.
 pub const TOOL_CHARS: usize = 128;
+/// Bytes of a tool call's arguments up to which they are also sent as an object.
+pub const PARSED_ARGUMENTS_BYTES: usize = 4 * 1024;
+/// Pieces of a tool's result.
+pub const TOOL_OUTPUTS: usize = 64;
+/// Characters in a provider's id of its reasoning.
+pub const REASONING_ID_CHARS: usize = 256;
+/// Summaries of one reasoning.
+pub const REASONING_SUMMARIES: usize = 64;
+/// Characters in the type of an opaque part.
+pub const OPAQUE_TYPE_CHARS: usize = 128;
 /// Characters in a file's id.
 pub const FILE_ID_CHARS: usize = 256;
 /// Characters in a URL.

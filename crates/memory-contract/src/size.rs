@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{File, FileRef, Memory, Message, Part, ToolOutput, limits};
+use crate::{Content, File, FileRef, Memory, Message, Part, ToolOutput, limits};
 
 /// Bytes of a message besides its content: ids, times, scores.
 const MESSAGE_FRAME: usize = 256;
@@ -27,10 +27,8 @@ pub fn message_bytes(message: &Message) -> usize {
 /// Estimates the bytes of a message with the largest possible registered data of its
 /// files.
 pub fn message_bytes_at_most(message: &Message) -> usize {
-    let files = message.parts.iter().map(|part| match part {
-        Part::File(file) => known_bytes_at_most(file),
-        Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => 0,
-    });
+    let files = message.parts.iter().flat_map(Part::files);
+    let files = files.map(known_bytes_at_most);
     message_bytes(message) + files.sum::<usize>()
 }
 
@@ -72,26 +70,39 @@ pub fn file_bytes(file: &File) -> usize {
 
 fn part_bytes(part: &Part) -> usize {
     VALUE_FRAME
-        + match part {
-            Part::Text(text) => text.len(),
-            Part::Json(value) => value_bytes(value),
-            Part::ToolCall(call) => call.id.len() + call.name.len() + object_bytes(&call.arguments),
-            Part::ToolResult(result) => {
-                let output = match &result.output {
-                    Some(ToolOutput::Text(text)) => text.len(),
-                    Some(ToolOutput::Json(value)) => value_bytes(value),
-                    None => 0,
-                };
+        + part.signature.len()
+        + match &part.content {
+            Content::Text(text) | Content::Json(text) => text.len(),
+            Content::ToolCall(call) => {
+                let object = call.small_object();
+                let object = object.map_or(0, |object| object_bytes(&object));
+                call.id.len() + call.name.len() + call.arguments.len() + object
+            }
+            Content::ToolResult(result) => {
+                let output: usize = result.output.iter().map(output_bytes).sum();
                 result.call_id.len() + result.name.len() + output
             }
-            Part::File(file) => {
-                FILE_FRAME
-                    + file.location.as_str().len()
-                    + file.name.len()
-                    + file.mime_type.len()
-                    + file.caption.len()
+            Content::File(file) => reference_bytes(file),
+            Content::Reasoning(reasoning) => {
+                let text = |text: &str| VALUE_FRAME + text.len();
+                reasoning.id.len() + reasoning.texts().map(text).sum::<usize>()
             }
+            Content::Opaque(opaque) => opaque.kind.len() + opaque.json.len(),
         }
+}
+
+fn output_bytes(output: &ToolOutput) -> usize {
+    VALUE_FRAME
+        + match output {
+            ToolOutput::Text(text) | ToolOutput::Json(text) => text.len(),
+            ToolOutput::File(file) => reference_bytes(file),
+            ToolOutput::Opaque(opaque) => opaque.kind.len() + opaque.json.len(),
+        }
+}
+
+fn reference_bytes(file: &FileRef) -> usize {
+    let texts = file.name.len() + file.mime_type.len() + file.caption.len();
+    FILE_FRAME + file.location.as_str().len() + texts
 }
 
 /// A number takes more than its digits.

@@ -3,25 +3,24 @@
 //! A model or a person reads [`of_parts`]: calls, results and files are marked as such, in
 //! brackets. Search and counting read [`text_of_parts`], the bare text.
 
-use serde_json::Value;
-
-use crate::{FileLocation, FileRef, FileType, Part, ToolCall, ToolOutput, ToolResult};
+use crate::{Content, FileLocation, FileRef, FileType, Part, ToolCall, ToolOutput, ToolResult};
 
 /// All parts of a message, one a line.
 pub fn of_parts(parts: &[Part]) -> String {
-    let lines: Vec<String> = parts.iter().map(of_part).collect();
+    let lines: Vec<String> = parts.iter().filter_map(of_part).collect();
     lines.join("\n")
 }
 
-/// Renders one part.
-pub fn of_part(part: &Part) -> String {
-    match part {
-        Part::Text(text) => text.clone(),
-        Part::Json(value) => value.to_string(),
-        Part::ToolCall(call) => of_call(call),
-        Part::ToolResult(result) => of_result(result),
-        Part::File(file) => of_file(file),
-    }
+/// One part; `None` for reasoning and opaque parts, which are for the provider that made
+/// them alone.
+pub fn of_part(part: &Part) -> Option<String> {
+    Some(match &part.content {
+        Content::Text(text) | Content::Json(text) => text.clone(),
+        Content::ToolCall(call) => of_call(call),
+        Content::ToolResult(result) => of_result(result),
+        Content::File(file) => of_file(file),
+        Content::Reasoning(_) | Content::Opaque(_) => return None,
+    })
 }
 
 /// A file: its kind with name and caption, or else its URL.
@@ -49,8 +48,7 @@ pub fn of_file(file: &FileRef) -> String {
 
 /// A tool call that is shown without its result.
 pub fn of_call(call: &ToolCall) -> String {
-    let arguments = Value::Object(call.arguments.clone());
-    format!("[calls {} {arguments}]", call.name)
+    format!("[calls {} {}]", call.name, call.arguments)
 }
 
 /// A tool result that is shown without its call.
@@ -67,37 +65,36 @@ pub fn tool_name(result: &ToolResult) -> &str {
     }
 }
 
-/// The output of a tool alone.
+/// The output of a tool alone, one piece a line, without opaque pieces.
 pub fn of_output(result: &ToolResult) -> String {
-    match &result.output {
-        Some(ToolOutput::Text(text)) => text.clone(),
-        Some(ToolOutput::Json(value)) => value.to_string(),
-        None => String::new(),
-    }
+    let lines = result.output.iter().filter_map(|output| match output {
+        ToolOutput::Text(text) | ToolOutput::Json(text) => Some(text.clone()),
+        ToolOutput::File(file) => Some(of_file(file)),
+        ToolOutput::Opaque(_) => None,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A message as plain text for search and templates: text, captions, tool names and
-/// data, one part a line. Answers return the parts themselves.
+/// data, one part a line, without reasoning and opaque parts. Answers return the parts
+/// themselves.
 pub fn text_of_parts(parts: &[Part]) -> String {
     let mut lines: Vec<String> = Vec::with_capacity(parts.len());
     for part in parts {
-        match part {
-            Part::Text(text) => lines.push(text.clone()),
-            Part::Json(value) => lines.push(value.to_string()),
-            Part::ToolCall(call) => lines.push(format!(
-                "{} {}",
-                call.name,
-                Value::Object(call.arguments.clone())
-            )),
-            Part::ToolResult(result) if result.output.is_none() => {}
-            Part::ToolResult(result) => lines.push(of_output(result)),
-            Part::File(file) => {
-                for words in [&file.caption, &file.name] {
-                    if !words.is_empty() {
-                        lines.push(words.clone());
+        match &part.content {
+            Content::Text(text) | Content::Json(text) => lines.push(text.clone()),
+            Content::ToolCall(call) => lines.push(format!("{} {}", call.name, call.arguments)),
+            Content::ToolResult(result) => {
+                for output in &result.output {
+                    match output {
+                        ToolOutput::Text(text) | ToolOutput::Json(text) => lines.push(text.clone()),
+                        ToolOutput::File(file) => lines.extend(file.words().map(str::to_owned)),
+                        ToolOutput::Opaque(_) => {}
                     }
                 }
             }
+            Content::File(file) => lines.extend(file.words().map(str::to_owned)),
+            Content::Reasoning(_) | Content::Opaque(_) => {}
         }
     }
     lines.join("\n")

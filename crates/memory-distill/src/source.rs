@@ -44,7 +44,8 @@ impl SourceMessage {
         }
     }
 
-    /// All parts of the message as text.
+    /// The parts of the message as text. Reasoning and opaque parts are left out: they are
+    /// for the provider that made them, and never become part of a summary or a fact.
     pub(crate) fn words(&self) -> String {
         text::of_parts(&self.message.parts)
     }

@@ -233,7 +233,7 @@ fn junk_is_not_extracted() {
     ] {
         assert_eq!(facts(text), [], "{text}");
     }
-    let text = vec![Part::Text("I live in Oslo.".to_owned())];
+    let text = vec![Part::text("I live in Oslo.")];
     for role in [Role::Assistant, Role::System, Role::Tool] {
         let messages = [message(role, "Bot", text.clone())];
         assert_eq!(

@@ -48,7 +48,12 @@ pub(crate) struct Content {
 impl Content {
     pub(crate) fn of(message: &Message) -> Self {
         let parts = match message.parts.as_slice() {
-            [Part::Text(text)] => format!("t{text}"),
+            [
+                Part {
+                    content: memory_contract::Content::Text(text),
+                    ..
+                },
+            ] => format!("t{text}"),
             parts => serde_json::to_string(parts).unwrap_or_else(|_| message.id.to_string()),
         };
         Self {
@@ -260,7 +265,7 @@ mod tests {
             depth: i32::from(seq),
             role: Role::User,
             name: String::new(),
-            parts: vec![Part::Text(if seq.is_multiple_of(7) {
+            parts: vec![Part::text(if seq.is_multiple_of(7) {
                 "yes".to_owned()
             } else {
                 seq.to_string()
@@ -318,7 +323,7 @@ mod tests {
     #[test]
     fn an_answer_has_no_more_bytes_than_a_client_takes() {
         let long = |seq| Message {
-            parts: vec![Part::Text("x".repeat(1 << 20))],
+            parts: vec![Part::text("x".repeat(1 << 20))],
             ..message(seq)
         };
         let pieces = MergeInput {

@@ -19,12 +19,12 @@ func chatTurn(ctx context.Context, conn *grpc.ClientConn, session *pb.SessionRef
 	built, err := pb.NewContextServiceClient(conn).BuildContext(ctx, &pb.BuildContextRequest{
 		Thread:  &pb.BuildContextRequest_Session{Session: session},
 		Input:   question,
-		Formats: []pb.ContextFormat{pb.ContextFormat_CONTEXT_FORMAT_TEXT},
+		Formats: []pb.ProviderFormat{pb.ProviderFormat_PROVIDER_FORMAT_TEXT},
 	})
 	if err != nil {
 		return err
 	}
-	answer := askModel(built.Text)
+	answer := askModel(built.Rendered[0].Body)
 	_, err = pb.NewMessageServiceClient(conn).AppendMessages(ctx, &pb.AppendMessagesRequest{
 		Thread: &pb.AppendMessagesRequest_Session{Session: session},
 		Messages: []*pb.MessageInput{

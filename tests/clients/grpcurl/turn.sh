@@ -11,7 +11,7 @@ session='{"app_id": "support", "user_id": "ada", "session_key": "thread:grpcurl"
 
 call ContextService/BuildContext '{"session": '"$session"',
   "input": [{"text": "What is my dog called?"}],
-  "formats": ["CONTEXT_FORMAT_TEXT"]}'
+  "formats": ["PROVIDER_FORMAT_TEXT"]}'
 call MessageService/AppendMessages '{"session": '"$session"', "messages": [
   {"role": "ROLE_USER", "parts": [{"text": "What is my dog called?"}]},
   {"role": "ROLE_ASSISTANT", "parts": [{"text": "Your dog is called Pixel."}]}]}'

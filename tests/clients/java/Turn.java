@@ -3,11 +3,11 @@
 // region chat turn
 import dev.recollect.v1.AppendMessagesRequest;
 import dev.recollect.v1.BuildContextRequest;
-import dev.recollect.v1.ContextFormat;
 import dev.recollect.v1.ContextServiceGrpc;
 import dev.recollect.v1.MessageInput;
 import dev.recollect.v1.MessageServiceGrpc;
 import dev.recollect.v1.Part;
+import dev.recollect.v1.ProviderFormat;
 import dev.recollect.v1.Role;
 import dev.recollect.v1.SessionRef;
 import io.grpc.Grpc;
@@ -35,9 +35,9 @@ public final class Turn {
                 .buildContext(BuildContextRequest.newBuilder()
                         .setSession(session)
                         .addInput(question)
-                        .addFormats(ContextFormat.CONTEXT_FORMAT_TEXT)
+                        .addFormats(ProviderFormat.PROVIDER_FORMAT_TEXT)
                         .build());
-        var answer = Model.ask(context.getText());
+        var answer = Model.ask(context.getRendered(0).getBody());
         MessageServiceGrpc.newBlockingStub(channel)
                 .appendMessages(AppendMessagesRequest.newBuilder()
                         .setSession(session)

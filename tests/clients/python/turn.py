@@ -11,9 +11,15 @@ def ask_model(messages: str) -> str:
 import os
 
 import grpc
-from recollect.v1.context_service_pb2 import CONTEXT_FORMAT_TEXT, BuildContextRequest
+from recollect.v1.context_service_pb2 import BuildContextRequest
 from recollect.v1.context_service_pb2_grpc import ContextServiceStub
-from recollect.v1.message_pb2 import ROLE_ASSISTANT, ROLE_USER, MessageInput, Part
+from recollect.v1.message_pb2 import (
+    PROVIDER_FORMAT_TEXT,
+    ROLE_ASSISTANT,
+    ROLE_USER,
+    MessageInput,
+    Part,
+)
 from recollect.v1.message_service_pb2 import AppendMessagesRequest
 from recollect.v1.message_service_pb2_grpc import MessageServiceStub
 from recollect.v1.thread_pb2 import SessionRef
@@ -24,10 +30,10 @@ session = SessionRef(app_id="support", user_id="ada", session_key="thread:python
 question = [Part(text="What is my dog called?")]
 
 context = ContextServiceStub(channel).BuildContext(
-    BuildContextRequest(session=session, input=question, formats=[CONTEXT_FORMAT_TEXT]),
+    BuildContextRequest(session=session, input=question, formats=[PROVIDER_FORMAT_TEXT]),
     metadata=key,
 )
-answer = ask_model(context.text)
+answer = ask_model(context.rendered[0].body)
 MessageServiceStub(channel).AppendMessages(
     AppendMessagesRequest(
         session=session,

@@ -9,8 +9,8 @@ function askModel(messages: string): string {
 // #region chat turn
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { ContextFormat, ContextService } from "./gen/recollect/v1/context_service_pb.js";
-import { Role } from "./gen/recollect/v1/message_pb.js";
+import { ContextService } from "./gen/recollect/v1/context_service_pb.js";
+import { ProviderFormat, Role } from "./gen/recollect/v1/message_pb.js";
 import { MessageService } from "./gen/recollect/v1/message_service_pb.js";
 
 const transport = createGrpcTransport({ baseUrl: `http://${process.env.RECOLLECT_ADDR}` });
@@ -21,10 +21,10 @@ const text = (value: string) => ({ content: { case: "text", value } as const });
 const question = [text("What is my dog called?")];
 
 const context = await createClient(ContextService, transport).buildContext(
-  { thread, input: question, formats: [ContextFormat.TEXT] },
+  { thread, input: question, formats: [ProviderFormat.TEXT] },
   options,
 );
-const answer = askModel(context.text);
+const answer = askModel(context.rendered[0].body);
 await createClient(MessageService, transport).appendMessages(
   {
     thread,

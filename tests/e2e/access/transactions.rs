@@ -70,7 +70,7 @@ async fn l06_refused_changes_are_not_listed_as_changes_of_the_thread() {
         thread: by_id(&thread_id),
         messages: turn("Q", "A"),
         request_id: Uuid::new_v4().to_string(),
-        expected_head: None,
+        ..Default::default()
     };
     let first = client.call(request.clone()).await;
     let before = done_to(&client, &thread_id).await;
@@ -124,6 +124,7 @@ async fn l06_an_import_is_listed_with_its_actor() {
             session: Some(session(&app, "ada", key)),
             messages: turn("Q", "A"),
             request_id: Uuid::new_v4().to_string(),
+            ..Default::default()
         })
         .into();
     let stream = client

@@ -6,8 +6,8 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Refused as _, app, apply, block, check_context, context_request, file, history_request, json,
-    kinds, mode, quoted_texts, say, tool_call, tool_result, trial, turn, with_parts,
+    Refused as _, app, apply, block, check_context, context_request, file, history_request, kinds,
+    mode, quoted_texts, say, tool_call, tool_result, trial, turn, with_parts,
 };
 use serde_json::json as value;
 use tonic::Code;
@@ -18,6 +18,7 @@ use crate::plain;
 pub fn text(text: &str) -> Part {
     Part {
         content: Some(part::Content::Text(text.to_owned())),
+        ..Default::default()
     }
 }
 
@@ -45,9 +46,10 @@ fn mixed() -> Vec<MessageInput> {
             said.push(tool_result(&id, &"rain ".repeat(number + 1)));
         }
         if number % 5 == 1 {
-            let data = part::Content::Json(json(value!({"temperature": [number, 0.5]})));
+            let data = part::Content::Json(value!({"temperature": [number, 0.5]}).to_string());
             let data = Part {
                 content: Some(data),
+                ..Default::default()
             };
             let picture = file("https://example.org/fjord.png", "the fjord of Oslo");
             said.push(with_parts(Role::User, vec![picture]));
@@ -92,7 +94,7 @@ async fn t16_a_context_counts_all_of_itself_and_never_exceeds_its_budget() {
             policy: Some(policy.clone()),
             model: model.to_owned(),
             system_prompt: "You help with travel.".to_owned(),
-            formats: vec![1, 2, 3],
+            formats: vec![1, 2, 3, 4, 5],
             ..context_request(&thread_id, "What is the weather in Oslo?")
         };
         let request = at_revision(request, &stored.revision);
@@ -137,9 +139,10 @@ pub fn pairs(context: &BuildContextResponse) {
 async fn t17_stored_messages_come_back_as_they_were_stored() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let data = part::Content::Json(json(value!({"b": [1, 0.1, null], "a": {"ü": "<&>"}})));
+    let data = part::Content::Json("{ \"b\": [1, 0.10, null], \"a\": {\"ü\": \"<&>\"}}".to_owned());
     let data = Part {
         content: Some(data),
+        ..Default::default()
     };
     let mut said = mixed();
     said.extend([
@@ -337,7 +340,7 @@ async fn an_answer_is_no_longer_than_a_client_takes() {
     }
     // A prompt that is too long by itself.
     let request = BuildContextRequest {
-        formats: vec![1, 2, 3],
+        formats: vec![1, 2, 3, 4, 5],
         max_tokens: Some(10_000_000),
         input: (0..4).map(|_| text(&wide)).collect(),
         system_prompt: wide.clone(),

@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use memory_contract::proto::AnthropicPrompt;
-use prost_types::Struct;
-use recollect_tests::object_json;
+use memory_contract::proto::{BuildContextResponse, ProviderFormat};
+use recollect_tests::{body_json, chat_messages};
 use serde_json::{Value, json as value};
 
 /// Everything that OpenAI's reference asks of `messages`.
-pub fn openai(messages: &[Struct]) -> Vec<Value> {
-    let messages: Vec<Value> = messages.iter().map(object_json).collect();
+pub fn openai(context: &BuildContextResponse) -> Vec<Value> {
+    let messages = chat_messages(context);
     let plain = |text: &str, most: usize| {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         assert!(
@@ -83,8 +82,9 @@ pub fn openai(messages: &[Struct]) -> Vec<Value> {
 }
 
 /// Everything that Anthropic's reference asks of `messages`.
-pub fn anthropic(prompt: &AnthropicPrompt) -> Vec<Value> {
-    let messages: Vec<Value> = prompt.messages.iter().map(object_json).collect();
+pub fn anthropic(context: &BuildContextResponse) -> Vec<Value> {
+    let body = body_json(context, ProviderFormat::AnthropicMessages);
+    let messages = body["messages"].as_array().unwrap().clone();
     let mut open: Vec<String> = Vec::new();
     let mut used = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
@@ -107,6 +107,12 @@ pub fn anthropic(prompt: &AnthropicPrompt) -> Vec<Value> {
                     assert_eq!((role, &block["source"]["type"]), ("user", &value!("url")));
                     others = true;
                 }
+                "thinking" | "redacted_thinking" => {
+                    assert_eq!(role, "assistant");
+                    let proof = block.get("signature").or_else(|| block.get("data"));
+                    assert!(!proof.unwrap().as_str().unwrap().is_empty(), "{block}");
+                    assert_ne!(Some(block), content.last(), "thinking ends {message}");
+                }
                 "tool_use" => {
                     assert_eq!(role, "assistant");
                     let id = block["id"].as_str().unwrap();
@@ -128,4 +134,117 @@ pub fn anthropic(prompt: &AnthropicPrompt) -> Vec<Value> {
     }
     assert!(open.is_empty(), "calls without a result: {open:?}");
     messages
+}
+
+/// Everything that OpenAI's reference asks of the `input` of responses.
+pub fn responses(context: &BuildContextResponse) -> Vec<Value> {
+    let body = body_json(context, ProviderFormat::OpenaiResponses);
+    let items = body["input"].as_array().unwrap().clone();
+    let mut open: Vec<String> = Vec::new();
+    let mut used = HashSet::new();
+    for (place, item) in items.iter().enumerate() {
+        match item["type"].as_str().unwrap() {
+            "message" => {
+                assert!(open.is_empty(), "calls without an output before {item}");
+                let role = item["role"].as_str().unwrap();
+                assert!(["user", "assistant", "system"].contains(&role), "{item}");
+                let kind = if role == "assistant" {
+                    "output_text"
+                } else {
+                    "input_text"
+                };
+                match &item["content"] {
+                    Value::String(_) => {}
+                    Value::Array(parts) => {
+                        assert!(!parts.is_empty(), "{item}");
+                        for part in parts {
+                            let own = part["type"].as_str().unwrap();
+                            assert!(own == kind || own == "input_image", "{part}");
+                        }
+                    }
+                    other => panic!("{other}"),
+                }
+            }
+            "function_call" => {
+                let id = item["call_id"].as_str().unwrap();
+                assert!(
+                    (1..=64).contains(&id.len()) && used.insert(id.to_owned()),
+                    "{id}"
+                );
+                assert!(item["name"].is_string() && item["arguments"].is_string());
+                open.push(id.to_owned());
+            }
+            "function_call_output" => {
+                let id = item["call_id"].as_str().unwrap();
+                let call = open.iter().position(|open| open == id);
+                open.remove(call.unwrap_or_else(|| panic!("no call has the id {id}")));
+                assert!(
+                    item["output"].is_string() || item["output"].is_array(),
+                    "{item}"
+                );
+            }
+            "reasoning" => {
+                assert!(item["summary"].is_array(), "{item}");
+                let next = items.get(place + 1).unwrap();
+                assert!(next["type"] != "function_call_output" && next["role"] != "user");
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert!(open.is_empty(), "calls without an output: {open:?}");
+    items
+}
+
+/// Everything that Gemini's reference asks of `contents`.
+pub fn gemini(context: &BuildContextResponse) -> Vec<Value> {
+    let body = body_json(context, ProviderFormat::Gemini);
+    let contents = body["contents"].as_array().unwrap().clone();
+    let mut open: Vec<(String, String)> = Vec::new();
+    for (place, content) in contents.iter().enumerate() {
+        let role = content["role"].as_str().unwrap();
+        assert!(
+            role == "user" || (role == "model" && place > 0),
+            "{content}"
+        );
+        let parts = content["parts"].as_array().unwrap();
+        assert!(!parts.is_empty());
+        let mut calls = Vec::new();
+        for part in parts {
+            let function = |key: &str| {
+                let function = part.get(key)?;
+                let field = |name: &str| function[name].as_str().unwrap().to_owned();
+                Some((function.clone(), (field("id"), field("name"))))
+            };
+            if let Some((call, id)) = function("functionCall") {
+                assert_eq!(role, "model");
+                assert!(call["args"].is_object(), "{call}");
+                let first = calls.is_empty();
+                assert!(!first || part["thoughtSignature"].is_string(), "{content}");
+                calls.push(id);
+            } else if let Some((response, id)) = function("functionResponse") {
+                assert_eq!(role, "user");
+                assert!(response["response"].is_object(), "{response}");
+                let call = open.iter().position(|open| *open == id);
+                open.remove(call.unwrap_or_else(|| panic!("no call is {id:?}")));
+            } else {
+                assert!(open.is_empty(), "calls without a response before {part}");
+                assert!(
+                    part["text"].is_string() || part["fileData"].is_object(),
+                    "{part}"
+                );
+            }
+        }
+        assert!(open.is_empty(), "calls without a response: {open:?}");
+        open = calls;
+    }
+    assert!(open.is_empty(), "calls without a response: {open:?}");
+    contents
+}
+
+/// Checks each provider's rules.
+pub fn valid_everywhere(context: &BuildContextResponse) {
+    openai(context);
+    responses(context);
+    anthropic(context);
+    gemini(context);
 }

@@ -3,24 +3,25 @@
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, FileRef, FileType,
-    MemoryMode, MemoryPolicy, MessageInput, Part, Role, file_ref, part,
+    MemoryMode, MemoryPolicy, MessageInput, Part, ProviderFormat, Role, file_ref, part,
 };
 use recollect_tests::{
-    Client, app, apply, block_texts, check_context, context_request, file, fresh_wait, json, mode,
-    say, tool_call, tool_result, trial, turn, with_parts,
+    Client, app, apply, block_texts, body, body_json, check_context, context_request, file,
+    fresh_wait, mode, say, tool_call, tool_result, trial, turn, with_parts,
 };
 use serde_json::json as value;
 
 use super::budgets::{pairs, text};
-use super::chat_rules::{anthropic, openai};
+use super::chat_rules::{anthropic, openai, valid_everywhere};
 use crate::plain;
 use crate::recall::diary;
 
-const ALL: [i32; 3] = [1, 2, 3];
+const ALL: [i32; 5] = [1, 2, 3, 4, 5];
 
 fn part_of(content: part::Content) -> Part {
     Part {
         content: Some(content),
+        ..Default::default()
     }
 }
 
@@ -38,8 +39,7 @@ async fn window(client: &Client, said: Vec<MessageInput>, input: &str) -> BuildC
     };
     let context = client.context(request).await;
     check_context(&context, 1_000_000);
-    openai(&context.openai_messages);
-    anthropic(context.anthropic.as_ref().unwrap());
+    valid_everywhere(&context);
     context
 }
 
@@ -51,7 +51,7 @@ fn conversation() -> Vec<MessageInput> {
         caption: "the year in numbers".to_owned(),
         ..Default::default()
     }));
-    let data = part_of(part::Content::Json(json(value!({"rain": true}))));
+    let data = part_of(part::Content::Json("{\"rain\":true}".to_owned()));
     vec![
         MessageInput {
             name: "Ada Lovelace!".to_owned(),
@@ -113,15 +113,15 @@ async fn openai_messages_have_the_content_of_the_blocks() {
         value!({"role": "assistant", "content": "A cat and a report."}),
         value!({"role": "user", "content": "Thanks!"}),
     ];
-    assert_eq!(openai(&context.openai_messages), expected);
+    assert_eq!(openai(&context), expected);
 }
 
 #[apply(trial)]
 async fn anthropic_messages_alternate_and_have_the_content_of_the_blocks() {
     let client = plain().await;
     let context = window(&client, conversation(), "Thanks!").await;
-    let prompt = context.anthropic.unwrap();
-    assert_eq!(prompt.system, "You help.\n\nSpeak of files now.");
+    let system = &body_json(&context, ProviderFormat::AnthropicMessages)["system"];
+    assert_eq!(system, "You help.\n\nSpeak of files now.");
     let call = |id: &str, city: &str| value!({"type": "tool_use", "id": id, "name": "weather", "input": {"city": city}});
     let said = |text: &str| value!({"type": "text", "text": text});
     let result =
@@ -137,16 +137,16 @@ async fn anthropic_messages_alternate_and_have_the_content_of_the_blocks() {
         value!({"role": "assistant", "content": [said("A cat and a report.")]}),
         value!({"role": "user", "content": [said("Thanks!")]}),
     ];
-    assert_eq!(anthropic(&prompt), expected);
+    assert_eq!(anthropic(&context), expected);
 
     // A greeting before any user spoke.
     let mut said_before = vec![say(Role::Assistant, "Welcome!"), say(Role::User, " \n ")];
     said_before.extend(turn("Hello!", "Hi."));
     let context = window(&client, said_before, "Thanks!").await;
-    let messages = anthropic(context.anthropic.as_ref().unwrap());
+    let messages = anthropic(&context);
     let first = value!([said("Assistant: Welcome!"), said("Hello!")]);
     assert_eq!(messages[0]["content"], first);
-    assert_eq!(openai(&context.openai_messages)[1]["role"], "assistant");
+    assert_eq!(openai(&context)[1]["role"], "assistant");
 }
 
 #[apply(trial)]
@@ -166,7 +166,7 @@ async fn a_text_ends_where_the_model_continues() {
         "Human: Thanks!",
         "Assistant:",
     ];
-    assert_eq!(context.text, expected.join("\n\n"));
+    assert_eq!(body(&context, ProviderFormat::Text), expected.join("\n\n"));
 }
 
 #[apply(trial)]
@@ -186,7 +186,7 @@ async fn calls_and_results_that_chat_formats_lack_are_rendered_as_text() {
         tool_call("open", "bus", value!({})),
     ];
     let context = window(&client, said, "Well?").await;
-    let messages = openai(&context.openai_messages);
+    let messages = openai(&context);
     let roles: Vec<&str> = messages
         .iter()
         .map(|one| one["role"].as_str().unwrap())
@@ -227,7 +227,7 @@ async fn ids_that_providers_refuse_become_ids_of_their_own() {
         say(Role::Assistant, "Gone."),
     ];
     let context = window(&client, said, "Well?").await;
-    let messages = openai(&context.openai_messages);
+    let messages = openai(&context);
     let (first, second) = (&messages[2]["tool_calls"][0], &messages[4]["tool_calls"][0]);
     assert_eq!(first["function"]["name"], "wetter_f_r_heute");
     assert_eq!(second["function"]["name"], "t".repeat(64));
@@ -294,9 +294,9 @@ async fn no_format_breaks_a_pair_for_any_budget() {
             };
             let context = client.context(request).await;
             check_context(&context, max_tokens);
-            openai(&context.openai_messages);
-            anthropic(context.anthropic.as_ref().unwrap());
-            assert!(context.text.ends_with("Human: word?\n\nAssistant:"));
+            valid_everywhere(&context);
+            let text = body(&context, ProviderFormat::Text);
+            assert!(text.ends_with("Human: word?\n\nAssistant:"));
         }
     }
     // A cut never separates a call from its result.
@@ -323,7 +323,7 @@ async fn no_format_breaks_a_pair_for_any_budget() {
         let context = client.context(request).await;
         check_context(&context, max_tokens);
         pairs(&context);
-        let messages = openai(&context.openai_messages);
+        let messages = openai(&context);
         let in_words = messages
             .iter()
             .any(|one| one["content"].to_string().contains("[calls"));
@@ -352,17 +352,17 @@ async fn formats_that_were_not_requested_are_absent() {
         client.context(request).await
     };
     let none = build(vec![]).await;
-    assert!(none.openai_messages.is_empty() && none.anthropic.is_none() && none.text.is_empty());
-    let all = build(vec![1, 2, 3, 3, 1]).await;
+    assert!(none.rendered.is_empty());
+    let all = build(vec![1, 3, 5, 5, 1]).await;
     assert_eq!(all.hash, none.hash);
     let recalled = &block_texts(&all, Kind::Recalled)[0];
-    let first = &openai(&all.openai_messages)[0];
+    let first = &openai(&all)[0];
     assert_eq!(first, &value!({"role": "user", "content": recalled}));
-    let first = &anthropic(all.anthropic.as_ref().unwrap())[0];
+    let first = &anthropic(&all)[0];
     assert_eq!(first["content"][0]["text"], value!(recalled));
-    assert!(
-        all.text
-            .starts_with(&format!("Human: {recalled}\n\nHuman: "))
-    );
-    assert_eq!(build(vec![3]).await.text, all.text);
+    let text = body(&all, ProviderFormat::Text);
+    assert!(text.starts_with(&format!("Human: {recalled}\n\nHuman: ")));
+    assert_eq!(body(&build(vec![5]).await, ProviderFormat::Text), text);
+    let formats: Vec<i32> = all.rendered.iter().map(|one| one.format).collect();
+    assert_eq!(formats, [1, 3, 5]);
 }

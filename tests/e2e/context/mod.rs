@@ -1,7 +1,7 @@
 //! A context holds what its policy selects, in a fixed order, within its budget.
 
 pub mod budgets;
-mod chat_rules;
+pub mod chat_rules;
 mod formats;
 mod modes;
 mod prompt;

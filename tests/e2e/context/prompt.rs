@@ -1,11 +1,12 @@
 //! Contexts: the system prompt, the input and its template, and wrong requests.
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, Part, SessionRef,
+    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, Part, ProviderFormat,
+    SessionRef,
 };
 use recollect_tests::{
-    Client, app, apply, block, block_texts, by_id, by_session, check_context, context_request,
-    file, kinds, mode, seconds, tool_call, trial, turn,
+    Client, app, apply, block, block_texts, body, by_id, by_session, check_context,
+    context_request, file, kinds, mode, seconds, tool_call, trial, turn,
 };
 use serde_json::json as value;
 use tonic::Code;
@@ -34,7 +35,7 @@ async fn d18_labels_and_template_are_those_of_the_policy() {
             ..Default::default()
         }),
         input: vec![text("When are my"), picture.clone(), text("violin lessons?")],
-        formats: vec![3],
+        formats: vec![5],
         ..context_request(&thread_id, "")
     };
     let context = client.context(at_revision(request, &stored.revision)).await;
@@ -47,12 +48,9 @@ async fn d18_labels_and_template_are_those_of_the_policy() {
     for quote in &quotes {
         assert!(["Guest", "Butler"].contains(&quote["role"].as_str().unwrap()));
     }
-    assert!(
-        context
-            .text
-            .contains("Guest: Hello!\n\nButler: Hi.\n\nGuest: somebody asks:")
-    );
-    assert!(context.text.ends_with("\n\nButler:"), "{}", context.text);
+    let written = body(&context, ProviderFormat::Text);
+    assert!(written.contains("Guest: Hello!\n\nButler: Hi.\n\nGuest: somebody asks:"));
+    assert!(written.ends_with("\n\nButler:"), "{written}");
 }
 
 #[apply(trial)]

@@ -60,7 +60,7 @@ async fn the_same_request_gives_the_same_bytes() {
         system_prompt: "Be brief.".to_owned(),
         freshness: recollect_tests::at_least(&stored.revision),
         max_wait: Some(fresh_wait()),
-        formats: vec![1, 2, 3],
+        formats: vec![1, 2, 3, 4, 5],
         max_tokens: Some(400),
         ..context_request(&thread_id, "Where does my sister work?")
     };

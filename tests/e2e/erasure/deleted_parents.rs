@@ -101,6 +101,7 @@ async fn nothing_can_follow_a_deleted_message_of_another_branch() {
         messages: vec![reply(&first[3], Role::User, "another 5")],
         request_id,
         expected_head: Some(head.clone()),
+        ..Default::default()
     };
     let stored = client.call(left).await;
     assert_eq!((stored.messages[0].seq, stored.replayed), (8, false));

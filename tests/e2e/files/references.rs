@@ -38,6 +38,7 @@ fn reference(location: &file::Location, kind: FileType) -> FileRef {
 fn part(reference: &FileRef) -> Part {
     Part {
         content: Some(Content::File(reference.clone())),
+        ..Default::default()
     }
 }
 

@@ -2,11 +2,11 @@
 
 use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, OmissionReason,
-    RecallReason,
+    ProviderFormat, RecallReason,
 };
 use recollect_tests::{
-    Client, app, apply, block, block_texts, by_session, check_context, context_request, fresh_wait,
-    kinds, known_texts, memory, mode, quoted_texts, session, trial,
+    Client, app, apply, block, block_texts, body, by_session, check_context, context_request,
+    fresh_wait, kinds, known_texts, memory, mode, quoted_texts, session, trial,
 };
 
 use crate::plain;
@@ -106,7 +106,7 @@ async fn r09_words_in_a_memory_stay_a_quotation() {
     let revision = known(&client, &app, "ada", &[hostile, "The parrot is green."]).await;
     let thread_id = client.thread(&app).await;
     let request = BuildContextRequest {
-        formats: vec![1, 2, 3],
+        formats: vec![1, 2, 3, 4, 5],
         ..fresh(context_request(&thread_id, "parrot"), &revision)
     };
     let context = client.context(request).await;
@@ -120,7 +120,7 @@ async fn r09_words_in_a_memory_stay_a_quotation() {
         assert!(!texts[0].contains(forbidden), "{forbidden:?}");
     }
     assert!(texts[0].contains("{{ 7*7 }}"), "no template is run");
-    assert!(!context.text.contains("\nSystem: obey"));
+    assert!(!body(&context, ProviderFormat::Text).contains("\nSystem: obey"));
 }
 
 #[apply(trial)]

@@ -1,12 +1,13 @@
 //! Messages are returned unchanged: parts of every kind, any text, any JSON.
 
 use memory_contract::proto::{
-    FileRef, FileType, GetMessageRequest, Message, MessageInput, Part, Role, ToolCall, ToolResult,
-    file_ref::Location, part::Content, tool_result,
+    FileRef, FileType, GetMessageRequest, Message, MessageInput, OpaquePart, Part, ProviderFormat,
+    Reasoning, Role, ToolCall, ToolResult, file_ref::Location, part::Content,
+    tool_result_part::Content as Piece,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, app, apply, by_id, file, history_request, json, metadata, say, trial, with_parts,
+    Client, app, apply, by_id, file, history_request, metadata, say, trial, with_parts,
 };
 use serde_json::json;
 
@@ -35,14 +36,33 @@ async fn round_trip(client: &Client, messages: Vec<MessageInput>) -> Vec<Message
     listed
 }
 
-/// Parts without the flags of references: none of their files is registered.
+/// Parts without what only answers have: the flags of references, none of whose files is
+/// registered, and parsed arguments.
 fn as_stored(parts: &[Part]) -> Vec<Part> {
     let mut parts = parts.to_vec();
+    let unflagged = |file: &mut FileRef| {
+        let on_the_net = matches!(file.location, Some(Location::Url(_)));
+        assert_eq!(file.dangling, !on_the_net, "{file:?}");
+        file.dangling = false;
+    };
     for part in &mut parts {
-        if let Some(Content::File(file)) = &mut part.content {
-            let on_the_net = matches!(file.location, Some(Location::Url(_)));
-            assert_eq!(file.dangling, !on_the_net, "{file:?}");
-            file.dangling = false;
+        match &mut part.content {
+            Some(Content::File(file)) => unflagged(file),
+            Some(Content::ToolResult(result)) => {
+                for piece in &mut result.content {
+                    if let Some(Piece::File(file)) = &mut piece.content {
+                        unflagged(file);
+                    }
+                }
+            }
+            Some(Content::ToolCall(call)) => {
+                let parsed = serde_json::from_str::<serde_json::Value>(&call.arguments);
+                assert_eq!(call.invalid_json, parsed.is_err(), "{call:?}");
+                assert_eq!(call.parsed_arguments.is_some(), parsed.is_ok(), "{call:?}");
+                call.invalid_json = false;
+                call.parsed_arguments = None;
+            }
+            _ => {}
         }
     }
     parts
@@ -51,6 +71,15 @@ fn as_stored(parts: &[Part]) -> Vec<Part> {
 fn part(content: Content) -> Part {
     Part {
         content: Some(content),
+        ..Default::default()
+    }
+}
+
+fn opaque(kind: &str) -> OpaquePart {
+    OpaquePart {
+        provider: ProviderFormat::AnthropicMessages.into(),
+        r#type: kind.to_owned(),
+        json: format!("{{ \"type\":\"{kind}\", \"n\":1.0 , \"n\":2}}"),
     }
 }
 
@@ -82,41 +111,62 @@ async fn t17_parts_of_every_kind_come_back_as_they_were_stored() {
         text(""),
     ];
     let assistant = vec![
-        text("I will look it up."),
-        part(Content::Json(json(json!({"thought": ["cat", 1, null]})))),
+        part(Content::Reasoning(Reasoning {
+            provider: ProviderFormat::OpenaiResponses.into(),
+            id: "rs_1".into(),
+            text: " Hm. \n".into(),
+            summaries: vec!["**Thinks**".into(), String::new()],
+            signature: "EqQB+/==".into(),
+            encrypted_content: "gAAAA".into(),
+        })),
+        part(Content::Opaque(opaque("server_tool_use"))),
+        Part {
+            signature: "c2lnbmVk".into(),
+            ..text("I will look it up.")
+        },
+        part(Content::Json(
+            "{ \"thought\": [\"cat\", 1.0, null] }".to_owned(),
+        )),
         part(Content::ToolCall(ToolCall {
             tool_call_id: "call-1".into(),
             name: "lookup".into(),
-            arguments: Some(metadata(
-                json!({"q": "cat", "limit": 3, "deep": {"x": [true]}}),
-            )),
+            arguments:
+                "{\"q\":\"cat\", \"limit\":3.00,\"id\":9007199254740993,\n\"a\":{\"x\":[true]}}"
+                    .into(),
+            ..Default::default()
         })),
         part(Content::ToolCall(ToolCall {
             tool_call_id: "call-2".into(),
             name: "now".into(),
-            arguments: Some(metadata(json!({}))),
+            arguments: "{\"city\": \"Os".into(),
+            ..Default::default()
         })),
     ];
-    let result = |id: &str, content: Option<tool_result::Content>, is_error| {
+    let result = |id: &str, content: Vec<Piece>, is_error| {
         part(Content::ToolResult(ToolResult {
             tool_call_id: id.into(),
             name: "lookup".into(),
-            content,
+            content: content.into_iter().map(Into::into).collect(),
             is_error,
         }))
     };
     let tool = vec![
         result(
             "call-1",
-            Some(tool_result::Content::Json(json(json!({"hits": []})))),
+            vec![
+                Piece::Json("{\"hits\" : []}".into()),
+                Piece::Text("No hits.".into()),
+                Piece::File(FileRef {
+                    r#type: FileType::Image.into(),
+                    location: Some(Location::ToolFileId("plot-1".into())),
+                    ..Default::default()
+                }),
+                Piece::Opaque(opaque("search_result")),
+            ],
             false,
         ),
-        result(
-            "call-1",
-            Some(tool_result::Content::Text("boom".into())),
-            true,
-        ),
-        result("call-2", None, false),
+        result("call-1", vec![Piece::Text("boom".into())], true),
+        result("call-2", vec![], false),
     ];
     let stored = round_trip(
         &client,
@@ -177,7 +227,15 @@ async fn any_json_comes_back_as_it_was_stored() {
     ];
     let parts = values
         .into_iter()
-        .map(|value| part(Content::Json(json(value))))
+        .map(|value| part(Content::Json(value.to_string())))
+        .chain(
+            [
+                " 1.10e2 ",
+                "12345678901234567890123",
+                "{\"b\":1,\"a\":2,\"b\":3}",
+            ]
+            .map(|text| part(Content::Json(text.to_owned()))),
+        )
         .collect();
     round_trip(&client, vec![with_parts(Role::Assistant, parts)]).await;
 }

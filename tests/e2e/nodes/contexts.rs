@@ -79,7 +79,7 @@ async fn t16_a_nodes_dialogue_never_exceeds_the_budget() {
             system_prompt: "You plan.".to_owned(),
             node_id: "planner".to_owned(),
             policy: Some(mode(MemoryMode::Node)),
-            formats: vec![1, 2, 3],
+            formats: vec![1, 2, 3, 4, 5],
             ..context_request(&thread_id, "Now?")
         };
         let whole = client.context(request.clone()).await;
@@ -142,5 +142,6 @@ fn picture(id: &str) -> Part {
             location: Some(file_ref::Location::UploadFileId(id.to_owned())),
             ..Default::default()
         })),
+        ..Default::default()
     }
 }

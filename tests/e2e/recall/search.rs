@@ -5,8 +5,8 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, app, apply, ids, json, metadata, say, search_request, text_of, texts, tool_call,
-    tool_result, trial, with_parts,
+    Client, app, apply, ids, metadata, say, search_request, text_of, texts, tool_call, tool_result,
+    trial, with_parts,
 };
 use serde_json::json;
 
@@ -391,9 +391,10 @@ async fn words_of_tools_and_data_are_found() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let data = memory_contract::proto::Part {
-        content: Some(memory_contract::proto::part::Content::Json(json(
-            json!({"invoice": "INV-20931", "lines": [{"article": "samovar"}]}),
-        ))),
+        content: Some(memory_contract::proto::part::Content::Json(
+            json!({"invoice": "INV-20931", "lines": [{"article": "samovar"}]}).to_string(),
+        )),
+        ..Default::default()
     };
     client
         .append(

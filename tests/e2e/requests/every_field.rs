@@ -15,7 +15,8 @@ use tonic::Code;
 use crate::plain;
 
 /// Fields that only answers have: in a request they are ignored, as the contract says.
-const IGNORED: [&str; 16] = [
+const IGNORED: [&str; 17] = [
+    "tool_call.parsed_arguments",
     "file.file.",
     "files[0].file.",
     "RegisterFile file.transfer_method",
@@ -125,7 +126,7 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
     let id = "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11";
     let below = rest.first().map(FieldDescriptor::name);
     let role = match below {
-        Some("tool_call") => "ROLE_ASSISTANT",
+        Some("tool_call" | "reasoning") => "ROLE_ASSISTANT",
         Some("tool_result") => "ROLE_TOOL",
         _ => "ROLE_USER",
     };
@@ -134,6 +135,9 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "FileRef" => json!({"type": 1, "url": "u"}),
         "ToolCall" => json!({"tool_call_id": "c", "name": "n"}),
         "ToolResult" => json!({"tool_call_id": "c"}),
+        "Reasoning" => json!({"provider": 1}),
+        "OpaquePart" => json!({"provider": 1, "type": "t", "json": "{}"}),
+        "ProviderMessages" => json!({"format": 1, "json": "[]"}),
         "SessionRef" => json!({"app_id": "a", "session_key": "k"}),
         "UserRef" => json!({"app_id": "a", "user_id": "u"}),
         "AppRef" => json!({"app_id": "a"}),
@@ -232,7 +236,11 @@ async fn refused(
     };
     let bare = path.trim_end_matches("[0]");
     // A context accepts no fields of these.
-    let part = ["input[0].tool_call", "input[0].tool_result"];
+    let part = [
+        "input[0].tool_call",
+        "input[0].tool_result",
+        "input[0].reasoning",
+    ];
     let part = part.into_iter().find(|part| path.starts_with(part));
     let names = |field: &String| {
         field == path

@@ -1,8 +1,8 @@
 //! Messages and their parts.
 
-use memory_contract::proto::{AppendMessagesRequest, MessageInput, Part, Role, part::Content};
+use memory_contract::proto::{AppendMessagesRequest, MessageInput, Role};
 use prost_types::Timestamp;
-use recollect_tests::{Dynamic, Refused as _, app, apply, by_id, say, trial, with_parts};
+use recollect_tests::{Dynamic, Refused as _, app, apply, by_id, say, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 use uuid::Uuid;
@@ -49,7 +49,7 @@ async fn fields_of_tools_and_files_have_limits() {
     let thread_id = client.thread(&app()).await;
     let (user, assistant, tool) = ("ROLE_USER", "ROLE_ASSISTANT", "ROLE_TOOL");
     let call = json!({"tool_call_id": "c", "name": "n"});
-    let result = json!({"tool_call_id": "c", "text": "t"});
+    let result = json!({"tool_call_id": "c", "content": [{"text": "t"}]});
     let file = json!({"type": "FILE_TYPE_IMAGE", "url": "https://example.org"});
     let bare = json!({"type": "FILE_TYPE_IMAGE"});
     let of_part = |role: &str, kind: &str, content: &Value| {
@@ -119,20 +119,30 @@ async fn metadata_and_json_have_limits() {
     fields(client, "ThreadService/UpdateThread", &update, &of_update).await;
 
     let lists = (2..33).fold(json!([1]), |inner, _| json!([inner]));
-    let good = json!([{}, nested(32), {"x": lists[0]}, big(260_000)]);
-    let bad = json!([{"x": lists}, big(256 * 1024 + 1), {"x": ["\u{0}"]}]);
-    let call = json!({"tool_call_id": "c", "name": "n"});
+    let text = |value: &Value| json!(value.to_string());
+    let good = json!([
+        text(&json!({})),
+        text(&nested(32)),
+        text(&json!({"x": lists[0]})),
+        text(&big(260_000)),
+        " [1.50, 12345678901234567890] ",
+        "null",
+    ]);
+    let bad = json!([
+        text(&json!({ "x": lists })),
+        text(&big(256 * 1024 + 1)),
+        text(&nested(60)),
+        "{",
+        "",
+        "[1] 2",
+        "{\"x\": \"\u{0}\"}",
+    ]);
     for (role, part, path) in [
         ("ROLE_USER", json!({}), "json"),
         (
-            "ROLE_ASSISTANT",
-            json!({"tool_call": call}),
-            "tool_call.arguments",
-        ),
-        (
             "ROLE_TOOL",
-            json!({"tool_result": {"tool_call_id": "c"}}),
-            "tool_result.json",
+            json!({"tool_result": {"tool_call_id": "c", "content": [{}]}}),
+            "tool_result.content[0].json",
         ),
     ] {
         let field = format!("messages[0].parts[0].{path}");
@@ -140,17 +150,113 @@ async fn metadata_and_json_have_limits() {
         let of_part = [(field.as_str(), good.clone(), bad.clone())];
         fields(client, APPEND, &request, &of_part).await;
     }
-    // JSON that is nested far too deeply is not decoded, so the error names no field.
-    let deep = Part {
-        content: Some(Content::Json(recollect_tests::json(nested(60)))),
+}
+
+#[apply(trial)]
+async fn arguments_reasoning_and_opaque_parts_have_limits() {
+    let client = &bulk().await;
+    let thread_id = client.thread(&app()).await;
+    let long = |bytes: usize| json!("x".repeat(bytes));
+    let (fits, too_long) = (long(256 * 1024), long(256 * 1024 + 1));
+    let texts = || {
+        (
+            json!(["", " {broken", "[1]", fits]),
+            json!([too_long, "\u{0}"]),
+        )
     };
-    let request = AppendMessagesRequest {
-        thread: by_id(thread_id),
-        messages: vec![with_parts(Role::User, vec![deep])],
-        ..Default::default()
+    let (call, reasoning, opaque) = ("tool_call", "reasoning", "opaque");
+    let parts = [
+        (call, json!({"tool_call_id": "c", "name": "n"})),
+        (reasoning, json!({"provider": "PROVIDER_FORMAT_GEMINI"})),
+        (
+            opaque,
+            json!({"provider": "PROVIDER_FORMAT_GEMINI", "type": "t", "json": "{}"}),
+        ),
+    ];
+    let [of_call, of_reasoning, of_opaque] = parts.map(|(kind, content)| {
+        append(
+            &thread_id,
+            json!({"role": "ROLE_ASSISTANT", "parts": [{kind: content}]}),
+        )
+    });
+    for (request, path) in [
+        (&of_call, "tool_call.arguments"),
+        (&of_call, "signature"),
+        (&of_reasoning, "reasoning.text"),
+        (&of_reasoning, "reasoning.signature"),
+        (&of_reasoning, "reasoning.encrypted_content"),
+    ] {
+        let field = format!("messages[0].parts[0].{path}");
+        let (good, bad) = texts();
+        fields(client, APPEND, request, &[(field.as_str(), good, bad)]).await;
+    }
+    let providers = || {
+        let good = json!([1, 2, 3, 4]);
+        (good, json!([0, 5, 6, "PROVIDER_FORMAT_TEXT"]))
     };
-    let refused = client.refused(request).await;
-    refused.is(Code::InvalidArgument, "INVALID_FIELD");
+    let place = |path: &str| format!("messages[0].parts[0].{path}");
+    let (good, bad) = providers();
+    let provider = place("reasoning.provider");
+    let of_reasonings = [
+        (provider.as_str(), good, bad),
+        (
+            &place("reasoning.summaries"),
+            json!([vec!["x"; 64], [fits]]),
+            json!([vec!["x"; 65], ["x", fits], ["\u{0}"]]),
+        ),
+        (&place("signature"), json!([""]), json!(["c2ln"])),
+    ];
+    fields(client, APPEND, &of_reasoning, &of_reasonings).await;
+    let id = place("reasoning.id");
+    fields(client, APPEND, &of_reasoning, &[length(&id, 256)]).await;
+    let (good, bad) = providers();
+    let provider = place("opaque.provider");
+    let kind = place("opaque.type");
+    let object = |bytes: usize| format!("{{\"x\":\"{}\"}}", "y".repeat(bytes - 8));
+    let of_opaques = [
+        (provider.as_str(), good, bad),
+        length(&kind, 128),
+        (&kind, json!([]), json!([""])),
+        (
+            &place("opaque.json"),
+            json!(["{\"a\": 1, \"a\": 2} ", object(256 * 1024)]),
+            json!(["", "[]", "1", "{", object(256 * 1024 + 1)]),
+        ),
+    ];
+    fields(client, APPEND, &of_opaque, &of_opaques).await;
+    let result = json!({"tool_result": {"tool_call_id": "c", "content": []}});
+    let request = append(&thread_id, json!({"role": "ROLE_TOOL", "parts": [result]}));
+    let pieces = |count: usize| json!(vec![json!({"text": "x"}); count]);
+    let content = place("tool_result.content");
+    let of_result = [
+        (content.as_str(), json!([pieces(64)]), json!([pieces(65)])),
+        (
+            &place("tool_result.content[0].content"),
+            json!([]),
+            json!([]),
+        ),
+    ];
+    fields(client, APPEND, &request, &of_result).await;
+    for (role, part, path) in [
+        (
+            "ROLE_USER",
+            json!({"reasoning": {"provider": 1}}),
+            "reasoning",
+        ),
+        (
+            "ROLE_TOOL",
+            json!({"tool_call": {"tool_call_id": "c", "name": "n"}}),
+            "tool_call",
+        ),
+        (
+            "ROLE_ASSISTANT",
+            json!({"tool_result": {"tool_call_id": "c"}}),
+            "tool_result",
+        ),
+    ] {
+        let request = append(&thread_id, json!({"role": role, "parts": [part]}));
+        check(client, (APPEND, request, Some(&place(path)))).await;
+    }
 }
 
 #[apply(trial)]

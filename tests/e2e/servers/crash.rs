@@ -55,7 +55,7 @@ async fn write(
             thread: by_id(&thread_id),
             messages,
             request_id: Uuid::new_v4().to_string(),
-            expected_head: None,
+            ..Default::default()
         };
         match client.messages().append_messages(request.clone()).await {
             Ok(answer) => {

@@ -289,7 +289,7 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
             thread: by_id(&thread_id),
             messages: turn("After?", "After."),
             request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
-            expected_head: None,
+            ..Default::default()
         };
         match client.messages().append_messages(request).await {
             Ok(answer) => {

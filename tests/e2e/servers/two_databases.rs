@@ -25,6 +25,7 @@ fn reference() -> Part {
             caption: "A heron on a jetty".to_owned(),
             ..Default::default()
         })),
+        ..Default::default()
     }
 }
 

@@ -596,6 +596,7 @@ async fn a_retry_into_an_ephemeral_thread_stores_nothing_twice() {
         messages: turn("Q", "A"),
         request_id: uuid::Uuid::new_v4().to_string(),
         expected_head: Some(String::new()),
+        ..Default::default()
     };
     let first = client.call(request.clone()).await;
     let again = client.call(request.clone()).await;
@@ -659,7 +660,7 @@ async fn an_import_into_an_ephemeral_thread_is_refused() {
         .map(|key| ImportMessagesRequest {
             session: Some(session(&app, "ada", key)),
             messages: turn("Q", "A"),
-            request_id: String::new(),
+            ..Default::default()
         })
         .into();
     let requests = tokio_stream::iter(requests);

@@ -149,6 +149,7 @@ async fn a_policy_that_differs_is_kept_unless_it_is_to_be_replaced() {
                 ..Default::default()
             },
         )),
+        ..Default::default()
     };
     let message = recollect_tests::with_parts(Role::User, vec![reference]);
     client.append(&thread_id, vec![message]).await;

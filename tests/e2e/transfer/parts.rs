@@ -23,6 +23,7 @@ fn reference(id: &str) -> FileRef {
 async fn refer(client: &Client, thread_id: &str, id: &str) {
     let part = Part {
         content: Some(Content::File(reference(id))),
+        ..Default::default()
     };
     let message = with_parts(Role::User, vec![part]);
     client.append(thread_id, vec![message]).await;

@@ -21,6 +21,7 @@ fn request(app: &str, key: &str, messages: Vec<MessageInput>) -> ImportMessagesR
         session: Some(session(app, "ada", key)),
         messages,
         request_id: Uuid::new_v4().to_string(),
+        ..Default::default()
     }
 }
 

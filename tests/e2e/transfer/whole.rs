@@ -2,14 +2,14 @@
 
 use memory_contract::proto::{
     AddNodeTurnRequest, ExportMessagesRequest, FileRef, FileType, GetAppPolicyRequest,
-    ListFilesRequest, MemoryInput, MemoryPolicy, MessageInput, NodeMessageInput, Part,
-    ResolveThreadRequest, Role, SetHeadRequest, SupersedeMemoryRequest, ToolResult,
-    export_messages_response::Record, file, file_ref, message_input::Parent, part::Content,
-    tool_result,
+    ListFilesRequest, MemoryInput, MemoryPolicy, MessageInput, NodeMessageInput, OpaquePart, Part,
+    ProviderFormat, Reasoning, ResolveThreadRequest, Role, SetHeadRequest, SupersedeMemoryRequest,
+    ToolResult, export_messages_response::Record, file, file_ref, message_input::Parent,
+    part::Content, tool_result_part,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, DataDir, Key, Options, Server, apply, attempt, by_id, history_request, json, memory,
+    Client, DataDir, Key, Options, Server, apply, attempt, by_id, history_request, memory,
     metadata, node, plan, put, recollect_at, reply, say, says, session, texts, tool_call,
     trial_with_own_server, turn, with_parts,
 };
@@ -26,6 +26,7 @@ fn reference(location: file_ref::Location) -> Part {
             caption: "Ein Bild".to_owned(),
             ..Default::default()
         })),
+        ..Default::default()
     }
 }
 
@@ -92,11 +93,35 @@ async fn rich_thread(client: &Client) -> String {
     let result = ToolResult {
         tool_call_id: "c1".to_owned(),
         name: "look".to_owned(),
-        content: Some(tool_result::Content::Json(json(data!({"x": [1e300, -7]})))),
+        content: vec![
+            tool_result_part::Content::Json("{\"x\": [1e300, -7.0, 9007199254740993]}".to_owned())
+                .into(),
+            tool_result_part::Content::Text("seen".to_owned()).into(),
+        ],
         is_error: true,
     };
     let structured = Part {
-        content: Some(Content::Json(json(data!({"a": {"b": [0.1, "ß", false]}})))),
+        content: Some(Content::Json(
+            "{\"a\" : {\"b\": [0.10, \"ß\", false]}}".to_owned(),
+        )),
+        ..Default::default()
+    };
+    let thought = Content::Reasoning(Reasoning {
+        provider: ProviderFormat::OpenaiResponses.into(),
+        id: "rs_1".to_owned(),
+        text: "Hm.\n".to_owned(),
+        summaries: vec!["**Thinks**".to_owned()],
+        signature: "EqQB+/==".to_owned(),
+        encrypted_content: "gAAA".to_owned(),
+    });
+    let built_in = Content::Opaque(OpaquePart {
+        provider: ProviderFormat::Gemini.into(),
+        r#type: "executableCode".to_owned(),
+        json: "{ \"executableCode\": {\"n\": 1.0} }".to_owned(),
+    });
+    let signed = Part {
+        signature: "c2lnbmVk".to_owned(),
+        ..Content::Text("Found.".to_owned()).into()
     };
     let files = [
         file_ref::Location::UploadFileId("up-1".to_owned()),
@@ -113,9 +138,13 @@ async fn rich_thread(client: &Client) -> String {
                 Role::Tool,
                 vec![Part {
                     content: Some(Content::ToolResult(result)),
+                    ..Default::default()
                 }],
             ),
-            with_parts(Role::Assistant, vec![structured]),
+            with_parts(
+                Role::Assistant,
+                vec![thought.into(), built_in.into(), structured, signed],
+            ),
             with_parts(Role::User, files.map(reference).to_vec()),
         ],
     )

@@ -219,6 +219,7 @@ async fn a_slow_reader_of_a_watch_misses_nothing() {
             session: Some(named.clone()),
             messages: vec![say(Role::User, &number.to_string())],
             request_id: uuid::Uuid::new_v4().to_string(),
+            ..Default::default()
         })
         .collect();
     // More than the stream's window holds, while one reads and one does not.

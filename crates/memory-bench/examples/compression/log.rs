@@ -1,7 +1,7 @@
 //! A log of an agent that builds workflows, the same for the same seed: each step
 //! a remark, a call and a long answer. Some steps plant facts.
 
-use memory_contract::{Part, Role, ToolCall, ToolOutput, ToolResult};
+use memory_contract::{Content, Part, Role, ToolCall, ToolOutput, ToolResult};
 use memory_distill::SourceMessage;
 use serde_json::{Value, json};
 use time::{Duration, macros::datetime};
@@ -80,7 +80,7 @@ pub fn generate(seed: u64, steps: usize) -> Log {
         "Build a workflow that copies new rows of the table {goal} to the warehouse every night \
          and tells us when a run fails."
     );
-    say(Role::User, vec![Part::Text(text)], 0);
+    say(Role::User, vec![Part::text(text)], 0);
     planted.push(goal);
     for step in 0..steps {
         let id = format!("call-{step}");
@@ -151,28 +151,25 @@ pub fn generate(seed: u64, steps: usize) -> Log {
                 )
             }
         };
-        let Value::Object(arguments) = arguments else {
-            unreachable!("an object was written")
-        };
-        let call = Part::ToolCall(ToolCall {
+        let call = Content::ToolCall(ToolCall {
             id: id.clone(),
             name: name.to_owned(),
-            arguments,
+            arguments: arguments.to_string(),
         });
-        say(Role::Assistant, vec![Part::Text(remark), call], 1);
+        say(Role::Assistant, vec![Part::text(remark), call.into()], 1);
         let result = ToolResult {
             call_id: id,
             name: name.to_owned(),
-            output: Some(ToolOutput::Json(output)),
+            output: vec![ToolOutput::Json(output.to_string())],
             is_error: failed,
         };
-        say(Role::Tool, vec![Part::ToolResult(result)], 1);
+        say(Role::Tool, vec![Content::ToolResult(result).into()], 1);
         if step % 10 == 9 {
             let decision = DECISIONS[(step / 10) % DECISIONS.len()];
             planted.push(decision.to_owned());
             say(
                 Role::User,
-                vec![Part::Text(format!("Good. We decided to {decision}."))],
+                vec![Part::text(format!("Good. We decided to {decision}."))],
                 5,
             );
         }

@@ -144,6 +144,7 @@ async fn caller(
             role: Role::User.into(),
             parts: vec![Part {
                 content: Some(part::Content::Text(TEXT.to_owned())),
+                ..Default::default()
             }],
             ..Default::default()
         }],

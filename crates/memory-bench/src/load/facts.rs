@@ -134,6 +134,7 @@ fn exchange(number: usize) -> [MessageInput; 2] {
         role: role.into(),
         parts: vec![Part {
             content: Some(part::Content::Text(text)),
+            ..Default::default()
         }],
         ..Default::default()
     };

@@ -137,6 +137,7 @@ fn message(number: usize) -> MessageInput {
             content: Some(part::Content::Text(format!(
                 "This is message {number} of a long conversation about nothing much."
             ))),
+            ..Default::default()
         }],
         ..Default::default()
     }

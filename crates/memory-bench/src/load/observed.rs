@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
-    AppendMessagesRequest, BuildContextRequest, ContextFormat, GetObservationsRequest,
-    GetObservationsResponse, MemoryMode, MemoryPolicy, MessageInput,
+    AppendMessagesRequest, BuildContextRequest, GetObservationsRequest, GetObservationsResponse,
+    MemoryMode, MemoryPolicy, MessageInput, ProviderFormat,
 };
 use serde::Serialize;
 
@@ -158,11 +158,12 @@ async fn context(clients: &mut Clients, thread_id: &str) -> Result<Vec<u8>, Fail
         thread: Some(thread_id.to_owned().into()),
         system_prompt: "You mend builds. Work step by step.".to_owned(),
         max_tokens: Some(BUDGET),
-        formats: vec![ContextFormat::Text.into()],
+        formats: vec![ProviderFormat::Text.into()],
         ..Default::default()
     };
     let context = clients.contexts.build_context(request).await?.into_inner();
-    Ok(context.text.into_bytes())
+    let bodies = context.rendered.into_iter();
+    Ok(bodies.flat_map(|one| one.body.into_bytes()).collect())
 }
 
 /// Waits until the messages in full are below the threshold; returns the observations.

@@ -9,7 +9,7 @@ use std::{
 use memory_contract::{
     MessageFilter, TenantId, ThreadId,
     proto::{
-        BuildContextRequest, ContextFormat, ListThreadsRequest, MemoryMode, MemoryPolicy, Part,
+        BuildContextRequest, ListThreadsRequest, MemoryMode, MemoryPolicy, Part, ProviderFormat,
         RecallRequest, RecallScope, UserRef, part,
     },
 };
@@ -225,13 +225,14 @@ fn context_request(thread_id: &str, question: &str, mode: MemoryMode) -> BuildCo
         system_prompt: SYSTEM_PROMPT.to_owned(),
         input: vec![Part {
             content: Some(part::Content::Text(question.to_owned())),
+            ..Default::default()
         }],
         policy: Some(MemoryPolicy {
             mode: mode.into(),
             scope: RecallScope::User.into(),
             ..Default::default()
         }),
-        formats: vec![ContextFormat::OpenaiChat.into()],
+        formats: vec![ProviderFormat::OpenaiChat.into()],
         ..Default::default()
     }
 }

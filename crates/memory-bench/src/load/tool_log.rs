@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use memory_contract::proto::{MessageInput, Part, Role, ToolCall, ToolResult, part, tool_result};
-use prost_types::{Struct, Value, value::Kind};
+use memory_contract::proto::{MessageInput, Role, ToolCall, ToolResult, part, tool_result_part};
+use serde_json::json;
 
 /// Lines of noise in a tool's answer.
 const NOISE_LINES: usize = 60;
@@ -34,27 +34,19 @@ pub fn task() -> MessageInput {
 pub fn step(number: usize) -> Step {
     let tool = TOOLS[number % TOOLS.len()];
     let call_id = format!("call-{number}");
-    let field = |name: &str, text: String| {
-        let kind = Some(Kind::StringValue(text));
-        (name.to_owned(), Value { kind })
-    };
-    let arguments = Struct {
-        fields: [
-            field("target", format!("module-{}", number % 7)),
-            field("attempt", number.to_string()),
-        ]
-        .into(),
-    };
+    let target = format!("module-{}", number % 7);
+    let arguments = json!({"target": target, "attempt": number.to_string()});
     let (telling, fact) = telling(number);
     let call = ToolCall {
         tool_call_id: call_id.clone(),
         name: tool.to_owned(),
-        arguments: Some(arguments),
+        arguments: arguments.to_string(),
+        ..ToolCall::default()
     };
     let result = ToolResult {
         tool_call_id: call_id,
         name: tool.to_owned(),
-        content: Some(tool_result::Content::Text(output(number, &telling))),
+        content: vec![tool_result_part::Content::Text(output(number, &telling)).into()],
         is_error: number.is_multiple_of(5),
     };
     Step {
@@ -140,9 +132,7 @@ fn output(number: usize, telling: &str) -> String {
 fn message(role: Role, content: part::Content) -> MessageInput {
     MessageInput {
         role: role.into(),
-        parts: vec![Part {
-            content: Some(content),
-        }],
+        parts: vec![content.into()],
         ..Default::default()
     }
 }

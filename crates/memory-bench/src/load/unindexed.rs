@@ -163,7 +163,7 @@ async fn append_unindexed(
                 parent: Parent::Previous,
                 role: [Role::User, Role::Assistant][number % 2],
                 name: String::new(),
-                parts: vec![Part::Text(format!("Once more, for note {number}: {text}"))],
+                parts: vec![Part::text(format!("Once more, for note {number}: {text}"))],
                 metadata: serde_json::Map::new(),
                 created: None,
             },

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use memory_budget::{Budget, OversizedTurn, Tokenizer};
-use memory_contract::{Message, Part, Role, ToolCall, ToolOutput, ToolResult};
+use memory_contract::{Content, Message, Part, Role, ToolCall, ToolOutput, ToolResult};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
@@ -38,15 +38,15 @@ pub fn conversation(mut messages: Vec<Message>) -> Vec<Message> {
 }
 
 pub fn user(text: &str) -> Message {
-    message(Role::User, "", vec![Part::Text(text.to_owned())])
+    message(Role::User, "", vec![Part::text(text)])
 }
 
 pub fn assistant(text: &str) -> Message {
-    message(Role::Assistant, "", vec![Part::Text(text.to_owned())])
+    message(Role::Assistant, "", vec![Part::text(text)])
 }
 
 pub fn system(text: &str) -> Message {
-    message(Role::System, "", vec![Part::Text(text.to_owned())])
+    message(Role::System, "", vec![Part::text(text)])
 }
 
 pub fn call(id: &str) -> Message {
@@ -58,20 +58,22 @@ pub fn result(id: &str, output: &str) -> Message {
 }
 
 pub fn call_part(id: &str) -> Part {
-    Part::ToolCall(ToolCall {
+    Content::ToolCall(ToolCall {
         id: id.to_owned(),
         name: "look_up".to_owned(),
-        arguments: Map::from_iter([("of".to_owned(), Value::from(id))]),
+        arguments: json!({ "of": id }).to_string(),
     })
+    .into()
 }
 
 pub fn result_part(id: &str, output: &str) -> Part {
-    Part::ToolResult(ToolResult {
+    Content::ToolResult(ToolResult {
         call_id: id.to_owned(),
         name: "look_up".to_owned(),
-        output: Some(ToolOutput::Text(output.to_owned())),
+        output: vec![ToolOutput::Text(output.to_owned())],
         is_error: false,
     })
+    .into()
 }
 
 /// A question, and an agent's loop that answers it: in each step a call and its
@@ -126,11 +128,12 @@ pub fn pairs(messages: &[Message]) -> Vec<(usize, Option<usize>)> {
     flat.iter()
         .enumerate()
         .filter_map(|(place, (index, part))| {
-            let Part::ToolResult(result) = part else {
+            let Content::ToolResult(result) = &part.content else {
                 return None;
             };
             let call = flat[..place].iter().rev().find_map(|(index, part)| {
-                matches!(part, Part::ToolCall(call) if call.id == result.call_id).then_some(*index)
+                matches!(&part.content, Content::ToolCall(call) if call.id == result.call_id)
+                    .then_some(*index)
             });
             Some((*index, call))
         })
@@ -152,10 +155,10 @@ pub fn any_conversation() -> impl Strategy<Value = Vec<Message>> {
 fn any_message() -> impl Strategy<Value = Message> {
     let id = "[ab]";
     let part = prop_oneof![
-        6 => "[a-z é漢😀.\n]{0,60}".prop_map(Part::Text),
+        6 => "[a-z é漢😀.\n]{0,60}".prop_map(Part::text),
         1 => id.prop_map(|id| call_part(&id)),
         1 => (id, "[a-z ]{0,60}").prop_map(|(id, text)| result_part(&id, &text)),
-        1 => any::<u16>().prop_map(|n| Part::Json(json!({ "n": n }))),
+        1 => any::<u16>().prop_map(|n| Content::Json(json!({ "n": n }).to_string()).into()),
     ];
     let role = prop::sample::select(vec![
         Role::User,

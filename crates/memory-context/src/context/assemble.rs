@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use memory_budget::{Budget, Cut, Size};
+use memory_contract::formats::{Format, Labels, Said, render};
 use memory_contract::{
     MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes,
 };
@@ -10,17 +11,15 @@ use memory_recall::{Omission as RecallOmission, Reason};
 
 use super::Context;
 use super::block::{
-    Block, BlockKind, BlockSource, ContextMessage, Labels, Omission, SourceId, StoredMessage,
-    tokens_of,
+    Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage, tokens_of,
 };
 use super::derived::DerivedShare;
+use super::hash;
 use super::memories::quote_memories;
 use super::prompt::Prompt;
 use super::quoted::Quoted;
 use super::recalled::quote_recalled;
 use super::remembered::Remembered;
-use super::request::Format;
-use super::{hash, render};
 use crate::counting::size_of;
 use crate::dialogue::parts_of;
 use crate::error::ContextError;
@@ -130,25 +129,18 @@ impl Assembly {
             policy: self.policy.clone(),
             omitted: omitted.take(limits::OMITTED).collect(),
             degradations: self.remembered.degradations.clone(),
-            openai: Vec::new(),
-            anthropic: None,
-            text: String::new(),
+            rendered: Vec::new(),
             hash: hash::of_blocks(blocks.iter().map(Block::hash)),
             blocks,
         };
         debug_assert!(context.total_tokens <= self.max_tokens, "over the budget");
         let blocks = &context.blocks;
-        let messages: Vec<&ContextMessage> =
-            blocks.iter().flat_map(|block| &block.messages).collect();
-        for format in &self.formats {
-            match format {
-                Format::OpenaiChat => context.openai = render::openai(&messages),
-                Format::AnthropicMessages => {
-                    context.anthropic = Some(render::anthropic(&messages, &labels));
-                }
-                Format::Text => context.text = render::text(&messages, &labels),
-            }
-        }
+        let messages = blocks.iter().flat_map(|block| &block.messages);
+        let messages: Vec<Said<'_>> = messages.map(ContextMessage::said).collect();
+        let formats = self.formats.iter();
+        context.rendered = formats
+            .map(|format| render(*format, &messages, &labels))
+            .collect();
         Ok(context)
     }
 
@@ -229,7 +221,7 @@ impl Assembly {
         let mut parts = parts_of(message.content.clone(), message.files.clone());
         if parts.is_empty() {
             // A text that was shortened to nothing.
-            parts.push(Part::Text(String::new()));
+            parts.push(Part::text(""));
         }
         let role = match message.role {
             Role::Assistant => Role::Assistant,

@@ -1,7 +1,8 @@
 //! Blocks of a context.
 
 use memory_budget::Tokenizer;
-use memory_contract::{MemoryId, Message, Part, ResolvedPolicy, Role, ThreadId};
+use memory_contract::formats::Said;
+use memory_contract::{MemoryId, Message, Part, Role, ThreadId};
 use memory_recall::{OmissionReason, Reason};
 use time::OffsetDateTime;
 
@@ -102,13 +103,6 @@ pub struct Omission {
     pub score: f32,
 }
 
-/// The names of the roles where a conversation is written as text.
-#[derive(Clone, Debug)]
-pub(super) struct Labels {
-    user: String,
-    assistant: String,
-}
-
 impl ContextMessage {
     /// A message that is made for the context.
     pub(super) fn new(role: Role, name: String, parts: Vec<Part>, tokenizer: Tokenizer) -> Self {
@@ -118,6 +112,16 @@ impl ContextMessage {
             name,
             parts,
             stored: None,
+        }
+    }
+
+    /// The message for a format.
+    pub(super) fn said(&self) -> Said<'_> {
+        Said {
+            role: self.role,
+            name: &self.name,
+            parts: &self.parts,
+            is_prompt: self.role == Role::System && self.stored.is_none(),
         }
     }
 
@@ -176,32 +180,4 @@ pub(super) fn tokens_of(messages: &[ContextMessage]) -> i32 {
     messages
         .iter()
         .fold(0, |sum, message| sum.saturating_add(message.tokens))
-}
-
-impl Labels {
-    /// The labels of a policy.
-    pub(super) fn of(policy: &ResolvedPolicy) -> Self {
-        Self {
-            user: policy.user_label.clone(),
-            assistant: policy.assistant_label.clone(),
-        }
-    }
-
-    pub(super) fn user(&self) -> &str {
-        &self.user
-    }
-
-    pub(super) fn assistant(&self) -> &str {
-        &self.assistant
-    }
-
-    /// The label of a role. Policies label two roles; the others have fixed names.
-    pub(super) fn role(&self, role: Role) -> &str {
-        match role {
-            Role::User => &self.user,
-            Role::Assistant => &self.assistant,
-            Role::System => "System",
-            Role::Tool => "Tool",
-        }
-    }
 }

@@ -13,24 +13,22 @@ mod prompt;
 mod quoted;
 mod recalled;
 mod remembered;
-mod render;
 mod request;
 
 use std::time::Instant;
 
 use memory_budget::{Budget, Tokenizer};
+use memory_contract::formats::Rendered;
 use memory_contract::{
     FileLocation, Invalid, MemoryMode, MemoryOwner, PolicyLevel, ResolvedPolicy, ThreadId, limits,
 };
 use memory_recall::{Degradation, Recall};
 use memory_store::{Caller, Scope, Store};
-use serde_json::{Map, Value};
 
 pub use self::block::{
     Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage,
 };
-pub use self::render::AnthropicPrompt;
-pub use self::request::{ContextRequest, Conversation, Format, query_of};
+pub use self::request::{ContextRequest, Conversation, query_of};
 
 use self::assemble::Assembly;
 use self::memories::matching_memories;
@@ -38,7 +36,7 @@ use self::prompt::Prompt;
 use self::remembered::{Reader, Remembered, recall_beyond};
 use crate::counting::{counting, size_of};
 use crate::error::ContextError;
-use crate::files::{KnownFiles, location};
+use crate::files::{self, KnownFiles};
 
 /// A compiled context, also rendered into the requested chat formats.
 #[derive(Clone, Debug)]
@@ -55,12 +53,8 @@ pub struct Context {
     pub omitted: Vec<Omission>,
     /// The parts of the context that were degraded, each reason once.
     pub degradations: Vec<Degradation>,
-    /// The messages of [`Format::OpenaiChat`]; empty where it was not asked for.
-    pub openai: Vec<Map<String, Value>>,
-    /// The prompt of [`Format::AnthropicMessages`]; `None` where it was not asked for.
-    pub anthropic: Option<AnthropicPrompt>,
-    /// The text of [`Format::Text`]; empty where it was not asked for.
-    pub text: String,
+    /// The context in each format that was asked for, in the order of the request.
+    pub rendered: Vec<Rendered>,
     /// The SHA-256 of the blocks' hashes in hexadecimal: equal contexts have equal hashes.
     pub hash: String,
 }
@@ -241,12 +235,12 @@ fn locations<'a>(
     let input = prompt.input.iter().flat_map(|block| &block.messages);
     let input = input
         .flat_map(|message| &message.parts)
-        .filter_map(location);
+        .flat_map(files::locations);
     let recent = remembered.recent.messages.iter().rev();
     let recent = recent.flat_map(|message| &message.parts);
     let node = remembered.dialogue.messages.iter().rev();
     let node = node.flat_map(|message| &message.files);
     input
-        .chain(recent.filter_map(location))
+        .chain(recent.flat_map(files::locations))
         .chain(node.map(|file| &file.location))
 }

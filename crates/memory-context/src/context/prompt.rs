@@ -1,9 +1,10 @@
 //! The blocks that every context has: the system prompt and the current input.
 
 use memory_budget::Tokenizer;
-use memory_contract::{InputWording, Part, ResolvedPolicy, Role};
+use memory_contract::formats::Labels;
+use memory_contract::{Content, InputWording, Part, ResolvedPolicy, Role};
 
-use super::block::{Block, BlockKind, ContextMessage, Labels};
+use super::block::{Block, BlockKind, ContextMessage};
 use crate::error::ContextError;
 use crate::template::QueryTemplate;
 
@@ -29,7 +30,7 @@ impl Prompt {
         max_tokens: i32,
     ) -> Result<Self, ContextError> {
         let system = (!system_prompt.is_empty()).then(|| {
-            let parts = vec![Part::Text(system_prompt)];
+            let parts = vec![Part::text(system_prompt)];
             let message = ContextMessage::new(Role::System, String::new(), parts, tokenizer);
             Block::of(BlockKind::System, message)
         });
@@ -69,9 +70,9 @@ fn templated(
     };
     let texts: Vec<&str> = input
         .iter()
-        .filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
-            Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::File(_) => None,
+        .filter_map(|part| match &part.content {
+            Content::Text(text) => Some(text.as_str()),
+            _ => None,
         })
         .collect();
     if texts.is_empty() {
@@ -81,15 +82,15 @@ fn templated(
     let text = QueryTemplate::compile(source)
         .and_then(|template| {
             let query = texts.join("\n");
-            template.render(&query, name, labels.user(), labels.assistant())
+            template.render(&query, name, &labels.user, &labels.assistant)
         })
         .map_err(|invalid| invalid.within("policy"))?;
     let mut text = Some(text);
     Ok(input
         .into_iter()
-        .filter_map(|part| match part {
-            Part::Text(_) => text.take().map(Part::Text),
-            other => Some(other),
+        .filter_map(|part| match part.content {
+            Content::Text(_) => text.take().map(Part::text),
+            _ => Some(part),
         })
         .collect())
 }

@@ -87,7 +87,7 @@ impl Quotation {
         let message = ContextMessage {
             role: Role::User,
             name: String::new(),
-            parts: vec![Part::Text(text)],
+            parts: vec![Part::text(text)],
             stored: None,
             tokens: tokens.saturating_add(FRAME_TOKENS),
         };

@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use memory_budget::{Size, Tokenizer};
 use memory_contract::MessageId;
+use memory_contract::formats::Labels;
 use memory_recall::{Reason, RecalledMessage};
 
-use super::block::{BlockKind, BlockSource, Labels, SourceId};
+use super::block::{BlockKind, BlockSource, SourceId};
 use super::quoted::{Quotation, Quoted};
 use crate::quote::{self, Frame};
 

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use memory_budget::{OversizedTurn, Tokenizer};
+use memory_contract::formats::Format;
 use memory_contract::{
     MemoryPolicy, MessageFilter, MessageName, Part, Session, ThreadId, limits, text_of_parts,
 };
@@ -15,17 +16,6 @@ pub enum Conversation {
     Thread(ThreadId),
     /// A session, which may have no thread yet.
     Session(Session),
-}
-
-/// A form in which models are given a context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// The `messages` of OpenAI's chat completions.
-    OpenaiChat,
-    /// The `system` and `messages` of Anthropic's messages.
-    AnthropicMessages,
-    /// Plain text for completion models.
-    Text,
 }
 
 /// A request for a context. Every field is within its limits.

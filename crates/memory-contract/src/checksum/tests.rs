@@ -16,6 +16,7 @@ fn message(id: &str, text: &str) -> Record {
         message_id: id.to_owned(),
         parts: vec![Part {
             content: Some(Content::Text(text.to_owned())),
+            ..Default::default()
         }],
         ..Default::default()
     })

@@ -2,8 +2,9 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::units::{bare_part, bare_plan, bare_reference};
+use super::units::bare_plan;
 use super::{ExportedThread, UnitDigest, put};
+use crate::convert::{bare_part, bare_reference};
 use crate::proto::{self, ExportedNode, Iteration, Message, NodeMessage, Plan, Thread};
 
 /// A thread whose records are being added.

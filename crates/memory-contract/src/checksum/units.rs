@@ -4,7 +4,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::{UnitDigest, put};
-use crate::proto::{self, AppPolicy, File, Memory, Part, Plan, part::Content};
+use crate::proto::{AppPolicy, File, Memory, Plan};
 
 /// The digest of an app's policy, without its update time.
 pub fn app_policy_digest(policy: &AppPolicy) -> UnitDigest {
@@ -132,24 +132,5 @@ pub(super) fn bare_plan(plan: &Plan) -> Plan {
         steps: steps.clone(),
         data: data.clone().filter(|data| !data.fields.is_empty()),
         ..Plan::default()
-    }
-}
-
-/// A part without the fields that only answers set.
-pub(super) fn bare_part(part: Part) -> Part {
-    let content = part.content.map(|content| match content {
-        Content::File(file) => Content::File(bare_reference(file)),
-        Content::Text(_) | Content::Json(_) | Content::ToolCall(_) | Content::ToolResult(_) => {
-            content
-        }
-    });
-    Part { content }
-}
-
-pub(super) fn bare_reference(reference: proto::FileRef) -> proto::FileRef {
-    proto::FileRef {
-        file: None,
-        dangling: false,
-        ..reference
     }
 }

@@ -1,10 +1,12 @@
 //! Converts `google.protobuf.Struct` and `Value` to JSON and back.
 
+use std::collections::HashMap;
+
 use prost_types::{ListValue, Struct, Value as ProtoValue, value::Kind};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Number, Value};
 
-use crate::Invalid;
-use crate::check;
+use crate::{Invalid, check, limits};
 
 /// Integers up to here are exact in a double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -24,15 +26,44 @@ pub fn object(
     Ok(map)
 }
 
-/// Reads a value of at most `max_bytes` as JSON, `max_depth` levels deep.
-pub fn value(
-    field: &str,
-    value: ProtoValue,
-    max_bytes: usize,
-    max_depth: usize,
-) -> Result<Value, Invalid> {
-    let mut budget = max_bytes;
-    any(field, value, max_depth, &mut budget, max_bytes, max_depth)
+/// Reads JSON text of one value: at most 256 KiB, 32 levels deep. It is kept as it is.
+pub fn text(field: &str, text: String) -> Result<String, Invalid> {
+    let text = check::long_text(field, text, limits::TEXT_BYTES)?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| Invalid::new(field, format!("must be JSON: {error}")))?;
+    if depth_of(&value) > limits::JSON_DEPTH {
+        return Err(Invalid::new(
+            field,
+            format!("must be at most {} levels deep", limits::JSON_DEPTH),
+        ));
+    }
+    Ok(text)
+}
+
+/// Reads JSON text of an object: at most 256 KiB. It is kept as it is.
+pub fn object_text(field: &str, text: String) -> Result<String, Invalid> {
+    let text = check::long_text(field, text, limits::TEXT_BYTES)?;
+    let object = serde_json::from_str::<HashMap<String, IgnoredAny>>(&text);
+    match object {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Invalid::new(
+            field,
+            format!("must be a JSON object: {error}"),
+        )),
+    }
+}
+
+/// Whether an object is at most `max_depth` levels deep.
+pub fn is_within_depth(object: &Map<String, Value>, max_depth: usize) -> bool {
+    1 + object.values().map(depth_of).max().unwrap_or(0) <= max_depth
+}
+
+fn depth_of(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        Value::Array(items) => 1 + items.iter().map(depth_of).max().unwrap_or(0),
+        Value::Object(object) => 1 + object.values().map(depth_of).max().unwrap_or(0),
+    }
 }
 
 /// Sends an object.

@@ -1,11 +1,12 @@
 //! Converts roles and the parts of a message.
 
-use serde_json::Value;
-
 use super::{file_ref_from, json};
 use crate::{
-    Invalid, Part, Role, ToolCall, ToolOutput, ToolResult, check, limits,
-    proto::{self, part, tool_result},
+    Content, Invalid, Opaque, Part, Provider, Reasoning, Role, ToolCall, ToolOutput, ToolResult,
+    check,
+    formats::{Format, Rendered},
+    limits,
+    proto::{self, ProviderFormat, part, tool_result_part},
 };
 
 impl From<Role> for proto::Role {
@@ -15,6 +16,17 @@ impl From<Role> for proto::Role {
             Role::Assistant => Self::Assistant,
             Role::System => Self::System,
             Role::Tool => Self::Tool,
+        }
+    }
+}
+
+impl From<Provider> for ProviderFormat {
+    fn from(provider: Provider) -> Self {
+        match provider {
+            Provider::OpenaiChat => Self::OpenaiChat,
+            Provider::OpenaiResponses => Self::OpenaiResponses,
+            Provider::AnthropicMessages => Self::AnthropicMessages,
+            Provider::Gemini => Self::Gemini,
         }
     }
 }
@@ -33,6 +45,62 @@ pub(super) fn role_from(field: &str, number: i32) -> Result<Role, Invalid> {
     }
 }
 
+/// Reads a required provider.
+///
+/// # Errors
+/// It is missing, unknown or PROVIDER_FORMAT_TEXT.
+pub(super) fn provider_from(field: &str, number: i32) -> Result<Provider, Invalid> {
+    match ProviderFormat::try_from(number) {
+        Ok(ProviderFormat::OpenaiChat) => Ok(Provider::OpenaiChat),
+        Ok(ProviderFormat::OpenaiResponses) => Ok(Provider::OpenaiResponses),
+        Ok(ProviderFormat::AnthropicMessages) => Ok(Provider::AnthropicMessages),
+        Ok(ProviderFormat::Gemini) => Ok(Provider::Gemini),
+        Ok(ProviderFormat::Unspecified | ProviderFormat::Text) | Err(_) => Err(Invalid::new(
+            field,
+            "is required: PROVIDER_FORMAT_OPENAI_CHAT, _OPENAI_RESPONSES, _ANTHROPIC_MESSAGES or \
+             _GEMINI",
+        )),
+    }
+}
+
+/// Reads a format to render.
+///
+/// # Errors
+/// It is missing or unknown.
+pub fn format_from(field: &str, number: i32) -> Result<Format, Invalid> {
+    if number == i32::from(ProviderFormat::Text) {
+        return Ok(Format::Text);
+    }
+    provider_from(field, number)
+        .map(Format::Provider)
+        .map_err(|_| {
+            Invalid::new(
+                field,
+                "must be PROVIDER_FORMAT_OPENAI_CHAT, _OPENAI_RESPONSES, _ANTHROPIC_MESSAGES, \
+                 _GEMINI or _TEXT",
+            )
+        })
+}
+
+impl From<Rendered> for proto::RenderedContext {
+    fn from(rendered: Rendered) -> Self {
+        let Rendered {
+            format,
+            body,
+            dropped_parts,
+        } = rendered;
+        let format = match format {
+            Format::Provider(provider) => provider.into(),
+            Format::Text => ProviderFormat::Text,
+        };
+        Self {
+            format: format.into(),
+            body,
+            dropped_part_count: i32::try_from(dropped_parts).unwrap_or(i32::MAX),
+        }
+    }
+}
+
 /// Reads the parts of a user's current input: at most 64, at most 1 MiB together; none if
 /// the input is already stored.
 ///
@@ -42,6 +110,7 @@ pub fn user_parts_from(field: &str, parts: Vec<proto::Part>) -> Result<Vec<Part>
     if parts.is_empty() {
         return Ok(Vec::new());
     }
+    let parts = parts.into_iter().map(bare_part).collect();
     parts_within(field, Role::User, parts)
 }
 
@@ -83,49 +152,63 @@ fn parts_within(field: &str, role: Role, parts: Vec<proto::Part>) -> Result<Vec<
 }
 
 fn part_from(role: Role, part: proto::Part) -> Result<Part, Invalid> {
-    match &part.content {
-        Some(part::Content::ToolCall(_)) if role != Role::Assistant => Err(Invalid::new(
-            "tool_call",
-            "belongs in a message with ROLE_ASSISTANT",
-        )),
-        Some(part::Content::ToolResult(_)) if role != Role::Tool => Err(Invalid::new(
-            "tool_result",
-            "belongs in a message with ROLE_TOOL",
-        )),
-        _ => part.try_into(),
+    let (only, field) = match &part.content {
+        Some(part::Content::ToolCall(_)) => (Role::Assistant, "tool_call"),
+        Some(part::Content::Reasoning(_)) => (Role::Assistant, "reasoning"),
+        Some(part::Content::ToolResult(_)) => (Role::Tool, "tool_result"),
+        _ => return part.try_into(),
+    };
+    if role != only {
+        let only = proto::Role::from(only).as_str_name();
+        return Err(Invalid::new(
+            field,
+            format!("belongs in a message with {only}"),
+        ));
     }
+    part.try_into()
 }
 
 impl TryFrom<proto::Part> for Part {
     type Error = Invalid;
 
     fn try_from(part: proto::Part) -> Result<Self, Invalid> {
-        let content = part.content.ok_or_else(|| {
+        let proto::Part { content, signature } = part;
+        let signature = check::long_text("signature", signature, limits::TEXT_BYTES)?;
+        let content = content.ok_or_else(|| {
             Invalid::new(
                 "content",
-                "is required: text, json, tool_call, tool_result or file",
+                "is required: text, json, tool_call, tool_result, file, reasoning or opaque",
             )
         })?;
-        Ok(match content {
+        let content = match content {
             part::Content::Text(text) => {
-                Self::Text(check::long_text("text", text, limits::TEXT_BYTES)?)
+                Content::Text(check::long_text("text", text, limits::TEXT_BYTES)?)
             }
-            part::Content::Json(value) => Self::Json(json_from("json", value)?),
-            part::Content::ToolCall(call) => {
-                Self::ToolCall(tool_call_from(call).map_err(|invalid| invalid.within("tool_call"))?)
-            }
-            part::Content::ToolResult(result) => Self::ToolResult(
+            part::Content::Json(text) => Content::Json(json::text("json", text)?),
+            part::Content::ToolCall(call) => Content::ToolCall(
+                tool_call_from(call).map_err(|invalid| invalid.within("tool_call"))?,
+            ),
+            part::Content::ToolResult(result) => Content::ToolResult(
                 tool_result_from(result).map_err(|invalid| invalid.within("tool_result"))?,
             ),
             part::Content::File(file) => {
-                Self::File(file_ref_from(file).map_err(|invalid| invalid.within("file"))?)
+                Content::File(file_ref_from(file).map_err(|invalid| invalid.within("file"))?)
             }
-        })
+            part::Content::Reasoning(_) if !signature.is_empty() => {
+                return Err(Invalid::new(
+                    "signature",
+                    "must be empty beside reasoning; set reasoning.signature",
+                ));
+            }
+            part::Content::Reasoning(reasoning) => Content::Reasoning(
+                reasoning_from(reasoning).map_err(|invalid| invalid.within("reasoning"))?,
+            ),
+            part::Content::Opaque(opaque) => {
+                Content::Opaque(opaque_from(opaque).map_err(|invalid| invalid.within("opaque"))?)
+            }
+        };
+        Ok(Self { content, signature })
     }
-}
-
-fn json_from(field: &str, value: prost_types::Value) -> Result<Value, Invalid> {
-    json::value(field, value, limits::TEXT_BYTES, limits::JSON_DEPTH)
 }
 
 fn tool_call_from(call: proto::ToolCall) -> Result<ToolCall, Invalid> {
@@ -133,16 +216,13 @@ fn tool_call_from(call: proto::ToolCall) -> Result<ToolCall, Invalid> {
         tool_call_id,
         name,
         arguments,
+        parsed_arguments: _,
+        invalid_json: _,
     } = call;
     Ok(ToolCall {
         id: check::required_text("tool_call_id", tool_call_id, limits::TOOL_CHARS)?,
         name: check::required_text("name", name, limits::TOOL_CHARS)?,
-        arguments: json::object(
-            "arguments",
-            arguments,
-            limits::TEXT_BYTES,
-            limits::JSON_DEPTH,
-        )?,
+        arguments: check::long_text("arguments", arguments, limits::TEXT_BYTES)?,
     })
 }
 
@@ -153,40 +233,154 @@ fn tool_result_from(result: proto::ToolResult) -> Result<ToolResult, Invalid> {
         content,
         is_error,
     } = result;
-    let output = match content {
-        None => None,
-        Some(tool_result::Content::Text(text)) => Some(ToolOutput::Text(check::long_text(
-            "text",
-            text,
-            limits::TEXT_BYTES,
-        )?)),
-        Some(tool_result::Content::Json(value)) => {
-            Some(ToolOutput::Json(json_from("json", value)?))
-        }
-    };
+    if content.len() > limits::TOOL_OUTPUTS {
+        return Err(Invalid::new(
+            "content",
+            format!(
+                "must be at most {} pieces, are {}",
+                limits::TOOL_OUTPUTS,
+                content.len()
+            ),
+        ));
+    }
+    let output = content.into_iter().enumerate().map(|(index, piece)| {
+        output_from(piece).map_err(|invalid| invalid.within(format_args!("content[{index}]")))
+    });
     Ok(ToolResult {
         call_id: check::required_text("tool_call_id", tool_call_id, limits::TOOL_CHARS)?,
         name: check::text("name", name, limits::TOOL_CHARS)?,
-        output,
+        output: output.collect::<Result<_, _>>()?,
         is_error,
     })
 }
 
+fn output_from(piece: proto::ToolResultPart) -> Result<ToolOutput, Invalid> {
+    use tool_result_part::Content as Piece;
+    Ok(match piece.content {
+        None => {
+            return Err(Invalid::new(
+                "content",
+                "is required: text, json, file or opaque",
+            ));
+        }
+        Some(Piece::Text(text)) => {
+            ToolOutput::Text(check::long_text("text", text, limits::TEXT_BYTES)?)
+        }
+        Some(Piece::Json(text)) => ToolOutput::Json(json::text("json", text)?),
+        Some(Piece::File(file)) => {
+            ToolOutput::File(file_ref_from(file).map_err(|invalid| invalid.within("file"))?)
+        }
+        Some(Piece::Opaque(opaque)) => {
+            ToolOutput::Opaque(opaque_from(opaque).map_err(|invalid| invalid.within("opaque"))?)
+        }
+    })
+}
+
+fn reasoning_from(reasoning: proto::Reasoning) -> Result<Reasoning, Invalid> {
+    let proto::Reasoning {
+        provider,
+        id,
+        text,
+        summaries,
+        signature,
+        encrypted_content,
+    } = reasoning;
+    let bytes: usize = summaries.iter().map(String::len).sum();
+    if summaries.len() > limits::REASONING_SUMMARIES || bytes > limits::TEXT_BYTES {
+        return Err(Invalid::new(
+            "summaries",
+            format!(
+                "must be at most {} of at most {} bytes together, are {} of {bytes}",
+                limits::REASONING_SUMMARIES,
+                limits::TEXT_BYTES,
+                summaries.len()
+            ),
+        ));
+    }
+    for summary in &summaries {
+        check::no_nul("summaries", summary)?;
+    }
+    Ok(Reasoning {
+        provider: provider_from("provider", provider)?,
+        id: check::text("id", id, limits::REASONING_ID_CHARS)?,
+        text: check::long_text("text", text, limits::TEXT_BYTES)?,
+        summaries,
+        signature: check::long_text("signature", signature, limits::TEXT_BYTES)?,
+        encrypted: check::long_text("encrypted_content", encrypted_content, limits::TEXT_BYTES)?,
+    })
+}
+
+fn opaque_from(opaque: proto::OpaquePart) -> Result<Opaque, Invalid> {
+    let proto::OpaquePart {
+        provider,
+        r#type,
+        json,
+    } = opaque;
+    Ok(Opaque {
+        provider: provider_from("provider", provider)?,
+        kind: check::required_text("type", r#type, limits::OPAQUE_TYPE_CHARS)?,
+        json: json::object_text("json", json)?,
+    })
+}
+
+/// A part without the fields that only answers set.
+pub(crate) fn bare_part(part: proto::Part) -> proto::Part {
+    use part::Content;
+    let proto::Part { content, signature } = part;
+    let content = content.map(|content| match content {
+        Content::File(file) => Content::File(bare_reference(file)),
+        Content::ToolCall(call) => Content::ToolCall(proto::ToolCall {
+            parsed_arguments: None,
+            invalid_json: false,
+            ..call
+        }),
+        Content::ToolResult(mut result) => {
+            for piece in &mut result.content {
+                if let Some(tool_result_part::Content::File(file)) = &mut piece.content {
+                    *file = bare_reference(std::mem::take(file));
+                }
+            }
+            Content::ToolResult(result)
+        }
+        Content::Text(_) | Content::Json(_) | Content::Reasoning(_) | Content::Opaque(_) => content,
+    });
+    proto::Part { content, signature }
+}
+
+/// A reference to a file without the fields that only answers set.
+pub(crate) fn bare_reference(reference: proto::FileRef) -> proto::FileRef {
+    proto::FileRef {
+        file: None,
+        dangling: false,
+        ..reference
+    }
+}
+
+impl From<part::Content> for proto::Part {
+    fn from(content: part::Content) -> Self {
+        Self {
+            content: Some(content),
+            signature: String::new(),
+        }
+    }
+}
+
+impl From<tool_result_part::Content> for proto::ToolResultPart {
+    fn from(content: tool_result_part::Content) -> Self {
+        Self {
+            content: Some(content),
+        }
+    }
+}
+
 impl From<Part> for proto::Part {
     fn from(part: Part) -> Self {
-        let content = match part {
-            Part::Text(text) => part::Content::Text(text),
-            Part::Json(value) => part::Content::Json(json::to_value(value)),
-            Part::ToolCall(ToolCall {
-                id,
-                name,
-                arguments,
-            }) => part::Content::ToolCall(proto::ToolCall {
-                tool_call_id: id,
-                name,
-                arguments: Some(json::to_struct(arguments)),
-            }),
-            Part::ToolResult(ToolResult {
+        let Part { content, signature } = part;
+        let content = match content {
+            Content::Text(text) => part::Content::Text(text),
+            Content::Json(text) => part::Content::Json(text),
+            Content::ToolCall(call) => part::Content::ToolCall(call.into()),
+            Content::ToolResult(ToolResult {
                 call_id,
                 name,
                 output,
@@ -194,16 +388,77 @@ impl From<Part> for proto::Part {
             }) => part::Content::ToolResult(proto::ToolResult {
                 tool_call_id: call_id,
                 name,
-                content: output.map(|output| match output {
-                    ToolOutput::Text(text) => tool_result::Content::Text(text),
-                    ToolOutput::Json(value) => tool_result::Content::Json(json::to_value(value)),
-                }),
+                content: output.into_iter().map(Into::into).collect(),
                 is_error,
             }),
-            Part::File(file) => part::Content::File(file.into()),
+            Content::File(file) => part::Content::File(file.into()),
+            Content::Reasoning(Reasoning {
+                provider,
+                id,
+                text,
+                summaries,
+                signature,
+                encrypted,
+            }) => part::Content::Reasoning(proto::Reasoning {
+                provider: ProviderFormat::from(provider).into(),
+                id,
+                text,
+                summaries,
+                signature,
+                encrypted_content: encrypted,
+            }),
+            Content::Opaque(opaque) => part::Content::Opaque(opaque.into()),
         };
         Self {
             content: Some(content),
+            signature,
+        }
+    }
+}
+
+impl From<ToolCall> for proto::ToolCall {
+    fn from(call: ToolCall) -> Self {
+        let object = call.small_object();
+        let object = object.filter(|object| json::is_within_depth(object, limits::JSON_DEPTH));
+        let invalid_json = object.is_none() && !call.is_json();
+        let ToolCall {
+            id,
+            name,
+            arguments,
+        } = call;
+        Self {
+            tool_call_id: id,
+            name,
+            arguments,
+            parsed_arguments: object.map(json::to_struct),
+            invalid_json,
+        }
+    }
+}
+
+impl From<ToolOutput> for proto::ToolResultPart {
+    fn from(output: ToolOutput) -> Self {
+        match output {
+            ToolOutput::Text(text) => tool_result_part::Content::Text(text),
+            ToolOutput::Json(text) => tool_result_part::Content::Json(text),
+            ToolOutput::File(file) => tool_result_part::Content::File(file.into()),
+            ToolOutput::Opaque(opaque) => tool_result_part::Content::Opaque(opaque.into()),
+        }
+        .into()
+    }
+}
+
+impl From<Opaque> for proto::OpaquePart {
+    fn from(opaque: Opaque) -> Self {
+        let Opaque {
+            provider,
+            kind,
+            json,
+        } = opaque;
+        Self {
+            provider: ProviderFormat::from(provider).into(),
+            r#type: kind,
+            json,
         }
     }
 }

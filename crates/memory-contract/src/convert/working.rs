@@ -21,7 +21,7 @@ pub fn working_messages_from(
         let problem = format!("must be at most {most} messages, are {are}");
         return Err(Invalid::new("messages", problem).into());
     }
-    new_messages_from(messages.into_iter().map(input_of).collect())
+    new_messages_from(messages.into_iter().map(input_of).collect(), Vec::new())
 }
 
 /// Reads the memories of a session: at most 256, at most 1 MiB together.

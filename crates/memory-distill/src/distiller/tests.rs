@@ -15,7 +15,7 @@ pub(super) fn source(text: &str) -> SourceMessage {
         depth: 1,
         role: Role::User,
         name: "Ada".to_owned(),
-        parts: vec![Part::Text(text.to_owned())],
+        parts: vec![Part::text(text)],
         metadata: serde_json::Map::new(),
         tokens: 1,
         created: datetime!(2023-05-08 13:56 UTC),

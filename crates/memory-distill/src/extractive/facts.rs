@@ -1,7 +1,7 @@
 //! Extracts facts without a model: sentences of a few plain forms in which a user states
 //! something lasting, a preference, or an event. Doubtful sentences are left out.
 
-use memory_contract::{ExtractionStrategy, Part, Role};
+use memory_contract::{Content, ExtractionStrategy, Role};
 
 use super::{claim, cues, dates, sentence::sentences, words};
 use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, SourceMessage, content_hash};
@@ -103,7 +103,9 @@ pub(super) fn facts(sources: &[SourceMessage], strategy: ExtractionStrategy) -> 
             continue;
         }
         for part in &source.message.parts {
-            let Part::Text(text) = part else { continue };
+            let Content::Text(text) = &part.content else {
+                continue;
+            };
             for sentence in sentences(text) {
                 if found.len() >= FACTS {
                     return found.into_iter().map(|(_, fact)| fact).collect();

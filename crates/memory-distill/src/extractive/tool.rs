@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{Part, ToolCall, ToolResult, text};
+use memory_contract::{Content, ToolCall, ToolResult, text};
 
 use super::{cues, digest, words};
 use crate::SourceMessage;
@@ -33,12 +33,12 @@ impl Tools {
         for (index, source) in sources.iter().enumerate() {
             for (nth, part) in source.message.parts.iter().enumerate() {
                 let place = (index, nth);
-                match part {
-                    Part::ToolCall(call) => {
+                match &part.content {
+                    Content::ToolCall(call) => {
                         open.insert(&call.id, (place, call));
                         lines.insert(place, called(call));
                     }
-                    Part::ToolResult(result) => {
+                    Content::ToolResult(result) => {
                         let call = open.remove(result.call_id.as_str());
                         let line = answered(call.map(|(_, call)| call), result);
                         if let Some((before, _)) = call {
@@ -64,7 +64,11 @@ impl Tools {
                         };
                         lines.insert(place, line);
                     }
-                    Part::Text(_) | Part::Json(_) | Part::File(_) => {}
+                    Content::Text(_)
+                    | Content::Json(_)
+                    | Content::File(_)
+                    | Content::Reasoning(_)
+                    | Content::Opaque(_) => {}
                 }
             }
         }
@@ -108,7 +112,10 @@ fn answered(call: Option<&ToolCall>, result: &ToolResult) -> Line {
 }
 
 fn head(name: &str, call: Option<&ToolCall>) -> String {
-    let arguments = call.map(|call| digest::of_arguments(&call.arguments));
+    let arguments = call.map(|call| match call.object() {
+        Some(arguments) => digest::of_arguments(&arguments),
+        None => digest::of_text(&call.arguments),
+    });
     let arguments = words::clip(&arguments.unwrap_or_default(), 240);
     format!("{}({arguments})", words::clip(&words::one_line(name), 80))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use memory_budget::Tokenizer;
-use memory_contract::{Part, Role, text};
+use memory_contract::{Content, Role, text};
 use time::Date;
 
 use super::{cues, sentence::sentences, tool, words};
@@ -52,8 +52,8 @@ pub(super) fn of_messages(sources: &[SourceMessage], first_place: usize, view: V
         };
         let start = units.len();
         for (nth, part) in message.parts.iter().enumerate() {
-            match part {
-                Part::Text(text) => {
+            match &part.content {
+                Content::Text(text) => {
                     for sentence in sentences(text) {
                         let mut weight = cues::weight(&sentence.text);
                         if sentence.is_code {
@@ -69,19 +69,20 @@ pub(super) fn of_messages(sources: &[SourceMessage], first_place: usize, view: V
                         units.push(unit(sentence.text, source.speaker(), weight));
                     }
                 }
-                Part::Json(value) => {
-                    let digest = super::digest::of_value(value);
+                Content::Json(text) => {
+                    let digest = super::digest::of_text(text);
                     let weight = cues::weight(&digest) - 0.1;
                     units.push(unit(digest, source.speaker(), weight));
                 }
-                Part::File(file) => {
+                Content::File(file) => {
                     if !file.name.is_empty() || !file.caption.is_empty() {
                         let text = words::clip(&words::one_line(&text::of_file(file)), 200);
                         let weight = cues::weight(&text) + 0.1;
                         units.push(unit(text, source.speaker(), weight));
                     }
                 }
-                Part::ToolCall(_) | Part::ToolResult(_) => {
+                Content::Reasoning(_) | Content::Opaque(_) => {}
+                Content::ToolCall(_) | Content::ToolResult(_) => {
                     if let Some(line) = tools.take(index, nth) {
                         let base = match view {
                             View::Conversation => -0.1,

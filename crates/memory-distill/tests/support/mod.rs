@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::{
-    ExtractionStrategy, Message, MessageId, Part, Role, TenantId, ThreadId, ToolCall, ToolOutput,
-    ToolResult,
+    Content, ExtractionStrategy, Message, MessageId, Part, Role, TenantId, ThreadId, ToolCall,
+    ToolOutput, ToolResult,
 };
 use memory_distill::{
     Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, ModelConfig,
@@ -310,36 +310,33 @@ pub fn message(role: Role, name: &str, parts: Vec<Part>) -> SourceMessage {
 }
 
 pub fn user(text: &str) -> SourceMessage {
-    message(Role::User, "Ada", vec![Part::Text(text.to_owned())])
+    message(Role::User, "Ada", vec![Part::text(text)])
 }
 
 pub fn assistant(text: &str) -> SourceMessage {
-    message(Role::Assistant, "", vec![Part::Text(text.to_owned())])
+    message(Role::Assistant, "", vec![Part::text(text)])
 }
 
 /// A call of a tool and what came of it.
 pub fn step(name: &str, arguments: Value, output: Value, is_error: bool) -> [SourceMessage; 2] {
     let id = uuid::Uuid::now_v7().to_string();
-    let Value::Object(arguments) = arguments else {
-        panic!("arguments are an object");
-    };
     let call = ToolCall {
         id: id.clone(),
         name: name.to_owned(),
-        arguments,
+        arguments: arguments.to_string(),
     };
     let result = ToolResult {
         call_id: id,
         name: name.to_owned(),
-        output: Some(match output {
+        output: vec![match output {
             Value::String(text) => ToolOutput::Text(text),
-            other => ToolOutput::Json(other),
-        }),
+            other => ToolOutput::Json(other.to_string()),
+        }],
         is_error,
     };
     [
-        message(Role::Assistant, "", vec![Part::ToolCall(call)]),
-        message(Role::Tool, "", vec![Part::ToolResult(result)]),
+        message(Role::Assistant, "", vec![Content::ToolCall(call).into()]),
+        message(Role::Tool, "", vec![Content::ToolResult(result).into()]),
     ]
 }
 

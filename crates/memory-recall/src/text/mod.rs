@@ -7,7 +7,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use memory_contract::{Message, Part, ToolOutput};
+use memory_contract::{Content, FileRef, Message, Part, ToolOutput};
 use time::OffsetDateTime;
 
 use crate::index::LexicalVector;
@@ -127,25 +127,33 @@ fn count(message: &Message, weight: f64, frequencies: &mut BTreeMap<u32, f64>) {
     }
 }
 
-/// Text, JSON, tool calls and tool results, one part a line.
+/// Text, JSON, tool calls and tool results, one piece a line. Reasoning and opaque parts
+/// say nothing: they are for the provider that made them.
 fn said(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
-        match part {
-            Part::Text(said) => line(&mut text, said),
-            Part::Json(value) => line(&mut text, &value.to_string()),
-            Part::ToolCall(call) => {
+        match &part.content {
+            Content::Text(said) | Content::Json(said) => line(&mut text, said),
+            Content::ToolCall(call) => {
                 line(&mut text, &call.name);
-                for value in call.arguments.values() {
-                    line(&mut text, &value.to_string());
+                match call.object() {
+                    Some(object) => {
+                        for value in object.values() {
+                            line(&mut text, &value.to_string());
+                        }
+                    }
+                    None => line(&mut text, &call.arguments),
                 }
             }
-            Part::ToolResult(result) => match &result.output {
-                Some(ToolOutput::Text(said)) => line(&mut text, said),
-                Some(ToolOutput::Json(value)) => line(&mut text, &value.to_string()),
-                None => {}
-            },
-            Part::File(_) => {}
+            Content::ToolResult(result) => {
+                for output in &result.output {
+                    match output {
+                        ToolOutput::Text(said) | ToolOutput::Json(said) => line(&mut text, said),
+                        ToolOutput::File(_) | ToolOutput::Opaque(_) => {}
+                    }
+                }
+            }
+            Content::File(_) | Content::Reasoning(_) | Content::Opaque(_) => {}
         }
     }
     text
@@ -155,9 +163,8 @@ fn said(parts: &[Part]) -> String {
 fn shown(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
-        if let Part::File(file) = part {
-            line(&mut text, &file.caption);
-            line(&mut text, &file.name);
+        for words in part.files().flat_map(FileRef::words) {
+            line(&mut text, words);
         }
     }
     text
@@ -188,7 +195,7 @@ fn hash(word: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{FileLocation, FileRef, FileType, Role};
+    use memory_contract::{FileLocation, FileType, Role};
     use time::macros::datetime;
     use uuid::Uuid;
 
@@ -213,18 +220,19 @@ mod tests {
     }
 
     fn text(text: &str) -> Message {
-        message(vec![Part::Text(text.to_owned())])
+        message(vec![Part::text(text)])
     }
 
     fn picture(caption: &str) -> Part {
-        Part::File(FileRef {
+        let file = FileRef {
             kind: FileType::Image,
             location: FileLocation::UploadFileId("f".to_owned()),
             name: String::new(),
             mime_type: String::new(),
             size_bytes: 0,
             caption: caption.to_owned(),
-        })
+        };
+        Content::File(file).into()
     }
 
     fn weight(vector: &LexicalVector, word: &str) -> Option<f32> {
@@ -275,10 +283,7 @@ mod tests {
 
     #[test]
     fn captions_are_words_and_replace_missing_text() {
-        let shown = message(vec![
-            Part::Text("Look!".to_owned()),
-            picture("a red bicycle"),
-        ]);
+        let shown = message(vec![Part::text("Look!"), picture("a red bicycle")]);
         assert!(weight(&lexical_document(&shown, &[]), "bicycl").is_some());
         assert_eq!(meaning(&shown), "Look!");
         assert_eq!(

@@ -66,7 +66,7 @@ pub fn message(role: Role, text: &str) -> NewMessage {
         parent: Parent::Previous,
         role,
         name: String::new(),
-        parts: vec![Part::Text(text.to_owned())],
+        parts: vec![Part::text(text)],
         metadata: Map::new(),
         created: None,
     }

@@ -1,6 +1,6 @@
 use std::{collections::HashSet, time::Duration};
 
-use memory_contract::{MessageFilter, Part, Role, ToolCall};
+use memory_contract::{Content, MessageFilter, Opaque, Part, Provider, Reasoning, Role, ToolCall};
 use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadError, ThreadQuery};
 use serde_json::json;
 
@@ -334,14 +334,31 @@ async fn messages_come_back_as_they_were_stored_filtered_and_in_pages() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     let mut call = said(Role::Assistant, "Let me see.\n\u{1F436} \"quoted\" \\ back");
-    call.message.parts.push(Part::ToolCall(ToolCall {
+    let call_part = Content::ToolCall(ToolCall {
         id: "1".to_owned(),
         name: "look".to_owned(),
-        arguments: json!({"z": 1, "a": {"deep": [1.5, -0.0, 1e300, "x"]}})
-            .as_object()
-            .unwrap()
-            .clone(),
-    }));
+        arguments: "{\"z\" : 12345678901234567890,\n \"a\":[1.50, -0.0, 1e300, \"\\u00e9\"]}"
+            .to_owned(),
+    });
+    call.message.parts.push(Part {
+        content: call_part,
+        signature: "c2ln".to_owned(),
+    });
+    let thought = Content::Reasoning(Reasoning {
+        provider: Provider::AnthropicMessages,
+        id: String::new(),
+        text: "Hm.\n".to_owned(),
+        summaries: vec!["Thinks.".to_owned()],
+        signature: "EqQB+/==".to_owned(),
+        encrypted: String::new(),
+    });
+    call.message.parts.insert(0, thought.into());
+    let opaque = Content::Opaque(Opaque {
+        provider: Provider::Gemini,
+        kind: "executableCode".to_owned(),
+        json: "{ \"executableCode\": {\"n\": 1.0} }".to_owned(),
+    });
+    call.message.parts.push(opaque.into());
     call.message.name = "Bot".to_owned();
     call.message.metadata = json!({"lang": "en", "n": 3, "ok": true})
         .as_object()

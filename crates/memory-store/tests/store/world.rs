@@ -148,7 +148,7 @@ pub fn after(parent: Parent, role: Role, text: &str) -> CountedMessage {
             parent,
             role,
             name: String::new(),
-            parts: vec![Part::Text(text.to_owned())],
+            parts: vec![Part::text(text)],
             metadata: Map::new(),
             created: None,
         },

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use memory_budget::turns;
-use memory_contract::{Message, Part, Role};
+use memory_contract::{Content, Message, Role};
 
 /// How many of the oldest uncovered messages to summarize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,19 +78,23 @@ pub(super) fn split_points(messages: &[Message]) -> Vec<usize> {
     };
     for (index, message) in messages.iter().enumerate() {
         for part in &message.parts {
-            match part {
-                Part::ToolCall(call) => {
+            match &part.content {
+                Content::ToolCall(call) => {
                     if let Some((before, false)) = calls.insert(&call.id, (index, false)) {
                         waiting.push(before);
                     }
                 }
-                Part::ToolResult(result) => {
+                Content::ToolResult(result) => {
                     if let Some((call, seen)) = calls.get_mut(result.call_id.as_str()) {
                         *seen = true;
                         pair(*call, index);
                     }
                 }
-                Part::Text(_) | Part::Json(_) | Part::File(_) => {}
+                Content::Text(_)
+                | Content::Json(_)
+                | Content::File(_)
+                | Content::Reasoning(_)
+                | Content::Opaque(_) => {}
             }
         }
     }
@@ -124,7 +128,7 @@ fn wait(messages: &[Message], call: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{MessageId, ThreadId, ToolCall, ToolOutput, ToolResult};
+    use memory_contract::{MessageId, Part, ThreadId, ToolCall, ToolOutput, ToolResult};
     use proptest::prelude::*;
     use serde_json::Map;
     use time::OffsetDateTime;
@@ -150,26 +154,26 @@ mod tests {
     }
 
     fn said(role: Role, tokens: i32) -> Message {
-        message(role, tokens, vec![Part::Text("said".to_owned())])
+        message(role, tokens, vec![Part::text("said")])
     }
 
     fn calls(id: &str) -> Message {
         let call = ToolCall {
             id: id.to_owned(),
             name: "look".to_owned(),
-            arguments: Map::new(),
+            arguments: "{}".to_owned(),
         };
-        message(Role::Assistant, 1, vec![Part::ToolCall(call)])
+        message(Role::Assistant, 1, vec![Content::ToolCall(call).into()])
     }
 
     fn answers(id: &str) -> Message {
         let result = ToolResult {
             call_id: id.to_owned(),
             name: "look".to_owned(),
-            output: Some(ToolOutput::Text("seen".to_owned())),
+            output: vec![ToolOutput::Text("seen".to_owned())],
             is_error: false,
         };
-        message(Role::Tool, 1, vec![Part::ToolResult(result)])
+        message(Role::Tool, 1, vec![Content::ToolResult(result).into()])
     }
 
     /// Turns of 20 tokens.

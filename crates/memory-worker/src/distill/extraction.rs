@@ -395,7 +395,7 @@ mod tests {
                 depth: 1,
                 role: role(letter),
                 name: String::new(),
-                parts: vec![Part::Text("Hello.".to_owned())],
+                parts: vec![Part::text("Hello.")],
                 metadata: Map::new(),
                 tokens: 1,
                 created: OffsetDateTime::UNIX_EPOCH,

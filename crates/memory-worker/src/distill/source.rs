@@ -42,7 +42,7 @@ mod tests {
             depth: 1,
             role: Role::User,
             name: String::new(),
-            parts: vec![Part::Text(text.to_owned())],
+            parts: vec![Part::text(text)],
             metadata: serde_json::from_value(metadata).unwrap(),
             tokens: 1,
             created: OffsetDateTime::UNIX_EPOCH,

@@ -1,9 +1,9 @@
 //! Derived text that does not fit, that is hostile, or that is erased.
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, OmissionReason,
+    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, OmissionReason, ProviderFormat,
 };
-use recollect_tests::{apply, block, block_texts, records, trial_with_own_server};
+use recollect_tests::{apply, block, block_texts, body, records, trial_with_own_server};
 
 use super::{asked, build, in_full, numbers, record_texts};
 use crate::distill::world::{World, four_turns};
@@ -99,7 +99,7 @@ async fn distilled_words_stay_a_quotation() {
             assert!(!text.contains(forbidden), "{forbidden:?}");
         }
         assert!(text.contains("{{ 7*7 }}"), "no template is run");
-        assert!(!context.text.contains("\nSystem: obey"));
+        assert!(!body(&context, ProviderFormat::Text).contains("\nSystem: obey"));
     }
 }
 

@@ -37,7 +37,6 @@ async fn everything(client: &Client, thread_id: &str) -> String {
     let mut all = Vec::new();
     for wanted in [MemoryMode::Working, MemoryMode::Observational] {
         let context = build(client, asked(thread_id, wanted)).await;
-        all.extend(context.text.clone().into_bytes());
         all.extend(context.encode_to_vec());
     }
     let briefing = client.call(briefing_request(thread_id, "Work.")).await;

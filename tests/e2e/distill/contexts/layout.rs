@@ -2,15 +2,15 @@
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, MemoryMode,
-    ResolveThreadRequest, Role,
+    ProviderFormat, ResolveThreadRequest, Role,
 };
 use prost::Message as _;
 use recollect_tests::{
-    USER_DEFAULT, app, apply, block, block_texts, by_session, context_request, fresh_wait, ids,
-    kinds, known_texts, memory, mode, object_json, records, reply, session, tool_call, tool_result,
-    trial, trial_with_own_server, turn,
+    USER_DEFAULT, app, apply, block, block_texts, body, body_json, by_session, chat_messages,
+    context_request, fresh_wait, ids, kinds, known_texts, memory, mode, records, reply, session,
+    tool_call, tool_result, trial, trial_with_own_server, turn,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tonic::Code;
 
 use super::{asked, build, in_full, numbers, record_texts};
@@ -47,15 +47,15 @@ async fn r03_a_context_has_the_summary_and_the_messages_after_it() {
     assert!(!recent.truncated && context.omitted.is_empty());
     // Each format has it.
     let text = &block_texts(&context, Kind::Distilled)[0];
-    let openai = object_json(&context.openai_messages[0]);
-    assert_eq!(openai, json!({"role": "user", "content": text}));
-    assert_eq!(context.openai_messages.len(), 6);
-    let anthropic = object_json(&context.anthropic.as_ref().unwrap().messages[0]);
+    let openai = chat_messages(&context);
+    assert_eq!(openai[0], json!({"role": "user", "content": text}));
+    assert_eq!(openai.len(), 6);
+    let anthropic = &body_json(&context, ProviderFormat::AnthropicMessages)["messages"][0];
     assert!(
         anthropic.to_string().contains("and went on."),
         "{anthropic}"
     );
-    assert!(context.text.contains(text));
+    assert!(body(&context, ProviderFormat::Text).contains(text));
     let again = client.context(request.clone()).await;
     assert_eq!(again.encode_to_vec(), context.encode_to_vec());
 
@@ -122,11 +122,9 @@ async fn r03_a_context_has_the_summary_and_the_messages_after_it() {
 
 /// The messages of a chat completion before the input, each as text.
 fn before_the_input(context: &BuildContextResponse) -> Vec<String> {
-    let messages = context.openai_messages.split_last().unwrap().1;
-    let messages = messages
-        .iter()
-        .map(|message| object_json(message).to_string());
-    messages.collect()
+    let messages = chat_messages(context);
+    let messages = messages.split_last().unwrap().1.iter();
+    messages.map(Value::to_string).collect()
 }
 
 #[apply(trial_with_own_server)]
@@ -298,14 +296,13 @@ async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
     assert_eq!(kinds(&context), [Kind::Distilled, Kind::Recent]);
     assert_eq!(record_texts(&context), [noted]);
     assert_eq!(in_full(&context), stored[7..]);
-    let messages: Vec<_> = context.openai_messages.iter().map(object_json).collect();
+    let messages = chat_messages(&context);
     for (place, pair) in messages[1..].chunks(2).enumerate() {
         let id = format!("call-{}", place + 3);
         assert_eq!(pair[0]["tool_calls"][0]["id"], id, "{pair:?}");
         assert_eq!(pair[1]["tool_call_id"], id, "{pair:?}");
     }
-    let anthropic = context.anthropic.as_ref().unwrap();
-    let first = object_json(&anthropic.messages[0]);
+    let first = &body_json(&context, ProviderFormat::AnthropicMessages)["messages"][0];
     assert_eq!(first["role"], "user", "{first}");
     assert!(first.to_string().contains("mend the build"), "{first}");
     // The history of it is whole all the same.

@@ -15,7 +15,7 @@ use recollect_tests::{Client, block, check_context, context_request, mode, recor
 fn asked(thread_id: &str, wanted: MemoryMode) -> BuildContextRequest {
     BuildContextRequest {
         policy: Some(mode(wanted)),
-        formats: vec![1, 2, 3],
+        formats: vec![1, 2, 3, 4, 5],
         ..context_request(thread_id, "And now?")
     }
 }

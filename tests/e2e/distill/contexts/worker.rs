@@ -5,8 +5,8 @@ use memory_contract::proto::{
     MessageInput, Role,
 };
 use recollect_tests::{
-    Client, SOON, app, apply, block_texts, context_request, eventually, eventually_some,
-    object_json, reply, say, tool_call, tool_result, trial, turn,
+    Client, SOON, app, apply, block_texts, chat_messages, context_request, eventually,
+    eventually_some, reply, say, tool_call, tool_result, trial, turn,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn context(client: &Client, thread_id: &str) -> BuildContextResponse {
 }
 
 fn openai(context: &BuildContextResponse) -> Vec<Value> {
-    context.openai_messages.iter().map(object_json).collect()
+    chat_messages(context)
 }
 
 /// Checks that the messages in full are the newest ones, without gaps.

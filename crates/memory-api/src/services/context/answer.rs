@@ -1,11 +1,11 @@
 //! Converts contexts to protobuf.
 
 use memory_context::{
-    AnthropicPrompt, Block, BlockKind, BlockSource, Context, ContextMessage, KnownFiles, Omission,
-    SourceId, StoredMessage,
+    Block, BlockKind, BlockSource, Context, ContextMessage, KnownFiles, Omission, SourceId,
+    StoredMessage,
 };
 use memory_contract::proto::{self, BuildContextResponse, ContextBlockKind};
-use memory_contract::{timestamp, to_struct};
+use memory_contract::timestamp;
 
 use crate::services::files::{add_metadata, references_in};
 use crate::services::recall::{degradation, omission_reason, reason};
@@ -19,9 +19,7 @@ pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
         policy,
         omitted,
         degradations,
-        openai,
-        anthropic,
-        text,
+        rendered,
         hash,
     } = context;
     let mut blocks: Vec<proto::ContextBlock> = blocks.into_iter().map(block).collect();
@@ -36,9 +34,7 @@ pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
         effective_policy: Some(policy.into()),
         omitted: omitted.into_iter().map(omission).collect(),
         degradations: degradations.into_iter().map(degradation).collect(),
-        openai_messages: openai.into_iter().map(to_struct).collect(),
-        anthropic: anthropic.map(anthropic_prompt),
-        text,
+        rendered: rendered.into_iter().map(Into::into).collect(),
         hash,
     }
 }
@@ -141,13 +137,5 @@ fn ids(id: SourceId) -> (String, String, i64) {
         SourceId::Message(id) => (id, String::new(), 0),
         SourceId::Memory(id) => (String::new(), id.to_string(), 0),
         SourceId::Derived(number) => (String::new(), String::new(), number),
-    }
-}
-
-fn anthropic_prompt(prompt: AnthropicPrompt) -> proto::AnthropicPrompt {
-    let AnthropicPrompt { system, messages } = prompt;
-    proto::AnthropicPrompt {
-        system,
-        messages: messages.into_iter().map(to_struct).collect(),
     }
 }

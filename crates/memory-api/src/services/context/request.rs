@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use memory_context::{ContextRequest, Format, query_of};
-use memory_contract::proto::{BuildContextRequest, ContextFormat};
+use memory_context::{ContextRequest, query_of};
+use memory_contract::formats::Format;
+use memory_contract::proto::BuildContextRequest;
 use memory_contract::{
-    Invalid, MemoryMode, PolicyLevel, check, filter_from, limits, user_parts_from,
+    Invalid, MemoryMode, PolicyLevel, check, filter_from, format_from, limits, user_parts_from,
 };
 use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
@@ -121,17 +122,7 @@ pub(super) async fn read(
 fn formats_from(formats: Vec<i32>) -> Result<Vec<Format>, Invalid> {
     let mut read = Vec::new();
     for (index, format) in formats.into_iter().enumerate() {
-        let format = match ContextFormat::try_from(format) {
-            Ok(ContextFormat::OpenaiChat) => Format::OpenaiChat,
-            Ok(ContextFormat::AnthropicMessages) => Format::AnthropicMessages,
-            Ok(ContextFormat::Text) => Format::Text,
-            Ok(ContextFormat::Unspecified) | Err(_) => {
-                return Err(Invalid::new(
-                    format!("formats[{index}]"),
-                    "must be CONTEXT_FORMAT_OPENAI_CHAT, _ANTHROPIC_MESSAGES or _TEXT",
-                ));
-            }
-        };
+        let format = format_from(&format!("formats[{index}]"), format)?;
         if !read.contains(&format) {
             read.push(format);
         }

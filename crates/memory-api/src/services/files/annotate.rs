@@ -1,7 +1,7 @@
 //! Adds the metadata of files to the references in answers.
 
 use memory_context::KnownFiles;
-use memory_contract::proto::{self, FileRef, part};
+use memory_contract::proto::{self, FileRef, part, tool_result_part};
 use memory_contract::{FileLocation, Message};
 use memory_store::{Caller, Lookup, Store};
 
@@ -40,9 +40,19 @@ pub(in crate::services) fn references(
 pub(in crate::services) fn references_in(
     parts: &mut [proto::Part],
 ) -> impl Iterator<Item = &mut FileRef> {
-    parts.iter_mut().filter_map(|part| match &mut part.content {
-        Some(part::Content::File(file)) => Some(file),
-        _ => None,
+    parts.iter_mut().flat_map(|part| {
+        let (own, output) = match &mut part.content {
+            Some(part::Content::File(file)) => (Some(file), &mut [][..]),
+            Some(part::Content::ToolResult(result)) => (None, result.content.as_mut_slice()),
+            _ => (None, &mut [][..]),
+        };
+        let output = output
+            .iter_mut()
+            .filter_map(|piece| match &mut piece.content {
+                Some(tool_result_part::Content::File(file)) => Some(file),
+                _ => None,
+            });
+        own.into_iter().chain(output)
     })
 }
 

@@ -9,14 +9,13 @@ use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
 };
-use memory_contract::{
-    InvalidFields, NewMessage, RequestId, SessionNames, new_messages_from, session_from,
-};
+use memory_contract::{NewMessage, RequestId, SessionNames, session_from};
 use memory_recall::IndexerHandle;
 use memory_store::{Append, Caller, NewThread, Store, StoreError, ThreadError};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
+use super::read_messages;
 use crate::error::ApiError;
 use crate::layers::unreadable;
 use crate::services::request::{Fields, request_id_from, resolve_session};
@@ -58,9 +57,9 @@ impl Import {
             Some(error) => Status::from(error),
             None => status,
         })?;
-        let stored = match parse(request) {
+        let stored = match parse(request).await {
             Ok(batch) => self.store(batch).await,
-            Err(invalid) => Err(invalid.into()),
+            Err(error) => Err(error),
         };
         let outcome = match stored {
             Ok(imported) => Outcome::Imported(imported),
@@ -124,16 +123,17 @@ struct Batch {
     request_id: Option<RequestId>,
 }
 
-fn parse(request: ImportMessagesRequest) -> Result<Batch, InvalidFields> {
+async fn parse(request: ImportMessagesRequest) -> Result<Batch, ApiError> {
     let ImportMessagesRequest {
         session,
         messages,
+        provider_messages,
         request_id,
     } = request;
     let mut fields = Fields::default();
     // The metadata belongs to the whole stream, so it does not name a session.
     let names = fields.get(session_from("session", session, || Ok(None)));
-    let messages = fields.get_all(new_messages_from(messages));
+    let messages = fields.get_all(read_messages(messages, provider_messages).await?);
     let request_id = fields.take(request_id_from(&request_id));
     let (names, messages) = fields.all(names.zip(messages))?;
     Ok(Batch {

@@ -4,6 +4,7 @@ mod export;
 mod history;
 mod import;
 
+use memory_budget::Tokenizer;
 use memory_context::counting;
 use memory_context::template::MessageTemplate;
 use memory_context::{Conversation, KnownFiles};
@@ -12,11 +13,11 @@ use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
     DeleteMessageResponse, ExportMessagesRequest, GetHistoryRequest, GetHistoryResponse,
     GetMessageRequest, GetMessageResponse, ImportMessagesRequest, ListMessagesRequest,
-    ListMessagesResponse, SortOrder,
+    ListMessagesResponse, MessageInput, ProviderMessages, SortOrder,
 };
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageName, PageToken, ThreadId, ThreadName, check,
-    filter_from, limits, new_messages_from,
+    Invalid, InvalidFields, Message, MessageName, NewMessage, PageToken, ThreadId, ThreadName,
+    check, filter_from, limits, new_messages_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Append, MessageQuery, Order, Store};
@@ -119,12 +120,13 @@ impl Messages {
         let AppendMessagesRequest {
             thread,
             messages,
+            provider_messages,
             request_id,
             expected_head,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
-        let messages = fields.get_all(new_messages_from(messages));
+        let messages = fields.get_all(read_messages(messages, provider_messages).await?);
         let request_id = fields.take(request_id_from(&request_id));
         let expected_head = fields.take(expected_head_from(expected_head.as_deref()));
         let (named, messages) = fields.all(named.zip(messages))?;
@@ -256,6 +258,16 @@ impl Messages {
             next_page_token: next_token(&identity, next),
         })
     }
+}
+
+/// Reads the messages of a request.
+async fn read_messages(
+    messages: Vec<MessageInput>,
+    provider_messages: Vec<ProviderMessages>,
+) -> Result<Result<Vec<NewMessage>, InvalidFields>, ApiError> {
+    let bytes = provider_messages.iter().map(|list| list.json.len()).sum();
+    let read = move || new_messages_from(messages, provider_messages);
+    Ok(counting::counting(bytes, Tokenizer::O200kBase, read).await?)
 }
 
 fn message_place(

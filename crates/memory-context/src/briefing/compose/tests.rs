@@ -77,7 +77,7 @@ fn message() -> impl Strategy<Value = Message> {
 }
 
 fn said(text: &str, user: bool) -> Message {
-    let parts = vec![Part::Text(text.to_owned())];
+    let parts = vec![Part::text(text)];
     Message {
         id: MessageId::new(),
         external_id: String::new(),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use memory_contract::{Part, json_line};
+use memory_contract::{Content, json_line};
 
 use super::*;
 use crate::quote;
@@ -23,8 +23,8 @@ fn fit(texts: &[String], raw_tokens: i64, tokenizer: Tokenizer, max_tokens: i32)
 
 fn text_of(quoted: &Quoted) -> &str {
     let message = &quoted.block.as_ref().unwrap().messages[0];
-    match &message.parts[..] {
-        [Part::Text(text)] => text,
+    match &message.parts[0].content {
+        Content::Text(text) => text,
         other => panic!("{other:?}"),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use memory_contract::{
-    ExtractionStrategy, Memory, MemoryFilter, MemoryId, MemoryOwner, Part, Role,
+    Content, ExtractionStrategy, Memory, MemoryFilter, MemoryId, MemoryOwner, Role,
 };
 use memory_distill::{Fact, KnownFact, SourceMessage, is_duplicate, same_figures};
 use memory_recall::{Freshness, MemoryQuery, Method};
@@ -218,9 +218,9 @@ fn query_of(sources: &[SourceMessage]) -> String {
         .rev()
         .filter(|source| !source.injected && source.message.role == Role::User)
         .flat_map(|source| &source.message.parts);
-    let texts = said.filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        Part::Json(_) | Part::File(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
+    let texts = said.filter_map(|part| match &part.content {
+        Content::Text(text) => Some(text.as_str()),
+        _ => None,
     });
     let mut query = String::new();
     for text in texts {

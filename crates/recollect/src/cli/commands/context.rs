@@ -1,8 +1,8 @@
 //! `recollect context`.
 
 use memory_contract::proto::{
-    BuildContextRequest, BuildContextResponse, ContextBlockKind, ContextFormat, ContextMessage,
-    MemoryMode, MemoryPolicy, Message, Part, part,
+    BuildContextRequest, BuildContextResponse, ContextBlockKind, ContextMessage, MemoryMode,
+    MemoryPolicy, Message, Part, ProviderFormat, part,
 };
 
 use crate::cli::args::{ContextArgs, ModeArg};
@@ -27,11 +27,13 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
     };
     let formats = match (args.client.json, args.text) {
         (true, _) => vec![
-            ContextFormat::OpenaiChat,
-            ContextFormat::AnthropicMessages,
-            ContextFormat::Text,
+            ProviderFormat::OpenaiChat,
+            ProviderFormat::OpenaiResponses,
+            ProviderFormat::AnthropicMessages,
+            ProviderFormat::Gemini,
+            ProviderFormat::Text,
         ],
-        (false, true) => vec![ContextFormat::Text],
+        (false, true) => vec![ProviderFormat::Text],
         (false, false) => Vec::new(),
     };
     let input = Some(args.input).filter(|input| !input.is_empty());
@@ -60,7 +62,9 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
         return lines.finish();
     }
     if args.text {
-        println!("{}", context.text);
+        for rendered in &context.rendered {
+            println!("{}", rendered.body);
+        }
         return Ok(());
     }
     print(&context)
@@ -120,7 +124,5 @@ fn said(message: &ContextMessage) -> String {
 }
 
 fn text(text: String) -> Part {
-    Part {
-        content: Some(part::Content::Text(text)),
-    }
+    part::Content::Text(text).into()
 }

@@ -75,6 +75,7 @@ impl Batcher {
         let mut request = ImportMessagesRequest {
             session: Some(self.session.clone()),
             messages: std::mem::take(&mut self.messages),
+            provider_messages: Vec::new(),
             request_id: String::new(),
         };
         request.request_id = match self.again {
@@ -126,7 +127,7 @@ pub fn hashed(parts: &[&[u8]]) -> Uuid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memory_contract::proto::{Part, part::Content};
+    use memory_contract::proto::part::Content;
 
     fn requests(messages: &[(&str, &str)], again: bool) -> Vec<ImportMessagesRequest> {
         let mut batcher = Batcher::new(again);
@@ -136,11 +137,8 @@ mod tests {
                 session_key: (*session).to_owned(),
                 ..Default::default()
             };
-            let part = Part {
-                content: Some(Content::Text((*text).to_owned())),
-            };
             let message = MessageInput {
-                parts: vec![part],
+                parts: vec![Content::Text((*text).to_owned()).into()],
                 ..Default::default()
             };
             requests.extend(batcher.push("line".to_owned(), session, message));

@@ -178,10 +178,7 @@ fn is_gone(error: &ApiError) -> bool {
 
 fn references(messages: &[Message]) -> impl Iterator<Item = &FileLocation> {
     let parts = messages.iter().flat_map(|message| &message.parts);
-    parts.filter_map(|part| match part {
-        Part::File(file) => Some(&file.location),
-        Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
-    })
+    parts.flat_map(Part::files).map(|file| &file.location)
 }
 
 fn node_references(messages: &[NodeMessage]) -> impl Iterator<Item = &FileLocation> {

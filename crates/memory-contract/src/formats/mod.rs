@@ -1,0 +1,235 @@
+//! The message formats of providers, read and written: one module a format.
+//!
+//! A format is read into messages whose parts keep call ids, arguments, signatures and
+//! encrypted reasoning byte for byte. What has no variant in [`Content`](crate::Content)
+//! becomes an opaque part, which keeps its JSON. Written, messages satisfy the rules of
+//! the provider whichever provider they are from: reasoning and opaque parts are only
+//! written in the format that they were read from, results follow their calls, and calls
+//! and results without the other become text. `docs/formats.md` has the table.
+
+mod anthropic;
+mod gemini;
+mod json;
+mod openai_chat;
+mod openai_responses;
+mod steps;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use json::Node;
+
+use crate::{Invalid, Part, Provider, ResolvedPolicy, Role, limits, proto};
+
+/// A format in which messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// That of a provider's API.
+    Provider(Provider),
+    /// Plain text for completion models.
+    Text,
+}
+
+/// A message to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// The speaker's role.
+    pub role: Role,
+    /// The speaker's name; may be empty.
+    pub name: &'a str,
+    /// The content.
+    pub parts: &'a [Part],
+    /// Whether it is the system prompt of the request, not a message of the conversation.
+    pub is_prompt: bool,
+}
+
+/// The names of the roles where a conversation is written as text.
+#[derive(Clone, Debug)]
+pub struct Labels {
+    /// The user's label.
+    pub user: String,
+    /// The model's label.
+    pub assistant: String,
+}
+
+impl Labels {
+    /// The labels of a policy.
+    pub fn of(policy: &ResolvedPolicy) -> Self {
+        Self {
+            user: policy.user_label.clone(),
+            assistant: policy.assistant_label.clone(),
+        }
+    }
+
+    /// The label of a role. Policies label two roles; the others have fixed names.
+    pub fn role(&self, role: Role) -> &str {
+        match role {
+            Role::User => &self.user,
+            Role::Assistant => &self.assistant,
+            Role::System => "System",
+            Role::Tool => "Tool",
+        }
+    }
+}
+
+/// Messages in a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The format.
+    pub format: Format,
+    /// The fields of a request to the provider's API as JSON of an object, or plain text.
+    pub body: String,
+    /// Reasoning and opaque parts that the format cannot contain.
+    pub dropped_parts: usize,
+}
+
+/// What a provider's module writes.
+#[derive(Debug, Default)]
+struct Written {
+    body: String,
+    /// Reasoning and opaque parts in the body.
+    provider_parts: usize,
+}
+
+/// Writes messages. Equal messages give equal bytes.
+pub fn render(format: Format, messages: &[Said<'_>], labels: &Labels) -> Rendered {
+    let written = match format {
+        Format::Provider(Provider::OpenaiChat) => openai_chat::write(messages),
+        Format::Provider(Provider::OpenaiResponses) => openai_responses::write(messages),
+        Format::Provider(Provider::AnthropicMessages) => anthropic::write(messages, labels),
+        Format::Provider(Provider::Gemini) => gemini::write(messages, labels),
+        Format::Text => Written {
+            body: text::write(messages, labels),
+            provider_parts: 0,
+        },
+    };
+    Rendered {
+        format,
+        body: written.body,
+        dropped_parts: steps::provider_parts(messages).saturating_sub(written.provider_parts),
+    }
+}
+
+/// A message that was read, with the places of its parts in the JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ReadMessage {
+    pub(crate) message: proto::MessageInput,
+    /// The path of the message.
+    pub(crate) path: String,
+    /// The path of each part.
+    pub(crate) part_paths: Vec<String>,
+}
+
+/// Reads the messages in `json`, whose path is `path`.
+///
+/// # Errors
+/// It is no JSON, or not in the format. Limits of messages are not checked here.
+pub(crate) fn read(
+    provider: Provider,
+    path: &str,
+    json: &str,
+) -> Result<Vec<ReadMessage>, Invalid> {
+    let root = Node::parse(json, path.to_owned())?;
+    let messages = match provider {
+        Provider::OpenaiChat => openai_chat::read(root)?,
+        Provider::OpenaiResponses => openai_responses::read(root)?,
+        Provider::AnthropicMessages => anthropic::read(root)?,
+        Provider::Gemini => gemini::read(root)?,
+    };
+    Ok(messages)
+}
+
+/// Collects the messages of one text.
+#[derive(Debug, Default)]
+struct Reading {
+    messages: Vec<ReadMessage>,
+}
+
+impl Reading {
+    /// Starts a message.
+    fn message(&mut self, role: Role, node: &Node<'_>) -> &mut ReadMessage {
+        self.messages.push(ReadMessage {
+            message: proto::MessageInput {
+                role: proto::Role::from(role).into(),
+                ..Default::default()
+            },
+            path: node.path().to_owned(),
+            part_paths: Vec::new(),
+        });
+        let last = self.messages.len() - 1;
+        &mut self.messages[last]
+    }
+
+    /// The newest message if it has this role and room for a part, else a new one.
+    fn same_or_new(&mut self, role: Role, node: &Node<'_>) -> &mut ReadMessage {
+        let continues = self.messages.last().is_some_and(|last| {
+            last.message.role == i32::from(proto::Role::from(role))
+                && last.message.parts.len() < limits::PARTS
+        });
+        match continues {
+            true => {
+                let last = self.messages.len() - 1;
+                &mut self.messages[last]
+            }
+            false => self.message(role, node),
+        }
+    }
+
+    /// The name of the tool that a call of this conversation names; empty if unknown.
+    fn tool_of(&self, call_id: &str) -> String {
+        let newest_first = self.messages.iter().rev();
+        let mut parts = newest_first.flat_map(|read| &read.message.parts);
+        let name = parts.find_map(|part| match &part.content {
+            Some(proto::part::Content::ToolCall(call)) if call.tool_call_id == call_id => {
+                Some(call.name.clone())
+            }
+            _ => None,
+        });
+        name.unwrap_or_default()
+    }
+}
+
+impl ReadMessage {
+    fn add(&mut self, part: impl Into<proto::Part>, node: &Node<'_>) {
+        self.message.parts.push(part.into());
+        self.part_paths.push(node.path().to_owned());
+    }
+}
+
+/// The only item of a list, such as of a response's `choices`.
+fn only_item<'a>(list: &Node<'a>) -> Result<Node<'a>, Invalid> {
+    let mut items = list.items()?;
+    match items.len() {
+        1 => Ok(items.remove(0)),
+        count => Err(list.invalid(format!(
+            "must have exactly one entry, has {count}; send the message that the conversation \
+             continues with"
+        ))),
+    }
+}
+
+/// A piece of a provider's format that is kept as it is.
+fn opaque(provider: Provider, kind: impl Into<String>, node: &Node<'_>) -> proto::OpaquePart {
+    proto::OpaquePart {
+        provider: proto::ProviderFormat::from(provider).into(),
+        r#type: kind.into(),
+        json: node.text().to_owned(),
+    }
+}
+
+/// A reference to an image at a URL.
+fn image(url: String) -> proto::FileRef {
+    proto::FileRef {
+        r#type: proto::FileType::Image.into(),
+        location: Some(proto::file_ref::Location::Url(url)),
+        ..Default::default()
+    }
+}
+
+/// Whether a URL is one that Recollect keeps as a reference: on the web, and within its
+/// limit. Others, such as `data:` URLs, stay in opaque parts.
+fn is_reference(url: &str) -> bool {
+    let on_the_web = url.starts_with("https://") || url.starts_with("http://");
+    on_the_web && url.chars().count() <= limits::URL_CHARS
+}
