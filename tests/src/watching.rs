@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
+use memory_contract::{ReportedChange, change_of};
 use tonic::Streaming;
 
 use crate::by_id;
@@ -13,14 +14,50 @@ const EVENT_TIMEOUT: Duration = Duration::from_secs(40);
 /// The events of a watch.
 pub struct Events {
     stream: Streaming<WatchThreadResponse>,
-    /// The event `watch`.
+    /// The event that the stream started with.
     pub first: WatchThreadResponse,
+}
+
+/// What an event reports, in the words of the audit log.
+pub trait Reported {
+    fn change(&self) -> ReportedChange;
+
+    /// Its action, such as `append_messages`.
+    fn action(&self) -> String {
+        self.change().action
+    }
+
+    /// The changed object besides the thread.
+    fn subject(&self) -> String {
+        self.change().subject
+    }
+
+    /// The number of changed items.
+    fn item_count(&self) -> i64 {
+        self.change().count
+    }
+}
+
+impl Reported for WatchThreadResponse {
+    fn change(&self) -> ReportedChange {
+        change_of(self.event.as_ref().expect("an event is set"))
+    }
 }
 
 impl Client {
     /// Watches a thread, from a cursor on where it is not empty.
     pub async fn watch(&self, thread_id: &str, cursor: &str) -> Events {
         let request = watch_request(thread_id, cursor);
+        let stream = self.threads().watch_thread(request).await.unwrap();
+        Events::begin(stream.into_inner()).await
+    }
+
+    /// As [`Client::watch`], with content.
+    pub async fn watch_contents(&self, thread_id: &str, cursor: &str) -> Events {
+        let request = WatchThreadRequest {
+            include_content: true,
+            ..watch_request(thread_id, cursor)
+        };
         let stream = self.threads().watch_thread(request).await.unwrap();
         Events::begin(stream.into_inner()).await
     }
@@ -35,7 +72,7 @@ impl Events {
         let first = WatchThreadResponse::default();
         let mut events = Self { stream, first };
         events.first = events.next().await;
-        assert_eq!(events.first.action, "watch");
+        assert_eq!(events.first.action(), "watch");
         assert!(!events.first.actor.is_empty() && !events.first.cursor.is_empty());
         events
     }
@@ -53,7 +90,7 @@ impl Events {
     pub async fn actions(&mut self, count: usize) -> Vec<String> {
         let mut actions = Vec::new();
         while actions.len() < count {
-            actions.push(self.next().await.action);
+            actions.push(self.next().await.action());
         }
         actions
     }
@@ -81,5 +118,6 @@ pub fn watch_request(thread_id: &str, cursor: &str) -> WatchThreadRequest {
     WatchThreadRequest {
         thread: by_id(thread_id),
         cursor: cursor.to_owned(),
+        include_content: false,
     }
 }

@@ -22,8 +22,6 @@ pub(crate) enum ApiError {
     /// A message that the request names does not exist.
     #[error("{field}: the thread has no such message")]
     MessageNotFound { field: &'static str },
-    #[error("node memory needs a conversation")]
-    NodeMemoryNeedsConversation,
     #[error("the call carries no valid API key")]
     Unauthenticated,
     #[error("the API key lacks the scope {}", scope.name())]
@@ -71,7 +69,6 @@ impl ApiError {
             Self::Overloaded { .. } | Self::Stopping => true,
             Self::Invalid(_)
             | Self::MessageNotFound { .. }
-            | Self::NodeMemoryNeedsConversation
             | Self::Unauthenticated
             | Self::PermissionDenied { .. }
             | Self::DeadlineExceeded

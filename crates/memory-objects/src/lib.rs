@@ -44,13 +44,28 @@ const ERASURES: usize = 8;
 /// How many times larger than our own size limit an object of another writer may be.
 const FOREIGN: usize = 4;
 
+/// A kind of object storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// A directory.
+    File,
+    /// Amazon S3, or a service with its API.
+    S3,
+    /// Google Cloud Storage.
+    Gcs,
+    /// Azure Blob Storage.
+    Azure,
+    /// The memory of this process.
+    Memory,
+}
+
 /// Object storage. A clone shares it.
 #[derive(Clone)]
 pub struct Objects(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn ObjectStore>,
-    backend: &'static str,
+    backend: Backend,
     locks: Option<Locks>,
     config: ObjectsConfig,
     gates: Gates,
@@ -110,8 +125,8 @@ impl Objects {
         })))
     }
 
-    /// The kind of store: `file`, `s3`, `gs`, `az` or `memory`.
-    pub fn backend(&self) -> &'static str {
+    /// The kind of store.
+    pub fn backend(&self) -> Backend {
         self.0.backend
     }
 

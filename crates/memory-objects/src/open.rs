@@ -20,13 +20,12 @@ use reqwest::Url;
 use secrecy::ExposeSecret as _;
 
 use super::local::Locks;
-use crate::{ObjectsConfig, ObjectsError};
+use crate::{Backend, ObjectsConfig, ObjectsError};
 
 /// A store and what is known of it.
 pub(super) struct Opened {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// Its kind: `file`, `s3`, `gs`, `az` or `memory`.
-    pub(super) backend: &'static str,
+    pub(super) backend: Backend,
     /// Locks that replace conditional writes if the store has none.
     pub(super) locks: Option<Locks>,
 }
@@ -50,13 +49,13 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, ObjectsError> {
         Scheme::Memory => {
             return Ok(Opened {
                 store: Arc::new(InMemory::new()),
-                backend: "memory",
+                backend: Backend::Memory,
                 locks: None,
             });
         }
-        Scheme::AmazonS3 => "s3",
-        Scheme::GoogleCloudStorage => "gs",
-        Scheme::MicrosoftAzure => "az",
+        Scheme::AmazonS3 => Backend::S3,
+        Scheme::GoogleCloudStorage => Backend::Gcs,
+        Scheme::MicrosoftAzure => Backend::Azure,
         _ => {
             return Err(wrong(
                 "url",
@@ -67,8 +66,8 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, ObjectsError> {
     // It fails only where a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let known = |key: &str| match backend {
-        "s3" => AmazonS3ConfigKey::from_str(key).is_ok(),
-        "gs" => GoogleConfigKey::from_str(key).is_ok(),
+        Backend::S3 => AmazonS3ConfigKey::from_str(key).is_ok(),
+        Backend::Gcs => GoogleConfigKey::from_str(key).is_ok(),
         _ => AzureConfigKey::from_str(key).is_ok(),
     };
     if let Some(key) = config
@@ -78,7 +77,10 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, ObjectsError> {
     {
         return Err(wrong(
             "options",
-            format!("`{key}` is not an option of {backend} object storage"),
+            format!(
+                "`{key}` is not an option of {scheme} object storage",
+                scheme = url.scheme()
+            ),
         ));
     }
     // One object at a time is erased, which every provider can.
@@ -120,7 +122,7 @@ fn directory(url: &Url) -> Result<Opened, ObjectsError> {
         .with_automatic_cleanup(true);
     Ok(Opened {
         store: Arc::new(store),
-        backend: "file",
+        backend: Backend::File,
         locks: Some(locks),
     })
 }

@@ -92,7 +92,7 @@ pub use views::{
     AuditStore, DistillateStore, FileStore, IndexStore, KeyStore, MemoryStore, MessageStore,
     NodeStore, PlanStore, PolicyStore, ThreadStore, UsageStore, WorkingMemoryStore,
 };
-pub use watch::{Change, Watch, WatchPlace};
+pub use watch::{Change, SeqRange, Watch, WatchPlace};
 pub use working::{NamedModel, PutDone, WorkingMemory, WorkingPut, WorkingTarget};
 
 /// A pgbench script that appends one message, as the service does and without

@@ -22,7 +22,8 @@ pub struct Transaction {
     pub action: String,
     /// The thread that it was done to.
     pub thread: Option<ThreadId>,
-    /// The changed object besides the thread: a name or an id; may be empty.
+    /// The changed object besides the thread: a name, an id, or several with commas; may
+    /// be empty.
     pub subject: String,
     /// How many things it changed, or how often it was refused.
     pub item_count: i64,

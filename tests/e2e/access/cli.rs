@@ -1,5 +1,6 @@
 //! `recollect keys`.
 
+use memory_contract::action_name;
 use memory_contract::proto::{GetServerInfoRequest, ListTransactionsRequest};
 use recollect_tests::{
     Client, Cluster, DataDir, Finished, Options, Refused as _, SOON, Server, apply, eventually,
@@ -88,7 +89,10 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
     let noted: Vec<_> = transactions(&client, list)
         .await
         .into_iter()
-        .map(|done| (done.actor, done.action, done.subject))
+        .map(|done| {
+            let action = action_name(done.action());
+            (done.actor, action, done.subject)
+        })
         .collect();
     let cli =
         |action: &str, subject: &str| ("cli".to_owned(), action.to_owned(), subject.to_owned());

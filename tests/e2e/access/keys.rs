@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use memory_contract::action_name;
 use memory_contract::proto::{
     ApiKey, CreateApiKeyRequest, GetServerInfoRequest, GetThreadRequest, KeyScope,
     ListApiKeysRequest, ListTransactionsRequest, RevokeApiKeyRequest,
@@ -181,7 +182,7 @@ async fn l06_making_and_ending_keys_is_listed() {
         .await
         .into_iter()
         .filter(|done| done.subject == name)
-        .map(|done| done.action)
+        .map(|done| action_name(done.action()))
         .collect();
     assert_eq!(noted, ["revoke_api_key", "create_api_key"]);
 }

@@ -8,8 +8,10 @@ mod secrets;
 mod storage;
 mod transactions;
 
+use memory_contract::action_name;
 use memory_contract::proto::{
     CreateApiKeyRequest, CreateApiKeyResponse, KeyScope, ListTransactionsRequest, Transaction,
+    TransactionResult,
 };
 use recollect_tests::{Client, DataDir, Options, by_id};
 
@@ -40,8 +42,9 @@ pub async fn done_to(client: &Client, thread_id: &str) -> Vec<(String, String, S
         .map(|done| {
             assert_eq!(done.thread_id, thread_id);
             assert!(done.create_time.is_some());
-            assert_eq!(done.result, "ok");
-            (done.actor, done.action, done.subject, done.item_count)
+            assert_eq!(done.result(), TransactionResult::Committed);
+            let action = action_name(done.action());
+            (done.actor, action, done.subject, done.item_count)
         })
         .collect()
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use memory_contract::action_name;
 use memory_contract::proto::{
     AppendMessagesRequest, CreateApiKeyRequest, DeleteMessageRequest, DeleteThreadRequest,
-    GetThreadRequest, KeyScope, ListTransactionsRequest, RevokeApiKeyRequest, Role,
-    SetSecretRequest, Transaction,
+    ErrorReason, GetThreadRequest, KeyScope, ListTransactionsRequest, RevokeApiKeyRequest, Role,
+    SetSecretRequest, Transaction, TransactionResult,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Dynamic, Key, PLAIN, Server, app, apply, by_id, eventually,
@@ -40,7 +41,7 @@ async fn of(admin: &Client, actor: &str) -> Vec<Transaction> {
 async fn refusals(admin: &Client, actor: &str, expected: i64) -> Vec<(String, String, i64)> {
     eventually_some("they are noted", RECORD_TIMEOUT, async || {
         let mut found = of(admin, actor).await;
-        found.retain(|done| done.result != "ok");
+        found.retain(|done| done.result() != TransactionResult::Committed);
         for done in &found {
             assert_eq!(done.actor, actor);
             assert_eq!((done.thread_id.as_str(), done.subject.as_str()), ("", ""));
@@ -51,11 +52,30 @@ async fn refusals(admin: &Client, actor: &str, expected: i64) -> Vec<(String, St
         (count == expected).then(|| {
             found
                 .into_iter()
-                .map(|done| (done.action, done.result, done.item_count))
+                .map(|done| {
+                    (
+                        action_name(done.action()),
+                        reason_of(&done),
+                        done.item_count,
+                    )
+                })
                 .collect()
         })
     })
     .await
+}
+
+/// Why a call was refused: the name of the reason, in lower case.
+fn reason_of(done: &Transaction) -> String {
+    assert_eq!(done.grpc_code, 0, "it has a reason: {done:?}");
+    let unknown = done.error_reason() == ErrorReason::DatabaseUnavailable;
+    let expected = match unknown {
+        true => TransactionResult::Unknown,
+        false => TransactionResult::Refused,
+    };
+    assert_eq!(done.result(), expected);
+    let name = done.error_reason().as_str_name();
+    name.trim_start_matches("ERROR_REASON_").to_lowercase()
 }
 
 fn refusal(action: &str, result: &str) -> (String, String, i64) {
@@ -113,8 +133,8 @@ async fn l06_a_refused_change_is_in_the_record() {
     );
     // Its successful changes are recorded as before.
     let mut done = of(&admin, &actor).await;
-    done.retain(|done| done.result == "ok");
-    let done: Vec<&str> = done.iter().map(|done| done.action.as_str()).collect();
+    done.retain(|done| done.result() == TransactionResult::Committed);
+    let done: Vec<String> = done.iter().map(|done| action_name(done.action())).collect();
     assert_eq!(done, ["append_messages", "create_thread"]);
 }
 

@@ -1,5 +1,6 @@
 //! Secrets.
 
+use memory_contract::action_name;
 use memory_contract::proto::{
     DeleteSecretRequest, GetSecretRequest, ListSecretsRequest, ListTransactionsRequest, Secret,
     SetSecretRequest,
@@ -102,10 +103,10 @@ async fn l06_setting_and_deleting_secrets_is_listed_without_values() {
     };
     let all = transactions(&client, request).await;
     assert!(!format!("{all:?}").contains("flibbertigibbet"));
-    let noted: Vec<&str> = all
+    let noted: Vec<String> = all
         .iter()
         .filter(|done| done.subject == name)
-        .map(|done| done.action.as_str())
+        .map(|done| action_name(done.action()))
         .collect();
     assert_eq!(noted, ["delete_secret", "set_secret"]);
 }

@@ -53,8 +53,8 @@ async fn l06_each_change_is_listed_with_its_actor() {
             done(acme, "clear_thread", "", 4),
             done(reports, "delete_message", &message_id, 1),
             done(reports, "update_thread", "", 1),
-            done(reports, "append_messages", "", 1),
-            done(acme, "append_messages", "", 4),
+            done(reports, "append_messages", "5", 1),
+            done(acme, "append_messages", "1", 4),
             done(acme, "create_thread", "", 1),
         ]
     );
@@ -140,7 +140,7 @@ async fn l06_an_import_is_listed_with_its_actor() {
         assert_eq!(
             done_to(&admin, &thread_id).await,
             [
-                done(actor, "append_messages", "", 2),
+                done(actor, "append_messages", "1", 2),
                 done(actor, "create_thread", "", 1)
             ]
         );
@@ -192,7 +192,7 @@ async fn l06_without_keys_it_was_anonymous() {
     assert_eq!(
         done_to(&client, &thread_id).await,
         [
-            done("anonymous", "append_messages", "", 2),
+            done("anonymous", "append_messages", "1", 2),
             done("anonymous", "create_thread", "", 1)
         ]
     );

@@ -156,7 +156,7 @@ async fn a_second_beginning_can_be_left_and_entered_again() {
     let thread_id = client.thread(&app()).await;
     let old = client.append_turn(&thread_id, "Old", "Answer").await;
     let root = MessageInput {
-        parent: Some(Parent::Root(true)),
+        parent: Some(Parent::Root(())),
         ..say(Role::User, "New")
     };
     let new = one(&client, &thread_id, root).await;
@@ -313,7 +313,7 @@ async fn random_trees_with_chosen_heads_read_as_in_the_model() {
                 }
                 7 => {
                     let root = MessageInput {
-                        parent: Some(Parent::Root(true)),
+                        parent: Some(Parent::Root(())),
                         ..say(Role::User, &text)
                     };
                     (root, None)

@@ -158,7 +158,7 @@ async fn a_thread_can_have_a_second_first_message() {
     let thread_id = client.thread(&app()).await;
     let first = client.append_turn(&thread_id, "Old", "Answer").await;
     let root = MessageInput {
-        parent: Some(Parent::Root(true)),
+        parent: Some(Parent::Root(())),
         ..say(Role::User, "New")
     };
     let new = client
@@ -225,7 +225,7 @@ async fn history_can_be_read_from_any_message() {
             Some((parent, path)) => (reply(parent, Role::User, &text), path.clone()),
             None => (
                 MessageInput {
-                    parent: Some(Parent::Root(true)),
+                    parent: Some(Parent::Root(())),
                     ..say(Role::User, &text)
                 },
                 Vec::new(),

@@ -200,7 +200,7 @@ async fn d02_node_memory_needs_a_conversation_and_a_node() {
         ..context_request("", "Hello!")
     };
     let failure = client.refused(request).await;
-    failure.is(Code::FailedPrecondition, "NODE_MEMORY_NEEDS_CONVERSATION");
+    failure.names_field("thread_id");
     let request = BuildContextRequest {
         policy: Some(mode(MemoryMode::Node)),
         ..context_request(&thread_id, "Hello!")

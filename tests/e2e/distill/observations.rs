@@ -1,6 +1,8 @@
 //! Observations of long-running work.
 
-use memory_contract::proto::{GetObservationsResponse, LedgerKind, MemoryMode, MemoryPolicy, Role};
+use memory_contract::proto::{
+    GetObservationsResponse, LedgerKind, MemoryMode, MemoryPolicy, Role, TextOrigin,
+};
 use recollect_tests::{
     Client, SOON, apply, eventually, eventually_some, reply, say, text_of, tool_call, tool_result,
     trial,
@@ -140,7 +142,7 @@ async fn n04_old_messages_are_swapped_for_observations() {
     let messages = client.all_messages(&thread_id).await;
     let mut seen = 0;
     for one in &found.observations {
-        assert_eq!(one.made_by, "extractive");
+        assert_eq!(one.origin(), TextOrigin::Extractive);
         assert!(!one.text.is_empty() && !one.reflection, "{one:?}");
         assert!(
             i64::from(one.token_count) <= (one.message_tokens / 8).max(32),

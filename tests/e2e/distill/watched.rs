@@ -3,12 +3,31 @@
 use std::collections::BTreeMap;
 
 use memory_contract::proto::{
-    ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMessage,
+    ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role,
+    WatchThreadResponse, WorkingMessage, watch_thread_response::Event,
 };
-use recollect_tests::{Key, apply, by_id, plan, put, say, trial, turn};
+use recollect_tests::{Key, Reported as _, apply, by_id, plan, put, say, trial, turn};
 
 use super::{small, talk, thread};
 use crate::plain;
+
+/// Derived text and memories come with what was made.
+fn check_content(event: &WatchThreadResponse) {
+    match event.event.as_ref().unwrap() {
+        Event::SummaryMade(made) => assert_ne!(made.text, ""),
+        Event::ObservationMade(made) => assert_ne!(made.text, ""),
+        Event::MemoriesExtracted(extracted) => {
+            let found: Vec<&String> = extracted
+                .memories
+                .iter()
+                .map(|one| &one.memory_id)
+                .collect();
+            assert_eq!(found, extracted.memory_ids.iter().collect::<Vec<_>>());
+            assert!(extracted.memories.iter().all(|one| !one.text.is_empty()));
+        }
+        _ => {}
+    }
+}
 
 #[apply(trial)]
 async fn a_watch_reports_derived_text() {
@@ -20,7 +39,7 @@ async fn a_watch_reports_derived_text() {
         ..small()
     };
     let thread_id = thread(&client, policy).await;
-    let mut events = client.watch(&thread_id, "").await;
+    let mut events = client.watch_contents(&thread_id, "").await;
     let said = turn("I live in Bergen.", "How nice.");
     client.append(&thread_id, said).await;
     client.append(&thread_id, talk("aunt", 0..20)).await;
@@ -35,20 +54,23 @@ async fn a_watch_reports_derived_text() {
     ];
     while !made.iter().all(|action| reported.contains_key(*action)) {
         let event = events.next().await;
-        let first = (event.actor, event.subject, event.item_count);
-        reported.entry(event.action).or_insert(first);
+        let change = event.change();
+        if !reported.contains_key(&change.action) {
+            check_content(&event);
+        }
+        let first = (event.actor, change.subject, change.count);
+        reported.entry(change.action).or_insert(first);
     }
     for action in made {
         let (actor, subject, count) = &reported[action];
         assert_eq!(actor, "worker", "{action}");
         assert!(*count > 0, "{action}: {count}");
-        // What was made has a number; of facts there are several.
-        let expected = if action == "extract_memories" {
-            ""
-        } else {
-            "1"
-        };
-        assert_eq!(subject.split(',').next(), Some(expected), "{action}");
+        // What was made has a number; memories have ids.
+        let first = subject.split(',').next().unwrap();
+        match action {
+            "extract_memories" => assert!(uuid::Uuid::try_parse(first).is_ok(), "{subject}"),
+            _ => assert_eq!(first, "1", "{action}"),
+        }
     }
     assert_eq!(reported["append_messages"].0, Key::Acme.name());
 
@@ -71,7 +93,7 @@ async fn a_watch_reports_derived_text() {
     while own.last().is_none_or(|last| last != "put_working_memory") {
         let event = events.next().await;
         if event.actor == Key::Acme.name() {
-            own.push(event.action);
+            own.push(event.action());
         } else {
             assert_eq!(event.actor, "worker", "{event:?}");
         }

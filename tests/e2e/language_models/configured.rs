@@ -3,7 +3,8 @@
 use std::fs;
 
 use memory_contract::proto::{
-    ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMessage,
+    BreakerState, ExtractionStrategy, MemoryMode, MemoryPolicy, ModelProvider, ModelPurpose,
+    PutWorkingMemoryRequest, Role, TextOrigin, WorkingMessage,
 };
 use recollect_tests::{
     Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, apply,
@@ -40,15 +41,18 @@ async fn r04_the_generation_model_is_the_one_that_is_configured() {
         ("large", "a-private-key")
     );
     let models = status(&client).await.models;
-    for (status, purpose) in models.iter().zip(["generation", "observation"]) {
-        assert_eq!(status.purpose, purpose);
+    for (status, purpose) in models
+        .iter()
+        .zip([ModelPurpose::Generation, ModelPurpose::Observation])
+    {
+        assert_eq!(status.purpose(), purpose);
         assert_eq!(
-            (status.provider.as_str(), status.model.as_str()),
-            ("openai_compatible", "large")
+            (status.provider(), status.model.as_str()),
+            (ModelProvider::OpenaiCompatible, "large")
         );
         assert_eq!(
-            (status.breaker.as_str(), status.last_error.as_str()),
-            ("closed", "")
+            (status.breaker(), status.last_error.as_str()),
+            (BreakerState::Closed, "")
         );
     }
     assert!(!dir.log().contains("a-private-key"));
@@ -116,7 +120,9 @@ async fn r16_each_provider_is_asked_in_its_own_protocol() {
             (path, "key-1"),
             "{provider}"
         );
-        assert_eq!(status(&client).await.models[0].provider, provider);
+        let reported = status(&client).await.models[0].provider();
+        let name = format!("MODEL_PROVIDER_{}", provider.to_uppercase());
+        assert_eq!(reported.as_str_name(), name);
     }
 }
 
@@ -297,7 +303,11 @@ async fn n09_one_model_observes_and_the_other_one_summarizes() {
         (!found.is_empty()).then_some(found)
     })
     .await;
-    assert!(made.iter().all(|one| one.made_by == "small"), "{made:?}");
+    assert!(
+        made.iter()
+            .all(|one| one.origin() == TextOrigin::Model && one.made_by == "small"),
+        "{made:?}"
+    );
     assert!(model.asked().iter().all(|asked| asked.model == "small"));
 
     conversation(&client, small()).await;

@@ -1,6 +1,6 @@
 //! Models that do not answer, answer wrongly, or cost too much.
 
-use memory_contract::proto::ExtractionStrategy;
+use memory_contract::proto::{BreakerState, ExtractionStrategy};
 use recollect_tests::{
     ANSWER_COSTS, Answering, AskedModel, DataDir, Key, LanguageModel, SOON, app, apply, eventually,
     recollect_at, trial_with_own_server,
@@ -25,8 +25,8 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
     assert_eq!(fact.made_by, "extractive");
     let generation = status(&client).await.models[0].clone();
     assert_eq!(
-        (generation.model.as_str(), generation.breaker.as_str()),
-        ("large", "open")
+        (generation.model.as_str(), generation.breaker()),
+        ("large", BreakerState::Open)
     );
     assert!(generation.last_error.contains("500"), "{generation:?}");
     // It is left alone now, also where it would answer.

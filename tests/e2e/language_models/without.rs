@@ -1,6 +1,9 @@
 //! Everything works without a language model.
 
-use memory_contract::proto::{ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryPolicy};
+use memory_contract::proto::{
+    ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryPolicy, ModelProvider,
+    ModelPurpose, TextOrigin,
+};
 use recollect_tests::{
     SOON, app, apply, check_context, context_request, eventually_some, known_texts, records, trial,
     turn,
@@ -36,7 +39,8 @@ async fn b10_everything_works_without_any_model() {
 
     // A summary, observations and a fact come about.
     let reported = summary(&client, &summarized, |_| true).await;
-    assert_eq!(reported.made_by, "extractive");
+    assert_eq!(reported.origin(), TextOrigin::Extractive);
+    assert_eq!(reported.made_by, "");
     assert!(reported.text.contains("sail"), "{reported:?}");
     let seen = eventually_some("observations", SOON, async || {
         let found = observations(&client, &observed, false).await.observations;
@@ -44,7 +48,8 @@ async fn b10_everything_works_without_any_model() {
     })
     .await;
     assert!(
-        seen.iter().all(|one| one.made_by == "extractive"),
+        seen.iter()
+            .all(|one| one.origin() == TextOrigin::Extractive),
         "{seen:?}"
     );
     let fact = known(&client, &app, "ada", "Bergen").await;
@@ -76,19 +81,13 @@ async fn b10_everything_works_without_any_model() {
     let models: Vec<_> = status
         .models
         .iter()
-        .map(|model| {
-            (
-                model.purpose.as_str(),
-                model.provider.as_str(),
-                model.model.as_str(),
-            )
-        })
+        .map(|model| (model.purpose(), model.provider(), model.model.as_str()))
         .collect();
     assert_eq!(
         models,
         [
-            ("generation", "extractive", ""),
-            ("observation", "extractive", "")
+            (ModelPurpose::Generation, ModelProvider::Extractive, ""),
+            (ModelPurpose::Observation, ModelProvider::Extractive, "")
         ]
     );
     let used = usage(&client).await;

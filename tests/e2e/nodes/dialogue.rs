@@ -2,7 +2,8 @@
 
 use memory_contract::proto::{
     AddNodeTurnRequest, FileRef, FileType, FlushNodeMemoryRequest, GetNodeHistoryRequest,
-    ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
+    ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, add_node_turn_request::Parent,
+    file_ref,
 };
 use recollect_tests::{
     Client, PLAIN, app, apply, node, node_texts, node_turn, reply, say, says, thread_of, trial,
@@ -40,7 +41,7 @@ pub fn with_ids(
 
 pub fn after(parent: &str, request: AddNodeTurnRequest) -> AddNodeTurnRequest {
     AddNodeTurnRequest {
-        parent_message_id: parent.to_owned(),
+        parent: Some(Parent::ParentMessageId(parent.to_owned())),
         ..request
     }
 }
@@ -52,23 +53,23 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
         thread: None,
         node_id: "planner".to_owned(),
     };
-    let reason = "NODE_MEMORY_NEEDS_CONVERSATION";
+    let field = "node.thread_id";
     let add = client.refused(node_turn(&nowhere, "Q", "A")).await;
-    add.is(Code::FailedPrecondition, reason);
+    add.names_field(field);
     let flush = FlushNodeMemoryRequest {
         node: Some(nowhere.clone()),
     };
     let flush = client.refused(flush).await;
-    flush.is(Code::FailedPrecondition, reason);
+    flush.names_field(field);
     let history = client.refused(ask(&nowhere, "")).await;
-    history.is(Code::FailedPrecondition, reason);
+    history.names_field(field);
     let list = client.refused(ListNodeMemoriesRequest::default()).await;
-    list.is(Code::FailedPrecondition, reason);
+    list.names_field("thread_id");
 
     let malformed = client
         .refused(node_turn(&node("x", "planner"), "Q", "A"))
         .await;
-    malformed.names_field("thread_of(&node)");
+    malformed.names_field("node.thread_id");
 }
 
 #[apply(trial)]
@@ -221,7 +222,7 @@ async fn d16_a_nodes_history_follows_the_regenerated_branch() {
     }
     // A second beginning.
     let root = AddNodeTurnRequest {
-        root: true,
+        parent: Some(Parent::Root(())),
         ..node_turn(&node, "A", "B")
     };
     client.call(root).await;
@@ -349,7 +350,7 @@ async fn a_message_of_the_thread_selects_the_nearest_one_of_the_node() {
     assert!(client.node_dialogue(&node, &aside).await.is_empty());
     let second = with_ids(node_turn(&node, "Forget it", "Done"), &aside, "made too");
     let second = AddNodeTurnRequest {
-        root: true,
+        parent: Some(Parent::Root(())),
         ..second
     };
     client.call(second).await;

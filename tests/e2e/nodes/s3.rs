@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use memory_contract::proto::{FlushNodeMemoryRequest, GetNodeMemoryStatusRequest};
+use memory_contract::proto::{
+    FlushNodeMemoryRequest, GetNodeMemoryStatusRequest, ObjectStoreBackend,
+    add_node_turn_request::Parent,
+};
 use recollect_tests::{
     Options, S3, S3Fault, SOON, Server, apply, eventually, http_get, node, node_turn,
     trial_with_own_server,
@@ -63,7 +66,7 @@ async fn d22_a_concurrent_write_is_never_overwritten() {
     let theirs = client.node_dialogue(&node, "y").await;
     assert_eq!(theirs, ["1", "2", "theirs", "too"]);
     let mut more = node_turn(&node, "5", "6");
-    more.parent_message_id = "y".to_owned();
+    more.parent = Some(Parent::ParentMessageId("y".to_owned()));
     client.call(more).await;
     let on = client.node_dialogue(&node, "").await;
     assert_eq!(on, ["1", "2", "theirs", "too", "5", "6"]);
@@ -77,7 +80,7 @@ async fn d22_a_concurrent_write_is_never_overwritten() {
     let failed = client.refused(request).await;
     failed.is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
     let status = client.call(GetNodeMemoryStatusRequest {}).await;
-    assert_eq!(status.backend, "s3");
+    assert_eq!(status.backend(), ObjectStoreBackend::S3);
     assert_eq!(status.failing_node_count, 1);
     assert!(!status.last_error.is_empty());
     s3.set_fault(S3Fault::None);

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{
     AddNodeTurnRequest, ClearNodeMemoryRequest, FlushNodeMemoryRequest, GetNodeMemoryStatusRequest,
-    ListNodeMemoriesRequest, NodeRef,
+    ListNodeMemoriesRequest, NodeRef, ObjectStoreBackend, add_node_turn_request::Parent,
 };
 use recollect_tests::{
     Key, PLAIN, app, apply, by_id, by_session, node, node_turn, says, session, thread_of, trial,
@@ -45,11 +45,11 @@ async fn a_parent_has_to_be_in_the_nodes_memory() {
         .await;
     let lost = after("nobody", node_turn(&node, "3", "4"));
     client.refused(lost).await.names_field("parent_message_id");
-    let both = AddNodeTurnRequest {
-        root: true,
-        ..after("a", node_turn(&node, "3", "4"))
-    };
-    client.refused(both).await.names_field("root");
+    let unnamed = after("", node_turn(&node, "3", "4"));
+    client
+        .refused(unnamed)
+        .await
+        .names_field("parent_message_id");
     let silent = node_turn(&node, "", "4");
     client.refused(silent).await.names_field("user.content");
 }
@@ -83,7 +83,7 @@ async fn a_request_id_makes_a_turns_retry_safe() {
             ..request.clone()
         },
         AddNodeTurnRequest {
-            root: true,
+            parent: Some(Parent::Root(())),
             ..request.clone()
         },
     ] {
@@ -202,7 +202,7 @@ async fn the_state_of_node_memory_can_be_asked_for() {
     let thread_id = client.thread(&app()).await;
     client.add_node_turn(&node(&thread_id, "n"), "1", "2").await;
     let status = client.call(GetNodeMemoryStatusRequest {}).await;
-    assert_eq!(status.backend, "file");
+    assert_eq!(status.backend(), ObjectStoreBackend::File);
     assert!(status.waiting_turn_count >= 1, "{status:?}");
     assert_eq!(status.failing_node_count, 0);
     assert_eq!(status.last_error, "");

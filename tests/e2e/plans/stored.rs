@@ -1,5 +1,6 @@
 //! Plans are stored, changed by etag, and deleted.
 
+use memory_contract::action_name;
 use memory_contract::proto::{
     DeletePlanRequest, GetPlanRequest, ListTransactionsRequest, Plan, PlanStep,
     PlanStepStatus as Status, PutPlanRequest, UpdatePlanStepRequest,
@@ -429,7 +430,10 @@ async fn changes_of_plans_are_listed_with_their_actor() {
     let done: Vec<(String, String, String)> = transactions(&one, request)
         .await
         .into_iter()
-        .map(|done| (done.actor, done.action, done.subject))
+        .map(|done| {
+            let action = action_name(done.action());
+            (done.actor, action, done.subject)
+        })
         .collect();
     let expected = [
         (Key::Acme, "delete_plan", ""),

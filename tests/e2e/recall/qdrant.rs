@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
-    Degradation, DegradationReason, GetServerInfoRequest, IndexState, ListDeadLettersRequest,
-    MemoryPolicy, MessageInput, RecallRequest, ReindexRequest, Role, SearchMethod, SearchRequest,
+    Degradation, DegradationReason, GetServerInfoRequest, IndexBackend, IndexState,
+    ListDeadLettersRequest, MemoryPolicy, MessageInput, RecallRequest, ReindexRequest, Role,
+    SearchMethod, SearchRequest,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, apply, eventually,
@@ -58,7 +59,7 @@ async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
     let info = client.call(GetServerInfoRequest {}).await;
-    assert_eq!(info.index_backend, "qdrant");
+    assert_eq!(info.index_backend(), IndexBackend::Qdrant);
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     for (query, said) in [

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use memory_contract::proto::GetServerInfoRequest;
+use memory_contract::proto::{GetServerInfoRequest, IndexBackend};
 use recollect_tests::{
     Client, DataDir, Failure, Key, Options, SOON, Server, apply, eventually, history_request,
     recollect, runs, search_request, texts, trial_with_own_server,
@@ -27,7 +27,7 @@ async fn l01_the_local_default_needs_no_configuration() {
     let client = Client::with_authorization(&server.ready().addr, None).await;
     let info = client.call(GetServerInfoRequest {}).await;
     assert_eq!(info.tenant, "default");
-    assert_eq!(info.index_backend, "qdrant-edge");
+    assert_eq!(info.index_backend(), IndexBackend::QdrantEdge);
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     let search = search_request(&thread_id, "What pet do we have?", &stored.revision);

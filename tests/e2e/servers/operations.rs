@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use memory_contract::proto::{AppendMessagesRequest, GetServerInfoRequest, Role, SearchRequest};
+use memory_contract::proto::{
+    AppendMessagesRequest, GetServerInfoRequest, IndexBackend, Role, SearchRequest,
+};
 use prost::Message as _;
 use recollect_tests::{
     Client, Dynamic, Failure, SHARED, app, apply, by_id, http_get, raw_call, recall_request, say,
@@ -271,7 +273,7 @@ async fn the_server_describes_itself() {
         let info = client.call(GetServerInfoRequest {}).await;
         assert_eq!(info.version, env!("CARGO_PKG_VERSION"));
         assert_eq!(info.tenant, key.tenant());
-        assert_eq!(info.index_backend, "qdrant-edge");
+        assert_eq!(info.index_backend(), IndexBackend::QdrantEdge);
         assert!(
             info.embedding_model.starts_with("all-minilm-l6-v2"),
             "{info:?}"

@@ -1,5 +1,6 @@
 //! Conversations in a separate database (`database.chat_url`).
 
+use memory_contract::action_name;
 use memory_contract::proto::{
     CreateApiKeyRequest, DeleteSecretRequest, File, FileRef, FileType, GetFileRequest,
     GetHistoryResponse, GetSecretRequest, GetServerInfoRequest, ListTransactionsRequest,
@@ -259,8 +260,9 @@ async fn l07_keys_and_secrets_are_in_their_own_database_and_both_have_an_audit_l
         let all = transactions(&client, request).await;
         let listed: Vec<_> = all
             .iter()
-            .map(|done| (done.actor.as_str(), done.action.as_str()))
+            .map(|done| (done.actor.clone(), action_name(done.action())))
             .collect();
+        let expected = expected.map(|(actor, action)| (actor.to_owned(), action.to_owned()));
         assert_eq!(listed, expected, "{page_size}");
     }
     let by_actor = ListTransactionsRequest {

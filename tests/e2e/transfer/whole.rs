@@ -6,6 +6,7 @@ use memory_contract::proto::{
     ProviderFormat, Reasoning, ResolveThreadRequest, Role, SetHeadRequest, SupersedeMemoryRequest,
     ToolResult, export_messages_response::Record, file, file_ref, message_input::Parent,
     part::Content, tool_result_part,
+    add_node_turn_request::Parent as NodeParent,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
@@ -89,7 +90,7 @@ async fn rich_thread(client: &Client) -> String {
 
     // A second root with tools, data and files.
     let mut root = say(Role::User, "A new beginning");
-    root.parent = Some(Parent::Root(true));
+    root.parent = Some(Parent::Root(()));
     let result = ToolResult {
         tool_call_id: "c1".to_owned(),
         name: "look".to_owned(),
@@ -174,7 +175,7 @@ async fn nodes(client: &Client, thread: &str) {
     };
     let request = |parent: &str, number: u32| AddNodeTurnRequest {
         node: Some(planner.clone()),
-        parent_message_id: parent.to_owned(),
+        parent: (!parent.is_empty()).then(|| NodeParent::ParentMessageId(parent.to_owned())),
         user: Some(side(&format!("q{number}"), "Frage?")),
         assistant: Some(side(&format!("a{number}"), "")),
         ..Default::default()

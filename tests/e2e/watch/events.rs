@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use memory_contract::proto::{
-    CreateApiKeyRequest, ImportMessagesRequest, KeyScope, MemoryPolicy, Role, SetHeadRequest,
-    UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse,
+    CreateApiKeyRequest, FileRef, ImportMessagesRequest, KeyScope, MemoryPolicy, MessagesAppended,
+    Part, Role, SetHeadRequest, UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse,
+    file_ref, part, watch_thread_response::Event,
 };
 use recollect_tests::{
-    Client, Events, Key, PLAIN, Refused as _, Spawned, app, apply, by_id, by_session, mask, node,
-    say, session, trial, watch_request,
+    Client, Events, Key, PLAIN, Refused as _, Reported as _, Spawned, app, apply, by_id,
+    by_session, mask, node, say, session, trial, watch_request,
 };
 use serde_json::Value;
 use tokio_stream::StreamExt as _;
@@ -69,19 +70,19 @@ async fn a_watch_reports_changes_in_order_and_ends_with_the_thread() {
 
     for action in change(&other, &thread_id).await {
         let event = events.next().await;
-        assert_eq!(event.action, action);
+        assert_eq!(event.action(), action);
         assert_eq!(event.actor, Key::AcmeToo.name());
         match action {
-            "append_messages" | "clear_thread" => assert!(event.item_count >= 2, "{event:?}"),
-            "set_head" | "delete_message" => assert!(!event.subject.is_empty(), "{event:?}"),
-            _ => assert_eq!(event.item_count, 1),
+            "append_messages" | "clear_thread" => assert!(event.item_count() >= 2, "{event:?}"),
+            "set_head" | "delete_message" => assert!(!event.subject().is_empty(), "{event:?}"),
+            _ => assert_eq!(event.item_count(), 1),
         }
     }
     one.add_node_turn(&node(&thread_id, "planner"), "Q", "A")
         .await;
     let event = events.next().await;
-    assert_eq!(event.action, "add_node_turn");
-    assert_eq!(event.subject, "planner");
+    assert_eq!(event.action(), "add_node_turn");
+    assert_eq!(event.subject(), "planner");
     // A refused call is not a change.
     let head = SetHeadRequest {
         thread: by_id(&thread_id),
@@ -93,7 +94,7 @@ async fn a_watch_reports_changes_in_order_and_ends_with_the_thread() {
     delete(&one, &thread_id).await;
     let (rest, failure) = events.rest().await;
     assert_eq!(failure, None);
-    let rest: Vec<_> = rest.iter().map(|event| event.action.as_str()).collect();
+    let rest: Vec<String> = rest.iter().map(Reported::action).collect();
     assert_eq!(rest, ["delete_thread"]);
     let request = watch_request(&thread_id, "");
     let missing = one.threads().watch_thread(request).await.refused();
@@ -115,14 +116,14 @@ async fn a_watch_continues_after_its_cursor() {
     let mut reported: Vec<WatchThreadResponse> = Vec::new();
     while reported
         .last()
-        .is_none_or(|last| last.action != "clear_thread")
+        .is_none_or(|last| last.action() != "clear_thread")
     {
         reported.push(events.next().await);
     }
     let own = reported.len() - expected.len();
     let before = &reported[..own];
-    assert!(before.iter().all(|event| event.action == "create_thread"));
-    let actions: Vec<&str> = reported[own..].iter().map(|e| e.action.as_str()).collect();
+    assert!(before.iter().all(|event| event.action() == "create_thread"));
+    let actions: Vec<String> = reported[own..].iter().map(Reported::action).collect();
     assert_eq!(actions, expected);
     let times: HashSet<String> = reported
         .iter()
@@ -149,6 +150,89 @@ async fn a_watch_continues_after_its_cursor() {
     }
 }
 
+/// The appended messages that an event reports, or the next one that reports some.
+async fn appended(events: &mut Events) -> MessagesAppended {
+    loop {
+        if let Some(Event::MessagesAppended(appended)) = events.next().await.event {
+            return appended;
+        }
+    }
+}
+
+#[apply(trial)]
+async fn a_watch_names_appended_messages_and_sends_their_content_on_request() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let mut named = client.watch(&thread_id, "").await;
+    let mut whole = client.watch_contents(&thread_id, "").await;
+    let start = named.first.cursor.clone();
+    let stored = client.append_turn(&thread_id, "Q", "A").await;
+    let known = client.all_messages(&thread_id).await;
+
+    let reported = appended(&mut named).await;
+    assert_eq!((reported.first_seq, reported.message_count), (1, 2));
+    for (message, stored) in reported.messages.iter().zip(&stored.messages) {
+        let named = (message.message_id.as_str(), message.seq);
+        assert_eq!(named, (stored.message_id.as_str(), stored.seq));
+        assert_eq!(message.message, None);
+    }
+    let reported = appended(&mut whole).await;
+    let contents: Vec<_> = reported
+        .messages
+        .iter()
+        .filter_map(|one| one.message.clone())
+        .collect();
+    assert_eq!(contents, known);
+    assert!(!reported.content_omitted);
+
+    // What was erased since is not sent any more.
+    client
+        .delete_message(&thread_id, &stored.messages[0].message_id)
+        .await;
+    for mut events in [
+        client.watch(&thread_id, &start).await,
+        client.watch_contents(&thread_id, &start).await,
+    ] {
+        let reported = appended(&mut events).await;
+        assert_eq!((reported.first_seq, reported.message_count), (1, 2));
+        let left: Vec<_> = reported.messages.iter().map(|one| one.seq).collect();
+        assert_eq!(left, [2]);
+    }
+    client.clear_thread(&thread_id).await;
+    let mut events = client.watch_contents(&thread_id, &start).await;
+    assert_eq!(appended(&mut events).await.messages, []);
+}
+
+#[apply(trial)]
+async fn an_event_has_as_much_content_as_fits() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let mut events = client.watch_contents(&thread_id, "").await;
+    // The registered data of a file may be long, so room for it is reserved.
+    let mut message = say(Role::User, &"x".repeat(40 << 10));
+    let file = || Part {
+        content: Some(part::Content::File(FileRef {
+            location: Some(file_ref::Location::Url(
+                "https://example.com/x.png".to_owned(),
+            )),
+            ..Default::default()
+        })),
+        ..Default::default()
+    };
+    message.parts.extend((0..63).map(|_| file()));
+    client.append(&thread_id, vec![message; 10]).await;
+    let reported = appended(&mut events).await;
+    assert_eq!(reported.messages.len(), 10);
+    assert!(reported.content_omitted);
+    let whole = reported.messages.iter().filter(|one| one.message.is_some());
+    let whole = whole.count();
+    assert!((1..10).contains(&whole), "{whole}");
+    // A later event has its content again.
+    client.append_text(&thread_id, "Short").await;
+    let reported = appended(&mut events).await;
+    assert!(!reported.content_omitted && reported.messages[0].message.is_some());
+}
+
 #[apply(trial)]
 async fn a_watch_finds_the_thread_of_a_session() {
     let client = plain().await;
@@ -164,7 +248,7 @@ async fn a_watch_finds_the_thread_of_a_session() {
     let mut events = Events::begin(stream.unwrap().into_inner()).await;
     client.append_turn(&thread_id, "Q", "A").await;
     let event = events.next().await;
-    assert_eq!(event.action, "append_messages");
+    assert_eq!(event.action(), "append_messages");
     // The cursor is the thread's, however it is named.
     drop(client.watch(&thread_id, &event.cursor).await);
     let neither = WatchThreadRequest {
@@ -297,16 +381,16 @@ async fn the_cli_prints_what_is_done() {
     let json = Spawned::start(&["watch", "--addr", addr, "--json", &thread_id], &env);
     assert!(lines.line().contains("watch"));
     let first: Value = serde_json::from_str(&json.line()).unwrap();
-    assert_eq!(first["action"], "watch");
+    assert!(first["started"].is_object(), "{first}");
     client.append_turn(&thread_id, "Q", "A").await;
     delete(&client, &thread_id).await;
     let line = lines.line();
     let words: Vec<&str> = line.split_whitespace().skip(2).collect();
-    assert_eq!(words, ["append_messages", "2", Key::Acme.name()]);
+    assert_eq!(words, ["append_messages", "2", Key::Acme.name(), "1"]);
     assert!(lines.line().contains("delete_thread"));
-    for action in ["append_messages", "delete_thread"] {
+    for name in ["messagesAppended", "threadDeleted"] {
         let event: Value = serde_json::from_str(&json.line()).unwrap();
-        assert_eq!(event["action"], action);
+        assert!(event[name].is_object(), "{event}");
     }
     assert_eq!((lines.code(), json.code()), (Some(0), Some(0)));
     let missing = recollect_tests::recollect(&["watch", "--addr", addr, &thread_id], &env);

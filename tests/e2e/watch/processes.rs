@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use memory_contract::action_name;
 use memory_contract::proto::{
     ListTransactionsRequest, ResolveThreadRequest, Role, UpdateThreadRequest, WatchThreadResponse,
 };
 use prost_types::{Duration as ProtoDuration, Timestamp};
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, by_id,
-    eventually, mask, recollect, say, session, trial_with_own_server, watch_request,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Reported as _, Server, apply,
+    by_id, eventually, mask, recollect, say, session, trial_with_own_server, watch_request,
 };
 use tonic::Code;
 
@@ -40,7 +41,7 @@ async fn a_watch_reports_changes_of_another_process() {
     let mut cursor = String::new();
     for action in &expected {
         let event = events.next().await;
-        assert_eq!(event.action, *action);
+        assert_eq!(event.action(), *action);
         assert_eq!(event.actor, Key::AcmeToo.name());
         cursor = event.cursor;
     }
@@ -50,7 +51,7 @@ async fn a_watch_reports_changes_of_another_process() {
     delete(&here, &other_thread).await;
     assert_eq!(events.actions(1).await, ["delete_thread"]);
     assert_eq!(others.actions(1).await, ["delete_thread"]);
-    while again.next().await.action != "delete_thread" {}
+    while again.next().await.action() != "delete_thread" {}
     assert_eq!(again.rest().await, (vec![], None));
 }
 
@@ -97,7 +98,7 @@ async fn a_resumed_watch_misses_nothing_across_a_kill() {
         ..Default::default()
     };
     client.call(update).await;
-    while reported.last().unwrap().action != "update_thread" {
+    while reported.last().unwrap().action() != "update_thread" {
         reported.push(events.next().await);
     }
     let time = |time: &Option<Timestamp>| time.map(|time| (time.seconds, time.nanos)).unwrap();
@@ -112,7 +113,10 @@ async fn a_resumed_watch_misses_nothing_across_a_kill() {
     };
     let done = transactions(&client, request).await;
     assert!(done.len() > 100);
-    for done in done.iter().filter(|done| done.action != "create_thread") {
+    for done in done
+        .iter()
+        .filter(|done| action_name(done.action()) != "create_thread")
+    {
         assert!(times.contains(&time(&done.create_time)), "{done:?}");
     }
 }
@@ -151,19 +155,19 @@ async fn a_change_that_commits_late_is_reported() {
     assert!(
         reported
             .iter()
-            .all(|event| event.action == "append_messages")
+            .all(|event| event.action() == "append_messages")
     );
     slow.batch_execute("COMMIT").await.unwrap();
     let late = events.next().await;
     assert_eq!(
-        (late.action.as_str(), late.actor.as_str()),
+        (late.action().as_str(), late.actor.as_str()),
         ("slow", "slow")
     );
     client.append_turn(&thread_id, "Q", "A").await;
     reported.extend([late, events.next().await]);
     slower.batch_execute("COMMIT").await.unwrap();
     reported.push(events.next().await);
-    assert_eq!(reported.last().unwrap().action, "slower");
+    assert_eq!(reported.last().unwrap().action(), "slower");
     let last = reported.len() - 1;
     let times: HashSet<_> = reported
         .iter()
@@ -179,7 +183,7 @@ async fn a_change_that_commits_late_is_reported() {
     let cursors = reported[..last].iter().map(|event| event.cursor.clone());
     for cursor in cursors.chain([first]) {
         let mut again = client.watch(&thread_id, &cursor).await;
-        while again.next().await.action != "slower" {}
+        while again.next().await.action() != "slower" {}
     }
     // Settled events do not come again.
     let settled = eventually_quiet(&client, &thread_id).await;
@@ -189,7 +193,7 @@ async fn a_change_that_commits_late_is_reported() {
     assert!(
         reported
             .iter()
-            .all(|event| event.action == "append_messages")
+            .all(|event| event.action() == "append_messages")
     );
 }
 
@@ -203,7 +207,7 @@ async fn eventually_quiet(client: &Client, thread_id: &str) -> String {
         let mut again = client.watch(thread_id, &found).await;
         client.append_turn(thread_id, "Q", "A").await;
         events.next().await;
-        again.next().await.action == "append_messages"
+        again.next().await.action() == "append_messages"
     })
     .await;
     found
@@ -232,7 +236,7 @@ async fn a_watch_reads_both_databases_and_continues_without_the_main_one() {
     note(&writer, &thread_id, "noted").await;
     writer.batch_execute("COMMIT").await.unwrap();
     let event = events.next().await;
-    assert_eq!(event.action, "noted");
+    assert_eq!(event.action(), "noted");
 
     main.crash();
     client.append_turn(&thread_id, "Q", "A").await;
@@ -241,7 +245,7 @@ async fn a_watch_reads_both_databases_and_continues_without_the_main_one() {
     let mut anew = client.watch(&thread_id, "").await;
     client.append_turn(&thread_id, "Q", "A").await;
     for events in [&mut events, &mut again, &mut anew] {
-        while events.next().await.action != "append_messages" {}
+        while events.next().await.action() != "append_messages" {}
     }
 
     main.restart().await;
@@ -249,7 +253,7 @@ async fn a_watch_reads_both_databases_and_continues_without_the_main_one() {
     note(&writer, &thread_id, "back").await;
     writer.batch_execute("COMMIT").await.unwrap();
     for events in [&mut events, &mut again, &mut anew] {
-        while events.next().await.action != "back" {}
+        while events.next().await.action() != "back" {}
     }
 }
 
@@ -324,7 +328,7 @@ async fn a_watch_ends_with_an_expired_thread_and_with_the_server() {
     let (reported, failure) = events.rest().await;
     assert_eq!(failure, None);
     assert_eq!(reported.len(), 1);
-    assert_eq!(reported[0].action, "delete_thread");
+    assert_eq!(reported[0].action(), "delete_thread");
     assert_eq!(reported[0].actor, "worker");
 
     let (status, (reported, failure)) = tokio::join!(server.terminate(), others.rest());

@@ -132,6 +132,13 @@ fn snake_case(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use memory_contract::action_name;
+    use memory_contract::proto::TransactionAction;
+
     use super::*;
 
     #[test]
@@ -145,5 +152,40 @@ mod tests {
         assert_eq!(change("/recollect.v1.ThreadService/GetThread"), None);
         assert_eq!(change("/grpc.health.v1.Health/Check"), None);
         assert_eq!(change("/no/such"), None);
+    }
+
+    /// The actions that the SQL files below a directory record.
+    fn recorded_below(directory: &Path) -> Vec<String> {
+        let mut actions = Vec::new();
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                actions.extend(recorded_below(&path));
+            } else if path.extension().is_some_and(|end| end == "sql")
+                && !path.ends_with("note.sql")
+            {
+                let sql = fs::read_to_string(&path).unwrap();
+                let calls = sql.split("recollect.note(").skip(1);
+                actions.extend(calls.map(|call| call.split('\'').nth(1).unwrap().to_owned()));
+            }
+        }
+        actions
+    }
+
+    #[test]
+    fn each_recorded_action_is_one_of_the_contract_and_the_other_way_round() {
+        let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("../memory-store");
+        let calls = Methods::new().0.methods.clone().into_values();
+        let calls = calls.filter_map(|method| method.change);
+        let recorded: BTreeSet<String> = ["functions", "queries"]
+            .iter()
+            .flat_map(|below| recorded_below(&store.join(below)))
+            .chain(calls.map(|action| action.to_string()))
+            .collect();
+        let known: BTreeSet<String> = (1..)
+            .map_while(|number| TransactionAction::try_from(number).ok())
+            .map(action_name)
+            .collect();
+        assert_eq!(recorded, known);
     }
 }

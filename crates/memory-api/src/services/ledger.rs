@@ -12,7 +12,7 @@ use memory_store::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::observations::distillate_bytes;
+use super::observations::{distillate_bytes, text_origin};
 use super::request::{Fields, required_conversation_from};
 use super::room::newest_within;
 use crate::error::ApiError;
@@ -117,12 +117,16 @@ fn texts_of(state: &DistillState, kind: DistillKind) -> Vec<proto::LedgerText> {
         DistillKind::Observation => state.observations_that(Standing::Holds),
     };
     let (newest, _) = newest_within(&all, limits::LEDGER_TEXT_BYTES, |one| distillate_bytes(one));
-    let text = |one: &&Distillate| proto::LedgerText {
-        number: one.number,
-        text: one.text.clone(),
-        token_count: one.tokens,
-        made_by: one.made_by.clone(),
-        create_time: Some(timestamp(one.created)),
+    let text = |one: &&Distillate| {
+        let (origin, made_by) = text_origin(&one.made_by);
+        proto::LedgerText {
+            number: one.number,
+            text: one.text.clone(),
+            token_count: one.tokens,
+            origin: origin.into(),
+            made_by,
+            create_time: Some(timestamp(one.created)),
+        }
     };
     newest.iter().map(text).collect()
 }

@@ -19,8 +19,8 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::files::add_metadata;
 use super::request::{
-    Fields, NamedConversation, budget_from, conversation_from, next_token, page_limit,
-    request_id_from, wait_deadline,
+    Fields, NamedConversation, budget_from, next_token, page_limit, request_id_from,
+    required_conversation_from, wait_deadline,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
@@ -78,15 +78,14 @@ impl Nodes {
         let (metadata, _, request) = request.into_parts();
         let AddNodeTurnRequest {
             node,
-            parent_message_id,
-            root,
+            parent,
             user,
             assistant,
             request_id,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get_all(Named::from(&metadata, node));
-        let parent = fields.take(node_parent_from(parent_message_id, root));
+        let parent = fields.take(node_parent_from(parent));
         let messages = fields.get_all(node_turn_from(user, assistant));
         let request_id = fields.take(request_id_from(&request_id));
         let (named, messages) = fields.all(named.zip(messages))?;
@@ -208,15 +207,14 @@ impl Nodes {
         } = request;
         let mut fields = Fields::default();
         let limit = fields.take(page_limit(page_size));
-        let named = fields.take(conversation_from(&metadata, thread));
+        let named = fields.get(required_conversation_from(&metadata, thread));
         let identity = (
             "node memories",
             caller.tenant.as_str(),
             format!("{named:?}"),
         );
         let after = fields.take(PageToken::key(&identity, &page_token));
-        fields.end()?;
-        let conversation = conversation(&self.store, &caller, named).await?;
+        let conversation = fields.all(named)?.resolve(&self.store, &caller).await?;
         let thread = self.thread(&caller, conversation).await?;
         let page = self
             .store
@@ -277,7 +275,7 @@ impl Nodes {
 
 /// A node as a request names it.
 struct Named {
-    conversation: Option<NamedConversation>,
+    conversation: NamedConversation,
     id: String,
 }
 
@@ -285,14 +283,14 @@ impl Named {
     fn from(metadata: &MetadataMap, node: Option<NodeRef>) -> Result<Self, InvalidFields> {
         let NodeRef { thread, node_id } = node.ok_or_else(|| Invalid::missing("node"))?;
         let mut fields = Fields::default();
-        let conversation = conversation_from(metadata, thread);
-        let conversation = fields.take(conversation.map_err(|invalid| invalid.within("node")));
+        let conversation = required_conversation_from(metadata, thread);
+        let conversation = fields.get(conversation.map_err(|invalid| invalid.within("node")));
         let id = fields.take(check::required_text(
             "node.node_id",
             node_id,
             limits::NODE_ID_CHARS,
         ));
-        fields.end()?;
+        let conversation = fields.all(conversation)?;
         Ok(Self { conversation, id })
     }
 
@@ -302,8 +300,7 @@ impl Named {
         store: &Store,
         caller: &Caller,
     ) -> Result<(Conversation, String), ApiError> {
-        let conversation = conversation(store, caller, self.conversation);
-        match conversation.await {
+        match self.conversation.resolve(store, caller).await {
             Ok(conversation) => Ok((conversation, self.id)),
             Err(ApiError::Invalid(InvalidFields(fields))) => {
                 let fields = fields.into_iter().map(|field| field.within("node"));
@@ -312,18 +309,6 @@ impl Named {
             Err(error) => Err(error),
         }
     }
-}
-
-/// The conversation that a request names. A node always belongs to one.
-async fn conversation(
-    store: &Store,
-    caller: &Caller,
-    named: Option<NamedConversation>,
-) -> Result<Conversation, ApiError> {
-    named
-        .ok_or(ApiError::NodeMemoryNeedsConversation)?
-        .resolve(store, caller)
-        .await
 }
 
 /// The sizes of both messages, as the store keeps them.

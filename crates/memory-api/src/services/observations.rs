@@ -87,6 +87,17 @@ pub(super) fn distillate_bytes(one: &Distillate) -> usize {
     one.text.len() + one.made_by.len() + FRAME_BYTES
 }
 
+/// Who wrote a text, and the model if it was one.
+pub(super) fn text_origin(made_by: &str) -> (proto::TextOrigin, String) {
+    let origin = match made_by {
+        "extractive" => proto::TextOrigin::Extractive,
+        "caller" => proto::TextOrigin::Caller,
+        "worker" => proto::TextOrigin::Worker,
+        model => return (proto::TextOrigin::Model, model.to_owned()),
+    };
+    (origin, String::new())
+}
+
 fn observation(one: &Distillate) -> proto::Observation {
     let Distillate {
         kind: _,
@@ -108,6 +119,7 @@ fn observation(one: &Distillate) -> proto::Observation {
         last,
         created,
     } = one;
+    let (origin, made_by) = text_origin(made_by);
     let id = |id: &Option<MessageId>| id.map(|id| id.to_string()).unwrap_or_default();
     proto::Observation {
         number: *number,
@@ -118,7 +130,8 @@ fn observation(one: &Distillate) -> proto::Observation {
         last_message_id: id(last),
         message_count: *message_count,
         message_tokens: *message_tokens,
-        made_by: made_by.clone(),
+        origin: origin.into(),
+        made_by,
         create_time: Some(timestamp(*created)),
     }
 }

@@ -90,11 +90,6 @@ impl From<ApiError> for Answer {
             ApiError::Store(error) => Self::store(error),
             ApiError::Recall(error) => Self::recall(error),
             ApiError::MessageNotFound { field } => Self::message_not_found(field),
-            ApiError::NodeMemoryNeedsConversation => Self::new(
-                Code::FailedPrecondition,
-                ErrorReason::NodeMemoryNeedsConversation,
-                "node memory belongs to a conversation: name thread_id or session",
-            ),
             ApiError::Unauthenticated => Self::new(
                 Code::Unauthenticated,
                 ErrorReason::Unauthenticated,

@@ -133,11 +133,6 @@ fn every_error_has_a_code_and_a_reason() {
     });
     let status = check(large, Code::FailedPrecondition, R::TurnTooLarge);
     assert_eq!(metadata(&status, "needed_tokens"), "17");
-    check(
-        ApiError::NodeMemoryNeedsConversation,
-        Code::FailedPrecondition,
-        R::NodeMemoryNeedsConversation,
-    );
     let large = ContextError::PromptTooLarge {
         needed_tokens: 17,
         max_tokens: 5,

@@ -198,8 +198,8 @@ impl TryFrom<proto::MessageInput> for NewMessage {
         } = input;
         let chosen = check::optional_uuid("message_id", &message_id)?;
         let parent = match parent {
-            None | Some(message_input::Parent::Root(false)) => Parent::Previous,
-            Some(message_input::Parent::Root(true)) => Parent::Root,
+            None => Parent::Previous,
+            Some(message_input::Parent::Root(())) => Parent::Root,
             Some(message_input::Parent::ParentMessageId(id)) => {
                 Parent::Message(check::message_name("parent_message_id", &id)?)
             }

@@ -1,6 +1,7 @@
 //! Conversions between the generated types and the domain types, one file a noun.
 //! Receiving checks every limit; sending cannot fail.
 
+mod audit;
 mod file;
 mod filter;
 mod json;
@@ -16,6 +17,9 @@ mod stored_memory;
 mod thread;
 mod working;
 
+pub use audit::{
+    Outcome, ReportedChange, action_from, action_name, change_of, event_from, outcome_from,
+};
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use filter::{conditions_from, filter_from};
 pub use json::{object as object_from, to_struct};

@@ -5,7 +5,8 @@ use uuid::Uuid;
 use super::file::file_ref_from;
 use super::scalar::{timestamp, timestamp_of};
 use crate::{
-    Invalid, InvalidFields, NewNodeMessage, NodeMessage, NodeParent, Role, check, limits, proto,
+    Invalid, InvalidFields, NewNodeMessage, NodeMessage, NodeParent, Role, check, limits,
+    proto::{self, add_node_turn_request::Parent},
 };
 
 /// Reads both sides of a turn: the fields `user` and `assistant`.
@@ -52,21 +53,17 @@ pub fn node_turn_from(
 /// Reads the position of a new turn.
 ///
 /// # Errors
-/// An id over its limit, or together with `root`.
-pub fn node_parent_from(parent_message_id: String, root: bool) -> Result<NodeParent, Invalid> {
-    match (parent_message_id.is_empty(), root) {
-        (true, false) => Ok(NodeParent::Last),
-        (true, true) => Ok(NodeParent::Root),
-        (false, false) => Ok(NodeParent::Message(check::text(
+/// An id that is empty or over its limit.
+pub fn node_parent_from(parent: Option<Parent>) -> Result<NodeParent, Invalid> {
+    Ok(match parent {
+        None => NodeParent::Last,
+        Some(Parent::Root(())) => NodeParent::Root,
+        Some(Parent::ParentMessageId(id)) => NodeParent::Message(check::required_text(
             "parent_message_id",
-            parent_message_id,
+            id,
             limits::NODE_MESSAGE_ID_CHARS,
-        )?)),
-        (false, true) => Err(Invalid::new(
-            "root",
-            "must not be given together with parent_message_id",
-        )),
-    }
+        )?),
+    })
 }
 
 fn new_node_message_from(input: proto::NodeMessageInput) -> Result<NewNodeMessage, Vec<Invalid>> {

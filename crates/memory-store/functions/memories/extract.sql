@@ -25,6 +25,7 @@ DECLARE
     v_supersedes uuid[];
     v_ended uuid[];
     v_put record;
+    v_new uuid[] := '{}';
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     SELECT t.app_id, t.user_id, t.scope, t.extract_generation, t.idle_ttl IS NOT NULL AS ephemeral INTO v_thread
@@ -91,7 +92,10 @@ BEGIN
             p_tenant, v_thread.app_id, v_thread.user_id, v_scope,
             v_fact || jsonb_build_object('sources', to_jsonb(v_sources)),
             'extracted', p_thread, p_made_by, p_strategy) AS p;
-        stored := stored + v_put.created::integer;
+        IF v_put.created THEN
+            stored := stored + 1;
+            v_new := v_new || (v_put.memory).memory_id;
+        END IF;
         known := known + (NOT v_put.created)::integer;
         v_supersedes := recollect.json_to_texts(v_fact -> 'supersedes')::uuid[];
         IF v_thread.ephemeral THEN
@@ -114,7 +118,7 @@ BEGIN
         FROM unnest(v_ended) AS u (id);
     END LOOP;
     IF stored + superseded > 0 THEN
-        PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', stored);
+        PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, array_to_string(v_new[1:20], ','), stored);
     END IF;
 END;
 $$;

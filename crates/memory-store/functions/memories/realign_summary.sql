@@ -96,7 +96,7 @@ BEGIN
     IF v_imported THEN
         PERFORM recollect.unmark_imported(p_tenant, p_thread);
     END IF;
-    PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', cardinality(v_off_path));
+    PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', 0);
     RETURN true;
 END;
 $$;

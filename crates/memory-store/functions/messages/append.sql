@@ -269,7 +269,7 @@ BEGIN
         PERFORM recollect.enqueue_distill(p_tenant, p_thread);
     END IF;
 
-    PERFORM recollect.note(p_tenant, 'append_messages', p_thread, '', v_count);
+    PERFORM recollect.note(p_tenant, 'append_messages', p_thread, (v_thread.last_seq + 1)::text, v_count);
 
     status := 'ok';
     message_ids := p_ids;

@@ -3,6 +3,7 @@
 //! Each change writes a row of the audit log in its own transaction. Watching polls
 //! those rows, so writers pay nothing and changes of all processes are seen.
 
+mod content;
 mod feed;
 mod follower;
 mod horizon;
@@ -13,6 +14,7 @@ use memory_contract::ThreadId;
 use time::OffsetDateTime;
 
 use crate::{StoreConfig, StoreError, ThreadStore, Transaction, pool::Pool};
+pub use content::SeqRange;
 use feed::Feed;
 use follower::{Delivered, Follower};
 

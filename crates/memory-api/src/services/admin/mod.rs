@@ -12,10 +12,12 @@ use memory_contract::proto::{
     GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
     ListTransactionsRequest, ListTransactionsResponse, ReindexRequest, ReindexResponse,
 };
-use memory_contract::{PageToken, check, duration, limits, timestamp};
+use memory_contract::{
+    Outcome, PageToken, action_from, check, duration, limits, outcome_from, timestamp,
+};
 use memory_distill::Distiller;
-use memory_objects::Objects;
-use memory_recall::{Index, IndexState, IndexerHandle, LastError};
+use memory_objects::{Backend as ObjectsBackend, Objects};
+use memory_recall::{Backend, Index, IndexState, IndexerHandle, LastError};
 use memory_store::{DeadLetter, DeadSubject, NodeStatus, Store, Transaction, TransactionQuery};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
@@ -114,7 +116,7 @@ impl Admin {
         Ok(GetServerInfoResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tenant: caller.tenant.into(),
-            index_backend: self.index.backend().to_string(),
+            index_backend: index_backend(self.index.backend()).into(),
             embedding_model: self.about.embedding_model.clone(),
             postgres_version: self.store.postgres_version().await?,
             start_time: Some(timestamp(self.about.started)),
@@ -245,6 +247,23 @@ impl Admin {
     }
 }
 
+fn index_backend(backend: Backend) -> proto::IndexBackend {
+    match backend {
+        Backend::Qdrant => proto::IndexBackend::Qdrant,
+        Backend::Edge => proto::IndexBackend::QdrantEdge,
+    }
+}
+
+fn object_store_backend(backend: ObjectsBackend) -> proto::ObjectStoreBackend {
+    match backend {
+        ObjectsBackend::File => proto::ObjectStoreBackend::File,
+        ObjectsBackend::S3 => proto::ObjectStoreBackend::S3,
+        ObjectsBackend::Gcs => proto::ObjectStoreBackend::Gcs,
+        ObjectsBackend::Azure => proto::ObjectStoreBackend::Azure,
+        ObjectsBackend::Memory => proto::ObjectStoreBackend::Memory,
+    }
+}
+
 fn transaction(transaction: Transaction) -> proto::Transaction {
     let Transaction {
         actor,
@@ -255,13 +274,20 @@ fn transaction(transaction: Transaction) -> proto::Transaction {
         result,
         created,
     } = transaction;
+    let Outcome {
+        result,
+        reason,
+        code,
+    } = outcome_from(&result);
     proto::Transaction {
         actor,
-        action,
+        action: action_from(&action).into(),
         thread_id: thread.map(|id| id.to_string()).unwrap_or_default(),
         subject,
         item_count,
-        result,
+        result: result.into(),
+        error_reason: reason.into(),
+        grpc_code: code,
         create_time: Some(timestamp(created)),
     }
 }
@@ -282,7 +308,7 @@ impl Admin {
         } = self.store.nodes(&caller).node_status().await?;
         let backend = self.store.objects().map(Objects::backend);
         Ok(GetNodeMemoryStatusResponse {
-            backend: backend.unwrap_or_default().to_owned(),
+            backend: backend.map(object_store_backend).unwrap_or_default().into(),
             waiting_turn_count: waiting,
             lag: Some(duration(lag)),
             pending_deletion_count: deletions,

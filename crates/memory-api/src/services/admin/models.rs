@@ -5,7 +5,7 @@ use memory_contract::proto::{
     GetModelUsageResponse,
 };
 use memory_contract::{check, duration, limits};
-use memory_distill::{ModelReport, Provider, RejectedCounts};
+use memory_distill::{BreakerState, ModelReport, Provider, Purpose, RejectedCounts};
 use memory_store::{DistillStats, ModelUsage};
 use tonic::Request;
 
@@ -76,14 +76,26 @@ fn model(report: ModelReport) -> proto::ModelStatus {
         health,
     } = report;
     proto::ModelStatus {
-        purpose: purpose.as_str().to_owned(),
-        provider: match provider {
-            Provider::None => "extractive",
-            named => named.as_str(),
+        purpose: match purpose {
+            Purpose::Generation => proto::ModelPurpose::Generation,
+            Purpose::Observation => proto::ModelPurpose::Observation,
         }
-        .to_owned(),
+        .into(),
+        provider: match provider {
+            Provider::None => proto::ModelProvider::Extractive,
+            Provider::Openai => proto::ModelProvider::Openai,
+            Provider::OpenaiCompatible => proto::ModelProvider::OpenaiCompatible,
+            Provider::Anthropic => proto::ModelProvider::Anthropic,
+            Provider::Bedrock => proto::ModelProvider::Bedrock,
+        }
+        .into(),
         model,
-        breaker: health.breaker.as_str().to_owned(),
+        breaker: match health.breaker {
+            BreakerState::Closed => proto::BreakerState::Closed,
+            BreakerState::Open => proto::BreakerState::Open,
+            BreakerState::HalfOpen => proto::BreakerState::HalfOpen,
+        }
+        .into(),
         last_error: health
             .last_error
             .map(|error| error.to_string())

@@ -20,7 +20,7 @@ use crate::services::request::{
 /// Reads a request.
 ///
 /// # Errors
-/// Every wrong field at once; node mode without a conversation.
+/// Every wrong field at once.
 pub(super) async fn read(
     store: &Store,
     caller: &Caller,
@@ -85,15 +85,12 @@ pub(super) async fn read(
     let formats = fields.take(formats_from(formats));
     let mode = policy.as_ref().and_then(|policy| policy.mode);
     if let (Some(None), Some(_)) = (&conversation, &policy)
-        && !matches!(mode, Some(MemoryMode::None | MemoryMode::Node))
+        && mode != Some(MemoryMode::None)
     {
         let missing = Invalid::new("thread_id", "is required, or else session");
         fields.take(Err::<(), _>(missing));
     }
     let (conversation, policy) = fields.all(conversation.zip(policy))?;
-    if conversation.is_none() && mode == Some(MemoryMode::Node) {
-        return Err(ApiError::NodeMemoryNeedsConversation);
-    }
     Ok(ContextRequest {
         conversation,
         head,

@@ -303,13 +303,17 @@ pub struct HistoryArgs {
 #[command(after_help = "\
 Examples:
   recollect watch 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
-  recollect watch --user ada --session thread:42 --json | jq -r .action
+  recollect watch --user ada --session thread:42 --json --content
 
 Each line has the time, the action, the number of items, the actor and the subject. It
 ends when the conversation is deleted, or with Ctrl-C.")]
 pub struct WatchArgs {
     #[command(flatten)]
     pub named: Named,
+    /// With --json, print the content of new messages, summaries, observations and
+    /// extracted memories too.
+    #[arg(long, requires = "json")]
+    pub content: bool,
     /// Start after this cursor, which --json prints.
     #[arg(long)]
     pub cursor: Option<String>,

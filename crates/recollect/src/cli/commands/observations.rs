@@ -5,7 +5,7 @@ use memory_contract::proto::{GetObservationsRequest, Observation};
 use crate::cli::args::ObservationsArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, clock, count, one_line};
+use crate::cli::output::{JsonLines, author, clock, count, one_line};
 
 /// Shows the observations of a conversation, and the messages that they cover.
 ///
@@ -63,7 +63,7 @@ fn show(one: &Observation, standing: &str) {
     println!(
         "#{} by {}, {}: {} for {} ({}), {} to {}",
         one.number,
-        one_line(&one.made_by, 60),
+        author(one.origin(), &one.made_by),
         clock(one.create_time.as_ref()),
         count(one.token_count, "token"),
         count(one.message_count, "message"),

@@ -1,8 +1,8 @@
 //! `recollect status`.
 
 use memory_contract::proto::{
-    GetDistillStatusRequest, GetDistillStatusResponse, GetIndexStatusRequest, GetServerInfoRequest,
-    IndexState, ModelStatus,
+    BreakerState, GetDistillStatusRequest, GetDistillStatusResponse, GetIndexStatusRequest,
+    GetServerInfoRequest, IndexBackend, IndexState, ModelProvider, ModelPurpose, ModelStatus,
 };
 
 use crate::cli::args::ClientArgs;
@@ -49,7 +49,12 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     row("running since", clock(info.start_time.as_ref()));
     row("tenant", info.tenant);
     row("postgres", info.postgres_version);
-    row("index", format!("{}, {state}", info.index_backend));
+    let backend = match info.index_backend() {
+        IndexBackend::Qdrant => "qdrant",
+        IndexBackend::QdrantEdge => "qdrant-edge",
+        IndexBackend::Unspecified => "?",
+    };
+    row("index", format!("{backend}, {state}"));
     row("collection", index.collection);
     row(
         "model",
@@ -92,23 +97,32 @@ fn distilling(distill: GetDistillStatusResponse, row: &mut impl FnMut(&str, Stri
         malformed_answer_count,
     } = distill;
     for model in models {
-        let ModelStatus {
-            purpose,
-            provider,
-            model,
-            breaker,
-            last_error,
-        } = model;
-        let what = match purpose.as_str() {
-            "generation" => "summaries and facts",
-            "observation" => "observations",
-            other => other,
+        let what = match model.purpose() {
+            ModelPurpose::Generation => "summaries and facts",
+            ModelPurpose::Observation => "observations",
+            ModelPurpose::Unspecified => "?",
         };
+        let provider = match model.provider() {
+            ModelProvider::Extractive => "extractive",
+            ModelProvider::Openai => "openai",
+            ModelProvider::OpenaiCompatible => "openai_compatible",
+            ModelProvider::Anthropic => "anthropic",
+            ModelProvider::Bedrock => "bedrock",
+            ModelProvider::Unspecified => "?",
+        };
+        let paused = match model.breaker() {
+            BreakerState::Open => Some("open"),
+            BreakerState::HalfOpen => Some("half_open"),
+            BreakerState::Closed | BreakerState::Unspecified => None,
+        };
+        let ModelStatus {
+            model, last_error, ..
+        } = model;
         let mut how = match model.is_empty() {
             true => format!("{provider}, no model"),
             false => format!("{model} ({provider})"),
         };
-        if breaker != "closed" {
+        if let Some(breaker) = paused {
             how.push_str(&format!(", paused ({breaker})"));
         }
         if !last_error.is_empty() {

@@ -5,7 +5,7 @@ use memory_contract::proto::{LedgerKind, LedgerState, LedgerText, ListLedgerRequ
 use crate::cli::args::SummaryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, lines, one_line};
+use crate::cli::output::{JsonLines, Table, author, clock, count, lines};
 
 /// Shows the summary of a conversation, the messages that it covers, and those that it
 /// does not.
@@ -83,7 +83,7 @@ fn show(one: &LedgerText) {
     println!(
         "#{} by {}, {}: {}",
         one.number,
-        one_line(&one.made_by, 60),
+        author(one.origin(), &one.made_by),
         clock(one.create_time.as_ref()),
         count(one.token_count, "token"),
     );

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use memory_contract::change_of;
 use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
 use tonic::Code;
 
@@ -30,6 +31,7 @@ async fn watch(args: WatchArgs) -> Result<(), Failure> {
     let mut request = WatchThreadRequest {
         thread: args.named.thread(),
         cursor: args.cursor.unwrap_or_default(),
+        include_content: args.content,
     };
     loop {
         let begun = client.threads().watch_thread(request.clone()).await;
@@ -58,18 +60,20 @@ fn print(event: &WatchThreadResponse, json: bool) -> Result<(), Failure> {
         lines.write("WatchThreadResponse", event)?;
         return lines.finish();
     }
-    let WatchThreadResponse {
-        action,
-        actor,
-        subject,
-        item_count,
-        create_time,
-        cursor: _,
-    } = event;
+    // An event that this release does not know has no words.
+    let change = event.event.as_ref().map(change_of);
+    let (action, count, subject) = match &change {
+        Some(change) => (
+            change.action.as_str(),
+            change.count,
+            change.subject.as_str(),
+        ),
+        None => ("?", 0, ""),
+    };
     let line = format!(
-        "{}  {action:<18} {item_count:>5}  {}  {}",
-        second(create_time.as_ref()),
-        exact(actor),
+        "{}  {action:<18} {count:>5}  {}  {}",
+        second(event.create_time.as_ref()),
+        exact(&event.actor),
         exact(subject),
     );
     let mut out = std::io::stdout().lock();

@@ -6,7 +6,7 @@ use memory_contract::ExportChecksum;
 use memory_contract::proto::{
     self, AddNodeTurnRequest, ExportMessagesResponse, Message, MessageInput, NodeMessage,
     NodeMessageInput, NodeRef, ResolveThreadRequest, Role, SessionRef, Thread,
-    export_messages_response, message_input::Parent,
+    add_node_turn_request::Parent as NodeParent, export_messages_response, message_input::Parent,
 };
 use prost::Message as _;
 use prost_types::Duration;
@@ -196,7 +196,7 @@ impl Export {
             // whose parent was removed from the file follows the last message of
             // its branch.
             None if thread.ids.is_empty() => None,
-            None if message.parent_message_id.is_empty() => Some(Parent::Root(true)),
+            None if message.parent_message_id.is_empty() => Some(Parent::Root(())),
             None => thread
                 .tips
                 .get(&message.branch)
@@ -272,8 +272,10 @@ impl Export {
         };
         let turn = AddNodeTurnRequest {
             node: None,
-            root: parent.is_empty(),
-            parent_message_id: parent,
+            parent: Some(match parent.is_empty() {
+                true => NodeParent::Root(()),
+                false => NodeParent::ParentMessageId(parent),
+            }),
             user: Some(side(asked)),
             assistant: Some(side(message)),
             request_id: String::new(),
@@ -393,11 +395,7 @@ mod tests {
                 "another branch"
             );
             assert_eq!(read("e", "gone", 1).1, Some(Parent::ParentMessageId(b)));
-            assert_eq!(
-                read("f", "", 3).1,
-                Some(Parent::Root(true)),
-                "a second root"
-            );
+            assert_eq!(read("f", "", 3).1, Some(Parent::Root(())), "a second root");
         }
     }
 
@@ -440,14 +438,17 @@ mod tests {
             turns
         };
         let kept = turns(false);
-        let parents: Vec<_> = kept.iter().map(|turn| &turn.parent_message_id).collect();
-        assert_eq!(parents, ["", "a1", "a1"]);
-        assert!(kept[0].root && !kept[1].root);
+        let parents: Vec<_> = kept.iter().map(|turn| turn.parent.clone()).collect();
+        let a1 = || Some(NodeParent::ParentMessageId("a1".to_owned()));
+        assert_eq!(parents, [Some(NodeParent::Root(())), a1(), a1()]);
         assert_eq!(kept, turns(false), "the same requests each time");
         let new = turns(true);
         let first = &new[0].assistant.as_ref().unwrap().message_id;
         assert_ne!(first, "a1");
-        assert_eq!(&new[2].parent_message_id, first);
+        assert_eq!(
+            new[2].parent,
+            Some(NodeParent::ParentMessageId(first.clone()))
+        );
     }
 
     #[test]

@@ -8,4 +8,4 @@ mod text;
 pub use json::{JsonLines, message_from_json, object_text, parse_object, print_json};
 pub use progress::Progress;
 pub use table::Table;
-pub use text::{clock, count, duration, exact, lines, one_line, role, second, text_of};
+pub use text::{author, clock, count, duration, exact, lines, one_line, role, second, text_of};

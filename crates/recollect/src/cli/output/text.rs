@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
-use memory_contract::proto::{Message, Part, Role, part::Content};
+use memory_contract::proto::{Message, Part, Role, TextOrigin, part::Content};
 use prost_types::Timestamp;
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -69,6 +69,17 @@ fn part(part: &Part) -> String {
             },
             Err(_) => "[unknown]".to_owned(),
         },
+    }
+}
+
+/// Who wrote a derived text.
+pub fn author(origin: TextOrigin, model: &str) -> String {
+    match origin {
+        TextOrigin::Model => one_line(model, 60),
+        TextOrigin::Extractive => "extractive".to_owned(),
+        TextOrigin::Caller => "caller".to_owned(),
+        TextOrigin::Worker => "worker".to_owned(),
+        TextOrigin::Unspecified => "?".to_owned(),
     }
 }
 

@@ -1,9 +1,12 @@
 //! `WatchThread`: the changes of a thread as a stream.
 
+mod content;
+
 use std::time::Duration;
 
-use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
-use memory_contract::{Cursor, Invalid, TenantId, ThreadId, timestamp};
+use memory_contract::proto::watch_thread_response::Event;
+use memory_contract::proto::{WatchStarted, WatchThreadRequest, WatchThreadResponse};
+use memory_contract::{Cursor, Invalid, TenantId, ThreadId, event_from, timestamp};
 use memory_store::{Change, Store, Transaction, Watch, WatchPlace, task};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
@@ -11,18 +14,19 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status};
 
+use self::content::Content;
 use super::request::required_conversation_from;
 use crate::error::ApiError;
 use crate::layers::{Standing, caller_of, standing_of};
 
 /// The most events that wait for a slow caller; reading pauses meanwhile.
 const WAITING: usize = 16;
+/// As [`WAITING`], where events have content: one may be as large as a response.
+const WAITING_WITH_CONTENT: usize = 1;
 /// The most that the clocks of the database and of this process may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(3_600);
-/// The action of the first event.
+/// The kind of stream that a cursor belongs to.
 const WATCH: &str = "watch";
-/// The action of the last event.
-const LAST: &str = "delete_thread";
 
 pub(crate) type Events = ReceiverStream<Result<WatchThreadResponse, Status>>;
 type Sender = mpsc::Sender<Result<WatchThreadResponse, Status>>;
@@ -40,6 +44,7 @@ pub(crate) struct Watching {
 pub(super) struct Watcher {
     watch: Watch,
     stream: Stream,
+    content: Content,
     /// Named in the first event.
     actor: String,
     standing: Standing,
@@ -72,7 +77,11 @@ impl Watcher {
         let caller = caller_of(&request)?;
         let standing = standing_of(&request)?;
         let (call, _, request) = request.into_parts();
-        let WatchThreadRequest { thread, cursor } = request;
+        let WatchThreadRequest {
+            thread,
+            cursor,
+            include_content,
+        } = request;
         let named = required_conversation_from(&call, thread)?;
         let thread = named.thread(store, &caller).await?;
         let stream = Stream {
@@ -84,7 +93,13 @@ impl Watcher {
         Ok(Self {
             watch: store.threads(&caller).watch_thread(thread, from).await?,
             stream,
-            actor: caller.actor,
+            actor: caller.actor.clone(),
+            content: Content {
+                store: store.clone(),
+                caller,
+                thread,
+                included: include_content,
+            },
             standing,
             stop: watching.stop.clone(),
         })
@@ -93,10 +108,15 @@ impl Watcher {
     /// Sends events until the thread is deleted, the caller closes the stream, its key is
     /// revoked, or the server stops. A layer enforces the deadline of the call.
     pub(super) fn run(self) -> Events {
-        let (sender, receiver) = mpsc::channel(WAITING);
+        let waiting = match self.content.included {
+            true => WAITING_WITH_CONTENT,
+            false => WAITING,
+        };
+        let (sender, receiver) = mpsc::channel(waiting);
         let Self {
             watch,
             stream,
+            content,
             actor,
             standing,
             stop,
@@ -106,7 +126,7 @@ impl Watcher {
                 () = sender.closed() => return,
                 () = stop.cancelled() => Err(ApiError::Stopping),
                 () = standing.lost() => Err(ApiError::Unauthenticated),
-                ended = send(watch, &stream, actor, &sender) => ended,
+                ended = send(watch, &stream, &content, actor, &sender) => ended,
             };
             match ended {
                 Ok(End::Deleted | End::Gone) => {}
@@ -124,41 +144,45 @@ impl Watcher {
 async fn send(
     mut watch: Watch,
     stream: &Stream,
+    content: &Content,
     actor: String,
     sender: &Sender,
 ) -> Result<End, ApiError> {
-    let first = Change {
-        transaction: Transaction {
-            actor,
-            action: WATCH.to_owned(),
-            thread: Some(stream.thread),
-            subject: String::new(),
-            item_count: 0,
-            result: String::new(),
-            created: OffsetDateTime::now_utc(),
-        },
-        place: watch.place(),
+    let started = WatchThreadResponse {
+        actor,
+        create_time: Some(timestamp(OffsetDateTime::now_utc())),
+        cursor: cursor(stream, watch.place()),
+        event: Some(Event::Started(WatchStarted {})),
     };
-    let mut changes = vec![first];
+    if sender.send(Ok(started)).await.is_err() {
+        return Ok(End::Gone);
+    }
     loop {
-        for change in changes {
-            let is_last = change.transaction.action == LAST;
-            if sender.send(Ok(event(stream, change))).await.is_err() {
+        let changes = watch.next().await?.into_iter();
+        let mut responses: Vec<WatchThreadResponse> =
+            changes.map(|change| response(stream, change)).collect();
+        let events = responses.iter_mut().filter_map(|one| one.event.as_mut());
+        content.add_ids(events).await?;
+        for mut response in responses {
+            // Content is read only once there is room for it.
+            let Ok(permit) = sender.reserve().await else {
                 return Ok(End::Gone);
+            };
+            if let Some(event) = &mut response.event {
+                content.add(event).await?;
             }
+            let is_last = matches!(response.event, Some(Event::ThreadDeleted(_)));
+            permit.send(Ok(response));
             if is_last {
                 return Ok(End::Deleted);
             }
         }
-        changes = watch.next().await?;
     }
 }
 
-fn event(stream: &Stream, change: Change) -> WatchThreadResponse {
-    let Change {
-        transaction,
-        place: WatchPlace { chat, main },
-    } = change;
+/// A change without content.
+fn response(stream: &Stream, change: Change) -> WatchThreadResponse {
+    let Change { transaction, place } = change;
     let Transaction {
         actor,
         action,
@@ -169,13 +193,15 @@ fn event(stream: &Stream, change: Change) -> WatchThreadResponse {
         created,
     } = transaction;
     WatchThreadResponse {
-        action,
         actor,
-        subject,
-        item_count,
         create_time: Some(timestamp(created)),
-        cursor: Cursor::at(stream, [chat, main]),
+        cursor: cursor(stream, place),
+        event: Some(event_from(&action, &subject, item_count)),
     }
+}
+
+fn cursor(stream: &Stream, WatchPlace { chat, main }: WatchPlace) -> String {
+    Cursor::at(stream, [chat, main])
 }
 
 /// Reads a cursor.
