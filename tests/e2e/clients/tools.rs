@@ -77,7 +77,7 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
     );
     let recalled = call(
         json!({"thread_id": thread_id, "query": "What is my dog called?",
-               "scope": "RECALL_SCOPE_USER"}),
+               "policy": {"scope": "RECALL_SCOPE_USER"}}),
         "recollect.v1.RecallService/Recall",
     );
     assert_eq!(recalled["messages"].as_array().unwrap().len(), 2);

@@ -205,9 +205,9 @@ async fn wrong_requests_are_refused_with_their_fields() {
         (
             "ListMemories",
             of(
-                json!({"filter": {"after": "2026-01-02T00:00:00Z", "before": "2026-01-01T00:00:00Z"}}),
+                json!({"filter": {"start_time": "2026-01-02T00:00:00Z", "end_time": "2026-01-01T00:00:00Z"}}),
             ),
-            "filter.before",
+            "filter.end_time",
         ),
         (
             "ListMemories",

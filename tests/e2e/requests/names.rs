@@ -204,26 +204,30 @@ async fn a_request_without_a_choice_names_what_is_required() {
     let without_user = json!({"app_id": name});
     let recall = "RecallService/Recall";
     let search = "RecallService/Search";
-    let scoped = |target: &str, value: &Value, scope: i32| json!({target: value, "query": "x", "scope": scope});
+    let scoped = |field: &str, target: &str, value: &Value, scope: i32| {
+        with(&json!({target: value, "query": "x"}), field, scope)
+    };
     let mut cases = vec![
         ("ThreadService/GetThread", json!({}), Some("thread_id")),
         ("MessageService/ListMessages", json!({}), Some("thread_id")),
     ];
-    for method in [recall, search] {
+    for (method, field) in [(recall, "policy.scope"), (search, "scope")] {
         cases.push((method, json!({"query": "x"}), Some("thread_id")));
         for scope in 0..=3 {
             // A scope refines a conversation, and nothing else.
-            let wrong = (scope > 0).then_some("scope");
-            cases.push((method, scoped("user", &person, scope), wrong));
-            cases.push((method, scoped("app", &without_user, scope), wrong));
-            cases.push((method, scoped("thread_id", &json!(thread_id), scope), None));
+            let wrong = (scope > 0).then_some(field);
+            cases.push((method, scoped(field, "user", &person, scope), wrong));
+            cases.push((method, scoped(field, "app", &without_user, scope), wrong));
+            let of_thread = scoped(field, "thread_id", &json!(thread_id), scope);
+            cases.push((method, of_thread, None));
         }
         cases.push((
             method,
-            scoped("user", &without_user, 0),
+            scoped(field, "user", &without_user, 0),
             Some("user.user_id"),
         ));
-        cases.push((method, scoped("app", &json!({}), 0), Some("app.app_id")));
+        let nameless = scoped(field, "app", &json!({}), 0);
+        cases.push((method, nameless, Some("app.app_id")));
     }
     check_all(client, cases).await;
 }
