@@ -141,7 +141,7 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
         }),
         Action::ActivateObservations => Event::ObservationsActivated(ObservationsActivated {
             numbers: listed().filter_map(|item| item.parse().ok()).collect(),
-            message_count: count,
+            observation_count: count,
         }),
         Action::Reflect => Event::ReflectionMade(ReflectionMade {
             number: number(),
@@ -251,7 +251,7 @@ pub fn change_of(event: &Event) -> ReportedChange {
             of(
                 Action::ActivateObservations,
                 &numbers.join(","),
-                activated.message_count,
+                activated.observation_count,
             )
         }
         Event::ReflectionMade(made) => of(
