@@ -1,6 +1,6 @@
 //! Models that do not answer, answer wrongly, or cost too much.
 
-use memory_contract::proto::{BreakerState, ExtractionStrategy};
+use memory_contract::proto::{BreakerState, ExtractionStrategy, MemoryOrigin};
 use recollect_tests::{
     ANSWER_COSTS, Answering, AskedModel, DataDir, Key, LanguageModel, SOON, app, apply, eventually,
     recollect_at, trial_with_own_server,
@@ -22,7 +22,10 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
     let thread_id = client.thread(&app).await;
     client.append_turn(&thread_id, SAID, "Good.").await;
     let fact = known(&client, &app, "ada", "Bergen").await;
-    assert_eq!(fact.made_by, "extractive");
+    assert_eq!(
+        (fact.origin(), fact.made_by.as_str()),
+        (MemoryOrigin::Extracted, "")
+    );
     let generation = status(&client).await.models[0].clone();
     assert_eq!(
         (generation.model.as_str(), generation.breaker()),
@@ -94,7 +97,7 @@ async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
         assert!(used.tokens_today <= 3_000, "{used:?}");
         assert_eq!(used.daily_token_budget, 3_000);
         // Until the day ends, the extractive distiller does it.
-        makers.iter().all(|maker| maker == "extractive")
+        makers.iter().all(|maker| maker.is_empty())
     })
     .await;
     let used = usage(&client).await;
@@ -137,7 +140,10 @@ async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
     let thread_id = client.thread(&app).await;
     client.append_turn(&thread_id, SAID, "Good.").await;
     let fact = known(&client, &app, "ada", "Bergen").await;
-    assert_eq!(fact.made_by, "extractive");
+    assert_eq!(
+        (fact.origin(), fact.made_by.as_str()),
+        (MemoryOrigin::Extracted, "")
+    );
     let used = usage(&client).await;
     let [large] = &used.usage[..] else {
         panic!("{used:?}")
@@ -171,7 +177,10 @@ async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
     assert!(!failing.last_error.contains("secret"), "{failing:?}");
     // It is tried again, and then done without.
     let fact = known(&client, &app, "ada", "Bergen").await;
-    assert_eq!(fact.made_by, "extractive");
+    assert_eq!(
+        (fact.origin(), fact.made_by.as_str()),
+        (MemoryOrigin::Extracted, "")
+    );
     // Each of the two tries asks for an answer, and once for a better one.
     let asked = model.asked_about("Bergen");
     let asks_again = |asked: &AskedModel| asked.system.contains("could not be used");

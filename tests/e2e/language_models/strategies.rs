@@ -377,7 +377,10 @@ async fn r11_facts_are_extracted_without_a_model() {
     }
     for (app, words) in [(&single, "Bergen"), (&ordered, "Bergen"), (&likes, "tea")] {
         let fact = known(&client, app, "ada", words).await;
-        assert_eq!(fact.made_by, "extractive");
+        assert_eq!(
+            (fact.origin(), fact.made_by.as_str()),
+            (MemoryOrigin::Extracted, "")
+        );
         let all = client.all_memories(app, "ada").await;
         assert!(
             !all.iter().any(|memory| memory.text.contains("noon")),

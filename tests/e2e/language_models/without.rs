@@ -1,8 +1,8 @@
 //! Everything works without a language model.
 
 use memory_contract::proto::{
-    ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryPolicy, ModelProvider,
-    ModelPurpose, TextOrigin,
+    ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryOrigin, MemoryPolicy,
+    ModelProvider, ModelPurpose, TextOrigin,
 };
 use recollect_tests::{
     SOON, app, apply, check_context, context_request, eventually_some, known_texts, records, trial,
@@ -53,7 +53,10 @@ async fn b10_everything_works_without_any_model() {
         "{seen:?}"
     );
     let fact = known(&client, &app, "ada", "Bergen").await;
-    assert_eq!(fact.made_by, "extractive");
+    assert_eq!(
+        (fact.origin(), fact.made_by.as_str()),
+        (MemoryOrigin::Extracted, "")
+    );
 
     // Contexts have them.
     let records_of = |context| -> Vec<String> {

@@ -245,7 +245,10 @@ async fn b09_an_extracted_memory_goes_with_its_last_source() {
     assert_eq!(all.len(), 2);
     let violin = all.iter().find(|one| one.text.contains("violin")).unwrap();
     assert_eq!(violin.origin(), MemoryOrigin::Extracted);
-    assert_eq!(violin.made_by, "extractive");
+    assert_eq!(
+        (violin.origin(), violin.made_by.as_str()),
+        (MemoryOrigin::Extracted, "")
+    );
     assert_eq!(violin.source_message_ids, ids[..2]);
     let erase = async |id: &str| {
         client.delete_message(&thread_id, id).await;

@@ -5,14 +5,14 @@ use memory_contract::proto::{
     self, LedgerKind, ListLedgerRequest, ListLedgerResponse, VerifyThreadRequest,
     VerifyThreadResponse,
 };
-use memory_contract::{Invalid, check, limits, timestamp};
+use memory_contract::{Invalid, check, limits, text_origin, timestamp};
 use memory_store::{
     DistillKind, DistillState, Distillate, LedgerCount, LedgerFault, LedgerRange, LedgerState,
     Standing, Store,
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::observations::{distillate_bytes, text_origin};
+use super::observations::distillate_bytes;
 use super::request::{Fields, required_conversation_from};
 use super::room::newest_within;
 use crate::error::ApiError;

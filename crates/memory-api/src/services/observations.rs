@@ -2,7 +2,7 @@
 
 use memory_contract::proto::observation_service_server::ObservationService;
 use memory_contract::proto::{self, GetObservationsRequest, GetObservationsResponse};
-use memory_contract::{MessageId, check, limits, timestamp};
+use memory_contract::{MessageId, check, limits, text_origin, timestamp};
 use memory_store::{DistillState, Distillate, Standing, Store};
 use tonic::{Request, Response, Status, async_trait};
 
@@ -85,17 +85,6 @@ fn response(state: &DistillState, include_replaced: bool) -> GetObservationsResp
 /// An upper bound of the bytes of derived text in an answer.
 pub(super) fn distillate_bytes(one: &Distillate) -> usize {
     one.text.len() + one.made_by.len() + FRAME_BYTES
-}
-
-/// Who wrote a text, and the model if it was one.
-pub(super) fn text_origin(made_by: &str) -> (proto::TextOrigin, String) {
-    let origin = match made_by {
-        "extractive" => proto::TextOrigin::Extractive,
-        "caller" => proto::TextOrigin::Caller,
-        "worker" => proto::TextOrigin::Worker,
-        model => return (proto::TextOrigin::Model, model.to_owned()),
-    };
-    (origin, String::new())
 }
 
 fn observation(one: &Distillate) -> proto::Observation {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
 use super::filter::conditions_from;
+use super::text_origin::EXTRACTIVE;
 use super::{json, timestamp, timestamp_of};
 use crate::{
     Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
@@ -409,7 +410,9 @@ impl From<Memory> for proto::Memory {
             update_time: Some(timestamp(updated)),
             persist_time: time(persisted),
             last_use_time: time(last_used),
-            made_by,
+            made_by: Some(made_by)
+                .filter(|by| by != EXTRACTIVE)
+                .unwrap_or_default(),
             extraction_strategy: strategy.map_or(0, |strategy| {
                 proto::ExtractionStrategy::from(strategy).into()
             }),

@@ -14,6 +14,7 @@ mod plan;
 mod policy;
 mod scalar;
 mod stored_memory;
+mod text_origin;
 mod thread;
 mod working;
 
@@ -33,6 +34,7 @@ pub use plan::{iteration_from, plan_from, step_status_from};
 pub use policy::{policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};
 pub use stored_memory::stored_memories_from;
+pub use text_origin::text_origin;
 pub use thread::session_from;
 pub use working::{
     working_context_from, working_data_from, working_messages_from, working_records_from,

@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 
 use super::memory::{all_of, memory_of, origin_from};
-use super::{policy::extraction_from, timestamp_of};
+use super::{policy::extraction_from, text_origin::EXTRACTIVE, timestamp_of};
 use crate::{
     ExtractionStrategy, Invalid, InvalidFields, Memory, MemoryOrigin, MemoryOwner, NewMemory,
     check, limits, proto,
@@ -120,7 +120,10 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         valid_from: valid_from.flatten().unwrap_or(created),
         valid_until: valid_until.flatten(),
         superseded_by: superseded_by.flatten().map(Into::into),
-        made_by: made_by.unwrap_or_default(),
+        made_by: match made_by.unwrap_or_default() {
+            by if by.is_empty() && origin == MemoryOrigin::Extracted => EXTRACTIVE.to_owned(),
+            by => by,
+        },
         strategy: strategy.flatten(),
         version: 1,
         created,

@@ -331,6 +331,9 @@ fn origin(memory: &Memory) -> String {
     match memory.origin() {
         MemoryOrigin::Caller => "caller".to_owned(),
         MemoryOrigin::WorkingMemory => "working memory".to_owned(),
+        MemoryOrigin::Extracted if memory.made_by.is_empty() => {
+            "messages, by extractive".to_owned()
+        }
         MemoryOrigin::Extracted => format!("messages, by {}", exact(&memory.made_by)),
         MemoryOrigin::Unspecified => "?".to_owned(),
     }
