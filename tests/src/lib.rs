@@ -69,4 +69,4 @@ pub use server::{Options, Ready, Server};
 pub use shared::{BULK, PLAIN, SHARED, Shared};
 pub use trial::{Outcome, Registered, Skipped, run_trials};
 pub use wait::{Fresh, SOON, at_least, eventual, eventually, eventually_some};
-pub use watching::{Events, watch_request};
+pub use watching::{Events, Reported, watch_request};
