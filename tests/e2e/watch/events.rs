@@ -9,8 +9,8 @@ use memory_contract::proto::{
     file_ref, part, watch_thread_response::Event,
 };
 use recollect_tests::{
-    Client, Events, Key, PLAIN, Refused as _, Reported, Spawned, app, apply, by_id,
-    by_session, mask, node, say, session, trial, watch_request,
+    Client, Events, Key, PLAIN, Refused as _, Reported, Spawned, app, apply, by_id, by_session,
+    mask, node, say, session, trial, watch_request,
 };
 use serde_json::Value;
 use tokio_stream::StreamExt as _;

@@ -44,7 +44,7 @@ impl Content {
         }
         let ranges: Vec<SeqRange> = appended.iter().map(|appended| range(appended)).collect();
         let threads = self.store.threads(&self.caller);
-        let found = available(async || threads.watched_ids(self.thread, &ranges).await).await?;
+        let found = available(|| threads.watched_ids(self.thread, &ranges)).await?;
         for (appended, range) in appended.iter_mut().zip(ranges) {
             let found = found.iter().filter(|(_, seq)| range.contains(*seq));
             appended.messages = found.map(|(id, seq)| message_ref(*id, *seq)).collect();
@@ -76,8 +76,7 @@ impl Content {
 
     async fn add_messages(&self, appended: &mut MessagesAppended) -> Result<(), ApiError> {
         let (threads, range) = (self.store.threads(&self.caller), range(appended));
-        let read = async || threads.watched_messages(self.thread, range).await;
-        let messages = available(read).await?;
+        let messages = available(|| threads.watched_messages(self.thread, range)).await?;
         let mut bytes = 0;
         appended.messages = messages
             .into_iter()
@@ -108,7 +107,7 @@ impl Content {
             .filter_map(|id| Uuid::try_parse(id).ok())
             .map(MemoryId::from)
             .collect();
-        let memories = available(async || self.memories(&ids).await).await?;
+        let memories = available(|| self.memories(&ids)).await?;
         let mut bytes = 0;
         let fitting = memories.into_iter().take_while(|memory| {
             bytes += memory_bytes(memory);
@@ -147,8 +146,8 @@ impl Content {
     /// The text of a summary, an observation or a reflection; empty if it was erased.
     async fn text(&self, kind: DistillKind, number: i64) -> Result<String, ApiError> {
         let threads = self.store.threads(&self.caller);
-        let text = available(async || threads.watched_text(self.thread, kind, number).await);
-        Ok(text.await?.unwrap_or_default())
+        let text = available(|| threads.watched_text(self.thread, kind, number)).await?;
+        Ok(text.unwrap_or_default())
     }
 }
 
@@ -173,7 +172,9 @@ fn fitting(message: Message, bytes: usize) -> Option<memory_contract::proto::Mes
 }
 
 /// Reads until the database answers: a watch outlives its outages.
-async fn available<T>(read: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+async fn available<T, F: Future<Output = Result<T, StoreError>>>(
+    mut read: impl FnMut() -> F,
+) -> Result<T, StoreError> {
     loop {
         match read().await {
             Err(error) if error.retryable() => sleep(RETRY_PAUSE).await,
