@@ -191,7 +191,7 @@ async fn nodes(client: &Client, thread: &str) {
     }];
     client.call(branch).await;
     let mut root = request("", 4);
-    root.root = true;
+    root.parent = Some(NodeParent::Root(()));
     root.assistant = Some(says("Auch ein Anfang."));
     client.call(root).await;
     client

@@ -42,6 +42,11 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
         IndexState::Unavailable => "does not answer; recall is degraded, history works",
         IndexState::Unspecified => "?",
     };
+    let backend = match info.index_backend() {
+        IndexBackend::Qdrant => "qdrant",
+        IndexBackend::QdrantEdge => "qdrant-edge",
+        IndexBackend::Unspecified => "?",
+    };
     let lag = seconds(index.lag.as_ref());
     let mut table = Table::new(&["What", "How"]);
     let mut row = |what: &str, how: String| table.row([what.to_owned(), how]);
@@ -49,11 +54,6 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     row("running since", clock(info.start_time.as_ref()));
     row("tenant", info.tenant);
     row("postgres", info.postgres_version);
-    let backend = match info.index_backend() {
-        IndexBackend::Qdrant => "qdrant",
-        IndexBackend::QdrantEdge => "qdrant-edge",
-        IndexBackend::Unspecified => "?",
-    };
     row("index", format!("{backend}, {state}"));
     row("collection", index.collection);
     row(
