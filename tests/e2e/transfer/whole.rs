@@ -4,9 +4,8 @@ use memory_contract::proto::{
     AddNodeTurnRequest, ExportMessagesRequest, FileRef, FileType, GetAppPolicyRequest,
     ListFilesRequest, MemoryInput, MemoryPolicy, MessageInput, NodeMessageInput, OpaquePart, Part,
     ProviderFormat, Reasoning, ResolveThreadRequest, Role, SetHeadRequest, SupersedeMemoryRequest,
-    ToolResult, export_messages_response::Record, file, file_ref, message_input::Parent,
-    part::Content, tool_result_part,
-    add_node_turn_request::Parent as NodeParent,
+    ToolResult, add_node_turn_request::Parent as NodeParent, export_messages_response::Record,
+    file, file_ref, message_input::Parent, part::Content, tool_result_part,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
