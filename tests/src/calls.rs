@@ -130,6 +130,8 @@ calls! {
         resolve_thread(ResolveThreadRequest) -> ResolveThreadResponse,
         get_thread(GetThreadRequest) -> GetThreadResponse,
         list_threads(ListThreadsRequest) -> ListThreadsResponse,
+        list_users(ListUsersRequest) -> ListUsersResponse,
+        list_apps(ListAppsRequest) -> ListAppsResponse,
         update_thread(UpdateThreadRequest) -> UpdateThreadResponse,
         clear_thread(ClearThreadRequest) -> ClearThreadResponse,
         delete_thread(DeleteThreadRequest) -> DeleteThreadResponse,

@@ -11,6 +11,7 @@ mod ids;
 mod invalid;
 mod key;
 pub mod limits;
+mod listing;
 mod memory;
 mod naming;
 mod node;
@@ -48,6 +49,7 @@ pub use ids::{
 };
 pub use invalid::{Invalid, InvalidFields};
 pub use key::{ApiKey, KeyScope, KeyScopes};
+pub use listing::{App, ThreadOrder, User};
 pub use memory::{
     Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
     normalized,

@@ -89,7 +89,6 @@ name_a_thread! {
     list_branches_request::Thread,
     list_iterations_request::Thread,
     list_ledger_request::Thread,
-    list_messages_request::Target,
     list_node_memories_request::Thread,
     list_transactions_request::Thread,
     node_ref::Thread,
@@ -163,6 +162,7 @@ macro_rules! name_a_target {
 
 name_a_target! {
     export_messages_request::Selection,
+    list_messages_request::Target,
     recall_request::Target,
     search_request::Target,
 }

@@ -50,6 +50,22 @@ impl PageToken {
         Ok(Some(i64::from_be_bytes(key)))
     }
 
+    /// As [`PageToken::after`], for a list that is ordered by several numbers.
+    pub fn after_place<const N: usize>(query: &impl Hash, place: [i64; N]) -> String {
+        encode(query, place.map(i64::to_be_bytes).as_flattened())
+    }
+
+    /// As [`PageToken::key`], for a list that is ordered by several numbers.
+    ///
+    /// # Errors
+    /// As [`PageToken::key`].
+    pub fn place<const N: usize>(
+        query: &impl Hash,
+        token: &str,
+    ) -> Result<Option<[i64; N]>, Invalid> {
+        numbers(FIELD, query, token)
+    }
+
     /// As [`PageToken::after`], for a list that is ordered by name.
     pub fn after_name(query: &impl Hash, name: &str) -> String {
         encode(query, name.as_bytes())
@@ -84,16 +100,22 @@ impl Cursor {
     /// # Errors
     /// A malformed cursor, or one of another stream.
     pub fn place(stream: &impl Hash, cursor: &str) -> Result<Option<[i64; 2]>, Invalid> {
-        let field = "cursor";
-        let Some(place) = decode(field, stream, cursor)? else {
-            return Ok(None);
-        };
-        match place.as_chunks().0 {
-            [one, other] if place.len() == 2 * size_of::<i64>() => {
-                Ok(Some([*one, *other].map(i64::from_be_bytes)))
-            }
-            _ => Err(foreign(field)),
-        }
+        numbers("cursor", stream, cursor)
+    }
+}
+
+fn numbers<const N: usize>(
+    field: &str,
+    query: &impl Hash,
+    token: &str,
+) -> Result<Option<[i64; N]>, Invalid> {
+    let Some(bytes) = decode(field, query, token)? else {
+        return Ok(None);
+    };
+    let (numbers, rest) = bytes.as_chunks();
+    match <[[u8; size_of::<i64>()]; N]>::try_from(numbers) {
+        Ok(numbers) if rest.is_empty() => Ok(Some(numbers.map(i64::from_be_bytes))),
+        _ => Err(foreign(field)),
     }
 }
 

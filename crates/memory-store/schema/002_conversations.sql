@@ -31,6 +31,10 @@ CREATE TABLE recollect.threads (
     message_count bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- The quarter of an hour of updated_at. It is indexed instead of updated_at, which
+    -- every append changes.
+    updated_quarter timestamp NOT NULL GENERATED ALWAYS AS
+        (date_bin('15 minutes', updated_at AT TIME ZONE 'UTC', TIMESTAMP '2000-01-01')) STORED,
     expires_at timestamptz,
     -- How long an ephemeral thread lives after its last use; null for all others.
     -- Each use moves expires_at, at most to lifetime_end.
@@ -54,13 +58,16 @@ CREATE TABLE recollect.threads (
     extract_generation bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, thread_id),
     UNIQUE (tenant_id, session_digest)
-    -- Every append updates the row and no indexed column: room on the page
+    -- Every append updates the row, and mostly no indexed column: room on the page
     -- keeps the update within it.
 ) WITH (fillfactor = 70);
 
 CREATE INDEX threads_by_ordinal ON recollect.threads (tenant_id, ordinal);
 CREATE INDEX threads_by_app ON recollect.threads (tenant_id, app_id, ordinal);
-CREATE INDEX threads_by_user ON recollect.threads (tenant_id, user_id, ordinal);
+CREATE INDEX threads_by_user ON recollect.threads (tenant_id, app_id, user_id, ordinal);
+CREATE INDEX threads_by_update ON recollect.threads (tenant_id, updated_quarter);
+CREATE INDEX threads_by_app_update ON recollect.threads (tenant_id, app_id, updated_quarter);
+CREATE INDEX threads_by_user_update ON recollect.threads (tenant_id, app_id, user_id, updated_quarter);
 CREATE INDEX threads_by_expiry ON recollect.threads (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX threads_ephemeral ON recollect.threads (tenant_id) WHERE idle_ttl IS NOT NULL;
 
@@ -88,6 +95,9 @@ CREATE INDEX branches_by_parent ON recollect.branches (tenant_id, parent_branch,
 CREATE TABLE recollect.messages (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
+    -- Those of the thread.
+    app_id text NOT NULL,
+    user_id text NOT NULL,
     seq bigint NOT NULL,
     message_id uuid NOT NULL,
     -- The caller's own id; null: none was given, or the message was deleted.
@@ -131,6 +141,12 @@ CREATE UNIQUE INDEX messages_by_path ON recollect.messages (tenant_id, thread_id
 -- key, without statistics, and read all messages of the thread.
 CREATE UNIQUE INDEX messages_by_external_id ON recollect.messages (tenant_id, external_digest)
     WHERE external_digest IS NOT NULL;
+
+-- The messages of an app, and of a user, in the order in which they were said.
+CREATE INDEX messages_by_app ON recollect.messages (tenant_id, app_id, said_at, message_id)
+    WHERE deleted_at IS NULL;
+CREATE INDEX messages_by_user ON recollect.messages (tenant_id, app_id, user_id, said_at, message_id)
+    WHERE deleted_at IS NULL;
 
 CREATE INDEX messages_by_words ON recollect.messages USING gin (words);
 

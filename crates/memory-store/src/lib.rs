@@ -16,6 +16,7 @@ mod index;
 mod iteration;
 mod keyring;
 mod ledger;
+mod listing;
 mod memories;
 mod message;
 mod migrate;
@@ -66,6 +67,7 @@ pub use ledger::{
     Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRange, LedgerRow, LedgerState,
     LedgerThread,
 };
+pub use listing::{OwnerMessageQuery, SaidPlace};
 pub use memories::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
     Forgotten, ImportedMemories, ImportedMemory, MemoryMatch, MemoryPlace, MemoryRecord,
@@ -85,7 +87,7 @@ pub use revision::{InvalidRevision, Revision};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange};
-pub use thread_list::ThreadQuery;
+pub use thread_list::{ThreadListQuery, ThreadPlace, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
 pub use usage::{ModelTokens, ModelUsage};
 pub use views::{

@@ -1,20 +1,25 @@
-//! Lists threads, the oldest or the newest first.
+//! Lists threads by creation or by last change.
 
-use memory_contract::{AppId, Thread, ThreadId, UserId};
+use memory_contract::{AppId, Thread, ThreadId, ThreadOrder, UserId};
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+use tokio_postgres::types::Json;
+use uuid::Uuid;
 
 use crate::{
     Page, StoreError, ThreadStore,
+    listing::SCANNED,
     query::{Params, Query, query},
     rows::{self, column, scalar},
     thread::one_more,
 };
 
-/// Which threads to list.
+/// Whose threads to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadQuery {
     /// Only of this app.
     pub app: Option<AppId>,
-    /// Only of this user.
+    /// Only of this user of the app.
     pub user: Option<UserId>,
     /// The `next` of the page before; `None` for the first page.
     pub after: Option<i64>,
@@ -22,32 +27,78 @@ pub struct ThreadQuery {
     pub limit: u32,
 }
 
-/// The queries of one order: one for each filter, so that each has an index that
-/// gives its order.
-struct Queries {
-    all: Query,
-    by_app: Query,
-    by_user: Query,
-    by_app_and_user: Query,
+/// The place of a thread in a list: its last change, and its place in the order of
+/// creation.
+pub type ThreadPlace = (OffsetDateTime, i64);
+
+/// Which threads to list, and in which order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadListQuery {
+    /// Only of this app.
+    pub app: Option<AppId>,
+    /// Only of this user of the app.
+    pub user: Option<UserId>,
+    /// Keys that the metadata has with exactly these values; empty for all.
+    pub metadata: Map<String, Value>,
+    /// The order of the list.
+    pub order: ThreadOrder,
+    /// The `next` of the page before; `None` for the first page.
+    pub after: Option<ThreadPlace>,
+    /// The most threads to return, at least 1.
+    pub limit: u32,
 }
 
 impl ThreadStore<'_> {
-    /// Lists the stored threads, the one created last first.
+    /// Lists the stored threads. A page may have fewer than `limit`, also none, and a next
+    /// one: a call reads a limited number of threads, on which it tests the filter.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn list_threads(self, query: &ThreadQuery) -> Result<Page<Thread, i64>, StoreError> {
-        let queries = Queries {
-            all: query!("threads/list"),
-            by_app: query!("threads/list_by_app"),
-            by_user: query!("threads/list_by_user"),
-            by_app_and_user: query!("threads/list_by_app_and_user"),
+    pub async fn list_threads(
+        self,
+        query: &ThreadListQuery,
+    ) -> Result<Page<Thread, ThreadPlace>, StoreError> {
+        let tenant = &self.caller.tenant;
+        let (after_time, after_ordinal) = query.after.unzip();
+        let metadata = (!query.metadata.is_empty()).then_some(Json(&query.metadata));
+        let limit = i32::try_from(one_more(query.limit)).unwrap_or(i32::MAX);
+        let scanned = if metadata.is_some() {
+            limit.max(SCANNED)
+        } else {
+            limit
         };
-        self.page_of_threads(query, i64::MAX, queries).await
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &query.app.as_ref().map(AppId::as_str),
+            &query.user.as_ref().map(UserId::as_str),
+            &query.order.by_update,
+            &query.order.descending,
+            &after_time,
+            &after_ordinal,
+            &metadata,
+            &scanned,
+            &limit,
+        ];
+        let list = query!("threads/list");
+        let found = self.store.pool.within(self.caller, list, params).await?;
+        let mut threads = Vec::with_capacity(found.len());
+        for row in &found {
+            if column::<Option<Uuid>>(row, "thread_id")?.is_some() {
+                let thread = rows::thread(row)?;
+                threads.push(((thread.updated, column(row, "ordinal")?), thread));
+            }
+        }
+        let mut page = Page::cut(threads, query.limit);
+        if page.next.is_none()
+            && let Some(row) = found.first()
+            && column::<i64>(row, "scanned")? == i64::from(scanned)
+        {
+            page.next = Some((column(row, "last_time")?, column(row, "last_ordinal")?));
+        }
+        Ok(page)
     }
 
-    /// Lists the stored threads as [`ThreadStore::list_threads`](crate::ThreadStore::list_threads) does, but the one
-    /// created first first, after the place `after`.
+    /// Lists the stored threads, without ephemeral ones, in the order of creation.
     ///
     /// # Errors
     /// Only those of the database.
@@ -55,13 +106,34 @@ impl ThreadStore<'_> {
         self,
         query: &ThreadQuery,
     ) -> Result<Page<Thread, i64>, StoreError> {
-        let queries = Queries {
-            all: query!("threads/export"),
-            by_app: query!("threads/export_by_app"),
-            by_user: query!("threads/export_by_user"),
-            by_app_and_user: query!("threads/export_by_app_and_user"),
+        let tenant = &self.caller.tenant;
+        let ThreadQuery {
+            app,
+            user,
+            after,
+            limit,
+        } = query;
+        let name = tenant.as_str();
+        let (after, one_more) = (after.unwrap_or_default(), one_more(*limit));
+        let user = user.as_ref().map(UserId::as_str);
+        let app = app.as_ref().map(AppId::as_str);
+        let (query, params): (Query, Params<'_>) = match (&app, &user) {
+            (None, _) => (query!("threads/export"), &[&name, &after, &one_more]),
+            (Some(app), None) => (
+                query!("threads/export_by_app"),
+                &[&name, app, &after, &one_more],
+            ),
+            (Some(app), Some(user)) => (
+                query!("threads/export_by_app_and_user"),
+                &[&name, app, user, &after, &one_more],
+            ),
         };
-        self.page_of_threads(query, 0, queries).await
+        let rows = self.store.pool.within(self.caller, query, params).await?;
+        let threads = rows
+            .iter()
+            .map(|row| Ok((column(row, "ordinal")?, rows::thread(row)?)))
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(threads, *limit))
     }
 
     /// A stored thread's place in the order of [`ThreadStore::export_threads`](crate::ThreadStore::export_threads).
@@ -77,42 +149,5 @@ impl ThreadStore<'_> {
             .within(self.caller, query!("threads/place"), params)
             .await?;
         scalar(rows.first().ok_or(StoreError::ThreadNotFound)?)
-    }
-
-    /// The threads of a query behind its place, or else behind `begin`.
-    async fn page_of_threads(
-        self,
-        query: &ThreadQuery,
-        begin: i64,
-        queries: Queries,
-    ) -> Result<Page<Thread, i64>, StoreError> {
-        let tenant = &self.caller.tenant;
-        let ThreadQuery {
-            app,
-            user,
-            after,
-            limit,
-        } = query;
-        let name = tenant.as_str();
-        let (after, one_more) = (after.unwrap_or(begin), one_more(*limit));
-        let (app, user) = (
-            app.as_ref().map(AppId::as_str),
-            user.as_ref().map(UserId::as_str),
-        );
-        let (query, params): (Query, Params<'_>) = match (&app, &user) {
-            (None, None) => (queries.all, &[&name, &after, &one_more]),
-            (Some(app), None) => (queries.by_app, &[&name, app, &after, &one_more]),
-            (None, Some(user)) => (queries.by_user, &[&name, user, &after, &one_more]),
-            (Some(app), Some(user)) => (
-                queries.by_app_and_user,
-                &[&name, app, user, &after, &one_more],
-            ),
-        };
-        let rows = self.store.pool.within(self.caller, query, params).await?;
-        let threads = rows
-            .iter()
-            .map(|row| Ok((column(row, "ordinal")?, rows::thread(row)?)))
-            .collect::<Result<_, StoreError>>()?;
-        Ok(Page::cut(threads, *limit))
     }
 }

@@ -59,6 +59,8 @@ ThreadService/CreateThread {} session
 ThreadService/ResolveThread {"session": {"app_id": "a"}} session.session_key
 ThreadService/GetThread {} thread_id
 ThreadService/ListThreads {"page_size": -1} page_size
+ThreadService/ListUsers {} app_id
+ThreadService/ListApps {"page_size": -1} page_size
 ThreadService/UpdateThread {"thread_id": "$ID"} update_mask
 ThreadService/ClearThread {"thread_id": "x"} thread_id
 ThreadService/DeleteThread {"thread_id": "x"} thread_id

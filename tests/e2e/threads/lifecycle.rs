@@ -247,7 +247,7 @@ async fn list(client: &Client, app: &str, user: &str, page_size: i32) -> Vec<Str
             user => of_user(app, user),
         },
         page_size,
-        page_token: String::new(),
+        ..Default::default()
     };
     let mut ids = Vec::new();
     loop {

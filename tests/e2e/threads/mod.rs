@@ -3,4 +3,6 @@
 mod by_session;
 pub mod ephemeral;
 mod lifecycle;
+mod list_requests;
+mod lists;
 mod session_keys;

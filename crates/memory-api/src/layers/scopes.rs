@@ -34,8 +34,10 @@ const READ: &[(&str, &str)] = &[
     ("RecallService", "Recall"),
     ("RecallService", "Search"),
     ("ThreadService", "GetThread"),
+    ("ThreadService", "ListApps"),
     ("ThreadService", "ListBranches"),
     ("ThreadService", "ListThreads"),
+    ("ThreadService", "ListUsers"),
     ("ThreadService", "WatchThread"),
     ("WorkingMemoryService", "GetWorkingMemory"),
 ];

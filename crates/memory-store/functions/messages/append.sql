@@ -193,10 +193,10 @@ BEGIN
 
     v_now := clock_timestamp();
     INSERT INTO recollect.messages
-        (tenant_id, thread_id, seq, message_id, parent_id, branch, depth, role, name, parts, metadata,
-         tokens, path_tokens, bytes, said_at, appended_at, imported, words, external_id, external_digest)
-    SELECT p_tenant, p_thread, v_thread.last_seq + u.place, u.message_id, u.parent_id, u.branch, u.depth,
-        u.role, u.name, u.parts, u.metadata, u.tokens, u.path_tokens,
+        (tenant_id, thread_id, app_id, user_id, seq, message_id, parent_id, branch, depth, role, name, parts,
+         metadata, tokens, path_tokens, bytes, said_at, appended_at, imported, words, external_id, external_digest)
+    SELECT p_tenant, p_thread, v_thread.app_id, v_thread.user_id, v_thread.last_seq + u.place, u.message_id,
+        u.parent_id, u.branch, u.depth, u.role, u.name, u.parts, u.metadata, u.tokens, u.path_tokens,
         octet_length(u.parts::text) + octet_length(u.metadata::text),
         COALESCE(u.said_at, v_now), v_now, p_imported,
         strip(to_tsvector('pg_catalog.english', u.words)) || v_thread.scope,

@@ -1,8 +1,6 @@
-SELECT t.thread_id, t.app_id, t.user_id, t.session_key, t.title, t.metadata,
-    t.last_seq, t.head_id, t.message_count, t.created_at, t.updated_at, t.expires_at, t.policy, t.idle_ttl IS NOT NULL AS ephemeral, t.ordinal
-FROM recollect.threads t
-WHERE t.tenant_id = $1
-    AND t.ordinal < $2
-    AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
-ORDER BY t.ordinal DESC
-LIMIT $3
+SELECT l.scanned, l.last_time, l.last_ordinal,
+    (l.thread).thread_id, (l.thread).app_id, (l.thread).user_id, (l.thread).session_key, (l.thread).title,
+    (l.thread).metadata, (l.thread).last_seq, (l.thread).head_id, (l.thread).message_count,
+    (l.thread).created_at, (l.thread).updated_at, (l.thread).expires_at,
+    (l.thread).policy, (l.thread).idle_ttl IS NOT NULL AS ephemeral, (l.thread).ordinal
+FROM recollect.list_threads($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS l

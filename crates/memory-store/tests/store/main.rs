@@ -18,6 +18,7 @@ mod distill_model;
 mod ephemeral;
 mod history;
 mod isolation;
+mod listing;
 mod memories;
 mod nodes;
 mod outbox;

@@ -1,7 +1,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{Content, MessageFilter, Opaque, Part, Provider, Reasoning, Role, ToolCall};
-use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadError, ThreadQuery};
+use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadError, ThreadListQuery};
 use serde_json::json;
 
 use crate::world::{World, caller, new_thread, said};
@@ -123,7 +123,7 @@ async fn an_expired_session_starts_afresh_and_the_old_one_is_swept() {
     let page = world
         .store
         .threads(&world.caller)
-        .list_threads(&ThreadQuery {
+        .list_threads(&ThreadListQuery {
             limit: 10,
             ..Default::default()
         })
@@ -292,11 +292,11 @@ async fn threads_are_listed_in_pages_the_newest_first() {
         );
     }
     let list = async |app: Option<&str>, user: Option<&str>| {
-        let mut query = ThreadQuery {
+        let mut query = ThreadListQuery {
             app: app.map(memory_contract::AppId::new),
             user: user.map(memory_contract::UserId::new),
-            after: None,
             limit: 2,
+            ..Default::default()
         };
         let mut found = Vec::new();
         loop {
@@ -317,7 +317,7 @@ async fn threads_are_listed_in_pages_the_newest_first() {
     for (app, user) in [
         (None, None),
         (Some("one"), None),
-        (None, Some("bob")),
+        (Some("one"), Some("bob")),
         (Some("one"), Some("ada")),
     ] {
         let names = |thread: &&memory_contract::Thread| {

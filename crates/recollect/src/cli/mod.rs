@@ -29,6 +29,8 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Recall(args) => commands::recall::run(args).await,
         Command::Context(args) => commands::context::run(args).await,
         Command::Memory(args) => commands::memory::run(args).await,
+        Command::Apps(args) => commands::owners::apps(args).await,
+        Command::Users(args) => commands::owners::users(args).await,
         Command::Threads(args) => commands::threads::run(args).await,
         Command::History(args) => commands::history::run(args).await,
         Command::Plan(args) => commands::plan::run(args).await,

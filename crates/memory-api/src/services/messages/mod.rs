@@ -3,32 +3,29 @@
 mod export;
 mod history;
 mod import;
+mod list;
 
 use memory_budget::Tokenizer;
+use memory_context::Conversation;
 use memory_context::counting;
-use memory_context::template::MessageTemplate;
-use memory_context::{Conversation, KnownFiles};
 use memory_contract::proto::message_service_server::MessageService;
 use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
     DeleteMessageResponse, ExportMessagesRequest, GetHistoryRequest, GetHistoryResponse,
     GetMessageRequest, GetMessageResponse, ImportMessagesRequest, ListMessagesRequest,
-    ListMessagesResponse, MessageInput, ProviderMessages, SortOrder,
+    ListMessagesResponse, MessageInput, ProviderMessages,
 };
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageName, NewMessage, PageToken, ThreadId, ThreadName,
-    check, filter_from, limits, new_messages_from,
+    InvalidFields, MessageName, NewMessage, ThreadId, ThreadName, check, new_messages_from,
 };
 use memory_recall::IndexerHandle;
-use memory_store::{Append, MessageQuery, Order, Store};
-use prost::Message as _;
+use memory_store::{Append, Store};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
-use super::files::{annotate, references, with_metadata};
+use super::files::{annotate, references};
 use super::request::{
-    Fields, NamedConversation, expected_head_from, next_token, page_limit, request_id_from,
-    required_conversation_from,
+    Fields, NamedConversation, expected_head_from, request_id_from, required_conversation_from,
 };
 use crate::error::ApiError;
 use crate::layers::{caller_of, remaining};
@@ -199,65 +196,6 @@ impl Messages {
             revision: revision.to_string(),
         })
     }
-
-    async fn list(
-        &self,
-        request: Request<ListMessagesRequest>,
-    ) -> Result<ListMessagesResponse, ApiError> {
-        let caller = caller_of(&request)?;
-        let (call, _, request) = request.into_parts();
-        let ListMessagesRequest {
-            target,
-            filter,
-            order,
-            text_template,
-            page_size,
-            page_token,
-        } = request;
-        let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&call, target));
-        let filter = fields.take(filter_from(filter));
-        let order = fields.take(order_from(order));
-        let limit = fields.take(page_limit(page_size));
-        let template = fields.take(MessageTemplate::compile(text_template.clone()));
-        let identity = (
-            "messages",
-            caller.tenant.as_str(),
-            format!("{named:?}"),
-            format!("{filter:?}"),
-            order == Order::Descending,
-            text_template,
-        );
-        let after = fields.take(PageToken::key(&identity, &page_token));
-        let named = fields.all(named)?;
-        let thread = named.thread(&self.store, &caller).await?;
-        let query = MessageQuery {
-            thread,
-            filter,
-            order,
-            after,
-            limit,
-            max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
-        };
-        let page = self.store.messages(&caller).list_messages(&query).await?;
-        let (mut rendered, found) = match template {
-            Some(template) => template.render(page.items).await?,
-            None => (Vec::new(), page.items),
-        };
-        let known = KnownFiles::of_messages(&self.store, &caller, found.iter()).await?;
-        let (messages, cut) = fit(found, &rendered, &known);
-        rendered.truncate(messages.len());
-        let next = if cut {
-            messages.last().map(|message| message.seq)
-        } else {
-            page.next
-        };
-        Ok(ListMessagesResponse {
-            messages,
-            rendered_texts: rendered,
-            next_page_token: next_token(&identity, next),
-        })
-    }
 }
 
 /// Reads the messages of a request.
@@ -279,38 +217,4 @@ fn message_place(
     let thread = fields.get(required_conversation_from(call, thread));
     let message = fields.get(check::message_name("message_id", message));
     fields.all(thread.zip(message))
-}
-
-fn order_from(order: i32) -> Result<Order, Invalid> {
-    match SortOrder::try_from(order) {
-        Ok(SortOrder::Unspecified | SortOrder::Ascending) => Ok(Order::Ascending),
-        Ok(SortOrder::Descending) => Ok(Order::Descending),
-        Err(_) => Err(Invalid::new(
-            "order",
-            "must be SORT_ORDER_ASCENDING or SORT_ORDER_DESCENDING",
-        )),
-    }
-}
-
-/// As many messages, with their texts and files, as a caller accepts at a time,
-/// and whether that was not all. The first always fits.
-fn fit(
-    found: Vec<Message>,
-    rendered: &[String],
-    known: &KnownFiles,
-) -> (Vec<proto::Message>, bool) {
-    let count = found.len();
-    let mut bytes = 0;
-    let messages: Vec<proto::Message> = found
-        .into_iter()
-        .map(|message| with_metadata(message, known))
-        .enumerate()
-        .take_while(|(index, message)| {
-            bytes += message.encoded_len() + rendered.get(*index).map_or(0, String::len) + 16;
-            *index == 0 || bytes <= limits::PAGE_BYTES
-        })
-        .map(|(_, message)| message)
-        .collect();
-    let cut = messages.len() < count;
-    (messages, cut)
 }

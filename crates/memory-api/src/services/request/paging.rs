@@ -3,6 +3,7 @@
 use std::hash::Hash;
 
 use memory_contract::{Invalid, PageToken, page_size};
+use time::OffsetDateTime;
 
 /// Reads `page_size` as the store counts.
 pub(in crate::services) fn page_limit(requested: i32) -> Result<u32, Invalid> {
@@ -14,4 +15,17 @@ pub(in crate::services) fn page_limit(requested: i32) -> Result<u32, Invalid> {
 pub(in crate::services) fn next_token(identity: &impl Hash, next: Option<i64>) -> String {
     next.map(|key| PageToken::after(identity, key))
         .unwrap_or_default()
+}
+
+/// Microseconds since 1970, as page tokens have times.
+pub(in crate::services) fn micros_of(time: OffsetDateTime) -> i64 {
+    i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
+}
+
+/// The time of [`micros_of`]; a forged one is moved into the range of times.
+pub(in crate::services) fn time_of(micros: i64) -> OffsetDateTime {
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1_000)
+        .ok()
+        .filter(|time| time.year() > 0)
+        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }

@@ -1,6 +1,7 @@
 //! The thread service.
 
 mod branches;
+mod listing;
 
 use std::time::Duration;
 
@@ -8,23 +9,24 @@ use memory_contract::proto::thread_service_server::ThreadService;
 use memory_contract::proto::{
     self, ClearThreadRequest, ClearThreadResponse, CreateThreadRequest, CreateThreadResponse,
     DeleteThreadRequest, DeleteThreadResponse, GetThreadRequest, GetThreadResponse,
-    ListBranchesRequest, ListBranchesResponse, ListThreadsRequest, ListThreadsResponse,
+    ListAppsRequest, ListAppsResponse, ListBranchesRequest, ListBranchesResponse,
+    ListThreadsRequest, ListThreadsResponse, ListUsersRequest, ListUsersResponse,
     ResolveThreadRequest, ResolveThreadResponse, SessionRef, SetHeadRequest, SetHeadResponse,
     UpdateThreadRequest, UpdateThreadResponse, WatchThreadRequest,
 };
 use memory_contract::{
-    Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, Session, SessionNames, check,
-    duration_in, limits, object_from,
+    Invalid, InvalidFields, MemoryPolicy, PolicyLevel, Session, SessionNames, check, duration_in,
+    limits, object_from,
 };
 use memory_recall::IndexerHandle;
-use memory_store::{Erased, NewThread, Store, ThreadChange, ThreadQuery};
+use memory_store::{Erased, NewThread, Store, ThreadChange};
 use prost_types::{Duration as ProtoDuration, Struct};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    Fields, NamedConversation, next_token, owner_from, page_limit, policy_at,
-    required_conversation_from, resolve_session, session_names_from,
+    Fields, NamedConversation, policy_at, required_conversation_from, resolve_session,
+    session_names_from,
 };
 use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
@@ -66,6 +68,20 @@ impl ThreadService for Threads {
         request: Request<ListThreadsRequest>,
     ) -> Result<Response<ListThreadsResponse>, Status> {
         Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn list_users(
+        &self,
+        request: Request<ListUsersRequest>,
+    ) -> Result<Response<ListUsersResponse>, Status> {
+        Ok(Response::new(self.users(request).await?))
+    }
+
+    async fn list_apps(
+        &self,
+        request: Request<ListAppsRequest>,
+    ) -> Result<Response<ListAppsResponse>, Status> {
+        Ok(Response::new(self.apps(request).await?))
     }
 
     async fn update_thread(
@@ -171,36 +187,6 @@ impl Threads {
         let thread = named.stored_thread(&self.store, &caller).await?;
         Ok(GetThreadResponse {
             thread: Some(thread.into()),
-        })
-    }
-
-    async fn list(
-        &self,
-        request: Request<ListThreadsRequest>,
-    ) -> Result<ListThreadsResponse, ApiError> {
-        let caller = caller_of(&request)?;
-        let ListThreadsRequest {
-            scope,
-            page_size: size,
-            page_token,
-        } = request.into_inner();
-        let mut fields = Fields::default();
-        let scope = scope.and_then(|scope| fields.get_all(owner_from(scope.into())));
-        let identity = ("threads", caller.tenant.as_str(), format!("{scope:?}"));
-        let (app, user) = scope.unzip();
-        let limit = fields.take(page_limit(size));
-        let after = fields.take(PageToken::key(&identity, &page_token));
-        fields.end()?;
-        let query = ThreadQuery {
-            app,
-            user: user.flatten(),
-            after,
-            limit,
-        };
-        let page = self.store.threads(&caller).list_threads(&query).await?;
-        Ok(ListThreadsResponse {
-            threads: page.items.into_iter().map(Into::into).collect(),
-            next_page_token: next_token(&identity, page.next),
         })
     }
 

@@ -6,8 +6,10 @@ use clap::{Args, ValueEnum, value_parser};
 use memory_contract::proto::{
     AppRef, SessionRef, UserRef, export_messages_request::Selection, list_threads_request::Scope,
 };
+use prost_types::Struct;
 
 use super::{ClientArgs, Named, ServerArgs, thread_of};
+use crate::cli::output::parse_object;
 
 /// The largest budget that the contract allows.
 pub(super) const MOST_TOKENS: i64 = 10_000_000;
@@ -251,7 +253,37 @@ pub struct ThreadsArgs {
     /// List only the threads of this user of the app.
     #[arg(long, requires = "app")]
     pub user: Option<String>,
-    /// List at most N threads, the newest first.
+    /// List only the threads whose metadata has these values, such as
+    /// `{"team": "blue"}`.
+    #[arg(long, value_name = "JSON", value_parser = parse_object)]
+    pub metadata: Option<Struct>,
+    /// The order: `create_time` or `update_time`, with ` desc` for the newest first.
+    #[arg(long, value_name = "FIELD", default_value = "create_time desc")]
+    pub order_by: String,
+    /// List at most N threads.
+    #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
+    pub limit: u32,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `recollect users`.
+#[derive(Debug, Clone, Args)]
+pub struct UsersArgs {
+    /// The app of the users.
+    #[arg(long, default_value = "default")]
+    pub app: String,
+    /// List at most N users.
+    #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
+    pub limit: u32,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `recollect apps`.
+#[derive(Debug, Clone, Args)]
+pub struct AppsArgs {
+    /// List at most N apps.
     #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,
     #[command(flatten)]

@@ -14,8 +14,8 @@ use clap::{Args, Parser, Subcommand};
 use memory_contract::proto::SessionRef;
 
 pub use client::{
-    ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
-    WatchArgs,
+    AppsArgs, ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg,
+    ThreadsArgs, UsersArgs, WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
 pub use distill::{ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs};
@@ -79,6 +79,10 @@ pub enum Command {
     Context(ContextArgs),
     /// List, search, add, pin and forget long-term memories.
     Memory(MemoryArgs),
+    /// List apps.
+    Apps(AppsArgs),
+    /// List the users of an app, with the size of their data.
+    Users(UsersArgs),
     /// List conversations.
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.

@@ -12,6 +12,7 @@ pub mod keys;
 pub mod memory;
 pub mod migrate;
 pub mod observations;
+pub mod owners;
 pub mod plan;
 pub mod recall;
 pub mod serve;

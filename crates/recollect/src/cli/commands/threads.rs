@@ -8,7 +8,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Table, clock, exact, one_line};
 
-/// Lists threads, the newest first.
+/// Lists threads, by default the newest first.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.
@@ -33,6 +33,8 @@ pub async fn run(args: ThreadsArgs) -> Result<(), Failure> {
     let page = async |client: &Client, page_size, page_token| {
         let request = ListThreadsRequest {
             scope: args.scope(),
+            order_by: args.order_by.clone(),
+            metadata: args.metadata.clone(),
             page_size,
             page_token,
         };

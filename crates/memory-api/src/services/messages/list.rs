@@ -1,0 +1,221 @@
+//! Lists messages of a thread, a user or an app.
+
+use memory_context::KnownFiles;
+use memory_context::template::MessageTemplate;
+use memory_contract::proto::{self, ListMessagesRequest, ListMessagesResponse, SortOrder};
+use memory_contract::{
+    AppId, Invalid, InvalidFields, Message, MessageFilter, MessageId, Owner, PageToken, Target,
+    UserId, filter_from, limits,
+};
+use memory_store::{Caller, MessageQuery, Order, OwnerMessageQuery};
+use prost::Message as _;
+use tonic::Request;
+use tonic::metadata::MetadataMap;
+
+use super::Messages;
+use crate::error::ApiError;
+use crate::layers::caller_of;
+use crate::services::files::with_metadata;
+use crate::services::request::{
+    Fields, NamedConversation, conversation_from, micros_of, owner_from, page_limit, time_of,
+};
+
+/// Whose messages to list.
+#[derive(Debug)]
+enum Listed {
+    Thread(NamedConversation),
+    Owner(AppId, Option<UserId>),
+}
+
+/// One page to read.
+struct Wanted {
+    filter: MessageFilter,
+    order: Order,
+    /// The place of the last message of the page before.
+    after: Option<Place>,
+    limit: u32,
+}
+
+/// A place in a list, as page tokens have it: a seq, or the time and the id of a message.
+type Place = [i64; 3];
+
+impl Messages {
+    pub(super) async fn list(
+        &self,
+        request: Request<ListMessagesRequest>,
+    ) -> Result<ListMessagesResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let (call, _, request) = request.into_parts();
+        let ListMessagesRequest {
+            target,
+            filter,
+            order,
+            text_template,
+            page_size,
+            page_token,
+        } = request;
+        let mut fields = Fields::default();
+        let listed = fields.get_all(listed_from(&call, target.map(Into::into)));
+        let filter = fields.take(filter_from(filter));
+        let order = fields.take(order_from(order));
+        let limit = fields.take(page_limit(page_size));
+        let template = fields.take(MessageTemplate::compile(text_template.clone()));
+        let identity = (
+            "messages",
+            caller.tenant.as_str(),
+            format!("{listed:?}"),
+            format!("{filter:?}"),
+            order == Order::Descending,
+            text_template,
+        );
+        let after = fields.take(PageToken::place(&identity, &page_token));
+        let listed = fields.all(listed)?;
+        let by_time = matches!(listed, Listed::Owner(..));
+        let wanted = Wanted {
+            filter,
+            order,
+            after,
+            limit,
+        };
+        let (items, next) = self.page_of(&caller, listed, wanted).await?;
+        let (mut rendered, found) = match template {
+            Some(template) => template.render(items).await?,
+            None => (Vec::new(), items),
+        };
+        let places: Vec<Place> = found
+            .iter()
+            .map(|message| match by_time {
+                true => said_place(message),
+                false => seq_place(message),
+            })
+            .collect();
+        let known = KnownFiles::of_messages(&self.store, &caller, found.iter()).await?;
+        let (messages, cut) = fit(found, &rendered, &known);
+        rendered.truncate(messages.len());
+        let last = messages.len().checked_sub(1);
+        let next = match cut {
+            true => last.and_then(|last| places.get(last).copied()),
+            false => next,
+        };
+        let token = |place| PageToken::after_place(&identity, place);
+        Ok(ListMessagesResponse {
+            messages,
+            rendered_texts: rendered,
+            next_page_token: next.map(token).unwrap_or_default(),
+        })
+    }
+
+    /// The messages of a page, and the place of the last one that was read if there are
+    /// more.
+    async fn page_of(
+        &self,
+        caller: &Caller,
+        listed: Listed,
+        wanted: Wanted,
+    ) -> Result<(Vec<Message>, Option<Place>), ApiError> {
+        let Wanted {
+            filter,
+            order,
+            after,
+            limit,
+        } = wanted;
+        let max_bytes = u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX);
+        let messages = self.store.messages(caller);
+        match listed {
+            Listed::Thread(named) => {
+                let query = MessageQuery {
+                    thread: named.thread(&self.store, caller).await?,
+                    filter,
+                    order,
+                    after: after.map(|[seq, ..]| seq),
+                    limit,
+                    max_bytes,
+                };
+                let page = messages.list_messages(&query).await?;
+                Ok((page.items, page.next.map(|seq| [seq, 0, 0])))
+            }
+            Listed::Owner(app, user) => {
+                let query = OwnerMessageQuery {
+                    app,
+                    user,
+                    filter,
+                    order,
+                    after: after.map(|[micros, high, low]| {
+                        let id =
+                            uuid::Uuid::from_u64_pair(high.cast_unsigned(), low.cast_unsigned());
+                        (time_of(micros), MessageId::from(id))
+                    }),
+                    limit,
+                    max_bytes,
+                };
+                let page = messages.list_messages_of(&query).await?;
+                let next = page.next.map(|(at, id)| place_of(micros_of(at), id));
+                Ok((page.items, next))
+            }
+        }
+    }
+}
+
+fn seq_place(message: &Message) -> Place {
+    [message.seq, 0, 0]
+}
+
+fn said_place(message: &Message) -> Place {
+    place_of(micros_of(message.created), message.id)
+}
+
+fn place_of(micros: i64, id: MessageId) -> Place {
+    let (high, low) = id.uuid().as_u64_pair();
+    [micros, high.cast_signed(), low.cast_signed()]
+}
+
+fn listed_from(call: &MetadataMap, target: Option<Target>) -> Result<Listed, InvalidFields> {
+    let owner = match target {
+        Some(Target::Thread(name)) => {
+            let named = conversation_from(call, Some(name))?;
+            return named.map(Listed::Thread).ok_or_else(|| missing().into());
+        }
+        Some(Target::User(user)) => Owner::User(user),
+        Some(Target::App(app)) => Owner::App(app),
+        None => return Err(missing().into()),
+    };
+    owner_from(owner).map(|(app, user)| Listed::Owner(app, user))
+}
+
+fn missing() -> Invalid {
+    Invalid::new("thread_id", "is required, or else session, user or app")
+}
+
+fn order_from(order: i32) -> Result<Order, Invalid> {
+    match SortOrder::try_from(order) {
+        Ok(SortOrder::Unspecified | SortOrder::Ascending) => Ok(Order::Ascending),
+        Ok(SortOrder::Descending) => Ok(Order::Descending),
+        Err(_) => Err(Invalid::new(
+            "order",
+            "must be SORT_ORDER_ASCENDING or SORT_ORDER_DESCENDING",
+        )),
+    }
+}
+
+/// As many messages, with their texts and files, as a caller accepts at a time,
+/// and whether that was not all. The first always fits.
+fn fit(
+    found: Vec<Message>,
+    rendered: &[String],
+    known: &KnownFiles,
+) -> (Vec<proto::Message>, bool) {
+    let count = found.len();
+    let mut bytes = 0;
+    let messages: Vec<proto::Message> = found
+        .into_iter()
+        .map(|message| with_metadata(message, known))
+        .enumerate()
+        .take_while(|(index, message)| {
+            bytes += message.encoded_len() + rendered.get(*index).map_or(0, String::len) + 16;
+            *index == 0 || bytes <= limits::PAGE_BYTES
+        })
+        .map(|(_, message)| message)
+        .collect();
+    let cut = messages.len() < count;
+    (messages, cut)
+}
