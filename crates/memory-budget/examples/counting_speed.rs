@@ -15,7 +15,7 @@ fn main() {
     for tokenizer in Tokenizer::ALL {
         let load = timed(|| tokenizer.warm());
         let message = [Part::text(
-            "My dog is called Pixel, and he likes to chase the red ball!!".into(),
+            "My dog is called Pixel, and he likes to chase the red ball!!",
         )];
         let rounds = 20_000;
         let short = timed(|| {
