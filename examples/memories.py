@@ -117,7 +117,7 @@ plan = plan_pb2.Plan(
     goal="Teach Pixel to sit",
     steps=[plan_pb2.PlanStep(step_id="1", title="Find a treat that he likes")],
 )
-plans.PutPlan(plan_service_pb2.PutPlanRequest(session=session, plan=plan, etag="*"))
+plans.PutPlan(plan_service_pb2.PutPlanRequest(session=session, plan=plan))
 plans.AppendIteration(
     plan_service_pb2.AppendIterationRequest(
         session=session,

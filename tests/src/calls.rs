@@ -109,7 +109,7 @@ calls! {
         build_briefing(BuildBriefingRequest) -> BuildBriefingResponse,
     }
     policies {
-        set_app_policy(SetAppPolicyRequest) -> SetAppPolicyResponse,
+        update_app_policy(UpdateAppPolicyRequest) -> UpdateAppPolicyResponse,
         get_app_policy(GetAppPolicyRequest) -> GetAppPolicyResponse,
         list_app_policies(ListAppPoliciesRequest) -> ListAppPoliciesResponse,
         delete_app_policy(DeleteAppPolicyRequest) -> DeleteAppPolicyResponse,

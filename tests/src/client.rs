@@ -7,7 +7,7 @@ use memory_contract::proto::{
     DeleteThreadResponse, GetIndexStatusRequest, GetIndexStatusResponse, GetThreadRequest,
     ListMessagesRequest, MemoryPolicy, Message, MessageInput, RecallRequest, RecallResponse,
     ResolveThreadRequest, RevokeApiKeyRequest, RevokeApiKeyResponse, Role, SearchRequest,
-    SearchResponse, SessionRef, SetAppPolicyRequest, Thread, UpdateThreadRequest,
+    SearchResponse, SessionRef, Thread, UpdateAppPolicyRequest, UpdateThreadRequest,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
     ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
@@ -236,10 +236,12 @@ impl Client {
     /// when it was made could end before anything is in it.
     pub async fn expire(&self, thread_id: &str) {
         let request = UpdateThreadRequest {
-            thread: by_id(thread_id),
-            ttl: Some(seconds(1)),
+            thread: Some(Thread {
+                thread_id: thread_id.to_owned(),
+                ttl: Some(seconds(1)),
+                ..Default::default()
+            }),
             update_mask: Some(mask(&["ttl"])),
-            ..Default::default()
         };
         self.call(request).await;
     }
@@ -297,10 +299,15 @@ impl Client {
         .await
     }
 
+    /// Replaces the whole policy of an app.
     pub async fn set_policy(&self, app: &str, policy: MemoryPolicy) -> AppPolicy {
-        let request = SetAppPolicyRequest {
-            app_id: app.to_owned(),
-            policy: Some(policy),
+        let request = UpdateAppPolicyRequest {
+            app_policy: Some(AppPolicy {
+                app_id: app.to_owned(),
+                policy: Some(policy),
+                ..Default::default()
+            }),
+            update_mask: Some(mask(&["policy"])),
         };
         self.call(request).await.app_policy.unwrap()
     }
@@ -311,8 +318,11 @@ impl Client {
     }
 
     pub async fn delete_policy(&self, app: &str) -> DeleteAppPolicyResponse {
-        let app_id = app.to_owned();
-        self.call(DeleteAppPolicyRequest { app_id }).await
+        let request = DeleteAppPolicyRequest {
+            app_id: app.to_owned(),
+            etag: String::new(),
+        };
+        self.call(request).await
     }
 
     /// All messages that a list request selects, page by page.

@@ -59,7 +59,7 @@ pub use messages::{
     tool_call, tool_result, turn, with_parts,
 };
 pub use nodes::{node, node_texts, node_turn, says, thread_of};
-pub use plans::{attempt, briefing_request, plan, put, sections};
+pub use plans::{attempt, briefing_request, plan, put, put_any, sections};
 pub use postgres::Cluster;
 pub use process::{free_addr, http_get, runs};
 pub use qdrant::{Fault, Qdrant};

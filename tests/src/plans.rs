@@ -3,6 +3,7 @@
 use memory_contract::proto::{
     AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, GetPlanRequest,
     Iteration, ListIterationsRequest, Plan, PlanStep, PutPlanRequest,
+    put_plan_request::Precondition,
 };
 use serde_json::Value;
 
@@ -23,12 +24,24 @@ pub fn plan(goal: &str, titles: &[&str]) -> Plan {
     }
 }
 
-/// A plan to store.
+/// A plan to store in place of the one with an etag; empty: the thread must have none.
 pub fn put(thread_id: &str, etag: &str, plan: Plan) -> PutPlanRequest {
     PutPlanRequest {
         thread: by_id(thread_id),
         plan: Some(plan),
-        etag: etag.to_owned(),
+        precondition: Some(match etag {
+            "" => Precondition::Absent(()),
+            etag => Precondition::Etag(etag.to_owned()),
+        }),
+    }
+}
+
+/// A plan to store, whatever plan the thread has.
+pub fn put_any(thread_id: &str, plan: Plan) -> PutPlanRequest {
+    PutPlanRequest {
+        thread: by_id(thread_id),
+        plan: Some(plan),
+        precondition: None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use memory_contract::proto::{
-    MemoryPolicy, ResolveThreadRequest, SessionRef, UpdateThreadRequest,
+    MemoryPolicy, ResolveThreadRequest, SessionRef, Thread, UpdateThreadRequest,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
@@ -269,12 +269,14 @@ impl Clients {
     ) -> Result<String, Failure> {
         let thread_id = self.thread(app, user, key).await?;
         let request = UpdateThreadRequest {
-            thread: Some(thread_id.clone().into()),
-            policy: Some(policy),
+            thread: Some(Thread {
+                thread_id: thread_id.clone(),
+                policy: Some(policy),
+                ..Default::default()
+            }),
             update_mask: Some(FieldMask {
                 paths: vec!["policy".to_owned()],
             }),
-            ..Default::default()
         };
         self.threads.update_thread(request).await?;
         Ok(thread_id)

@@ -76,8 +76,10 @@ pub struct Thread {
     pub expires: Option<OffsetDateTime>,
     /// The thread's own policy; it overrides the app's.
     pub policy: MemoryPolicy,
-    /// Whether it lives in the memory of one process.
+    /// Whether it ends when it is idle, and when all servers have stopped.
     pub ephemeral: bool,
+    /// The version of title, metadata, lifetime and policy; each change replaces it.
+    pub etag: String,
 }
 
 /// A maximal linear run of messages in a thread.

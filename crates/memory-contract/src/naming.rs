@@ -97,7 +97,6 @@ name_a_thread! {
     reindex_request::Thread,
     set_head_request::Thread,
     update_plan_step_request::Thread,
-    update_thread_request::Thread,
     update_working_memory_data_request::Thread,
     verify_thread_request::Thread,
     watch_thread_request::Thread,

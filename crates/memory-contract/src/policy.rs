@@ -195,6 +195,24 @@ macro_rules! policy_fields {
             )*
         }
 
+        impl MemoryPolicy {
+            /// The names of all fields, in the order of the contract.
+            pub const FIELDS: &[&str] = &[$(stringify!($field),)*];
+
+            /// The names of the fields that it sets, in the order of the contract.
+            pub fn set_fields(&self) -> Vec<&'static str> {
+                let fields = [$((stringify!($field), self.$field.is_some()),)*];
+                fields.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
+            }
+
+            /// Clears the fields that `keep` rejects.
+            pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+                $(if !keep(stringify!($field)) {
+                    self.$field = None;
+                })*
+            }
+        }
+
         /// The policy that holds for a request: every field has the value of the most
         /// specific level that sets it, or else its documented default.
         #[derive(Clone, Debug, PartialEq)]
@@ -308,6 +326,65 @@ policy_fields! {
     memory_max_inactivity: Duration as Lifetime = Lifetime::Unlimited,
     /// The most memories of one user: 1 to 1,000,000.
     memory_max_count: u32 = limits::MEMORY_COUNT.unsigned_abs(),
+}
+
+/// A change of a stored policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PolicyChange {
+    /// Whether the fields that `set` leaves unset are cleared.
+    pub replace: bool,
+    /// The new values.
+    pub set: MemoryPolicy,
+    /// The names of the fields to clear.
+    pub clear: Vec<&'static str>,
+}
+
+impl PolicyChange {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        !self.replace && self.set.is_empty() && self.clear.is_empty()
+    }
+}
+
+/// The fields of a policy that an update changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyFields {
+    /// Those that the update sets.
+    Set,
+    /// All: the update replaces the policy.
+    All,
+    /// Those with these names. The ones that the update leaves unset are cleared.
+    Named(Vec<&'static str>),
+}
+
+impl PolicyFields {
+    /// Adds what a path of an update mask names: `policy`, or `policy.` and a field.
+    /// Returns whether the path names either.
+    pub fn add(&mut self, path: &str) -> bool {
+        if path == "policy" {
+            *self = Self::All;
+            return true;
+        }
+        let field = path.strip_prefix("policy.");
+        let mut names = MemoryPolicy::FIELDS.iter().copied();
+        let Some(name) = names.find(|name| field == Some(*name)) else {
+            return false;
+        };
+        match self {
+            Self::All => {}
+            Self::Named(names) => names.push(name),
+            Self::Set => *self = Self::Named(vec![name]),
+        }
+        true
+    }
+
+    /// Whether the update concerns the field `name`.
+    pub fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::Set | Self::All => true,
+            Self::Named(names) => names.contains(&name),
+        }
+    }
 }
 
 impl MemoryPolicy {

@@ -35,6 +35,8 @@ CREATE TABLE recollect.threads (
     -- every append changes.
     updated_quarter timestamp NOT NULL GENERATED ALWAYS AS
         (date_bin('15 minutes', updated_at AT TIME ZONE 'UTC', TIMESTAMP '2000-01-01')) STORED,
+    -- The etag: each update of title, metadata, lifetime or policy replaces it.
+    version uuid NOT NULL DEFAULT gen_random_uuid(),
     expires_at timestamptz,
     -- How long an ephemeral thread lives after its last use; null for all others.
     -- Each use moves expires_at, at most to lifetime_end.

@@ -76,7 +76,7 @@ CREATE TABLE recollect.working_memories (
     -- Changes with data and records. Random, so that a working memory that was deleted and
     -- created again never has a version that a caller has seen.
     version uuid NOT NULL DEFAULT gen_random_uuid(),
-    -- It was rebuilt after it had expired, and has not been read since.
+    -- It was rebuilt after it had expired, and was not put since.
     rebuilt boolean NOT NULL DEFAULT false,
     -- Null: never.
     expires_at timestamptz,

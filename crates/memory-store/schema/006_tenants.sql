@@ -5,6 +5,8 @@ CREATE TABLE recollect.app_policies (
     -- The order of creation.
     ordinal bigint GENERATED ALWAYS AS IDENTITY,
     policy jsonb NOT NULL,
+    -- The etag: each change replaces it.
+    version uuid NOT NULL DEFAULT gen_random_uuid(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, app_id)
 );

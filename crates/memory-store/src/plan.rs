@@ -1,6 +1,6 @@
 //! Stores agents' plans.
 
-use memory_contract::{NewPlan, Plan, PlanStep, PlanStepStatus, ThreadId};
+use memory_contract::{NewPlan, Plan, PlanStep, PlanStepStatus, Precondition, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
@@ -23,20 +23,19 @@ pub struct PlanStepChange {
     pub result: Option<String>,
     /// The plan's phase from now on.
     pub current_phase: Option<String>,
-    /// The plan's etag; `None`: not checked.
-    pub etag: Option<String>,
+    /// What the plan must be.
+    pub precondition: Precondition,
 }
 
 impl PlanStore<'_> {
-    /// Stores the plan of a thread in place of the one before. `etag` is that of
-    /// the plan to replace: empty if there must be none, `None` to skip the check.
+    /// Stores the plan of a thread in place of the one before.
     ///
     /// # Errors
     /// `ThreadNotFound`, `EtagChanged`.
     pub async fn put_plan(
         self,
         thread: ThreadId,
-        etag: Option<&str>,
+        precondition: &Precondition,
         plan: &NewPlan,
     ) -> Result<Plan, StoreError> {
         let tenant = &self.caller.tenant;
@@ -51,7 +50,7 @@ impl PlanStore<'_> {
             &tenant.as_str(),
             &self.caller.actor,
             &thread.uuid(),
-            &etag,
+            &precondition.as_sql(),
             goal,
             current_phase,
             iteration_count,
@@ -105,13 +104,13 @@ impl PlanStore<'_> {
             status,
             result,
             current_phase,
-            etag,
+            precondition,
         } = change;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &self.caller.actor,
             &thread.uuid(),
-            etag,
+            &precondition.as_sql(),
             step,
             &status.map(PlanStepStatus::as_str),
             result,

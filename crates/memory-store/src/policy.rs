@@ -1,15 +1,17 @@
 //! Policies of apps and threads.
 
 use memory_contract::{
-    AppId, MemoryPolicy, PolicyLevel, ResolvedPolicy, Session, Thread, ThreadId,
+    AppId, MemoryPolicy, PolicyChange, PolicyLevel, Precondition, ResolvedPolicy, Session, Thread,
+    ThreadId,
 };
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
+use uuid::Uuid;
 
 use crate::{
     Page, PolicyStore, StoreError,
     query::{Params, query},
-    rows::{column, only},
+    rows::{column, only, unknown_status},
     thread::{one_more, one_thread, session_digest},
 };
 
@@ -20,8 +22,10 @@ pub struct AppPolicy {
     pub app: AppId,
     /// The values that it sets.
     pub policy: MemoryPolicy,
-    /// When that was set; `None`: never.
+    /// When that last changed; `None`: the app has no policy.
     pub updated: Option<OffsetDateTime>,
+    /// The version; each change replaces it. `None`: the app has no policy.
+    pub etag: Option<String>,
 }
 
 /// A thread with the policy of its app.
@@ -132,51 +136,75 @@ impl PolicyStore<'_> {
             .pool
             .within(self.caller, query!("policies/get"), params)
             .await?;
-        let updated = rows.first().map(|row| column(row, "updated_at"));
-        Ok(AppPolicy {
-            app: app.clone(),
-            policy: first_policy(&rows)?,
-            updated: updated.transpose()?,
-        })
+        match rows.first() {
+            Some(row) => app_policy(app.clone(), row),
+            None => Ok(AppPolicy {
+                app: app.clone(),
+                policy: MemoryPolicy::default(),
+                updated: None,
+                etag: None,
+            }),
+        }
     }
 
-    /// Replaces the policy of an app.
+    /// Changes the policy of an app, which may have none yet. Changes happen one after the
+    /// other, so none is lost.
     ///
     /// # Errors
-    /// Only those of the database.
-    pub async fn set_app_policy(
+    /// `EtagChanged`.
+    pub async fn update_app_policy(
         self,
         app: &AppId,
-        policy: &MemoryPolicy,
+        precondition: &Precondition,
+        change: &PolicyChange,
     ) -> Result<AppPolicy, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &app.as_str(), &Json(policy)];
-        let row = only(
-            self.store
-                .pool
-                .within(self.caller, query!("policies/set"), params)
-                .await?,
-        )?;
-        Ok(AppPolicy {
-            app: app.clone(),
-            policy: column::<Json<_>>(&row, "policy")?.0,
-            updated: Some(column(&row, "updated_at")?),
-        })
+        let PolicyChange {
+            replace,
+            set,
+            clear,
+        } = change;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &self.caller.actor,
+            &app.as_str(),
+            &precondition.as_sql(),
+            replace,
+            clear,
+            &Json(set),
+        ];
+        let update = query!("policies/update");
+        let row = only(self.store.pool.call(update, params).await?)?;
+        match column(&row, "status")? {
+            "ok" => app_policy(app.clone(), &row),
+            "etag_changed" => Err(etag_changed(&row)?),
+            other => Err(unknown_status(other)),
+        }
     }
 
-    /// Removes the policy of an app; whether it had one.
+    /// Deletes the policy of an app. Returns whether it had one.
     ///
     /// # Errors
-    /// Only those of the database.
-    pub async fn delete_app_policy(self, app: &AppId) -> Result<bool, StoreError> {
+    /// `EtagChanged`.
+    pub async fn delete_app_policy(
+        self,
+        app: &AppId,
+        precondition: &Precondition,
+    ) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &app.as_str()];
-        let rows = self
-            .store
-            .pool
-            .within(self.caller, query!("policies/delete"), params)
-            .await?;
-        Ok(!rows.is_empty())
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &self.caller.actor,
+            &app.as_str(),
+            &precondition.as_sql(),
+        ];
+        let delete = query!("policies/delete");
+        let row = only(self.store.pool.call(delete, params).await?)?;
+        match column(&row, "status")? {
+            "ok" => column(&row, "deleted"),
+            "etag_changed" => Err(etag_changed(&row)?),
+            other => Err(unknown_status(other)),
+        }
     }
 
     /// Lists the apps that have a policy, the one set first first, after the
@@ -199,16 +227,29 @@ impl PolicyStore<'_> {
         let policies = rows
             .iter()
             .map(|row| {
-                let policy = AppPolicy {
-                    app: AppId::new(column::<String>(row, "app_id")?),
-                    policy: column::<Json<_>>(row, "policy")?.0,
-                    updated: Some(column(row, "updated_at")?),
-                };
+                let app = AppId::new(column::<String>(row, "app_id")?);
+                let policy = app_policy(app, row)?;
                 Ok((column(row, "ordinal")?, policy))
             })
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(policies, limit))
     }
+}
+
+fn app_policy(app: AppId, row: &Row) -> Result<AppPolicy, StoreError> {
+    Ok(AppPolicy {
+        app,
+        policy: column::<Json<_>>(row, "policy")?.0,
+        updated: Some(column(row, "updated_at")?),
+        etag: Some(column::<Uuid>(row, "version")?.to_string()),
+    })
+}
+
+fn etag_changed(row: &Row) -> Result<StoreError, StoreError> {
+    let etag = column::<Option<Uuid>>(row, "version")?;
+    Ok(StoreError::EtagChanged {
+        etag: etag.map(|etag| etag.to_string()),
+    })
 }
 
 /// Reads the thread of a session, if there is one, and the policy of its app.

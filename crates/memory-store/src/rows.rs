@@ -55,6 +55,7 @@ pub(crate) fn thread(row: &Row) -> Result<Thread, StoreError> {
         expires: column(row, "expires_at")?,
         policy: column::<Json<MemoryPolicy>>(row, "policy")?.0,
         ephemeral: column(row, "ephemeral")?,
+        etag: column::<Uuid>(row, "version")?.to_string(),
     })
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use memory_contract::{Branch, MemoryPolicy, MessageName, Session, Thread, ThreadId};
+use memory_contract::{
+    Branch, MemoryPolicy, MessageName, PolicyChange, Precondition, Session, Thread, ThreadId,
+};
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
@@ -64,8 +66,8 @@ pub struct ThreadChange {
     pub metadata: Option<Map<String, Value>>,
     /// The new time to live from now; `Some(None)` removes the expiry.
     pub ttl: Option<Option<Duration>>,
-    /// A policy that replaces the old one.
-    pub policy: Option<MemoryPolicy>,
+    /// The change of the policy; an empty one leaves it unchanged.
+    pub policy: PolicyChange,
 }
 
 /// The result of an erasure.
@@ -149,29 +151,47 @@ impl ThreadStore<'_> {
     /// Changes a thread and returns it.
     ///
     /// # Errors
-    /// `ThreadNotFound`.
+    /// `ThreadNotFound`, `EtagChanged`.
     pub async fn update_thread(
         self,
         thread: ThreadId,
+        precondition: &Precondition,
         change: &ThreadChange,
     ) -> Result<Thread, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &thread.uuid(),
+        let PolicyChange {
+            replace,
+            set,
+            clear,
+        } = &change.policy;
+        let (name, id) = (tenant.as_str(), thread.uuid());
+        let update: Params<'_> = &[
+            &name,
+            &id,
             &change.title,
             &change.metadata.as_ref().map(Json),
             &change.ttl.is_some(),
             &change.ttl.flatten().map(|ttl| ttl.as_secs_f64()),
-            &change.policy.as_ref().map(Json),
+            replace,
+            clear,
+            &(!change.policy.is_empty()).then_some(Json(set)),
+            &precondition.as_sql(),
         ];
-        one_thread(
-            &self
-                .store
-                .pool
-                .within(self.caller, query!("threads/update"), params)
-                .await?,
-        )
+        let get: Params<'_> = &[&name, &id];
+        let queries = [
+            (query!("threads/update"), update),
+            (query!("threads/get"), get),
+        ];
+        let results = self.store.pool.within_all(self.caller, &queries).await?;
+        let [updated, found] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        match updated.first() {
+            Some(row) => rows::thread(row),
+            None => Err(StoreError::EtagChanged {
+                etag: Some(one_thread(found)?.etag),
+            }),
+        }
     }
 
     /// Erases all messages of a thread and keeps the thread. Idempotent.

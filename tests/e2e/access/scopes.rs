@@ -66,7 +66,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "PlanService/AppendIteration",
             "PlanService/PutPlan",
             "PlanService/UpdatePlanStep",
-            "PolicyService/SetAppPolicy",
+            "PolicyService/UpdateAppPolicy",
             "ThreadService/CreateThread",
             "ThreadService/ResolveThread",
             "ThreadService/SetHead",
@@ -160,7 +160,7 @@ async fn l06_a_key_has_the_scopes_that_were_asked_for() {
     assert_eq!(call("AdminService/GetServerInfo").await, None);
     let cleared = call("ThreadService/ClearThread").await;
     assert_eq!(cleared, Some(Code::InvalidArgument));
-    let set = call("PolicyService/SetAppPolicy").await;
+    let set = call("PolicyService/UpdateAppPolicy").await;
     assert_eq!(set, Some(Code::PermissionDenied));
 
     for wrong in [KeyScope::Unspecified.into(), 5, -1] {

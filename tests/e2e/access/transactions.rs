@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, DeleteMessageRequest, ImportMessagesRequest,
-    ListTransactionsRequest, ResolveThreadRequest, Role, UpdateThreadRequest,
+    ListTransactionsRequest, ResolveThreadRequest, Role, Thread, UpdateThreadRequest,
 };
 use recollect_tests::{
     Client, DataDir, Key, Options, PLAIN, SOON, Server, app, apply, by_id, eventually_some, mask,
@@ -34,10 +34,12 @@ async fn l06_each_change_is_listed_with_its_actor() {
     let message_id = stored.messages[3].message_id.clone();
     other.append_text(&thread_id, "Q3").await;
     let update = UpdateThreadRequest {
-        thread: by_id(&thread_id),
-        title: "Never in a transaction".to_owned(),
+        thread: Some(Thread {
+            thread_id: thread_id.to_owned(),
+            title: "Never in a transaction".to_owned(),
+            ..Default::default()
+        }),
         update_mask: Some(mask(&["title"])),
-        ..Default::default()
     };
     other.call(update).await;
     other.delete_message(&thread_id, &message_id).await;

@@ -85,7 +85,6 @@ async fn a_watch_reports_derived_text() {
             parts: last.parts,
             ..Default::default()
         }],
-        etag: "*".to_owned(),
         ..Default::default()
     };
     client.call(memory).await;

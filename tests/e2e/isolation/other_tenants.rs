@@ -58,8 +58,8 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
             json!({"name": name, "value": "v"}),
         ),
         (
-            "PolicyService/SetAppPolicy",
-            json!({"app_id": app, "policy": {"top_k": 9}}),
+            "PolicyService/UpdateAppPolicy",
+            json!({"app_policy": {"app_id": app, "policy": {"top_k": 9}}}),
         ),
     ] {
         Dynamic::call(&acme, method, request).await.unwrap();

@@ -270,7 +270,6 @@ async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observatio
             parts: only.parts,
             ..Default::default()
         }],
-        etag: "*".to_owned(),
         ..Default::default()
     };
     client.call(put).await;

@@ -177,10 +177,10 @@ async fn a_change_needs_the_etag_that_was_seen() {
         memory: Some(Memory {
             memory_id: tea.memory_id.clone(),
             text: text.to_owned(),
+            etag: etag.to_owned(),
             ..Default::default()
         }),
         update_mask: Some(mask(&["text"])),
-        etag: etag.to_owned(),
     };
     let requests = (0..8).map(|number| {
         let mut memories = client.memories();
@@ -196,6 +196,57 @@ async fn a_change_needs_the_etag_that_was_seen() {
     client.call(change("Likes no tea.", "")).await;
     let (memory, _) = client.get_memory(&tea.memory_id).await;
     assert_eq!(memory.text, "Likes no tea.");
+    let stale = client.refused(change("Likes tea.", &tea.etag)).await;
+    let stale = stale.is(Code::Aborted, "ETAG_CHANGED");
+    assert_eq!(stale.metadata["etag"], memory.etag);
+    client.call(change("Likes tea again.", "*")).await;
+}
+
+#[apply(trial)]
+async fn without_a_mask_a_memory_changes_in_the_fields_that_are_set() {
+    let client = plain().await;
+    let app = app();
+    let tea = client.remember_one(&app, "ada", "Likes tea.").await;
+    let change = async |memory: Memory, paths: &[&str]| {
+        let memory = Memory {
+            memory_id: tea.memory_id.clone(),
+            ..memory
+        };
+        update(&client, memory, paths).await.memory.unwrap()
+    };
+    let drinks = Memory {
+        topics: vec!["drinks".to_owned()],
+        pinned: true,
+        ..Default::default()
+    };
+    let changed = change(drinks, &[]).await;
+    assert_eq!(
+        (changed.text.as_str(), changed.pinned),
+        ("Likes tea.", true)
+    );
+    assert_eq!(changed.topics, ["drinks"]);
+    // A false pinned is not set, and an empty list is not.
+    let green = Memory {
+        text: "Likes green tea.".to_owned(),
+        ..Default::default()
+    };
+    let changed = change(green, &[]).await;
+    assert_eq!(
+        (changed.text.as_str(), changed.pinned),
+        ("Likes green tea.", true)
+    );
+    assert_eq!(changed.topics, ["drinks"]);
+    // What a mask names and is unset is cleared.
+    let changed = change(Memory::default(), &["topics", "pinned"]).await;
+    assert_eq!((changed.topics.len(), changed.pinned), (0, false));
+    let nothing = UpdateMemoryRequest {
+        memory: Some(Memory {
+            memory_id: tea.memory_id.clone(),
+            ..Default::default()
+        }),
+        update_mask: None,
+    };
+    client.refused(nothing).await.names_field("update_mask");
 }
 
 #[apply(trial)]

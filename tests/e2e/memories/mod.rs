@@ -21,7 +21,6 @@ async fn update(client: &Client, memory: Memory, fields: &[&str]) -> UpdateMemor
         update_mask: Some(prost_types::FieldMask {
             paths: fields.iter().map(|field| (*field).to_owned()).collect(),
         }),
-        etag: String::new(),
     };
     client.call(request).await
 }

@@ -234,7 +234,16 @@ async fn wrong_requests_are_refused_with_their_fields() {
         ),
         ("ListMemories", of(json!({"page_token": "x"})), "page_token"),
         ("UpdateMemory", json!({}), "memory"),
-        ("UpdateMemory", change(json!({}), "userId"), "update_mask"),
+        (
+            "UpdateMemory",
+            change(json!({}), "userId"),
+            "update_mask.paths[0]",
+        ),
+        (
+            "UpdateMemory",
+            change(json!({"etag": "x".repeat(129)}), "pinned"),
+            "memory.etag",
+        ),
         (
             "UpdateMemory",
             change(json!({"text": ""}), "text"),

@@ -423,7 +423,6 @@ async fn a_working_memory_is_aligned_by_own_ids() {
     let put = |messages: Vec<WorkingMessage>| PutWorkingMemoryRequest {
         thread: by_id(&thread_id),
         messages,
-        etag: "*".to_owned(),
         ..Default::default()
     };
     let of = |answer: memory_contract::proto::PutWorkingMemoryResponse| -> Vec<(String, String)> {

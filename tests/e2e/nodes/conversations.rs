@@ -3,13 +3,13 @@
 use memory_contract::proto::{
     AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind, File, FileRef, FileType,
     GetNodeHistoryRequest, MemoryMode, MemoryPolicy, NodeMessageInput, NodeRef,
-    RegisterFileRequest, SetAppPolicyRequest, UpdateThreadRequest, file, file_ref, part::Content,
+    RegisterFileRequest, Thread, UpdateThreadRequest, file, file_ref, part::Content,
 };
 use prost::Message as _;
 use prost_types::Duration;
 use recollect_tests::{
-    Client, SOON, app, apply, block, block_texts, by_id, check_context, context_request,
-    eventually, history_request, kinds, mask, mode, node, node_turn, says, texts, thread_of, trial,
+    Client, SOON, app, apply, block, block_texts, check_context, context_request, eventually,
+    history_request, kinds, mask, mode, node, node_turn, says, texts, thread_of, trial,
 };
 use uuid::Uuid;
 
@@ -287,10 +287,12 @@ fn node_ttl(seconds: i64) -> Option<MemoryPolicy> {
 
 async fn set_of_thread(client: &Client, node: &NodeRef, policy: Option<MemoryPolicy>) {
     let request = UpdateThreadRequest {
-        thread: by_id(thread_of(&node)),
-        policy,
+        thread: Some(Thread {
+            thread_id: thread_of(&node).to_owned(),
+            policy,
+            ..Default::default()
+        }),
         update_mask: Some(mask(&["policy"])),
-        ..Default::default()
     };
     client.call(request).await;
 }
@@ -310,11 +312,7 @@ async fn a_nodes_memory_ends_by_the_policy_that_was_set() {
     let app = app();
     let node = node(&client.thread(&app).await, "planner");
     assert_eq!(life(&client, &node).await, None);
-    let of_app = SetAppPolicyRequest {
-        app_id: app.clone(),
-        policy: node_ttl(3_605),
-    };
-    client.call(of_app).await;
+    client.set_policy(&app, node_ttl(3_605).unwrap()).await;
     assert_eq!(life(&client, &node).await, Some(3_600));
     set_of_thread(&client, &node, node_ttl(7_205)).await;
     assert_eq!(life(&client, &node).await, Some(7_200));

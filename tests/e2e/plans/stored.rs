@@ -7,7 +7,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, Failure, Key, Options, PLAIN, Server, app, apply, attempt, briefing_request, by_id,
-    by_session, metadata, plan, put, session, trial, trial_with_own_server,
+    by_session, metadata, plan, put, put_any, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
@@ -234,10 +234,11 @@ async fn concurrent_puts_are_settled_by_etag() {
     };
     assert_eq!(refused("").await, etag, "there is a plan");
     assert_eq!(refused("no etag of ours").await, etag);
-    let any = client
-        .put_plan(put(&thread_id, "*", plan("any", &[])))
-        .await;
+    let any = client.put_plan(put_any(&thread_id, plan("any", &[]))).await;
     assert_eq!(any.goal, "any");
+    let any = client
+        .put_plan(put(&thread_id, "*", plan("there was one", &[])))
+        .await;
 
     // An etag of a plan that was deleted is not that of the next one.
     let delete = DeletePlanRequest {
@@ -245,9 +246,8 @@ async fn concurrent_puts_are_settled_by_etag() {
     };
     client.call(delete).await;
     assert_eq!(refused(&any.etag).await, "", "the thread has no plan");
-    let anew = client
-        .put_plan(put(&thread_id, "*", plan("any", &[])))
-        .await;
+    assert_eq!(refused("*").await, "", "the thread has no plan");
+    let anew = client.put_plan(put_any(&thread_id, plan("any", &[]))).await;
     assert_ne!(anew.etag, any.etag);
     assert_eq!(refused(&any.etag).await, anew.etag);
 }

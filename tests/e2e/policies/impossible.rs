@@ -17,7 +17,7 @@ enum Whose {
 
 /// The methods that take a policy, and the level that it is of.
 const METHODS: [(&str, Whose); 7] = [
-    ("PolicyService/SetAppPolicy", Whose::App),
+    ("PolicyService/UpdateAppPolicy", Whose::App),
     ("ThreadService/CreateThread", Whose::Thread),
     ("ThreadService/ResolveThread", Whose::Thread),
     ("ThreadService/UpdateThread", Whose::Thread),
@@ -30,9 +30,11 @@ const METHODS: [(&str, Whose); 7] = [
 fn request(method: &str, app: &str, thread_id: &str, policy: Value) -> Value {
     let session = json!({"app_id": app, "user_id": "ada", "session_key": "thread:new"});
     match method {
-        "PolicyService/SetAppPolicy" => json!({"app_id": app, "policy": policy}),
+        "PolicyService/UpdateAppPolicy" => {
+            json!({"app_policy": {"app_id": app, "policy": policy}, "update_mask": "policy"})
+        }
         "ThreadService/UpdateThread" => {
-            json!({"thread_id": thread_id, "policy": policy, "update_mask": "policy"})
+            json!({"thread": {"thread_id": thread_id, "policy": policy}, "update_mask": "policy"})
         }
         "PolicyService/GetEffectivePolicy"
         | "ContextService/BuildContext"
@@ -40,6 +42,15 @@ fn request(method: &str, app: &str, thread_id: &str, policy: Value) -> Value {
             json!({"thread_id": thread_id, "policy": policy})
         }
         _ => json!({"session": session, "policy": policy}),
+    }
+}
+
+/// The path of the policy in a request.
+fn path(method: &str) -> &'static str {
+    match method {
+        "PolicyService/UpdateAppPolicy" => "app_policy.policy",
+        "ThreadService/UpdateThread" => "thread.policy",
+        _ => "policy",
     }
 }
 
@@ -141,7 +152,7 @@ async fn each_impossible_value_is_refused_at_each_level() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
-    let fields = Dynamic::method(METHODS[0].0).input();
+    let fields = Dynamic::method("ThreadService/CreateThread").input();
     let fields = fields.get_field_by_name("policy").unwrap().kind();
     let fields = fields.as_message().unwrap().fields().count();
     // window_enabled, summarize and rebuild_expired have no wrong value.
@@ -156,7 +167,7 @@ async fn each_impossible_value_is_refused_at_each_level() {
             for value in values.into_iter().chain(forbidden) {
                 let request = request(method, &app, &thread_id, json!({field: value}));
                 let failure = refused(&client, method, request).await;
-                failure.names_field(&format!("policy.{field}"));
+                failure.names_field(&format!("{}.{field}", path(method)));
             }
         }
     }
@@ -183,7 +194,7 @@ async fn all_impossible_values_are_named_at_once() {
         let policy = all_wrong(level);
         let mut expected: Vec<String> = policy
             .keys()
-            .map(|field| format!("policy.{field}"))
+            .map(|field| format!("{}.{field}", path(method)))
             .collect();
         expected.sort();
         assert!(expected.len() >= 14);
@@ -219,7 +230,10 @@ async fn a_refused_policy_leaves_the_old_one() {
     let app = app();
     let thread_id = client.thread(&app).await;
     let old = json!({"top_k": 7, "user_label": "Guest", "neighbors_after": 3});
-    for method in ["PolicyService/SetAppPolicy", "ThreadService/UpdateThread"] {
+    for method in [
+        "PolicyService/UpdateAppPolicy",
+        "ThreadService/UpdateThread",
+    ] {
         let request = request(method, &app, &thread_id, old.clone());
         Dynamic::call(&client, method, request).await.unwrap();
     }
@@ -298,8 +312,8 @@ async fn values_at_the_limits_are_taken_at_each_level() {
                 request["session"]["session_key"] = json!(uuid::Uuid::new_v4().to_string());
             }
             // What an app gives a new thread to live may be a second.
-            if method == "PolicyService/SetAppPolicy" {
-                request["app_id"] = json!(recollect_tests::app());
+            if method == "PolicyService/UpdateAppPolicy" {
+                request["app_policy"]["app_id"] = json!(recollect_tests::app());
             }
             let answer = Dynamic::call(&client, method, request).await;
             let failure = answer.err().map(Failure::from);

@@ -3,6 +3,7 @@
 mod impossible;
 mod levels;
 mod stored;
+mod updating;
 mod wrong;
 
 use memory_contract::proto::{
@@ -25,10 +26,12 @@ async fn get(client: &Client, app: &str) -> AppPolicy {
 
 async fn set_of_thread(client: &Client, thread_id: &str, policy: Option<MemoryPolicy>) -> Thread {
     let request = UpdateThreadRequest {
-        thread: by_id(thread_id),
-        policy,
+        thread: Some(Thread {
+            thread_id: thread_id.to_owned(),
+            policy,
+            ..Default::default()
+        }),
         update_mask: Some(mask(&["policy"])),
-        ..Default::default()
     };
     client.call(request).await.thread.unwrap()
 }

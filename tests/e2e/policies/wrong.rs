@@ -1,8 +1,8 @@
 //! Policies that are refused.
 
 use memory_contract::proto::{
-    GetAppPolicyRequest, GetEffectivePolicyRequest, MemoryPolicy, ResolveThreadRequest,
-    SetAppPolicyRequest, UpdateThreadRequest,
+    AppPolicy, GetAppPolicyRequest, GetEffectivePolicyRequest, MemoryPolicy, ResolveThreadRequest,
+    Thread, UpdateAppPolicyRequest, UpdateThreadRequest,
 };
 use recollect_tests::{Refused as _, app, apply, by_id, mask, of_app, seconds, session, trial};
 
@@ -29,21 +29,27 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
             query_prompt_template: Some(template.to_owned()),
             ..Default::default()
         });
-        let of_its_app = SetAppPolicyRequest {
-            app_id: app.clone(),
-            policy: policy.clone(),
+        let of_its_app = UpdateAppPolicyRequest {
+            app_policy: Some(AppPolicy {
+                app_id: app.clone(),
+                policy: policy.clone(),
+                ..Default::default()
+            }),
+            update_mask: None,
         };
         let refused = client.refused(of_its_app).await;
-        let refused = refused.names_field("policy.query_prompt_template");
+        let refused = refused.names_field("app_policy.policy.query_prompt_template");
         assert!(refused.message.contains(says), "{refused:?}");
         let of_thread = UpdateThreadRequest {
-            thread: by_id(&thread_id),
-            policy: policy.clone(),
+            thread: Some(Thread {
+                thread_id: thread_id.to_owned(),
+                policy: policy.clone(),
+                ..Default::default()
+            }),
             update_mask: Some(mask(&["policy"])),
-            ..Default::default()
         };
         let refused = client.refused(of_thread).await;
-        refused.names_field("policy.query_prompt_template");
+        refused.names_field("thread.policy.query_prompt_template");
         let of_request = GetEffectivePolicyRequest {
             target: by_id(&thread_id),
             policy,
@@ -58,11 +64,17 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
 async fn a_policy_has_an_app_and_is_there() {
     let client = plain().await;
     let app = app();
-    let request = SetAppPolicyRequest {
-        app_id: app.clone(),
-        policy: None,
+    let request = UpdateAppPolicyRequest {
+        app_policy: Some(AppPolicy {
+            app_id: app.clone(),
+            policy: Some(MemoryPolicy::default()),
+            ..Default::default()
+        }),
+        update_mask: None,
     };
-    client.refused(request).await.names_field("policy");
+    client.refused(request).await.names_field("update_mask");
+    let request = UpdateAppPolicyRequest::default();
+    client.refused(request).await.names_field("app_policy");
     for app_id in [String::new(), "x".repeat(129), "a\0b".to_owned()] {
         let request = GetAppPolicyRequest { app_id };
         client.refused(request).await.names_field("app_id");

@@ -15,7 +15,7 @@ use tonic::Code;
 use crate::plain;
 
 /// Fields that only answers have: in a request they are ignored, as the contract says.
-const IGNORED: [&str; 17] = [
+const IGNORED: [&str; 18] = [
     "tool_call.parsed_arguments",
     "file.file.",
     "files[0].file.",
@@ -23,6 +23,7 @@ const IGNORED: [&str; 17] = [
     "RegisterFile file.create_time",
     "RegisterFile file.update_time",
     "PutPlan plan.etag",
+    "UpdateAppPolicy app_policy.update_time",
     "PutPlan plan.create_time",
     "PutPlan plan.update_time",
     "AppendIteration iteration.number",
@@ -36,8 +37,7 @@ const IGNORED: [&str; 17] = [
 ];
 
 /// What UpdateMemory may change: the mask names it, and nothing else is looked at.
-const CHANGEABLE: [&str; 8] = [
-    "memory_id",
+const CHANGEABLE: [&str; 7] = [
     "text",
     "topics",
     "entities",
@@ -46,6 +46,8 @@ const CHANGEABLE: [&str; 8] = [
     "pinned",
     "metadata",
 ];
+/// What UpdateThread may change.
+const CHANGEABLE_OF_THREADS: [&str; 4] = ["title", "metadata", "ttl", "policy"];
 
 /// A field of a request, and the way to it.
 #[derive(Clone)]
@@ -153,10 +155,17 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "ImportMemoriesRequest" => json!({"user": {"app_id": "a"}}),
         "ForgetMemoriesRequest" => json!({"user": {"app_id": "a"}, "max_count": 5}),
         "UpdateMemoryRequest" => {
-            let mask = below.filter(|field| *field != "memory_id");
+            let mask = below.filter(|field| CHANGEABLE.contains(field));
             json!({"memory": {"memory_id": id, "text": "t"}, "update_mask": camel(mask.unwrap_or("text"))})
         }
-        "UpdateThreadRequest" => json!({"thread_id": id, "update_mask": first.json_name()}),
+        "UpdateThreadRequest" => {
+            let mask = below.filter(|field| CHANGEABLE_OF_THREADS.contains(field));
+            json!({"thread": {"thread_id": id}, "update_mask": mask.unwrap_or("title")})
+        }
+        "UpdateAppPolicyRequest" => {
+            json!({"app_policy": {"app_id": "a"}, "update_mask": "policy"})
+        }
+        "AppPolicy" => json!({"app_id": "a"}),
         "AddNodeTurnRequest" => json!({"user": {"content": "x"}, "assistant": {"content": "x"}}),
         _ if message.get_field_by_name("thread_id").is_some() => json!({"thread_id": id}),
         _ => json!({}),
@@ -190,9 +199,13 @@ async fn each(client: &Client, values: impl Fn(&Place) -> Vec<Value>) {
         for place in Place::all(&method.input()) {
             let path = place.path();
             let title = format!("{} {path}", method.name());
-            let unchanged = title
-                .split_once("UpdateMemory memory.")
-                .is_some_and(|(_, field)| !CHANGEABLE.iter().any(|one| field.starts_with(one)));
+            let ignored = |resource: &str, id: &str, fields: &[&str]| {
+                let field = title.split_once(resource).map(|(_, field)| field);
+                let mut used = fields.iter().chain([&id, &"etag"]);
+                field.is_some_and(|field| !used.any(|one| field.starts_with(one)))
+            };
+            let unchanged = ignored("UpdateMemory memory.", "memory_id", &CHANGEABLE)
+                || ignored("UpdateThread thread.", "thread_id", &CHANGEABLE_OF_THREADS);
             if unchanged || IGNORED.iter().any(|ignored| title.contains(ignored)) {
                 continue;
             }

@@ -61,13 +61,13 @@ ThreadService/GetThread {} thread_id
 ThreadService/ListThreads {"page_size": -1} page_size
 ThreadService/ListUsers {} app_id
 ThreadService/ListApps {"page_size": -1} page_size
-ThreadService/UpdateThread {"thread_id": "$ID"} update_mask
+ThreadService/UpdateThread {"thread": {"thread_id": "$ID"}} update_mask
 ThreadService/ClearThread {"thread_id": "x"} thread_id
 ThreadService/DeleteThread {"thread_id": "x"} thread_id
 ThreadService/ListBranches {"thread_id": "$ID", "page_size": -1} page_size
 ThreadService/SetHead {"thread_id": "$ID"} head_message_id
 ThreadService/WatchThread {"thread_id": "$ID", "cursor": "x"} cursor
-PolicyService/SetAppPolicy {"app_id": "a", "policy": {"top_k": 101}} policy.top_k
+PolicyService/UpdateAppPolicy {"app_policy": {"app_id": "a", "policy": {"top_k": 101}}} app_policy.policy.top_k
 PolicyService/GetAppPolicy {} app_id
 PolicyService/ListAppPolicies {"page_size": -1} page_size
 PolicyService/DeleteAppPolicy {} app_id

@@ -114,8 +114,8 @@ async fn metadata_and_json_have_limits() {
             check(client, (method, in_session(metadata), Some("metadata"))).await;
         }
     }
-    let update = json!({"thread_id": thread_id, "update_mask": "metadata"});
-    let of_update = [("metadata", good, bad)];
+    let update = json!({"thread": {"thread_id": thread_id}, "update_mask": "metadata"});
+    let of_update = [("thread.metadata", good, bad)];
     fields(client, "ThreadService/UpdateThread", &update, &of_update).await;
 
     let lists = (2..33).fold(json!([1]), |inner, _| json!([inner]));

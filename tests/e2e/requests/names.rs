@@ -37,11 +37,17 @@ async fn fields_of_sessions_and_threads_have_limits() {
         }
     }
     let thread_id = client.thread(&name).await;
-    let of_thread = |key: &str| json!({"thread_id": thread_id, "update_mask": key});
+    let of_thread = |key: &str| json!({"thread": {"thread_id": thread_id}, "update_mask": key});
     let update = "ThreadService/UpdateThread";
-    fields(client, update, &of_thread("title"), &[length("title", 512)]).await;
+    fields(
+        client,
+        update,
+        &of_thread("title"),
+        &[length("thread.title", 512)],
+    )
+    .await;
     let refused = json!(["0s", "-5s", "316224001s"]);
-    let ttl = [("ttl", json!(["1000s"]), refused)];
+    let ttl = [("thread.ttl", json!(["1000s"]), refused)];
     fields(client, update, &of_thread("ttl"), &ttl).await;
 }
 
@@ -148,8 +154,12 @@ async fn malformed_ids_are_refused() {
             "\u{0}",
         ];
         for text in texts {
-            let wrong = with(&request, "thread_id", text);
-            check(client, (method, wrong, Some("thread_id"))).await;
+            let field = match method {
+                "ThreadService/UpdateThread" => "thread.thread_id",
+                _ => "thread_id",
+            };
+            let wrong = with(&request, field, text);
+            check(client, (method, wrong, Some(field))).await;
         }
     }
     for method in ["MessageService/GetMessage", "MessageService/DeleteMessage"] {

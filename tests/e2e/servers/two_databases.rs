@@ -245,7 +245,7 @@ async fn l07_keys_and_secrets_are_in_their_own_database_and_both_have_an_audit_l
         ("backend", "delete_secret"),
         ("reports", "add_node_turn"),
         ("backend", "create_api_key"),
-        ("backend", "set_app_policy"),
+        ("backend", "update_app_policy"),
         ("backend", "register_file"),
         ("backend", "append_messages"),
         ("backend", "set_secret"),

@@ -178,9 +178,20 @@ async fn every_call_that_names_a_thread_takes_its_session() {
         let key = format!("thread:{method}");
         let named = json!({"app_id": app, "user_id": "ada", "session_key": key});
         let mut by_name = request.clone();
-        let fields = by_name.as_object_mut().unwrap();
-        fields.remove("thread_id").unwrap();
-        fields.insert("session".to_owned(), named.clone());
+        // An update names the thread in the thread itself.
+        let is_update = method == "ThreadService/UpdateThread";
+        match is_update {
+            true => {
+                let fields = by_name["thread"].as_object_mut().unwrap();
+                fields.remove("thread_id").unwrap();
+                fields.extend(named.as_object().unwrap().clone());
+            }
+            false => {
+                let fields = by_name.as_object_mut().unwrap();
+                fields.remove("thread_id").unwrap();
+                fields.insert("session".to_owned(), named.clone());
+            }
+        }
         let answer = Dynamic::call(&client, method, by_name.clone()).await;
         match ANSWERED.contains(&method) {
             true => drop(answer.unwrap()),
@@ -194,7 +205,10 @@ async fn every_call_that_names_a_thread_takes_its_session() {
             continue;
         }
         let mut by_id = request;
-        by_id["thread_id"] = json!(thread_id);
+        match is_update {
+            true => by_id["thread"]["thread_id"] = json!(thread_id),
+            false => by_id["thread_id"] = json!(thread_id),
+        }
         let outcome = async |request: Value| {
             let answer = Dynamic::call(&client, method, request).await;
             answer

@@ -349,10 +349,12 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
     assert_eq!((thread.message_count, thread.last_seq), (3, 4));
 
     let update = UpdateThreadRequest {
-        thread: by_id(&thread_id),
-        title: "A title".to_owned(),
+        thread: Some(Thread {
+            thread_id: thread_id.to_owned(),
+            title: "A title".to_owned(),
+            ..Default::default()
+        }),
         update_mask: Some(mask(&["title"])),
-        ..Default::default()
     };
     client.call(update).await;
     let thread = client.get_thread(&thread_id).await;

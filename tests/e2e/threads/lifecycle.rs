@@ -175,13 +175,15 @@ async fn updating_changes_only_the_fields_in_the_mask() {
     let thread_id = client.thread(&app()).await;
     let update = async |paths: &[&str], title: &str, level: i32| {
         let request = UpdateThreadRequest {
-            thread: by_id(&thread_id),
-            title: title.to_owned(),
-            metadata: Some(metadata(json!({"level": level}))),
+            thread: Some(Thread {
+                thread_id: thread_id.to_owned(),
+                title: title.to_owned(),
+                metadata: Some(metadata(json!({"level": level}))),
+                ..Default::default()
+            }),
             update_mask: Some(FieldMask {
                 paths: paths.iter().map(|&path| path.to_owned()).collect(),
             }),
-            ..Default::default()
         };
         client.threads().update_thread(request).await
     };
@@ -200,10 +202,6 @@ async fn updating_changes_only_the_fields_in_the_mask() {
     assert_eq!(filled.metadata, Some(metadata(json!({"level": 3}))));
     assert_eq!(client.get_thread(&thread_id).await, filled);
 
-    update(&[], "Four", 4)
-        .await
-        .refused()
-        .names_field("update_mask");
     let unknown = update(&["title", "user_id"], "Four", 4).await.refused();
     assert_eq!(unknown.code, Code::InvalidArgument, "{unknown:?}");
     assert!(
@@ -220,6 +218,10 @@ async fn updating_changes_only_the_fields_in_the_mask() {
     );
     assert!(many.message.len() < 4_000, "{}", many.message.len());
     assert_eq!(client.get_thread(&thread_id).await, filled);
+    // Without a mask all fields that are set change.
+    let all = changed(&[], "Four", 4).await;
+    assert_eq!(all.title, "Four");
+    assert_eq!(all.metadata, Some(metadata(json!({"level": 4}))));
 }
 
 #[apply(trial)]
@@ -298,10 +300,12 @@ async fn a_thread_whose_ttl_is_removed_stays() {
     let thread_id = client.thread(&app()).await;
     let set = async |ttl: Option<prost_types::Duration>| {
         let request = UpdateThreadRequest {
-            thread: by_id(&thread_id),
-            ttl,
+            thread: Some(Thread {
+                thread_id: thread_id.to_owned(),
+                ttl,
+                ..Default::default()
+            }),
             update_mask: Some(mask(&["ttl"])),
-            ..Default::default()
         };
         client.call(request).await.thread.unwrap()
     };

@@ -6,3 +6,4 @@ mod lifecycle;
 mod list_requests;
 mod lists;
 mod session_keys;
+mod updating;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     CreateApiKeyRequest, FileRef, ImportMessagesRequest, KeyScope, MemoryPolicy, MessagesAppended,
-    Part, Role, SetHeadRequest, UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse,
-    file_ref, part, watch_thread_response::Event,
+    Part, Role, SetHeadRequest, Thread, UpdateThreadRequest, WatchThreadRequest,
+    WatchThreadResponse, file_ref, part, watch_thread_response::Event,
 };
 use recollect_tests::{
     Client, Events, Key, PLAIN, Refused as _, Reported, Spawned, app, apply, by_id, by_session,
@@ -30,13 +30,15 @@ pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
     };
     client.call(head).await;
     let update = UpdateThreadRequest {
-        thread: by_id(thread_id),
-        policy: Some(MemoryPolicy {
-            top_k: Some(7),
+        thread: Some(Thread {
+            thread_id: thread_id.to_owned(),
+            policy: Some(MemoryPolicy {
+                top_k: Some(7),
+                ..Default::default()
+            }),
             ..Default::default()
         }),
         update_mask: Some(mask(&["policy"])),
-        ..Default::default()
     };
     client.call(update).await;
     client

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use memory_contract::action_name;
 use memory_contract::proto::{
-    ListTransactionsRequest, ResolveThreadRequest, Role, UpdateThreadRequest, WatchThreadResponse,
+    ListTransactionsRequest, ResolveThreadRequest, Role, Thread, UpdateThreadRequest,
+    WatchThreadResponse,
 };
 use prost_types::{Duration as ProtoDuration, Timestamp};
 use recollect_tests::{
@@ -92,10 +93,12 @@ async fn a_resumed_watch_misses_nothing_across_a_kill() {
     let client = server.client(Key::Acme).await;
     let mut events = client.watch(&thread_id, &cursor).await;
     let update = UpdateThreadRequest {
-        thread: by_id(&thread_id),
-        title: "The end".to_owned(),
+        thread: Some(Thread {
+            thread_id: thread_id.to_owned(),
+            title: "The end".to_owned(),
+            ..Default::default()
+        }),
         update_mask: Some(mask(&["title"])),
-        ..Default::default()
     };
     client.call(update).await;
     while reported.last().unwrap().action() != "update_thread" {

@@ -61,6 +61,10 @@ async fn r08_data_is_changed_by_a_merge_patch() {
     let stale = patch(&client, &thread_id, json!({"f": "h"}), &first.etag).await;
     let failure = stale.unwrap_err().is(Code::Aborted, "ETAG_CHANGED");
     assert_eq!(failure.metadata["etag"], second.etag);
+    patch(&client, &thread_id, json!({}), "*").await.unwrap();
+    let empty = client.thread(&app()).await;
+    let none = patch(&client, &empty, json!({"f": "h"}), "*").await;
+    none.unwrap_err().is(Code::Aborted, "ETAG_CHANGED");
     assert_eq!(data_of(get(&client, &thread_id).await.data), expected);
     // A whole one takes its place, and none empties it.
     let mut request = put_of(&thread_id, Vec::new());

@@ -14,7 +14,8 @@ use recollect_tests::{
 use serde_json::json;
 
 use super::{
-    archive, get, put, put_in, put_memory, put_of, read, said, set_aside, texts, thread_with,
+    all_of, archive, get, put, put_in, put_memory, put_of, read, said, set_aside, texts,
+    thread_with,
 };
 use crate::access::done_to;
 use crate::plain;
@@ -241,7 +242,11 @@ async fn r14_an_expired_working_memory_is_rebuilt_from_the_thread() {
     assert!(memory.data.as_ref().unwrap().fields.is_empty());
     assert_eq!(memory.expire_time, None);
     assert_eq!(set_aside(&client, &thread_id).await, 0);
-    // It is reported once.
+    // A read changes nothing: it is reported until a working memory is put.
+    let again = look(&client, &thread_id).await;
+    assert!(again.rebuilt);
+    assert_eq!(again.working_memory.as_ref(), Some(&memory));
+    put(&client, put_of(&thread_id, all_of(&memory))).await;
     let again = look(&client, &thread_id).await;
     assert!(!again.rebuilt);
     assert_eq!(again.working_memory.unwrap().messages.len(), 4);

@@ -8,7 +8,7 @@ mod reading;
 use memory_contract::proto::{
     GetWorkingMemoryRequest, GetWorkingMemoryResponse, LedgerKind, MemoryPolicy,
     PutWorkingMemoryRequest, PutWorkingMemoryResponse, ResolveThreadRequest, Role, SessionRef,
-    VerifyThreadRequest, WorkingMemory, WorkingMessage,
+    VerifyThreadRequest, WorkingMemory, WorkingMessage, put_working_memory_request::Precondition,
 };
 use recollect_tests::{Client, by_id, by_session, say, session, text_of};
 
@@ -44,17 +44,23 @@ fn put_of(thread_id: &str, messages: Vec<WorkingMessage>) -> PutWorkingMemoryReq
     PutWorkingMemoryRequest {
         thread: by_id(thread_id),
         messages,
-        etag: "*".to_owned(),
         ..Default::default()
     }
 }
 
+/// A working memory of a session that has none.
 fn put_in(session: SessionRef, messages: Vec<WorkingMessage>) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
         thread: by_session(session),
         messages,
+        precondition: Some(Precondition::Absent(())),
         ..Default::default()
     }
+}
+
+/// The condition that the working memory has this etag.
+fn etag(etag: &str) -> Option<Precondition> {
+    Some(Precondition::Etag(etag.to_owned()))
 }
 
 fn a_session(app: &str) -> SessionRef {
@@ -94,6 +100,16 @@ async fn get_for(client: &Client, thread_id: &str, model: &str) -> WorkingMemory
         model: model.to_owned(),
     };
     read(client, request).await.working_memory.unwrap()
+}
+
+/// Stores the model that reads the working memory, and leaves everything else.
+async fn set_model(client: &Client, thread_id: &str, model: &str) -> WorkingMemory {
+    let memory = get(client, thread_id).await;
+    let request = PutWorkingMemoryRequest {
+        model: model.to_owned(),
+        ..put_of(thread_id, all_of(&memory))
+    };
+    put_memory(client, request).await
 }
 
 fn texts(memory: &WorkingMemory) -> Vec<String> {

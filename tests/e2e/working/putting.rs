@@ -1,12 +1,12 @@
 //! Replacing a working memory.
 
-use memory_contract::proto::{Role, WorkingMessage};
+use memory_contract::proto::{Role, WorkingMessage, put_working_memory_request::Precondition};
 use recollect_tests::{Refused as _, app, apply, by_session, memory, say, text_of, trial};
 use tonic::Code;
 
 use super::{
-    a_session, all_of, archive, begin, get, kept, memory_of, put, put_in, put_memory, put_of, said,
-    set_aside, texts,
+    a_session, all_of, archive, begin, etag, get, kept, memory_of, put, put_in, put_memory, put_of,
+    said, set_aside, texts,
 };
 use crate::access::done_to;
 use crate::plain;
@@ -81,13 +81,13 @@ async fn r12_returned_messages_are_not_stored_twice() {
     // Known by what they say.
     let mut request = put_in(a_session(&app), said_so());
     request.messages.push(said(Role::User, "three"));
-    request.etag = first.etag.clone();
+    request.precondition = etag(&first.etag);
     let second = put_memory(&client, request).await;
     assert_eq!(texts(&second), ["one", "two", "three"]);
     assert_eq!(second.messages[..2], first.messages[..]);
     // Messages are identified by their ids; other fields are ignored.
     let mut request = put_of(&second.thread_id, all_of(&second));
-    request.etag = second.etag.clone();
+    request.precondition = etag(&second.etag);
     let answer = put(&client, request).await;
     assert_eq!(
         (answer.revision.as_str(), answer.warnings.as_slice()),
@@ -115,38 +115,52 @@ async fn r12_a_working_memory_is_replaced_only_by_those_who_have_read_it() {
     let client = plain().await;
     let app = app();
     let first = begin(&client, &app).await;
-    let refused = |etag: &str| {
+    let refused = |precondition: Option<Precondition>| {
         let mut request = put_in(a_session(&app), vec![said(Role::User, "b")]);
-        request.etag = etag.to_owned();
+        request.precondition = precondition;
         let client = client.clone();
         async move {
             let answer = client.refused(request).await;
             answer.is(Code::Aborted, "ETAG_CHANGED")
         }
     };
-    let failure = refused("").await;
+    let absent = Some(Precondition::Absent(()));
+    let failure = refused(absent.clone()).await;
     assert_eq!(failure.metadata["etag"], first.etag);
-    refused("of another day").await;
+    refused(etag("of another day")).await;
     assert_eq!(get(&client, &first.thread_id).await, first);
     client.append_text(&first.thread_id, "new").await;
-    refused(&first.etag).await;
+    refused(etag(&first.etag)).await;
     let now = get(&client, &first.thread_id).await;
     let mut request = put_of(&first.thread_id, all_of(&now));
-    request.etag = now.etag;
+    request.precondition = etag(&now.etag);
     let last = put_memory(&client, request).await;
     assert_eq!(texts(&last), ["a", "new"]);
-    // Without a working memory, an empty etag is valid.
-    let mut request = put_of(&client.thread(&app).await, vec![said(Role::User, "x")]);
-    request.etag = String::new();
+    let mut request = put_of(&first.thread_id, vec![said(Role::User, "there was one")]);
+    request.precondition = etag("*");
     put(&client, request).await;
-    // Any other etag is refused then.
+    // An empty working memory is absent, and can be named by its etag too.
+    let thread_id = client.thread(&app).await;
+    let mut request = put_of(&thread_id, vec![said(Role::User, "x")]);
+    request.precondition = etag("*");
+    let answer = client.refused(request.clone()).await;
+    answer.is(Code::Aborted, "ETAG_CHANGED");
+    request.precondition = absent;
+    put(&client, request).await;
+    let empty = get(&client, &client.thread(&app).await).await;
+    let mut request = put_of(&empty.thread_id, vec![said(Role::User, "x")]);
+    request.precondition = etag(&empty.etag);
+    put(&client, request).await;
+    // A session without a thread has no etag.
     let mut request = put_in(
         a_session(&recollect_tests::app()),
         vec![said(Role::User, "x")],
     );
-    request.etag = "seen".to_owned();
-    let answer = client.refused(request).await;
-    answer.is(Code::Aborted, "ETAG_CHANGED");
+    for seen in ["seen", "*"] {
+        request.precondition = etag(seen);
+        let answer = client.refused(request.clone()).await;
+        answer.is(Code::Aborted, "ETAG_CHANGED");
+    }
 }
 
 #[apply(trial)]
@@ -207,7 +221,7 @@ async fn of_several_puts_with_one_etag_one_wins() {
         request
             .messages
             .push(said(Role::User, &format!("b{number}")));
-        request.etag = first.etag.clone();
+        request.precondition = etag(&first.etag);
         let client = client.clone();
         async move { client.working_memories().put_working_memory(request).await }
     });
@@ -420,7 +434,7 @@ async fn every_limit_of_a_put_names_its_field() {
     add("ttl", &|put| put.ttl = seconds(0));
     add("ttl", &|put| put.ttl = seconds(400_000_000));
     add("model", &|put| put.model = "x".repeat(129));
-    add("etag", &|put| put.etag = "x".repeat(129));
+    add("etag", &|put| put.precondition = etag(&"x".repeat(129)));
     for (field, request) in wrong {
         client.refused(request).await.names_field(field);
     }

@@ -1,6 +1,8 @@
 //! Fields that a read of a working memory returns.
 
-use memory_contract::proto::{GetWorkingMemoryRequest, MemoryPolicy, Role, UpdateThreadRequest};
+use memory_contract::proto::{
+    GetWorkingMemoryRequest, MemoryPolicy, Role, Thread, UpdateThreadRequest,
+};
 use recollect_tests::{
     Finished, Key, PLAIN, SOON, app, apply, by_id, by_session, eventually, mask, memory, metadata,
     recollect_at, reply, say, seconds, session, trial,
@@ -9,8 +11,10 @@ use serde_json::json;
 use tonic::Code;
 
 use super::{
-    a_session, get, get_for, memory_of, put, put_in, put_memory, read, said, texts, thread_with,
+    a_session, get, get_for, memory_of, put, put_in, put_memory, read, said, set_model, texts,
+    thread_with,
 };
+use crate::access::done_to;
 use crate::plain;
 
 #[apply(trial)]
@@ -136,7 +140,9 @@ async fn r06_percentages_are_those_of_the_models_window() {
     check(named.context_percentage_total_used, used / 1_280.0);
     // It says nothing of what is in it.
     assert_eq!(named.etag, memory.etag);
-    // The model named last counts.
+    // It counts for that response alone.
+    assert_eq!(get(&client, &thread_id).await, memory);
+    set_model(&client, &thread_id, "gpt-4o-mini").await;
     let again = get(&client, &thread_id).await;
     assert_eq!(
         (again.model.as_str(), again.context_window),
@@ -147,6 +153,7 @@ async fn r06_percentages_are_those_of_the_models_window() {
         (unknown.model.as_str(), unknown.context_window),
         ("our-own-model", 1_000)
     );
+    assert_eq!(get(&client, &thread_id).await, again);
 }
 
 #[apply(trial)]
@@ -206,7 +213,7 @@ async fn r06_a_model_counts_with_its_own_tokenizer() {
 async fn r06_messages_that_fill_the_window_of_a_model_that_counts_more_are_summarized() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    get_for(&client, &thread_id, "gpt-4").await;
+    set_model(&client, &thread_id, "gpt-4").await;
     let text = "आज मौसम बहुत अच्छा है और हम नदी के किनारे टहलने जा रहे हैं। ".repeat(8);
     for _ in 0..12 {
         client.append_turn(&thread_id, &text, &text).await;
@@ -223,6 +230,18 @@ async fn r06_messages_that_fill_the_window_of_a_model_that_counts_more_are_summa
         memory.summarized_message_count > 0 && counted < limit && !is_full
     })
     .await;
+}
+
+#[apply(trial)]
+async fn reading_a_working_memory_records_no_change() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append_turn(&thread_id, "one", "two").await;
+    let before = done_to(&client, &thread_id).await;
+    let memory = get(&client, &thread_id).await;
+    get_for(&client, &thread_id, "gpt-4").await;
+    assert_eq!(done_to(&client, &thread_id).await, before);
+    assert_eq!(get(&client, &thread_id).await, memory);
 }
 
 #[apply(trial)]
@@ -302,13 +321,15 @@ async fn a_long_working_memory_reports_what_is_left_out() {
     // Bytes bound it too.
     let thread_id = client.thread(&app()).await;
     let request = UpdateThreadRequest {
-        thread: by_id(&thread_id),
-        policy: Some(MemoryPolicy {
-            summarize: Some(false),
+        thread: Some(Thread {
+            thread_id: thread_id.to_owned(),
+            policy: Some(MemoryPolicy {
+                summarize: Some(false),
+                ..Default::default()
+            }),
             ..Default::default()
         }),
         update_mask: Some(mask(&["policy"])),
-        ..Default::default()
     };
     client.call(request).await;
     let large = "x".repeat(250_000);

@@ -57,7 +57,7 @@ const WRITE: &[(&str, &str)] = &[
     ("PlanService", "AppendIteration"),
     ("PlanService", "PutPlan"),
     ("PlanService", "UpdatePlanStep"),
-    ("PolicyService", "SetAppPolicy"),
+    ("PolicyService", "UpdateAppPolicy"),
     ("ThreadService", "CreateThread"),
     ("ThreadService", "ResolveThread"),
     ("ThreadService", "SetHead"),

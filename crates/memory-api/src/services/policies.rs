@@ -4,19 +4,21 @@ use memory_contract::proto::policy_service_server::PolicyService;
 use memory_contract::proto::{
     self, DeleteAppPolicyRequest, DeleteAppPolicyResponse, GetAppPolicyRequest,
     GetAppPolicyResponse, GetEffectivePolicyRequest, GetEffectivePolicyResponse,
-    ListAppPoliciesRequest, ListAppPoliciesResponse, SetAppPolicyRequest, SetAppPolicyResponse,
+    ListAppPoliciesRequest, ListAppPoliciesResponse, UpdateAppPolicyRequest,
+    UpdateAppPolicyResponse,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, ResolvedPolicy, Target,
-    check, limits, timestamp,
+    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyChange, PolicyFields,
+    PolicyLevel, Precondition, ResolvedPolicy, Target, check, etag_from, limits, nothing_to_change,
+    paths_from, timestamp, unknown_path,
 };
 use memory_store::{AppPolicy, Caller, Store};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    self, Fields, NamedConversation, next_token, page_limit, policy_at, required_conversation_from,
-    resolve_session,
+    self, Fields, NamedConversation, next_token, page_limit, policy_at, policy_change_at,
+    required_conversation_from, resolve_session,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
@@ -29,11 +31,11 @@ pub(crate) struct Policies {
 
 #[async_trait]
 impl PolicyService for Policies {
-    async fn set_app_policy(
+    async fn update_app_policy(
         &self,
-        request: Request<SetAppPolicyRequest>,
-    ) -> Result<Response<SetAppPolicyResponse>, Status> {
-        Ok(Response::new(self.set(request).await?))
+        request: Request<UpdateAppPolicyRequest>,
+    ) -> Result<Response<UpdateAppPolicyResponse>, Status> {
+        Ok(Response::new(self.update(request).await?))
     }
 
     async fn get_app_policy(
@@ -66,27 +68,22 @@ impl PolicyService for Policies {
 }
 
 impl Policies {
-    async fn set(
+    async fn update(
         &self,
-        request: Request<SetAppPolicyRequest>,
-    ) -> Result<SetAppPolicyResponse, ApiError> {
+        request: Request<UpdateAppPolicyRequest>,
+    ) -> Result<UpdateAppPolicyResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let SetAppPolicyRequest { app_id, policy } = request.into_inner();
-        let mut fields = Fields::default();
-        let app = fields.get(app_from(app_id));
-        let policy = match policy {
-            Some(policy) => policy_at(PolicyLevel::App, Some(policy)),
-            // An empty policy has to be explicit.
-            None => Err(Invalid::missing("policy").into()),
-        };
-        let policy = fields.get_all(policy);
-        let (app, policy) = fields.all(app.zip(policy))?;
+        let Update {
+            app,
+            precondition,
+            change,
+        } = Update::read(request.into_inner())?;
         let stored = self
             .store
             .policies(&caller)
-            .set_app_policy(&app, &policy)
+            .update_app_policy(&app, &precondition, &change)
             .await?;
-        Ok(SetAppPolicyResponse {
+        Ok(UpdateAppPolicyResponse {
             app_policy: Some(app_policy(stored)),
         })
     }
@@ -137,9 +134,16 @@ impl Policies {
         request: Request<DeleteAppPolicyRequest>,
     ) -> Result<DeleteAppPolicyResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let DeleteAppPolicyRequest { app_id } = request.into_inner();
-        let app = app_from(app_id)?;
-        let deleted = self.store.policies(&caller).delete_app_policy(&app).await?;
+        let DeleteAppPolicyRequest { app_id, etag } = request.into_inner();
+        let mut fields = Fields::default();
+        let app = fields.get(app_from(app_id));
+        let precondition = fields.take(etag_from("etag", etag));
+        let app = fields.all(app)?;
+        let deleted = self
+            .store
+            .policies(&caller)
+            .delete_app_policy(&app, &precondition)
+            .await?;
         Ok(DeleteAppPolicyResponse { deleted })
     }
 
@@ -192,6 +196,56 @@ impl Policies {
     }
 }
 
+/// A change of an app's policy.
+struct Update {
+    app: AppId,
+    precondition: Precondition,
+    change: PolicyChange,
+}
+
+impl Update {
+    fn read(request: UpdateAppPolicyRequest) -> Result<Self, InvalidFields> {
+        let field = "app_policy";
+        let UpdateAppPolicyRequest {
+            app_policy,
+            update_mask,
+        } = request;
+        let proto::AppPolicy {
+            app_id,
+            policy,
+            update_time: _,
+            etag,
+        } = app_policy.ok_or_else(|| Invalid::missing(field))?;
+        let mut fields = Fields::default();
+        let app = fields.get(app_from(app_id).map_err(|invalid| invalid.within(field)));
+        let precondition = fields.take(etag_from("app_policy.etag", etag));
+        let paths = paths_from(update_mask)?;
+        let mut named = match paths.is_empty() {
+            true => PolicyFields::Set,
+            false => PolicyFields::Named(Vec::new()),
+        };
+        for (index, path) in paths.iter().enumerate() {
+            if !named.add(path) {
+                fields.take(Err::<(), _>(unknown_path(index, path, &["policy"])));
+            }
+        }
+        let change = policy_change_at(PolicyLevel::App, policy, &named);
+        let change = fields.get_all(change.map_err(|InvalidFields(all)| {
+            let all = all.into_iter().map(|invalid| invalid.within(field));
+            InvalidFields(all.collect())
+        }));
+        if paths.is_empty() && change.as_ref().is_some_and(PolicyChange::is_empty) {
+            fields.take(Err::<(), _>(nothing_to_change(&["policy"])));
+        }
+        let (app, change) = fields.all(app.zip(change))?;
+        Ok(Self {
+            app,
+            precondition,
+            change,
+        })
+    }
+}
+
 enum Whose {
     Conversation(NamedConversation),
     App(AppId),
@@ -227,10 +281,12 @@ pub(super) fn app_policy(policy: AppPolicy) -> proto::AppPolicy {
         app,
         policy,
         updated,
+        etag,
     } = policy;
     proto::AppPolicy {
         app_id: app.into(),
         policy: Some(policy.into()),
         update_time: updated.map(timestamp),
+        etag: etag.unwrap_or_default(),
     }
 }

@@ -12,7 +12,7 @@ impl Answer {
         Self::new(
             Code::Aborted,
             ErrorReason::EtagChanged,
-            "it was changed since the etag was read; read it and try again",
+            "the stored state is not the one that the request requires; read it and try again",
         )
         .with("etag", etag.unwrap_or_default())
     }

@@ -35,6 +35,8 @@ impl OpenThread {
             expire_time: _,
             policy,
             ephemeral: _,
+            ttl: _,
+            etag: _,
         } = thread;
         let content = Thread {
             app_id: app_id.clone(),

@@ -12,11 +12,12 @@ pub fn app_policy_digest(policy: &AppPolicy) -> UnitDigest {
         app_id,
         policy,
         update_time: _,
+        etag: _,
     } = policy;
     let content = AppPolicy {
         app_id: app_id.clone(),
         policy: Some(policy.clone().unwrap_or_default()),
-        update_time: None,
+        ..AppPolicy::default()
     };
     let mut hash = Sha256::new();
     put(&mut hash, b"app_policy", &content);

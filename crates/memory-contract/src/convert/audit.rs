@@ -194,8 +194,7 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
         | Action::ResolveThread
         | Action::ImportMessages
         | Action::ImportMemories
-        | Action::GetWorkingMemory
-        | Action::SetAppPolicy
+        | Action::UpdateAppPolicy
         | Action::DeleteAppPolicy
         | Action::RegisterFile
         | Action::DeleteFile

@@ -6,6 +6,7 @@ use time::OffsetDateTime;
 
 use super::filter::conditions_from;
 use super::text_origin::EXTRACTIVE;
+use super::update::{nothing_to_change, paths_from, unknown_path};
 use super::{json, timestamp, timestamp_of};
 use crate::{
     Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
@@ -141,27 +142,36 @@ pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidF
     }
 }
 
-/// Reads the fields of a memory that a mask names.
+/// The fields of a memory that an update can change.
+const CHANGEABLE: &[&str] = &[
+    "text",
+    "type",
+    "topics",
+    "entities",
+    "event_time",
+    "pinned",
+    "metadata",
+];
+
+/// Reads the fields of a memory that a mask names; without a mask those that are set.
 ///
 /// # Errors
-/// A missing or empty mask, a path that cannot be changed, and values beyond their
-/// limits.
+/// No field to change, a path that cannot be changed, and values beyond their limits.
 pub fn memory_change_from(
     memory: proto::Memory,
     mask: Option<FieldMask>,
 ) -> Result<MemoryChange, InvalidFields> {
-    let paths = mask.unwrap_or_default().paths;
+    let mut paths = paths_from(mask)?;
     if paths.is_empty() {
-        return Err(Invalid::new(
-            "update_mask",
-            "is required: any of text, topics, entities, type, event_time, pinned, metadata",
-        )
-        .into());
+        let set = CHANGEABLE.iter().filter(|field| is_set(&memory, field));
+        paths = set.map(|field| (*field).to_owned()).collect();
     }
-    check::mask(&paths)?;
+    if paths.is_empty() {
+        return Err(nothing_to_change(CHANGEABLE).into());
+    }
     let mut change = MemoryChange::default();
     let mut invalid = Vec::new();
-    for path in paths {
+    for (index, path) in paths.iter().enumerate() {
         let read = match path.as_str() {
             "text" => text_from("text", memory.text.clone()).map(|text| change.text = Some(text)),
             "type" => type_from("type", memory.r#type)
@@ -179,10 +189,7 @@ pub fn memory_change_from(
             "metadata" => metadata_from("metadata", memory.metadata.clone())
                 .map(|metadata| change.metadata = Some(metadata)),
             _ => {
-                invalid.push(Invalid::new(
-                    "update_mask",
-                    "must name text, topics, entities, type, event_time, pinned or metadata",
-                ));
+                invalid.push(unknown_path(index, path, CHANGEABLE));
                 continue;
             }
         };
@@ -193,6 +200,19 @@ pub fn memory_change_from(
     match invalid.is_empty() {
         true => Ok(change),
         false => Err(InvalidFields(invalid)),
+    }
+}
+
+/// Whether a memory to update sets a field of [`CHANGEABLE`].
+fn is_set(memory: &proto::Memory, field: &str) -> bool {
+    match field {
+        "text" => !memory.text.is_empty(),
+        "type" => memory.r#type != 0,
+        "topics" => !memory.topics.is_empty(),
+        "entities" => !memory.entities.is_empty(),
+        "event_time" => memory.event_time.is_some(),
+        "metadata" => memory.metadata.is_some(),
+        _ => memory.pinned,
     }
 }
 

@@ -16,6 +16,7 @@ mod scalar;
 mod stored_memory;
 mod text_origin;
 mod thread;
+mod update;
 mod working;
 
 pub use audit::{
@@ -31,11 +32,12 @@ pub use node::{node_parent_from, node_turn_from};
 pub(crate) use part::{bare_part, bare_reference};
 pub use part::{format_from, user_parts_from};
 pub use plan::{iteration_from, plan_from, step_status_from};
-pub use policy::{policy_from, scope_from};
+pub use policy::{policy_change_from, policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};
 pub use stored_memory::stored_memories_from;
 pub use text_origin::text_origin;
 pub use thread::session_from;
+pub use update::{etag_from, nothing_to_change, paths_from, unknown_path};
 pub use working::{
     working_context_from, working_data_from, working_messages_from, working_records_from,
 };

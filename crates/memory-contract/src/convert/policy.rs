@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{duration_in, optional_float, scalar::exact_duration};
 use crate::{
-    ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
-    ResolvedPolicy, check, limits, proto,
+    ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope,
+    PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check, limits, proto,
 };
 
 /// Reads the policy of a level. `compiles` checks the template, whose language only the
@@ -25,13 +25,40 @@ pub fn policy_from(
     };
     let mut wrong = Wrong::default();
     let policy = fields_from(level, policy, compiles, &mut wrong);
-    match wrong.0.is_empty() {
-        true => Ok(policy),
-        false => {
-            let all = wrong.0.into_iter().map(|invalid| invalid.within(field));
-            Err(InvalidFields(all.collect()))
+    wrong.within(field)?;
+    Ok(policy)
+}
+
+/// Reads a change of a stored policy: the fields `fields` of `policy`, whose path in the
+/// request is `field`. The other fields are ignored.
+///
+/// # Errors
+/// As [`policy_from`].
+pub fn policy_change_from(
+    field: &str,
+    level: PolicyLevel,
+    policy: Option<proto::MemoryPolicy>,
+    fields: &PolicyFields,
+    compiles: impl FnOnce(&str) -> Result<(), Invalid>,
+) -> Result<PolicyChange, InvalidFields> {
+    let mut wrong = Wrong::default();
+    let mut set = fields_from(level, policy.unwrap_or_default(), compiles, &mut wrong);
+    wrong.0.retain(|invalid| fields.contains(&invalid.field));
+    wrong.within(field)?;
+    set.retain(|name| fields.contains(name));
+    let new = set.set_fields();
+    let clear = match fields {
+        PolicyFields::Set | PolicyFields::All => Vec::new(),
+        PolicyFields::Named(names) => {
+            let names = names.iter().copied();
+            names.filter(|name| !new.contains(name)).collect()
         }
-    }
+    };
+    Ok(PolicyChange {
+        replace: *fields == PolicyFields::All,
+        set,
+        clear,
+    })
 }
 
 /// Collects the errors of fields.
@@ -45,6 +72,17 @@ impl Wrong {
             self.0.push(invalid);
             T::default()
         })
+    }
+
+    /// Fails with every error, each with its path below `field`.
+    fn within(self, field: &str) -> Result<(), InvalidFields> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => {
+                let all = self.0.into_iter().map(|invalid| invalid.within(field));
+                Err(InvalidFields(all.collect()))
+            }
+        }
     }
 }
 

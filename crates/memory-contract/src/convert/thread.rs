@@ -73,6 +73,7 @@ impl From<Thread> for proto::Thread {
             expires,
             policy,
             ephemeral,
+            etag,
         } = thread;
         Self {
             thread_id: id.to_string(),
@@ -89,6 +90,8 @@ impl From<Thread> for proto::Thread {
             expire_time: expires.map(timestamp),
             policy: (!policy.is_empty()).then(|| policy.into()),
             ephemeral,
+            ttl: None,
+            etag,
         }
     }
 }

@@ -1,7 +1,7 @@
 -- Stores the plan of a thread, in place of an earlier one.
 CREATE OR REPLACE FUNCTION recollect.put_plan(
     p_tenant text, p_actor text, p_thread uuid,
-    -- The etag of the plan to replace; empty: there must be none; null: any or none.
+    -- As etag_matches takes it.
     p_etag text,
     p_goal text, p_phase text, p_iterations integer, p_steps jsonb, p_data json,
     -- ok, thread_not_found or etag_changed (plan: the present one).
@@ -19,7 +19,7 @@ BEGIN
     IF p_etag IS NOT NULL THEN
         SELECT p.* INTO plan FROM recollect.plans p
         WHERE p.tenant_id = p_tenant AND p.thread_id = p_thread;
-        IF COALESCE(plan.version::text, '') <> p_etag THEN
+        IF NOT recollect.etag_matches(p_etag, plan.version::text) THEN
             status := 'etag_changed';
             RETURN;
         END IF;

@@ -1,7 +1,7 @@
 -- Changes one step of a plan, and the fields that are not null.
 CREATE OR REPLACE FUNCTION recollect.update_plan_step(
     p_tenant text, p_actor text, p_thread uuid,
-    -- The plan's etag; null: not checked.
+    -- As etag_matches takes it.
     p_etag text,
     p_step text, p_status text, p_result text, p_phase text,
     -- ok, thread_not_found, plan_not_found, etag_changed (plan: the present one) or
@@ -23,7 +23,7 @@ BEGIN
         status := 'plan_not_found';
         RETURN;
     END IF;
-    IF plan.version::text <> p_etag THEN
+    IF NOT recollect.etag_matches(p_etag, plan.version::text) THEN
         status := 'etag_changed';
         RETURN;
     END IF;

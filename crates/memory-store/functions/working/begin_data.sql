@@ -2,7 +2,9 @@
 CREATE OR REPLACE FUNCTION recollect.begin_working_data(
     p_tenant text, p_actor text, p_thread uuid,
     -- ok or thread_not_found.
-    OUT status text, OUT etag text, OUT data json
+    OUT status text,
+    -- Whether the working memory is not empty.
+    OUT anything boolean, OUT etag text, OUT data json
 )
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -11,6 +13,6 @@ BEGIN
         RETURN;
     END IF;
     PERFORM recollect.expire_working_memory(p_tenant, p_thread);
-    SELECT s.status, s.etag, s.data INTO status, etag, data FROM recollect.working_state(p_tenant, p_thread) s;
+    SELECT s.status, s.anything, s.etag, s.data INTO status, anything, etag, data FROM recollect.working_state(p_tenant, p_thread) s;
 END;
 $$;

@@ -1,4 +1,4 @@
-SELECT p.app_id, p.policy, p.updated_at, p.ordinal
+SELECT p.app_id, p.policy, p.version, p.updated_at, p.ordinal
 FROM recollect.app_policies p
 WHERE p.tenant_id = $1 AND p.ordinal > $2
 ORDER BY p.ordinal

@@ -10,12 +10,14 @@ WITH changed AS (
             ELSE t.expires_at END,
         lifetime_end = CASE WHEN $5 AND t.idle_ttl IS NOT NULL
             THEN clock_timestamp() + make_interval(secs => $6) ELSE t.lifetime_end END,
-        -- $7: the new policy; null: unchanged.
-        policy = COALESCE($7, t.policy),
+        -- $7, $8, $9: the change of the policy; $9 null: none.
+        policy = CASE WHEN $9::jsonb IS NULL THEN t.policy
+            ELSE recollect.policy_changed(t.policy, $7, $8, $9) END,
         -- The new policy may require derived text that the old one did not.
-        distill_at = CASE WHEN $7::jsonb IS NULL THEN t.distill_at ELSE 0 END,
-        updated_at = clock_timestamp()
-    WHERE t.tenant_id = $1 AND t.thread_id = $2
+        distill_at = CASE WHEN $9::jsonb IS NULL THEN t.distill_at ELSE 0 END,
+        version = gen_random_uuid(), updated_at = clock_timestamp()
+    -- $10: the condition, as etag_matches takes it.
+    WHERE t.tenant_id = $1 AND t.thread_id = $2 AND recollect.etag_matches($10, t.version::text)
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
     RETURNING t.*
 ),
@@ -24,9 +26,9 @@ wanted AS (
     UPDATE recollect.distill_jobs j
     SET wanted = j.wanted + 1
     FROM changed c
-    WHERE $7::jsonb IS NOT NULL AND j.tenant_id = $1 AND j.thread_id = c.thread_id AND j.lease_id IS NOT NULL
+    WHERE $9::jsonb IS NOT NULL AND j.tenant_id = $1 AND j.thread_id = c.thread_id AND j.lease_id IS NOT NULL
 )
 SELECT c.thread_id, c.app_id, c.user_id, c.session_key, c.title, c.metadata,
-    c.last_seq, c.head_id, c.message_count, c.created_at, c.updated_at, c.expires_at, c.policy, c.idle_ttl IS NOT NULL AS ephemeral,
+    c.last_seq, c.head_id, c.message_count, c.created_at, c.updated_at, c.expires_at, c.policy, c.version, c.idle_ttl IS NOT NULL AS ephemeral,
     recollect.note($1, 'update_thread', $2, '', 1)
 FROM changed c

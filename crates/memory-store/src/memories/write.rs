@@ -1,7 +1,8 @@
 //! Stores, changes and erases memories.
 
 use memory_contract::{
-    Memory, MemoryChange, MemoryId, MemoryOrigin, MemoryOwner, NewMemory, TenantId, ThreadId,
+    Memory, MemoryChange, MemoryId, MemoryOrigin, MemoryOwner, NewMemory, Precondition, TenantId,
+    ThreadId,
 };
 use serde_json::Value;
 use tokio_postgres::{Row, types::Json};
@@ -118,26 +119,26 @@ impl MemoryStore<'_> {
         })
     }
 
-    /// Changes fields of a memory. With an `etag` only if it still has that one;
-    /// an empty one is not checked.
+    /// Changes fields of a memory.
     ///
     /// # Errors
-    /// `MemoryError::NotFound`, `MemoryError::Changed`, `MemoryError::Known`,
-    /// `MemoryError::Off`.
+    /// `MemoryError::NotFound`, `EtagChanged`, `MemoryError::Known`, `MemoryError::Off`;
+    /// `MemoryError::Changed` if it changes concurrently too often.
     pub async fn update_memory(
         self,
         id: MemoryId,
+        precondition: &Precondition,
         change: &MemoryChange,
-        etag: &str,
     ) -> Result<ChangedMemory, StoreError> {
         for _ in 0..TRIES {
             let seen = self.memory(id).await?;
-            if !etag.is_empty() && seen.etag() != etag {
-                break;
+            let etag = seen.etag();
+            if !precondition.holds(Some(&etag)) {
+                return Err(StoreError::EtagChanged { etag: Some(etag) });
             }
             match self.write_memory(&changed(&seen, change)).await {
-                // It changed meanwhile; without an etag the newest state is taken.
-                Err(StoreError::Memory(MemoryError::Changed)) if etag.is_empty() => {}
+                // It changed since it was read here; the precondition is checked again.
+                Err(StoreError::Memory(MemoryError::Changed)) => {}
                 other => return other,
             }
         }

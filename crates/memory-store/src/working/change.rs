@@ -1,9 +1,10 @@
 //! Changes and forgets working memories.
 
-use memory_contract::{TenantId, ThreadId};
+use memory_contract::{Precondition, TenantId, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::types::Json;
 
+use super::put::check_working;
 use crate::{
     Caller, Store, StoreError, WorkerStore, WorkingMemoryStore,
     query::{Params, query},
@@ -31,17 +32,16 @@ impl WorkingMemoryStore<'_> {
         }
     }
 
-    /// Changes the data of a working memory, if it has `etag`; an empty one is not
-    /// checked. Changes of one thread happen one after the other, so none is lost.
-    /// Returns the data that `change` makes, and its new etag. If `change` fails, nothing
-    /// is changed.
+    /// Changes the data of a working memory. Changes of one thread happen one after the
+    /// other, so none is lost. Returns the data that `change` makes, and its new etag. If
+    /// `change` fails, nothing is changed.
     ///
     /// # Errors
     /// `ThreadNotFound`, `EtagChanged`.
     pub async fn update_working_data<E>(
         self,
         thread: ThreadId,
-        etag: &str,
+        precondition: &Precondition,
         change: impl FnOnce(Map<String, Value>) -> Result<Map<String, Value>, E>,
     ) -> Result<Result<(Map<String, Value>, String), E>, StoreError> {
         let tenant = &self.caller.tenant;
@@ -51,14 +51,14 @@ impl WorkingMemoryStore<'_> {
         let (transaction, mut results) = self.store.pool.begin(self.caller, &begin).await?;
         let row = only(results.pop().unwrap_or_default())?;
         let found = match column(&row, "status")? {
-            "ok" => Ok(column::<String>(&row, "etag")?),
+            "ok" => check_working(
+                precondition,
+                column(&row, "anything")?,
+                column(&row, "etag")?,
+            ),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             other => Err(rows::unknown_status(other)),
         };
-        let found = found.and_then(|now| match etag.is_empty() || etag == now {
-            true => Ok(()),
-            false => Err(StoreError::EtagChanged { etag: Some(now) }),
-        });
         if let Err(error) = found {
             // Expired data is not restored.
             transaction.commit(&[]).await?;

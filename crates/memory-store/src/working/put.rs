@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use memory_contract::{MessageId, NewMemory, Part, Role, Session, ThreadId};
+use memory_contract::{MessageId, NewMemory, Part, Precondition, Role, Session, ThreadId};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
@@ -58,9 +58,9 @@ pub struct WorkingPut<'a> {
     pub ttl: Option<Duration>,
     /// The model that counts from now on.
     pub model: NamedModel<'a>,
-    /// The etag that the stored working memory must have: empty if there must be none,
-    /// `None` to skip the check.
-    pub etag: Option<String>,
+    /// What the stored working memory must be. An empty one does not exist, but has an
+    /// etag.
+    pub precondition: Precondition,
 }
 
 /// The result of replacing a working memory.
@@ -119,19 +119,11 @@ impl WorkingMemoryStore<'_> {
     ) -> Result<Option<PutDone>, StoreError> {
         let mut seen = self.see_working(thread, 0, 0).await?;
         if seen.expired {
-            let none = NamedModel::default();
-            self.touch_working(thread, none).await?;
+            self.expire_working_memory(thread).await?;
             seen = self.see_working(thread, 0, 0).await?;
         }
-        let unchanged = match put.etag.as_deref() {
-            None => true,
-            Some("") => !seen.memory.anything,
-            Some(etag) => etag == seen.memory.etag,
-        };
-        if !unchanged {
-            let etag = Some(seen.memory.etag);
-            return Err(StoreError::EtagChanged { etag });
-        }
+        let etag = &seen.memory.etag;
+        check_working(&put.precondition, seen.memory.anything, etag)?;
         let alignment = self.align(thread, put, digests, seen.covered);
         let Alignment {
             covered,
@@ -181,7 +173,7 @@ impl WorkingMemoryStore<'_> {
         put: &WorkingPut<'_>,
     ) -> Result<Option<PutDone>, StoreError> {
         let tenant = &self.caller.tenant;
-        if put.etag.as_deref().is_some_and(|etag| !etag.is_empty()) {
+        if !put.precondition.holds(None) {
             return Err(StoreError::EtagChanged { etag: None });
         }
         let thread = ThreadId::new();
@@ -309,6 +301,24 @@ impl WorkingMemoryStore<'_> {
         align(&asked, &set, &places).map_err(|Misfit { index, problem }| {
             StoreError::Append(AppendError::Misplaced { index, problem })
         })
+    }
+}
+
+/// Checks what a working memory must be. An empty one does not exist, but has an etag.
+pub(super) fn check_working(
+    precondition: &Precondition,
+    anything: bool,
+    etag: &str,
+) -> Result<(), StoreError> {
+    let holds = match precondition {
+        Precondition::Etag(expected) => expected == etag,
+        other => other.holds(anything.then_some(etag)),
+    };
+    match holds {
+        true => Ok(()),
+        false => Err(StoreError::EtagChanged {
+            etag: Some(etag.to_owned()),
+        }),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     Policies, StoreError, WorkingMemoryStore,
     memories::memory_of,
     query::{Params, query},
-    rows::{self, column, only},
+    rows::{self, column},
 };
 
 /// The working memory of a session.
@@ -35,7 +35,7 @@ pub struct WorkingMemory {
     pub data: Map<String, Value>,
     /// When it is forgotten.
     pub expires: Option<OffsetDateTime>,
-    /// The model that was named last; empty if none was.
+    /// The model that was put last; empty if none was.
     pub model: String,
     /// The window of that model, where it is known.
     pub window: Option<i32>,
@@ -56,12 +56,12 @@ pub struct NamedModel<'a> {
     pub window: Option<i32>,
 }
 
-/// The stored state, before a read changes it.
+/// The stored state.
 pub(super) struct Seen {
     pub(super) memory: WorkingMemory,
     /// It expires now and has to be forgotten.
     pub(super) expired: bool,
-    /// It had expired, and no read has reported that yet.
+    /// It had expired and was rebuilt, and was not put since.
     pub(super) rebuilt: bool,
     /// The depth down to which the context covers the path.
     pub(super) covered: i32,
@@ -69,33 +69,28 @@ pub(super) struct Seen {
 
 impl WorkingMemoryStore<'_> {
     /// Reads a working memory with its newest messages, at most `max_messages` and
-    /// `max_bytes` of content. The model that is named counts from now on; one that
-    /// has expired is forgotten first. The second value is whether it had
-    /// expired and was rebuilt, which is reported once.
+    /// `max_bytes` of content. One that has expired is ended first, as the background job
+    /// does. The second value is whether it had expired and was rebuilt, and was not put
+    /// since.
     ///
-    /// It is one round trip; three where it changes anything.
+    /// It is one round trip; three if it has expired.
     ///
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn working_memory(
         self,
         thread: ThreadId,
-        model: NamedModel<'_>,
         max_messages: usize,
         max_bytes: usize,
     ) -> Result<(WorkingMemory, bool), StoreError> {
-        let seen = self.see_working(thread, max_messages, max_bytes);
-        let mut seen = seen.await?;
+        let mut seen = self.see_working(thread, max_messages, max_bytes).await?;
         let threads = self.store.threads(self.caller);
         threads.used(&mut seen.memory.policies.thread).await?;
-        let named = model.name.is_empty()
-            || (model.name, model.window) == (seen.memory.model.as_str(), seen.memory.window);
-        if named && !seen.expired && !seen.rebuilt {
-            return Ok((seen.memory, false));
+        if seen.expired {
+            self.expire_working_memory(thread).await?;
+            seen = self.see_working(thread, max_messages, max_bytes).await?;
         }
-        let rebuilt = self.touch_working(thread, model).await?;
-        let seen = self.see_working(thread, max_messages, max_bytes);
-        Ok((seen.await?.memory, rebuilt))
+        Ok((seen.memory, seen.rebuilt))
     }
 
     /// Reads a working memory as
@@ -153,33 +148,6 @@ impl WorkingMemoryStore<'_> {
             return Err(StoreError::ThreadNotFound);
         };
         seen_of(thread, state, records, Policies::of(threads, policies)?)
-    }
-
-    /// Applies the changes of a read. Returns whether it had expired and was rebuilt.
-    pub(super) async fn touch_working(
-        self,
-        thread: ThreadId,
-        model: NamedModel<'_>,
-    ) -> Result<bool, StoreError> {
-        let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &self.caller.actor,
-            &thread.uuid(),
-            &model.name,
-            &model.window,
-        ];
-        let row = only(
-            self.store
-                .pool
-                .call(query!("working/touch"), params)
-                .await?,
-        )?;
-        match column(&row, "status")? {
-            "ok" => column(&row, "rebuilt"),
-            "thread_not_found" => Err(StoreError::ThreadNotFound),
-            other => Err(rows::unknown_status(other)),
-        }
     }
 }
 

@@ -140,7 +140,7 @@ async fn a_foreign_thread_is_not_found_in_any_call() {
     not_found(
         store
             .threads(&them)
-            .update_thread(thread, &Default::default())
+            .update_thread(thread, &Default::default(), &Default::default())
             .await
             .unwrap_err(),
     );

@@ -1,4 +1,4 @@
-use memory_contract::{NewIteration, NewPlan, RequestId, ThreadId};
+use memory_contract::{NewIteration, NewPlan, Precondition, RequestId, ThreadId};
 use memory_store::{IterationQuery, PlanError, PlanStepChange, StoreError};
 use serde_json::Map;
 
@@ -31,7 +31,7 @@ async fn at_work(world: &World) -> ThreadId {
     let thread = world.thread().await.id;
     store
         .plans(caller)
-        .put_plan(thread, Some(""), &plan())
+        .put_plan(thread, &Precondition::Absent, &plan())
         .await
         .unwrap();
     store
@@ -72,7 +72,10 @@ async fn nothing_of_a_plan_outlives_its_thread() {
         limit: 10,
         max_bytes: 1_000,
     };
-    let put = store.plans(caller).put_plan(expired, None, &plan()).await;
+    let put = store
+        .plans(caller)
+        .put_plan(expired, &Precondition::Unchecked, &plan())
+        .await;
     let log = store
         .plans(caller)
         .append_iteration(expired, attempt(), None);

@@ -333,7 +333,7 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
     };
     store
         .plans(caller)
-        .put_plan(thread, None, &plan)
+        .put_plan(thread, &Default::default(), &plan)
         .await
         .unwrap();
     let attempt = NewIteration {

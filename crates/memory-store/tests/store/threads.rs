@@ -1,6 +1,9 @@
 use std::{collections::HashSet, time::Duration};
 
-use memory_contract::{Content, MessageFilter, Opaque, Part, Provider, Reasoning, Role, ToolCall};
+use memory_contract::{
+    Content, MessageFilter, Opaque, Part, PolicyChange, Precondition, Provider, Reasoning, Role,
+    ToolCall,
+};
 use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadError, ThreadListQuery};
 use serde_json::json;
 
@@ -169,12 +172,12 @@ async fn a_thread_is_updated_cleared_and_deleted() {
         title: Some("Dogs".to_owned()),
         metadata: Some(json!({"a": [1, 2.5, null]}).as_object().unwrap().clone()),
         ttl: Some(Some(Duration::from_secs(3600))),
-        policy: None,
+        policy: PolicyChange::default(),
     };
     let changed = world
         .store
         .threads(&world.caller)
-        .update_thread(thread.id, &change)
+        .update_thread(thread.id, &Precondition::Unchecked, &change)
         .await
         .unwrap();
     assert_eq!(
@@ -189,7 +192,7 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     let kept = world
         .store
         .threads(&world.caller)
-        .update_thread(thread.id, &kept)
+        .update_thread(thread.id, &Precondition::Unchecked, &kept)
         .await
         .unwrap();
     assert_eq!((kept.title.as_str(), kept.expires), ("Dogs", None));

@@ -265,12 +265,16 @@ async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
     let (claim, threads) = waiting().await;
     assert_eq!(threads.len(), 2);
     let set = async || {
-        let policy = memory_contract::MemoryPolicy::default();
+        let change = memory_contract::PolicyChange {
+            replace: true,
+            ..Default::default()
+        };
         let app = memory_contract::AppId::new("app");
-        let set = world
-            .store
-            .policies(&world.caller)
-            .set_app_policy(&app, &policy);
+        let set = world.store.policies(&world.caller).update_app_policy(
+            &app,
+            &memory_contract::Precondition::Unchecked,
+            &change,
+        );
         set.await.unwrap();
     };
     // One look has begun under the policy before.

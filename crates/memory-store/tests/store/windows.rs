@@ -94,7 +94,7 @@ async fn play(world: &World, caches: &[Store], thread: ThreadId, steps: &[Step])
                 };
                 store
                     .threads(caller)
-                    .update_thread(thread, &change)
+                    .update_thread(thread, &Default::default(), &change)
                     .await
                     .unwrap();
             }
@@ -230,7 +230,7 @@ async fn a_cached_window_does_not_outlive_its_thread_or_reach_another_tenant() {
     world
         .store
         .threads(&world.caller)
-        .update_thread(thread, &change)
+        .update_thread(thread, &Default::default(), &change)
         .await
         .unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,6 +1,6 @@
 //! Working memory: all is stored, or nothing.
 
-use memory_contract::{NewMemory, NewMessage, Role, ThreadId};
+use memory_contract::{NewMemory, NewMessage, Precondition, Role, ThreadId};
 use memory_store::{
     AppendError, CountedMessage, LedgerState, NamedModel, StoreError, WorkingMemory, WorkingPut,
     WorkingTarget,
@@ -23,12 +23,10 @@ const TABLES: [&str; 9] = [
 ];
 
 async fn read(world: &World, thread: ThreadId) -> WorkingMemory {
-    let none = NamedModel::default();
-    let read =
-        world
-            .store
-            .working_memories(&world.caller)
-            .working_memory(thread, none, 500, 1 << 20);
+    let read = world
+        .store
+        .working_memories(&world.caller)
+        .working_memory(thread, 500, 1 << 20);
     read.await.unwrap().0
 }
 
@@ -46,7 +44,7 @@ pub fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
             name: "gpt-4o",
             window: Some(128_000),
         },
-        etag: None,
+        precondition: Precondition::Unchecked,
     }
 }
 

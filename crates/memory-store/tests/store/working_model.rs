@@ -1,7 +1,7 @@
 //! Working memory after any sequence of changes of its thread: it has no duplicates, the
 //! thread loses no message, and the ledger has no fault.
 
-use memory_contract::{MessageId, NewMessage, Parent, Role, ThreadId};
+use memory_contract::{MessageId, NewMessage, Parent, Precondition, Role, ThreadId};
 use memory_store::{
     CountedMessage, DistillKind, HistoryQuery, LedgerState, NamedModel, NewSummary, PutDone,
     StoreError, WorkingMemory, WorkingPut, WorkingTarget,
@@ -57,13 +57,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     async fn read(&self) -> WorkingMemory {
-        let (store, none) = (&self.world.store, NamedModel::default());
-        let read = store.working_memories(&self.world.caller).working_memory(
-            self.thread,
-            none,
-            500,
-            1 << 20,
-        );
+        let working = self.world.store.working_memories(&self.world.caller);
+        let read = working.working_memory(self.thread, 500, 1 << 20);
         read.await.unwrap().0
     }
 
@@ -231,7 +226,7 @@ impl Run<'_> {
             .collect();
         messages.extend((0..new).map(|_| self.next()));
         let mut put = put_of(messages);
-        put.etag = Some(before.etag.clone());
+        put.precondition = Precondition::Etag(before.etag.clone());
         put.context = context.then(|| (format!("context {}", self.said), 2));
         let done = self.put(&put).await;
         assert_eq!(done.appended.len(), new);
@@ -243,7 +238,7 @@ impl Run<'_> {
             None => assert_eq!(after.context, before.context),
         }
         // A put with an older etag replaces nothing.
-        put.etag = Some(before.etag);
+        put.precondition = Precondition::Etag(before.etag);
         let target = WorkingTarget::Thread(self.thread);
         let stale = self
             .world
@@ -319,7 +314,7 @@ fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
         data: Map::new(),
         ttl: None,
         model: NamedModel::default(),
-        etag: None,
+        precondition: Default::default(),
     }
 }
 

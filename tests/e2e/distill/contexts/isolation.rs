@@ -1,7 +1,7 @@
 //! Isolation of derived text between threads and between databases.
 
 use memory_contract::proto::{
-    LedgerKind, ListIterationsRequest, ListLedgerRequest, MemoryMode, UpdateThreadRequest,
+    LedgerKind, ListIterationsRequest, ListLedgerRequest, MemoryMode, Thread, UpdateThreadRequest,
 };
 use prost::Message as _;
 use recollect_tests::{
@@ -131,10 +131,12 @@ async fn n13_a_briefing_has_derived_text_before_the_newest_turns() {
 
     // A thread that is observed has its observations.
     let observed = UpdateThreadRequest {
-        thread: by_id(&thread_id),
-        policy: Some(mode(MemoryMode::Observational)),
+        thread: Some(Thread {
+            thread_id: thread_id.to_owned(),
+            policy: Some(mode(MemoryMode::Observational)),
+            ..Default::default()
+        }),
         update_mask: Some(mask(&["policy"])),
-        ..Default::default()
     };
     client.call(observed).await;
     let quotes = brief(4_000).await;

@@ -11,8 +11,8 @@ use memory_contract::proto::{
     UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    Invalid, MemoryId, MemoryOrigin, PageToken, check, fit_metadata, limits, memories_from,
-    memory_bytes, memory_change_from, memory_filter_from, memory_from,
+    Invalid, MemoryId, MemoryOrigin, PageToken, check, etag_from, fit_metadata, limits,
+    memories_from, memory_bytes, memory_change_from, memory_filter_from, memory_from,
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
@@ -218,18 +218,17 @@ impl Memories {
         let UpdateMemoryRequest {
             memory,
             update_mask,
-            etag,
         } = request.into_inner();
         let memory = memory.ok_or_else(|| Invalid::missing("memory"))?;
         let mut fields = Fields::default();
         let id = fields.get(check::uuid("memory.memory_id", &memory.memory_id));
+        let precondition = fields.take(etag_from("memory.etag", memory.etag.clone()));
         let change = fields.get_all(memory_change_from(memory, update_mask));
-        let etag = fields.take(check::text("etag", etag, limits::ETAG_CHARS));
         let (id, change) = fields.all(id.map(MemoryId::from).zip(change))?;
         let changed = self
             .store
             .memories(&caller)
-            .update_memory(id, &change, &etag)
+            .update_memory(id, &precondition, &change)
             .await;
         let ChangedMemory { memory, revision } =
             changed.map_err(|error| known_text("memory.text", error))?;

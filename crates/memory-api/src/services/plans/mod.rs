@@ -8,9 +8,11 @@ use memory_contract::proto::{
     AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, BuildBriefingResponse,
     DeletePlanRequest, DeletePlanResponse, GetPlanRequest, GetPlanResponse, ListIterationsRequest,
     ListIterationsResponse, PutPlanRequest, PutPlanResponse, UpdatePlanStepRequest,
-    UpdatePlanStepResponse,
+    UpdatePlanStepResponse, put_plan_request,
 };
-use memory_contract::{Invalid, InvalidFields, check, limits, plan_from, step_status_from};
+use memory_contract::{
+    Invalid, InvalidFields, Precondition, check, etag_from, limits, plan_from, step_status_from,
+};
 use memory_store::{PlanStepChange, Store};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
@@ -18,9 +20,6 @@ use tonic::{Request, Response, Status, async_trait};
 use super::request::{Fields, NamedConversation, required_conversation_from};
 use crate::error::ApiError;
 use crate::layers::caller_of;
-
-/// The etag that matches every version.
-const ANY: &str = "*";
 
 /// Implements `PlanService`.
 #[derive(Clone)]
@@ -84,18 +83,27 @@ impl Plans {
     async fn put(&self, request: Request<PutPlanRequest>) -> Result<PutPlanResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
-        let PutPlanRequest { thread, plan, etag } = request;
+        let PutPlanRequest {
+            thread,
+            plan,
+            precondition,
+        } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&metadata, thread));
         let plan = fields.get_all(plan_from("plan", plan));
-        let etag = fields.take(etag_from(etag));
+        let precondition = match precondition {
+            Some(put_plan_request::Precondition::Etag(etag)) => {
+                fields.take(etag_from("etag", etag))
+            }
+            Some(put_plan_request::Precondition::Absent(())) => Precondition::Absent,
+            None => Precondition::Unchecked,
+        };
         let (named, plan) = fields.all(named.zip(plan))?;
         let thread = named.thread(&self.store, &caller).await?;
-        let etag = (etag != ANY).then_some(etag.as_str());
         let plan = self
             .store
             .plans(&caller)
-            .put_plan(thread, etag, &plan)
+            .put_plan(thread, &precondition, &plan)
             .await?;
         Ok(PutPlanResponse {
             plan: Some(plan.into()),
@@ -177,17 +185,13 @@ fn change_from(
         current_phase,
         limits::PHASE_CHARS,
     ));
-    let etag = fields.take(etag_from(etag));
+    let precondition = fields.take(etag_from("etag", etag));
     let change = PlanStepChange {
         step,
         status,
         result,
         current_phase,
-        etag: Some(etag).filter(|etag| !etag.is_empty() && etag != ANY),
+        precondition,
     };
     Ok((fields.all(named)?, change))
-}
-
-fn etag_from(etag: String) -> Result<String, Invalid> {
-    check::text("etag", etag, limits::ETAG_CHARS)
 }

@@ -1,7 +1,7 @@
 //! The conversation that a call is about: a thread by its id, or a session by its names.
 
 use memory_context::Conversation;
-use memory_contract::proto::{SessionKeySource, SessionRef};
+use memory_contract::proto::{self, SessionKeySource, SessionRef};
 use memory_contract::{
     Invalid, PolicyLevel, ResolvedPolicy, SESSION_METADATA, Session, SessionKey, SessionNames,
     Thread, ThreadId, ThreadName, check, limits, session_from,
@@ -52,6 +52,36 @@ pub(in crate::services) fn required_conversation_from(
 ) -> Result<NamedConversation, Invalid> {
     conversation_from(metadata, named)?
         .ok_or_else(|| Invalid::new("thread_id", "is required, or else session"))
+}
+
+/// Reads the thread that the resource in the field `thread` names: by its id, or else by
+/// the caller's own names.
+pub(in crate::services) fn resource_from(
+    thread: &proto::Thread,
+) -> Result<NamedConversation, Invalid> {
+    let field = "thread";
+    let proto::Thread {
+        thread_id,
+        app_id,
+        user_id,
+        session_key,
+        ..
+    } = thread;
+    if !thread_id.is_empty() {
+        let id = thread_id_from(thread_id).map_err(|invalid| invalid.within(field))?;
+        return Ok(NamedConversation::Thread(id));
+    }
+    if app_id.is_empty() || session_key.is_empty() {
+        let problem = "is required, or else app_id, user_id and session_key";
+        return Err(Invalid::new("thread_id", problem).within(field));
+    }
+    let session = SessionRef {
+        app_id: app_id.clone(),
+        user_id: user_id.clone(),
+        session_key: session_key.clone(),
+        ..Default::default()
+    };
+    session_from(field, Some(session), || Ok(None)).map(NamedConversation::Session)
 }
 
 impl NamedConversation {

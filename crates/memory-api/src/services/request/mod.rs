@@ -14,12 +14,12 @@ mod waiting;
 pub(super) use budget::{budget_from, max_tokens_from, oversized_turn_from, tokenizer_from};
 pub(super) use conversation::{
     NamedConversation, conversation_from, required_conversation_from, resolve_session,
-    session_names_from,
+    resource_from, session_names_from,
 };
 pub(super) use fields::Fields;
 pub(super) use ids::{expected_head_from, request_id_from};
 pub(super) use owner::{app_from, owner_from, required_owner_from, required_user_from, user_from};
 pub(super) use paging::{micros_of, next_token, page_limit, time_of};
-pub(super) use policy::policy_at;
+pub(super) use policy::{policy_at, policy_change_at};
 pub(super) use search::{freshness_from, max_wait_from, method_from, search_top_k_from};
 pub(super) use waiting::{shortened_wait, wait_deadline};

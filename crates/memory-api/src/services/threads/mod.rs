@@ -2,6 +2,7 @@
 
 mod branches;
 mod listing;
+mod update;
 
 use std::time::Duration;
 
@@ -19,18 +20,18 @@ use memory_contract::{
     limits, object_from,
 };
 use memory_recall::IndexerHandle;
-use memory_store::{Erased, NewThread, Store, ThreadChange};
+use memory_store::{Erased, NewThread, Store};
 use prost_types::{Duration as ProtoDuration, Struct};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    Fields, NamedConversation, policy_at, required_conversation_from, resolve_session,
-    session_names_from,
+    Fields, policy_at, required_conversation_from, resolve_session, session_names_from,
 };
 use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
 use crate::layers::caller_of;
+use update::Update;
 
 /// Implements `ThreadService`.
 #[derive(Clone)]
@@ -195,13 +196,16 @@ impl Threads {
         request: Request<UpdateThreadRequest>,
     ) -> Result<UpdateThreadResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let (call, _, request) = request.into_parts();
-        let (named, change) = thread_change(&call, request)?;
+        let Update {
+            named,
+            precondition,
+            change,
+        } = Update::read(request.into_inner())?;
         let id = named.thread(&self.store, &caller).await?;
         let thread = self
             .store
             .threads(&caller)
-            .update_thread(id, &change)
+            .update_thread(id, &precondition, &change)
             .await?;
         Ok(UpdateThreadResponse {
             thread: Some(thread.into()),
@@ -299,64 +303,6 @@ fn new_thread(
             .unwrap_or_default(),
     };
     Ok((fields.all(names)?, properties))
-}
-
-fn thread_change(
-    call: &MetadataMap,
-    request: UpdateThreadRequest,
-) -> Result<(NamedConversation, ThreadChange), InvalidFields> {
-    let UpdateThreadRequest {
-        thread,
-        title,
-        metadata,
-        ttl,
-        update_mask,
-        policy,
-    } = request;
-    let mut fields = Fields::default();
-    let named = fields.get(required_conversation_from(call, thread));
-    let paths = update_mask.map(|mask| mask.paths).unwrap_or_default();
-    let mut change = ThreadChange::default();
-    let (mut title, mut metadata, mut ttl) = (Some(title), Some(metadata), Some(ttl));
-    let mut policy = Some(policy);
-    if paths.is_empty() {
-        fields.take(Err::<(), _>(Invalid::new(
-            "update_mask",
-            "must name at least one of title, metadata, ttl, policy",
-        )));
-    }
-    fields.take(check::mask(&paths));
-    for (index, path) in paths.iter().take(limits::MASK_PATHS).enumerate() {
-        match path.as_str() {
-            "title" => {
-                change.title = title
-                    .take()
-                    .map(|new| fields.take(title_from(new)))
-                    .or(change.title)
-            }
-            "metadata" => {
-                let new = metadata.take().map(|new| fields.take(metadata_from(new)));
-                change.metadata = new.or(change.metadata);
-            }
-            "ttl" => {
-                change.ttl = ttl
-                    .take()
-                    .map(|new| fields.take(ttl_from(new)))
-                    .or(change.ttl)
-            }
-            "policy" => {
-                let new = policy
-                    .take()
-                    .and_then(|new| fields.get_all(policy_at(PolicyLevel::Thread, new)));
-                change.policy = new.or(change.policy);
-            }
-            _ => fields.take(Err(Invalid::new(
-                format!("update_mask.paths[{index}]"),
-                "must be title, metadata, ttl or policy",
-            ))),
-        }
-    }
-    Ok((fields.all(named)?, change))
 }
 
 fn title_from(title: String) -> Result<String, Invalid> {

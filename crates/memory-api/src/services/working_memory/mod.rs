@@ -12,7 +12,7 @@ use memory_contract::proto::{
     GetWorkingMemoryResponse, PutWorkingMemoryRequest, PutWorkingMemoryResponse,
     UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
 };
-use memory_contract::{merge_patch, to_struct, working_data_from};
+use memory_contract::{etag_from, merge_patch, to_struct, working_data_from};
 use memory_recall::IndexerHandle;
 use memory_store::{NamedModel, Store, WorkingPut, WorkingTarget};
 use tonic::{Request, Response, Status, async_trait};
@@ -73,13 +73,15 @@ impl WorkingMemories {
         let model = fields.take(model_from(model));
         let named = fields.all(named)?;
         let thread = named.thread(&self.store, &caller).await?;
-        let found = self.store.working_memories(&caller).working_memory(
-            thread,
-            model.named(),
-            READ_MESSAGES,
-            READ_BYTES,
-        );
-        let (memory, rebuilt) = found.await?;
+        let found =
+            self.store
+                .working_memories(&caller)
+                .working_memory(thread, READ_MESSAGES, READ_BYTES);
+        let (mut memory, rebuilt) = found.await?;
+        if !model.name.is_empty() {
+            memory.model = model.name;
+            memory.window = model.window;
+        }
         Ok(GetWorkingMemoryResponse {
             working_memory: Some(answer::of(&self.store, &caller, memory).await?),
             rebuilt,
@@ -100,7 +102,7 @@ impl WorkingMemories {
             data,
             ttl,
             model,
-            etag,
+            precondition,
         } = Put::read(&metadata, request)?;
         let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
         let put = WorkingPut {
@@ -110,7 +112,7 @@ impl WorkingMemories {
             data,
             ttl,
             model: model.named(),
-            etag,
+            precondition,
         };
         let target = match named.resolve(&self.store, &caller).await? {
             Conversation::Thread(thread) => WorkingTarget::Thread(thread),
@@ -152,16 +154,17 @@ impl WorkingMemories {
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&metadata, thread));
         let patch = fields.take(patch_from(patch));
-        let etag = fields.take(request::etag_from(etag));
+        let precondition = fields.take(etag_from("etag", etag));
         let named = fields.all(named)?;
         let thread = named.thread(&self.store, &caller).await?;
-        let patched =
-            self.store
-                .working_memories(&caller)
-                .update_working_data(thread, &etag, |mut data| {
-                    merge_patch(&mut data, patch);
-                    working_data_from("patch", Some(to_struct(data)))
-                });
+        let patched = self.store.working_memories(&caller).update_working_data(
+            thread,
+            &precondition,
+            |mut data| {
+                merge_patch(&mut data, patch);
+                working_data_from("patch", Some(to_struct(data)))
+            },
+        );
         let (data, etag) = patched.await??;
         Ok(UpdateWorkingMemoryDataResponse {
             data: Some(to_struct(data)),

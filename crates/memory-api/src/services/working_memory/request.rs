@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use memory_contract::proto::{PutWorkingMemoryRequest, WorkingMemoryWarning};
+use memory_contract::proto::{
+    PutWorkingMemoryRequest, WorkingMemoryWarning, put_working_memory_request,
+};
 use memory_contract::{
-    Invalid, InvalidFields, NewMemory, NewMessage, check, duration_in, limits,
-    working_context_from, working_data_from, working_messages_from, working_records_from,
+    Invalid, InvalidFields, NewMemory, NewMessage, Precondition, check, duration_in, etag_from,
+    limits, working_context_from, working_data_from, working_messages_from, working_records_from,
 };
 use memory_store::PutDone;
 use prost_types::Struct;
@@ -13,9 +15,6 @@ use serde_json::{Map, Value};
 use tonic::metadata::MetadataMap;
 
 use crate::services::request::{Fields, NamedConversation, required_conversation_from};
-
-/// The etag that matches every version.
-const ANY: &str = "*";
 
 /// A model and its window.
 #[derive(Debug, Default)]
@@ -33,8 +32,7 @@ pub(super) struct Put {
     pub(super) data: Map<String, Value>,
     pub(super) ttl: Option<Duration>,
     pub(super) model: Model,
-    /// The version to replace; `None`: every version.
-    pub(super) etag: Option<String>,
+    pub(super) precondition: Precondition,
 }
 
 impl Put {
@@ -50,7 +48,7 @@ impl Put {
             data,
             ttl,
             model,
-            etag,
+            precondition,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(metadata, thread));
@@ -60,7 +58,13 @@ impl Put {
         let data = fields.take(working_data_from("data", data));
         let ttl = fields.take(duration_in("ttl", ttl, limits::TTL_MIN, limits::TTL_MAX));
         let model = fields.take(model_from(model));
-        let etag = fields.take(etag_from(etag));
+        let precondition = match precondition {
+            Some(put_working_memory_request::Precondition::Etag(etag)) => {
+                fields.take(etag_from("etag", etag))
+            }
+            Some(put_working_memory_request::Precondition::Absent(())) => Precondition::Absent,
+            None => Precondition::Unchecked,
+        };
         let read = named.zip(messages).zip(memories);
         let ((named, messages), memories) = fields.all(read)?;
         Ok(Self {
@@ -71,7 +75,7 @@ impl Put {
             data,
             ttl,
             model,
-            etag: Some(etag).filter(|etag| etag != ANY),
+            precondition,
         })
     }
 }
@@ -81,10 +85,6 @@ pub(super) fn model_from(name: String) -> Result<Model, Invalid> {
     let name = check::text("model", name, limits::MODEL_CHARS)?;
     let window = memory_budget::context_window(&name);
     Ok(Model { name, window })
-}
-
-pub(super) fn etag_from(etag: String) -> Result<String, Invalid> {
-    check::text("etag", etag, limits::ETAG_CHARS)
 }
 
 pub(super) fn patch_from(patch: Option<Struct>) -> Result<Map<String, Value>, Invalid> {

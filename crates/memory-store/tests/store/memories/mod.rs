@@ -9,7 +9,8 @@ use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{
     AppId, ExtractionStrategy, Memory, MemoryChange, MemoryFilter, MemoryId, MemoryOrigin,
-    MemoryOwner, MemoryPolicy, MessageId, NewMemory, Role, TenantId, ThreadId, UserId,
+    MemoryOwner, MemoryPolicy, MessageId, NewMemory, PolicyChange, Precondition, Role, TenantId,
+    ThreadId, UserId,
 };
 use memory_store::{
     AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, MemoryError, StoreError,
@@ -273,17 +274,21 @@ async fn a_change_needs_the_state_that_it_was_made_from() {
         ..MemoryChange::default()
     };
     let update = async |id, change: &MemoryChange, etag: &str| {
+        let precondition = match etag {
+            "" => Precondition::Unchecked,
+            etag => Precondition::Etag(etag.to_owned()),
+        };
         world
             .store
             .memories(&world.caller)
-            .update_memory(id, change, etag)
+            .update_memory(id, &precondition, change)
             .await
     };
     let done = update(tea.id, &change, &tea.etag()).await.unwrap();
     assert_eq!(done.memory.text, "Likes green tea");
     let stale = update(tea.id, &change, &tea.etag()).await.unwrap_err();
     assert!(
-        matches!(stale, StoreError::Memory(MemoryError::Changed)),
+        matches!(stale, StoreError::EtagChanged { etag: Some(_) }),
         "{stale:?}"
     );
     let cake = MemoryChange {
@@ -426,7 +431,7 @@ async fn an_extracted_memory_goes_with_its_last_source() {
     world
         .store
         .memories(&world.caller)
-        .update_memory(cat, &pin, "")
+        .update_memory(cat, &Precondition::Unchecked, &pin)
         .await
         .unwrap();
     let delete = async |message| {
@@ -599,15 +604,18 @@ async fn policies_forget_in_the_background_app_by_app() {
     for name in names {
         world.caller = caller(name);
         world.remember("ada", &texts).await;
-        let policy = MemoryPolicy {
-            memory_max_count: Some(2),
-            ..MemoryPolicy::default()
+        let change = PolicyChange {
+            set: MemoryPolicy {
+                memory_max_count: Some(2),
+                ..MemoryPolicy::default()
+            },
+            ..PolicyChange::default()
         };
         if name != "b" {
             world
                 .store
                 .policies(&world.caller)
-                .set_app_policy(&AppId::new("app"), &policy)
+                .update_app_policy(&AppId::new("app"), &Precondition::Unchecked, &change)
                 .await
                 .unwrap();
         }
@@ -670,7 +678,7 @@ async fn the_index_learns_of_memories_and_a_stamp_is_for_one_state() {
     world
         .store
         .memories(&world.caller)
-        .update_memory(tea, &change, "")
+        .update_memory(tea, &Precondition::Unchecked, &change)
         .await
         .unwrap();
     for _ in 0..2 {

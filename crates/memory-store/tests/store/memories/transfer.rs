@@ -220,7 +220,10 @@ async fn what_an_ephemeral_thread_says_ends_nothing_else_and_is_not_exported() {
     let bern = known.iter().find(|memory| memory.text == "Lives in Bern.");
     let memories = world.store.memories(&world.caller);
     let bern = bern.unwrap().id;
-    memories.update_memory(bern, &pin, "").await.unwrap();
+    memories
+        .update_memory(bern, &Default::default(), &pin)
+        .await
+        .unwrap();
     let all = ["Lives in Oslo.", "Likes tea.", "Lives in Bern."];
     assert_eq!(exported().await, all);
     threads.delete_thread(brief).await.unwrap();

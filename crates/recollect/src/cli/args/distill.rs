@@ -45,7 +45,7 @@ Examples:
 pub struct WorkingMemoryArgs {
     #[command(flatten)]
     pub named: Named,
-    /// The model that reads it; its window counts from now on.
+    /// The model that reads it, whose window and tokenizer measure it; nothing is stored.
     #[arg(long)]
     pub model: Option<String>,
     #[command(flatten)]

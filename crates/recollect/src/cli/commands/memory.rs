@@ -210,7 +210,6 @@ async fn pin(args: PinMemoryArgs) -> Result<(), Failure> {
         update_mask: Some(FieldMask {
             paths: vec!["pinned".to_owned()],
         }),
-        etag: String::new(),
     };
     let updated = client
         .memories()

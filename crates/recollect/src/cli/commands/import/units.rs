@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use memory_contract::proto::{
     AppPolicy, AppendIterationRequest, ErrorReason, File, FlushNodeMemoryRequest,
     GetAppPolicyRequest, GetFileRequest, GetPlanRequest, Iteration, NodeRef, Plan, PutPlanRequest,
-    RegisterFileRequest, ResolveThreadRequest, SetAppPolicyRequest,
+    RegisterFileRequest, ResolveThreadRequest, UpdateAppPolicyRequest,
+    put_plan_request::Precondition,
 };
 use memory_contract::{FileLocation, UnitDigest, app_policy_digest, file_digest, plan_digest};
 use prost::Message as _;
+use prost_types::FieldMask;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 use uuid::Uuid;
@@ -65,11 +67,19 @@ impl<'a> Units<'a> {
                 return Err(kept(&format!("the app {app_id} has another policy")));
             }
         }
-        let request = SetAppPolicyRequest {
-            app_id,
-            policy: Some(wanted.policy.unwrap_or_default()),
+        let request = UpdateAppPolicyRequest {
+            app_policy: Some(AppPolicy {
+                app_id,
+                policy: wanted.policy,
+                update_time: None,
+                etag: found.etag,
+            }),
+            update_mask: Some(FieldMask {
+                paths: vec!["policy".to_owned()],
+            }),
         };
-        policies.set_app_policy(request).await.map_err(problem_of)?;
+        let updated = policies.update_app_policy(request).await;
+        updated.map_err(problem_of)?;
         self.besides.app_policies += 1;
         Ok(())
     }
@@ -141,7 +151,7 @@ impl<'a> Units<'a> {
         let request = GetPlanRequest {
             thread: Some(thread_id.clone().into()),
         };
-        let mut etag = String::new();
+        let mut precondition = Precondition::Absent(());
         match plans.get_plan(request).await {
             Ok(found) => {
                 let found = found.into_inner().plan.unwrap_or_default();
@@ -152,7 +162,7 @@ impl<'a> Units<'a> {
                 if !self.replace {
                     return Err(kept("the thread has another plan"));
                 }
-                etag = found.etag;
+                precondition = Precondition::Etag(found.etag);
             }
             Err(status) if status.code() == Code::NotFound => {}
             Err(status) => return Err(problem_of(status)),
@@ -160,7 +170,7 @@ impl<'a> Units<'a> {
         let request = PutPlanRequest {
             thread: Some(thread_id.into()),
             plan: Some(wanted),
-            etag,
+            precondition: Some(precondition),
         };
         plans.put_plan(request).await.map_err(problem_of)?;
         self.besides.plans += 1;

@@ -1,0 +1,57 @@
+//! Converts update masks and etags.
+
+use prost_types::FieldMask;
+
+use crate::{Invalid, MemoryPolicy, Precondition, check, limits};
+
+/// The field of a request that has its mask.
+const MASK: &str = "update_mask";
+
+/// Reads the condition that an etag states: none if it is empty, `*` for a resource that
+/// exists.
+///
+/// # Errors
+/// An etag over its limit.
+pub fn etag_from(field: &str, etag: String) -> Result<Precondition, Invalid> {
+    let etag = check::text(field, etag, limits::ETAG_CHARS)?;
+    Ok(match etag.as_str() {
+        "" => Precondition::Unchecked,
+        "*" => Precondition::Exists,
+        _ => Precondition::Etag(etag),
+    })
+}
+
+/// Reads the paths of a mask; none if it is unset.
+///
+/// # Errors
+/// Too many paths.
+pub fn paths_from(mask: Option<FieldMask>) -> Result<Vec<String>, Invalid> {
+    let paths = mask.unwrap_or_default().paths;
+    check::mask(&paths)?;
+    Ok(paths)
+}
+
+/// The error of an update without a mask that sets none of the fields `valid`.
+pub fn nothing_to_change(valid: &[&str]) -> Invalid {
+    let problem = format!("is required if none of {} is set", valid.join(", "));
+    Invalid::new(MASK, problem)
+}
+
+/// The error of a path that names none of the fields `valid`. A path that begins with
+/// `policy.` names an unknown field of a policy.
+pub fn unknown_path(index: usize, path: &str, valid: &[&str]) -> Invalid {
+    let problem = match path.starts_with("policy.") && valid.contains(&"policy") {
+        true => {
+            let fields = MemoryPolicy::FIELDS.join(", ");
+            format!("must name a field of the policy: {fields}")
+        }
+        false => {
+            let fields = match valid.contains(&"policy") {
+                true => ", or a field of policy such as policy.top_k",
+                false => "",
+            };
+            format!("must be one of {}{fields}", valid.join(", "))
+        }
+    };
+    Invalid::new(format!("{MASK}.paths[{index}]"), problem)
+}

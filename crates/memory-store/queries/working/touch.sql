@@ -1,1 +1,0 @@
-SELECT status, rebuilt FROM recollect.touch_working_memory($1, $2, $3, $4, $5)
