@@ -672,7 +672,7 @@ impl<'a> Model<'a> {
         let generation = self.generations.observations;
         let row = match kind {
             0 if let Some(at) = self.pick(number) => {
-                let delete = "SELECT status FROM recollect.delete_message('a', 'x', $1, $2)";
+                let delete = "SELECT status FROM recollect.delete_message('a', 'x', $1, $2::uuid::text)";
                 let id = self.messages[at].id.uuid();
                 transaction.query_one(delete, &[&thread, &id]).await
             }
@@ -747,7 +747,7 @@ impl<'a> Model<'a> {
             }
             _ => {
                 let append = "SELECT status FROM recollect.append(
-                    'a', 'x', $1, ARRAY[$2]::uuid[], NULL, ARRAY['user'], ARRAY[''],
+                    'a', 'x', $1, ARRAY[$2::uuid], NULL, ARRAY['user'], ARRAY[''],
                     ARRAY['[{\"text\": \"said\"}]']::json[], ARRAY['{}']::jsonb[], ARRAY[10],
                     ARRAY['said'], ARRAY[NULL]::timestamptz[], NULL, NULL, false, NULL, false)";
                 let id = MessageId::new().uuid();

@@ -12,7 +12,7 @@ Examples:
   recollect context --user ada --session thread:42 \"What is my dog called?\"
   recollect context --thread 0197… --mode window --max-tokens 1000 \"And now?\"
   recollect context --thread 0197… --text \"And now?\"
-  recollect context --thread 0197… --json \"And now?\" | jq .openaiMessages
+  recollect context --thread 0197… --json \"And now?\" | jq -r '.rendered[0].body'
 
 Nothing is stored.")]
 pub struct ContextArgs {
