@@ -672,7 +672,8 @@ impl<'a> Model<'a> {
         let generation = self.generations.observations;
         let row = match kind {
             0 if let Some(at) = self.pick(number) => {
-                let delete = "SELECT status FROM recollect.delete_message('a', 'x', $1, $2::uuid::text)";
+                let delete =
+                    "SELECT status FROM recollect.delete_message('a', 'x', $1, $2::uuid::text)";
                 let id = self.messages[at].id.uuid();
                 transaction.query_one(delete, &[&thread, &id]).await
             }
