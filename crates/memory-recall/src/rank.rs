@@ -224,7 +224,11 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
         } else {
             0.0
         };
-        let fused = LEXICAL_WEIGHT * share;
+        let weight = match found.unembedded.contains(&candidate.id) {
+            true => DENSE_WEIGHT + LEXICAL_WEIGHT,
+            false => LEXICAL_WEIGHT,
+        };
+        let fused = weight * share;
         match places.get(&candidate.id) {
             Some(&place) => {
                 evidence[place].lexical = Some(candidate.score);
@@ -310,7 +314,11 @@ mod tests {
     }
 
     fn candidates() -> impl Strategy<Value = Candidates> {
-        (list(), list()).prop_map(|(dense, lexical)| Candidates { dense, lexical })
+        (list(), list()).prop_map(|(dense, lexical)| Candidates {
+            dense,
+            lexical,
+            ..Candidates::default()
+        })
     }
 
     proptest! {
@@ -385,6 +393,7 @@ mod tests {
         let found = Candidates {
             dense: Vec::new(),
             lexical: vec![asked.clone(), answered.clone()],
+            ..Candidates::default()
         };
         let order = |speaker| -> Vec<MessageId> {
             rank(found.clone(), Method::Hybrid, speaker)

@@ -202,7 +202,7 @@ async fn a_head_is_only_moved_from_the_expected_one() {
         moved.unwrap().into_inner().thread.unwrap().head_message_id,
         id(0)
     );
-    let malformed = try_head(&client, &thread_id, id(0), Some("x")).await;
+    let malformed = try_head(&client, &thread_id, id(0), Some(&"x".repeat(129))).await;
     malformed.refused().names_field("expected_head");
 }
 

@@ -339,7 +339,7 @@ async fn a_page_token_belongs_to_its_method() {
         ),
         (
             "ThreadService/ListThreads",
-            json!({"app_id": one, "user_id": "ada"}),
+            json!({"user": {"app_id": one, "user_id": "ada"}}),
         ),
         (
             "ThreadService/ListBranches",

@@ -288,7 +288,7 @@ async fn roles_and_parts_have_to_fit() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let call = json!({"tool_call": {"tool_call_id": "c", "name": "n"}});
-    let result = json!({"tool_result": {"tool_call_id": "c", "text": "t"}});
+    let result = json!({"tool_result": {"tool_call_id": "c", "content": [{"text": "t"}]}});
     for (role, part, field) in [
         (json!(0), json!({"text": "x"}), "role"),
         (json!(5), json!({"text": "x"}), "role"),

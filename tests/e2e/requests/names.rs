@@ -69,7 +69,7 @@ async fn nul_is_refused_wherever_there_is_text() {
         let file = with(&json!({"type": "FILE_TYPE_IMAGE", "url": "u"}), key, nul);
         said(user(json!([{"file": file}])))
     };
-    let result = json!({"tool_call_id": "c", "text": nul});
+    let result = json!({"tool_call_id": "c", "content": [{"text": nul}]});
     let of_query = json!({"thread_id": thread_id, "query": "x"});
     let query = |key: &str| with(&of_query, key, nul);
     let resolve = "ThreadService/ResolveThread";
@@ -118,7 +118,7 @@ async fn nul_is_refused_wherever_there_is_text() {
         (
             APPEND,
             said(json!({"role": "ROLE_TOOL", "parts": [{"tool_result": result}]})),
-            "messages[0].parts[0].tool_result.text",
+            "messages[0].parts[0].tool_result.content[0].text",
         ),
         (APPEND, file("url"), "messages[0].parts[0].file.url"),
         (APPEND, file("caption"), "messages[0].parts[0].file.caption"),

@@ -179,7 +179,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     assert_eq!(mode & 0o777, 0o600);
     let whole = fs::read_to_string(&path).unwrap();
     let server = format!("http://{addr}");
-    let selection = json!({"app": app, "user": "", "thread": "", "server": server}).to_string();
+    let selection = json!({"selection": {"app": app}, "server": server}).to_string();
     let broken_off = |text: &[u8]| {
         fs::write(&part, text).unwrap();
         fs::write(&of, &selection).unwrap();

@@ -214,6 +214,7 @@ async fn an_event_has_as_much_content_as_fits() {
     let mut message = say(Role::User, &"x".repeat(40 << 10));
     let file = || Part {
         content: Some(part::Content::File(FileRef {
+            r#type: memory_contract::proto::FileType::Image.into(),
             location: Some(file_ref::Location::Url(
                 "https://example.com/x.png".to_owned(),
             )),

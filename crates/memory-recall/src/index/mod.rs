@@ -8,6 +8,7 @@ mod record;
 mod schema;
 mod unavailable;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -256,6 +257,9 @@ pub struct Candidates {
     pub dense: Vec<Candidate>,
     /// Lexical candidates; the score is the BM25 score, above 0.
     pub lexical: Vec<Candidate>,
+    /// The ids of lexical candidates that have no vector yet. A hybrid ranking weighs them
+    /// by their words alone.
+    pub unembedded: HashSet<Uuid>,
 }
 
 /// A found message or memory with the fields that the ranking needs. For a memory only

@@ -191,6 +191,10 @@ impl Pending {
                 let score: f32 = terms.sum();
                 if score > 0.0 {
                     add(&mut found.lexical, change, score);
+                    let id = change.entry.candidate.id;
+                    if change.entry.dense.is_none() && found.dense.iter().all(|one| one.id != id) {
+                        found.unembedded.insert(id);
+                    }
                 }
             }
             best(&mut found.lexical, limit);
