@@ -46,14 +46,14 @@ async fn d01_conversations_and_nodes_have_memories_of_their_own() {
     }
     for (node, said) in &expected {
         assert_eq!(client.node_dialogue(node, "").await, *said);
-        let stored = client.all_messages(thread_of(&node)).await;
+        let stored = client.all_messages(thread_of(node)).await;
         assert_eq!(stored.len(), 2, "nothing of a node is in the conversation");
     }
     // One is cleared, and the others stay.
     let ((cleared, _), others) = expected.split_first().unwrap();
     assert_eq!(client.clear_node(cleared).await, 2);
     assert!(client.node_dialogue(cleared, "").await.is_empty());
-    assert_eq!(client.all_messages(thread_of(&cleared)).await.len(), 2);
+    assert_eq!(client.all_messages(thread_of(cleared)).await.len(), 2);
     for (node, said) in others {
         assert_eq!(client.node_dialogue(node, "").await, *said);
     }
@@ -288,7 +288,7 @@ fn node_ttl(seconds: i64) -> Option<MemoryPolicy> {
 async fn set_of_thread(client: &Client, node: &NodeRef, policy: Option<MemoryPolicy>) {
     let request = UpdateThreadRequest {
         thread: Some(Thread {
-            thread_id: thread_of(&node).to_owned(),
+            thread_id: thread_of(node).to_owned(),
             policy,
             ..Default::default()
         }),
@@ -300,7 +300,7 @@ async fn set_of_thread(client: &Client, node: &NodeRef, policy: Option<MemoryPol
 /// The seconds from the last turn to the end of the only memory.
 async fn life(client: &Client, node: &NodeRef) -> Option<i64> {
     client.add_node_turn(node, "Q", "A").await;
-    let memory = client.node_memories(thread_of(&node)).await.remove(0);
+    let memory = client.node_memories(thread_of(node)).await.remove(0);
     let expires = memory.expire_time?.seconds;
     // To ten seconds: both are taken one after the other.
     Some((expires - memory.update_time.unwrap().seconds) / 10 * 10)

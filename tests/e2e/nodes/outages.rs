@@ -36,7 +36,7 @@ fn of_node(node: &NodeRef) -> BuildContextRequest {
     BuildContextRequest {
         policy: Some(mode(MemoryMode::Node)),
         node_id: node.node_id.clone(),
-        ..context_request(thread_of(&node), "And now?")
+        ..context_request(thread_of(node), "And now?")
     }
 }
 
@@ -46,7 +46,7 @@ async fn status(client: &Client) -> GetNodeMemoryStatusResponse {
 }
 
 async fn memory(client: &Client, node: &NodeRef) -> NodeMemory {
-    client.node_memories(thread_of(&node)).await.remove(0)
+    client.node_memories(thread_of(node)).await.remove(0)
 }
 
 /// A call that needs the object: it says that it is not there, and when to come

@@ -49,7 +49,7 @@ async fn d14_a_waiting_turn_is_flushed_and_a_deleted_memory_leaves_no_object() {
         client.add_node_turn(node, "1", "2").await;
     }
     let objects = dir.data().join("objects");
-    let key = |node: &NodeRef| format!("acme/node_memory/app/{}/planner.json", thread_of(&node));
+    let key = |node: &NodeRef| format!("acme/node_memory/app/{}/planner.json", thread_of(node));
     eventually("the turns are flushed", SOON, async || {
         let memories = client.node_memories(thread_of(&node)).await;
         objects.join(key(&other)).is_file() && memories[0].waiting_turn_count == 0

@@ -4,7 +4,7 @@
 use memory_budget::{Budget, OversizedTurn, Tokenizer};
 use memory_contract::{Content, Message, Part, Role, ToolCall, ToolOutput, ToolResult};
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 

@@ -55,7 +55,7 @@ pub fn object_text(field: &str, text: String) -> Result<String, Invalid> {
 
 /// Whether an object is at most `max_depth` levels deep.
 pub fn is_within_depth(object: &Map<String, Value>, max_depth: usize) -> bool {
-    1 + object.values().map(depth_of).max().unwrap_or(0) <= max_depth
+    object.values().map(depth_of).max().unwrap_or(0) < max_depth
 }
 
 fn depth_of(value: &Value) -> usize {

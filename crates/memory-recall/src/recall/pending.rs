@@ -192,7 +192,8 @@ impl Pending {
                 if score > 0.0 {
                     add(&mut found.lexical, change, score);
                     let id = change.entry.candidate.id;
-                    if change.entry.dense.is_none() && found.dense.iter().all(|one| one.id != id) {
+                    let is_known = found.dense.iter().any(|one| one.id == id);
+                    if dense.is_some() && change.entry.dense.is_none() && !is_known {
                         found.unembedded.insert(id);
                     }
                 }

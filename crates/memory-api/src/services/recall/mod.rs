@@ -64,7 +64,7 @@ impl Recalls {
                 let Policies { thread, app } =
                     self.store.policies(&caller).policies(thread).await?;
                 let policy = thread.policy.clone();
-                (Begin::Thread(thread), policy, app)
+                (Begin::Thread(Box::new(thread)), policy, app)
             }
             Place::Conversation(NamedConversation::Session(names)) => {
                 let (session, _) = resolve_session(&self.store, &caller, names).await?;
@@ -73,7 +73,7 @@ impl Recalls {
                 match thread {
                     Some(thread) => {
                         let policy = thread.policy.clone();
-                        (Begin::Thread(thread), policy, app)
+                        (Begin::Thread(Box::new(thread)), policy, app)
                     }
                     None => (Begin::NewSession(session), MemoryPolicy::default(), app),
                 }
@@ -137,12 +137,12 @@ impl Recalls {
         match place {
             Place::Others { scope, .. } => Ok(Begin::Others(scope)),
             Place::Conversation(NamedConversation::Thread(thread)) => {
-                Ok(Begin::Thread(threads.get_thread(thread).await?))
+                Ok(Begin::Thread(Box::new(threads.get_thread(thread).await?)))
             }
             Place::Conversation(NamedConversation::Session(names)) => {
                 let (session, _) = resolve_session(&self.store, caller, names).await?;
                 match threads.find_thread(&session).await {
-                    Ok(thread) => Ok(Begin::Thread(thread)),
+                    Ok(thread) => Ok(Begin::Thread(Box::new(thread))),
                     Err(StoreError::ThreadNotFound) => Ok(Begin::NewSession(session)),
                     Err(error) => Err(error.into()),
                 }
@@ -163,7 +163,7 @@ impl Recalls {
 
 /// Where a search begins, as it is stored.
 enum Begin {
-    Thread(Thread),
+    Thread(Box<Thread>),
     /// A session that has no thread yet.
     NewSession(Session),
     /// The threads of a user or an app, without a conversation.
