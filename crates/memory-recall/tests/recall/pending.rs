@@ -64,12 +64,6 @@ async fn an_unindexed_message_ranks_as_it_does_once_it_is_indexed() {
         "Biscuit the greyhound",
         "sofa",
     ];
-    // A search by meaning alone waits for the vectors of unindexed messages.
-    let by_meaning = RecallQuery {
-        method: Method::Dense,
-        ..of_ada(queries[0])
-    };
-    assert_eq!(matches(&service, by_meaning).await.1, []);
     let mut before = Vec::new();
     for query in queries {
         let (found, degradations) = matches(&service, of_ada(query)).await;
