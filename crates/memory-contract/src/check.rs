@@ -132,7 +132,7 @@ pub fn range_or(
     value.map_or(Ok(default), |value| range(field, value, min, max))
 }
 
-/// Checks a caller's own id of a message; an empty one is none.
+/// Checks a caller's own id of a message; empty means that it has no such id.
 pub fn external_id(field: &str, value: String) -> Result<String, Invalid> {
     let id = text(field, value, limits::EXTERNAL_ID_CHARS)?;
     if id.contains(char::is_control) {

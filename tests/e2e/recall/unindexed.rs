@@ -400,7 +400,7 @@ async fn b02_a_queue_of_ten_thousand_is_reported_and_the_newest_is_found() {
         start.elapsed()
     );
 
-    // Whoever needs everything names a revision, and learns that it is not there.
+    // A search that names a revision reports that the index lacks it.
     let last = client.append_text(&other, "That was all.").await;
     let request = SearchRequest {
         max_wait: Some(seconds(1)),

@@ -76,7 +76,7 @@ fn input_of(message: proto::WorkingMessage) -> proto::MessageInput {
         create_time,
         external_id,
     } = message;
-    // What is no UUID can only be the caller's own id.
+    // Text that is not a UUID is the caller's own id.
     let is_own = Uuid::try_parse(&message_id).is_err()
         && (external_id.is_empty() || external_id == message_id)
         && check::external_id("message_id", message_id.clone()).is_ok();

@@ -1,4 +1,4 @@
--- The UUID that a text is; null where it is none.
+-- Parses a UUID. Null if the text is not a UUID.
 CREATE OR REPLACE FUNCTION recollect.uuid_of(p_text text)
 RETURNS uuid
 LANGUAGE sql IMMUTABLE AS $$
