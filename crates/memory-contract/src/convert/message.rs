@@ -1,6 +1,6 @@
 //! Converts messages.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::part::{bare_part, parts_from, provider_from, role_from};
 use super::{json, timestamp, timestamp_of};
@@ -107,7 +107,7 @@ fn provider_messages_from(
         )
         .into());
     }
-    name_results(&mut read);
+    formats::name_results(&mut read);
     let mut messages = Vec::with_capacity(read.len());
     let mut invalid = Vec::new();
     for one in read {
@@ -123,25 +123,6 @@ fn provider_messages_from(
     match invalid.is_empty() {
         true => Ok(messages),
         false => Err(InvalidFields(invalid)),
-    }
-}
-
-/// Gives each tool result without a name the name of its call, if that is in the same
-/// request.
-fn name_results(read: &mut [formats::ReadMessage]) {
-    use proto::part::Content;
-    let mut names = HashMap::new();
-    let messages = read.iter_mut().map(|read| &mut read.message);
-    for part in messages.flat_map(|message| &mut message.parts) {
-        match &mut part.content {
-            Some(Content::ToolCall(call)) => {
-                names.insert(call.tool_call_id.clone(), call.name.clone());
-            }
-            Some(Content::ToolResult(result)) if result.name.is_empty() => {
-                result.name = names.get(&result.tool_call_id).cloned().unwrap_or_default();
-            }
-            _ => {}
-        }
     }
 }
 

@@ -9,11 +9,9 @@
 
 use super::json::{Node, Object, list, quoted};
 use super::steps::{Answered, PieceContent, Rules, is_web_image, steps};
-use super::{Labels, ReadMessage, Reading, Said, Written, image, is_reference, opaque};
+use super::{Labels, ReadMessage, Reading, Said, UserFirst, Written, image, is_reference, opaque};
 use crate::proto::{self, part::Content as Part, tool_result_part};
-use crate::{
-    Content, FileRef, Invalid, Provider, Reasoning, Role, ToolOutput, ToolResult, limits, text,
-};
+use crate::{FileRef, Invalid, Provider, Reasoning, Role, ToolOutput, ToolResult, limits, text};
 
 const PROVIDER: Provider = Provider::AnthropicMessages;
 const RULES: Rules = Rules {
@@ -25,25 +23,17 @@ const RULES: Rules = Rules {
 
 /// Writes messages.
 pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
-    let (system, spoken): (Vec<Said<'_>>, Vec<Said<'_>>) =
-        messages.iter().partition(|said| said.role == Role::System);
-    let system: Vec<String> = system
-        .into_iter()
-        .map(|said| text::of_parts(said.parts))
-        .filter(|text| !text.trim().is_empty())
-        .collect();
-    let begun = spoken.iter().position(speaks);
-    let (before, rest) = spoken.split_at(begun.unwrap_or(spoken.len()));
+    let UserFirst {
+        system,
+        before,
+        rest,
+    } = UserFirst::of(messages, PROVIDER, labels);
 
     let mut turns = Alternating::default();
-    for said in before {
-        let said_so = text::of_parts(said.parts);
-        if !said_so.trim().is_empty() {
-            let text = format!("{}: {said_so}", labels.role(said.role));
-            turns.add("user", text_block(&text));
-        }
+    for text in before {
+        turns.add("user", text_block(&text));
     }
-    for step in steps(rest, RULES, is_web_image) {
+    for step in steps(&rest, RULES, is_web_image) {
         let role = match step.role {
             Role::Assistant => "assistant",
             Role::User | Role::System | Role::Tool => "user",
@@ -55,20 +45,7 @@ pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
             turns.add("user", [result(answered)]);
         }
     }
-    turns.finish(&system.join("\n\n"))
-}
-
-/// Whether it is a user's message that is not blank.
-fn speaks(said: &Said<'_>) -> bool {
-    said.role == Role::User
-        && said.parts.iter().any(|part| match &part.content {
-            Content::Text(text) => !text.trim().is_empty(),
-            Content::Opaque(opaque) => opaque.provider == PROVIDER,
-            Content::Reasoning(_) => false,
-            Content::Json(_) | Content::ToolCall(_) | Content::ToolResult(_) | Content::File(_) => {
-                true
-            }
-        })
+    turns.finish(&system)
 }
 
 /// A block of a message.
@@ -215,7 +192,7 @@ fn output(result: &ToolResult) -> (Option<String>, usize) {
 pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     let mut reading = Reading::default();
     if root.is_list() {
-        read_list(&mut reading, &root)?;
+        reading.each(&root, read_message)?;
         return Ok(reading.messages);
     }
     let fields = root.fields()?;
@@ -224,18 +201,11 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
             if let Some(system) = fields.get("system") {
                 read_system(&mut reading, &system)?;
             }
-            read_list(&mut reading, &messages)?;
+            reading.each(&messages, read_message)?;
         }
         None => read_message(&mut reading, &root)?,
     }
     Ok(reading.messages)
-}
-
-fn read_list(reading: &mut Reading, messages: &Node<'_>) -> Result<(), Invalid> {
-    for message in messages.items()? {
-        read_message(reading, &message)?;
-    }
-    Ok(())
 }
 
 fn read_system(reading: &mut Reading, system: &Node<'_>) -> Result<(), Invalid> {
@@ -275,7 +245,7 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
     }
     let mut so_far = None;
     for block in content.items()? {
-        let part = read_block(reading, &block)?;
+        let part = read_block(&block)?;
         let role = match part {
             Part::ToolResult(_) => Role::Tool,
             _ => role,
@@ -294,7 +264,7 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn read_block(reading: &Reading, block: &Node<'_>) -> Result<Part, Invalid> {
+fn read_block(block: &Node<'_>) -> Result<Part, Invalid> {
     let fields = block.fields()?;
     let kind = fields.required_string("type")?;
     let provider = proto::ProviderFormat::AnthropicMessages.into();
@@ -320,13 +290,12 @@ fn read_block(reading: &Reading, block: &Node<'_>) -> Result<Part, Invalid> {
             ..Default::default()
         }),
         "tool_result" => {
-            let call_id = fields.required_string("tool_use_id")?;
             let content = fields.get("content");
             Part::ToolResult(proto::ToolResult {
-                name: reading.tool_of(&call_id),
-                tool_call_id: call_id,
+                tool_call_id: fields.required_string("tool_use_id")?,
                 content: content.map_or(Ok(Vec::new()), |content| read_output(&content))?,
                 is_error: fields.is_true("is_error"),
+                ..Default::default()
             })
         }
         "image" => match image_url(block)? {

@@ -11,11 +11,10 @@
 
 use super::json::{Fields, Node, Object, list};
 use super::steps::{Answered, Piece, PieceContent, Rules, steps};
-use super::{Labels, ReadMessage, Reading, Said, Written, opaque};
+use super::{Labels, ReadMessage, Reading, Said, UserFirst, Written, opaque};
 use crate::proto::{self, part::Content as Part, tool_result_part};
 use crate::{
-    Content, FileLocation, FileRef, FileType, Invalid, Provider, Role, ToolOutput, ToolResult,
-    limits, text,
+    FileLocation, FileRef, FileType, Invalid, Provider, Role, ToolOutput, ToolResult, limits, text,
 };
 
 const PROVIDER: Provider = Provider::Gemini;
@@ -32,25 +31,17 @@ const FETCHED: [&str; 2] = ["gs://", "https://generativelanguage.googleapis.com/
 
 /// Writes messages.
 pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
-    let (system, spoken): (Vec<Said<'_>>, Vec<Said<'_>>) =
-        messages.iter().partition(|said| said.role == Role::System);
-    let system: Vec<String> = system
-        .into_iter()
-        .map(|said| text::of_parts(said.parts))
-        .filter(|text| !text.trim().is_empty())
-        .collect();
-    let begun = spoken.iter().position(speaks);
-    let (before, rest) = spoken.split_at(begun.unwrap_or(spoken.len()));
+    let UserFirst {
+        system,
+        before,
+        rest,
+    } = UserFirst::of(messages, PROVIDER, labels);
 
     let mut contents = Contents::default();
-    for said in before {
-        let said_so = text::of_parts(said.parts);
-        if !said_so.trim().is_empty() {
-            let text = format!("{}: {said_so}", labels.role(said.role));
-            contents.add("user", [Object::with("text", &text).finish()]);
-        }
+    for text in before {
+        contents.add("user", [Object::with("text", &text).finish()]);
     }
-    for step in steps(rest, RULES, is_fetched) {
+    for step in steps(&rest, RULES, is_fetched) {
         let role = match step.role {
             Role::Assistant => "model",
             Role::User | Role::System | Role::Tool => "user",
@@ -79,20 +70,7 @@ pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
             contents.is_closed = true;
         }
     }
-    contents.finish(&system.join("\n\n"))
-}
-
-/// Whether it is a user's message that is not blank.
-fn speaks(said: &Said<'_>) -> bool {
-    said.role == Role::User
-        && said.parts.iter().any(|part| match &part.content {
-            Content::Text(text) => !text.trim().is_empty(),
-            Content::Opaque(opaque) => opaque.provider == PROVIDER,
-            Content::Reasoning(_) => false,
-            Content::Json(_) | Content::ToolCall(_) | Content::ToolResult(_) | Content::File(_) => {
-                true
-            }
-        })
+    contents.finish(&system)
 }
 
 /// Whether a call among the pieces is signed.
@@ -231,8 +209,9 @@ fn part(content: &PieceContent<'_>, signature: &str) -> Vec<String> {
 /// Reads a content, a list of them, a request or a response.
 pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     let mut reading = Reading::default();
+    let read_own = |reading: &mut Reading, content: &Node<'_>| read_content(reading, content, None);
     if root.is_list() {
-        read_list(&mut reading, &root)?;
+        reading.each(&root, read_own)?;
         return Ok(reading.messages);
     }
     let fields = root.fields()?;
@@ -241,7 +220,7 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
             read_content(&mut reading, &system, Some(Role::System))?;
         }
         if contents.is_list() {
-            read_list(&mut reading, &contents)?;
+            reading.each(&contents, read_own)?;
         } else {
             read_content(&mut reading, &contents, None)?;
         }
@@ -256,13 +235,6 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
 
 fn only_candidate<'a>(candidates: &Node<'a>) -> Result<Node<'a>, Invalid> {
     super::only_item(candidates)?.fields()?.required("content")
-}
-
-fn read_list(reading: &mut Reading, contents: &Node<'_>) -> Result<(), Invalid> {
-    for content in contents.items()? {
-        read_content(reading, &content, None)?;
-    }
-    Ok(())
 }
 
 /// Reads a content; `role` overrides its own. The results in a user's content become a

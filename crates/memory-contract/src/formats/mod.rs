@@ -18,9 +18,11 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use json::Node;
 
-use crate::{Invalid, Part, Provider, ResolvedPolicy, Role, limits, proto};
+use crate::{Content, Invalid, Part, Provider, ResolvedPolicy, Role, limits, proto};
 
 /// A format in which messages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +113,49 @@ pub fn render(format: Format, messages: &[Said<'_>], labels: &Labels) -> Rendere
     }
 }
 
+/// A conversation for a provider that takes the system prompt apart and begins with the
+/// user.
+struct UserFirst<'a> {
+    /// All system messages, with an empty line between two.
+    system: String,
+    /// The messages before the user's first, each after its speaker's label.
+    before: Vec<String>,
+    /// The user's first message that is not blank, and those after it.
+    rest: Vec<Said<'a>>,
+}
+
+impl<'a> UserFirst<'a> {
+    fn of(messages: &[Said<'a>], provider: Provider, labels: &Labels) -> Self {
+        let text_of = |said: &Said<'_>| {
+            let text = crate::text::of_parts(said.parts);
+            (!text.trim().is_empty()).then_some(text)
+        };
+        let (system, mut before): (Vec<Said<'_>>, Vec<Said<'_>>) =
+            messages.iter().partition(|said| said.role == Role::System);
+        let speaks = |said: &Said<'_>| said.role == Role::User && has_content(said, provider);
+        let begun = before.iter().position(speaks).unwrap_or(before.len());
+        let rest = before.split_off(begun);
+        let system: Vec<String> = system.iter().filter_map(text_of).collect();
+        let labeled =
+            |said: &Said<'_>| Some(format!("{}: {}", labels.role(said.role), text_of(said)?));
+        Self {
+            system: system.join("\n\n"),
+            before: before.iter().filter_map(labeled).collect(),
+            rest,
+        }
+    }
+}
+
+/// Whether a message has a part that the provider is sent.
+fn has_content(said: &Said<'_>, provider: Provider) -> bool {
+    said.parts.iter().any(|part| match &part.content {
+        Content::Text(text) => !text.trim().is_empty(),
+        Content::Opaque(opaque) => opaque.provider == provider,
+        Content::Reasoning(_) => false,
+        Content::Json(_) | Content::ToolCall(_) | Content::ToolResult(_) | Content::File(_) => true,
+    })
+}
+
 /// A message that was read, with the places of its parts in the JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ReadMessage {
@@ -124,7 +169,8 @@ pub(crate) struct ReadMessage {
 /// Reads the messages in `json`, whose path is `path`.
 ///
 /// # Errors
-/// It is no JSON, or not in the format. Limits of messages are not checked here.
+/// It is not JSON, or not in the format. Limits of messages are not checked here, and
+/// results are named by [`name_results`].
 pub(crate) fn read(
     provider: Provider,
     path: &str,
@@ -138,6 +184,26 @@ pub(crate) fn read(
         Provider::Gemini => gemini::read(root)?,
     };
     Ok(messages)
+}
+
+/// Gives each tool result without a name the name of its call, if that is in the same
+/// request.
+pub(crate) fn name_results(read: &mut [ReadMessage]) {
+    use proto::part::Content;
+
+    let mut names = HashMap::new();
+    let messages = read.iter_mut().map(|read| &mut read.message);
+    for part in messages.flat_map(|message| &mut message.parts) {
+        match &mut part.content {
+            Some(Content::ToolCall(call)) => {
+                names.insert(call.tool_call_id.clone(), call.name.clone());
+            }
+            Some(Content::ToolResult(result)) if result.name.is_empty() => {
+                result.name = names.get(&result.tool_call_id).cloned().unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Collects the messages of one text.
@@ -176,17 +242,13 @@ impl Reading {
         }
     }
 
-    /// The name of the tool that a call of this conversation names; empty if unknown.
-    fn tool_of(&self, call_id: &str) -> String {
-        let newest_first = self.messages.iter().rev();
-        let mut parts = newest_first.flat_map(|read| &read.message.parts);
-        let name = parts.find_map(|part| match &part.content {
-            Some(proto::part::Content::ToolCall(call)) if call.tool_call_id == call_id => {
-                Some(call.name.clone())
-            }
-            _ => None,
-        });
-        name.unwrap_or_default()
+    /// Reads each item of a list.
+    fn each(
+        &mut self,
+        list: &Node<'_>,
+        read: impl Fn(&mut Self, &Node<'_>) -> Result<(), Invalid>,
+    ) -> Result<(), Invalid> {
+        list.items()?.iter().try_for_each(|item| read(self, item))
     }
 }
 

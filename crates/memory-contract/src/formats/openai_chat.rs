@@ -126,11 +126,11 @@ fn speaker(name: &str) -> Option<String> {
 pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     let mut reading = Reading::default();
     if root.is_list() {
-        read_list(&mut reading, &root)?;
+        reading.each(&root, read_message)?;
     } else {
         let fields = root.fields()?;
         if let Some(messages) = fields.get("messages") {
-            read_list(&mut reading, &messages)?;
+            reading.each(&messages, read_message)?;
         } else if let Some(choices) = fields.get("choices") {
             let choice = only_item(&choices)?.fields()?;
             read_message(&mut reading, &choice.required("message")?)?;
@@ -139,13 +139,6 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
         }
     }
     Ok(reading.messages)
-}
-
-fn read_list(reading: &mut Reading, messages: &Node<'_>) -> Result<(), Invalid> {
-    for message in messages.items()? {
-        read_message(reading, &message)?;
-    }
-    Ok(())
 }
 
 fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
@@ -243,16 +236,13 @@ fn read_result(reading: &mut Reading, fields: &Fields<'_>) -> Result<(), Invalid
     use tool_result_part::Content as Output;
 
     let node = fields.node();
-    let mut name = fields.string("name")?;
+    let name = fields.string("name")?;
     let call_id = match fields.get("tool_call_id") {
         Some(id) => id.string()?,
         // A result of the format before `tool_calls`.
         None if !name.is_empty() => name.clone(),
         None => return Err(Invalid::missing(format!("{}.tool_call_id", node.path()))),
     };
-    if name.is_empty() {
-        name = reading.tool_of(&call_id);
-    }
     let mut output: Vec<proto::ToolResultPart> = Vec::new();
     match fields.get("content") {
         None => {}

@@ -203,14 +203,14 @@ fn reasoning(reasoning: &Reasoning) -> Option<String> {
 pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     let mut reading = Reading::default();
     if root.is_list() {
-        read_list(&mut reading, &root)?;
+        reading.each(&root, read_item)?;
         return Ok(reading.messages);
     }
     let fields = root.fields()?;
     if let Some(output) = fields.get("output").filter(Node::is_list)
         && fields.get("type").is_none()
     {
-        read_list(&mut reading, &output)?;
+        reading.each(&output, read_item)?;
     } else if let Some(input) = fields.get("input").filter(|_| fields.get("type").is_none()) {
         if let Some(instructions) = fields.get("instructions") {
             let message = reading.message(Role::System, &instructions);
@@ -220,19 +220,12 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
             let message = reading.message(Role::User, &input);
             message.add(Content::Text(input.string()?), &input);
         } else {
-            read_list(&mut reading, &input)?;
+            reading.each(&input, read_item)?;
         }
     } else {
         read_item(&mut reading, &root)?;
     }
     Ok(reading.messages)
-}
-
-fn read_list(reading: &mut Reading, items: &Node<'_>) -> Result<(), Invalid> {
-    for item in items.items()? {
-        read_item(reading, &item)?;
-    }
-    Ok(())
 }
 
 /// Reads an item. Consecutive items of the model become one message.
@@ -259,12 +252,10 @@ fn read_item(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
             message.add(Content::ToolCall(call), node);
         }
         "function_call_output" | "custom_tool_call_output" => {
-            let call_id = fields.required_string("call_id")?;
             let result = proto::ToolResult {
-                name: reading.tool_of(&call_id),
-                tool_call_id: call_id,
+                tool_call_id: fields.required_string("call_id")?,
                 content: read_output(&fields.required("output")?)?,
-                is_error: false,
+                ..Default::default()
             };
             let message = reading.message(Role::Tool, node);
             message.add(Content::ToolResult(result), node);
