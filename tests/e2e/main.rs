@@ -19,6 +19,7 @@ mod files;
 mod formats;
 mod history;
 mod isolation;
+mod jobs;
 mod language_models;
 mod memories;
 mod messages;

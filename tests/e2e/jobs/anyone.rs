@@ -1,0 +1,1 @@
+//! A user of any agent.

@@ -1,0 +1,1 @@
+//! A user of a workflow builder in the manner of Dify.

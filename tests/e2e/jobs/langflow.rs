@@ -1,0 +1,1 @@
+//! A user of a flow builder in the manner of Langflow.

@@ -1,0 +1,1 @@
+//! A user of working memory in the manner of Redis.

@@ -1,0 +1,1 @@
+//! A user of an agent provider in the manner of Tensorify.
