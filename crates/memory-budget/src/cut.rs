@@ -150,12 +150,8 @@ fn oversized(
 }
 
 fn tokens_of(messages: &[Message], tokenizer: Tokenizer) -> i64 {
-    match tokenizer {
-        Tokenizer::O200kBase => messages.iter().map(|m| i64::from(m.tokens)).sum(),
-        Tokenizer::Cl100kBase | Tokenizer::P50kBase | Tokenizer::R50kBase => {
-            recount(messages, tokenizer)
-        }
-    }
+    let tokens = |m: &Message| tokenizer.recount_message(m.tokens, &m.name, &m.parts);
+    messages.iter().map(|m| i64::from(tokens(m))).sum()
 }
 
 fn recount(messages: &[Message], tokenizer: Tokenizer) -> i64 {

@@ -2,6 +2,7 @@
 
 mod cut;
 mod error;
+mod files;
 mod lines;
 mod room;
 mod shorten;

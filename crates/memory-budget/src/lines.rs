@@ -76,6 +76,7 @@ mod tests {
                 mime_type: String::new(),
                 size_bytes: 0,
                 caption,
+                extent: Default::default(),
             })
         };
         let output = prop_oneof![

@@ -92,6 +92,7 @@ fn fixed_tokens(message: &mut Message, tokenizer: Tokenizer) -> i64 {
             tokens += i64::from(tokenizer.count(&line));
             line_count += 1;
         }
+        tokens += i64::from(tokenizer.count_files(std::slice::from_ref(part)));
         for (empty, text) in texts_mut(part).zip(texts) {
             *empty = text;
         }

@@ -9,7 +9,9 @@ use std::iter;
 use memory_contract::Part;
 use tiktoken_rs::{CoreBPE, tokenizer::Tokenizer as Encoding};
 
+use crate::files::{FileRates, STORED_RATES, has_files};
 use crate::lines::lines;
+use crate::window::bare_name;
 
 /// Tokens that a chat model's format puts around each message.
 ///
@@ -20,18 +22,39 @@ pub const FRAME_TOKENS: i32 = 3;
 /// Most bytes that are encoded at once.
 const CHUNK_BYTES: usize = 4 * 1024;
 
-/// An encoding that counts tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Tokenizer {
-    /// GPT-4o, GPT-4.1, GPT-5, gpt-oss and the o series. Stored counts use it.
-    #[default]
+/// How a model counts tokens: the encoding of texts, and the tokens of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tokenizer {
+    encoding: Words,
+    files: FileRates,
+}
+
+/// An encoding of texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Words {
     O200kBase,
-    /// GPT-4, GPT-3.5 and the embedding models.
     Cl100kBase,
-    /// Codex and text-davinci-002 and -003.
     P50kBase,
-    /// GPT-2 and GPT-3.
     R50kBase,
+}
+
+impl Default for Tokenizer {
+    fn default() -> Self {
+        Self::O200kBase
+    }
+}
+
+#[expect(non_upper_case_globals, reason = "the names of encodings")]
+impl Tokenizer {
+    /// GPT-4o, GPT-4.1, gpt-oss and the o series; files count as for GPT-4o. Stored counts
+    /// use it.
+    pub const O200kBase: Self = Self::of(Words::O200kBase);
+    /// GPT-4, GPT-3.5 and the embedding models.
+    pub const Cl100kBase: Self = Self::of(Words::Cl100kBase);
+    /// Codex and text-davinci-002 and -003.
+    pub const P50kBase: Self = Self::of(Words::P50kBase);
+    /// GPT-2 and GPT-3.
+    pub const R50kBase: Self = Self::of(Words::R50kBase);
 }
 
 impl Tokenizer {
@@ -43,12 +66,20 @@ impl Tokenizer {
         Self::R50kBase,
     ];
 
+    const fn of(encoding: Words) -> Self {
+        Self {
+            encoding,
+            files: STORED_RATES,
+        }
+    }
+
     /// The tokenizer of a model, and whether the model is known.
     ///
     /// The name may be the maker's (`gpt-4o-2024-05-13`), have the prefix of a gateway
     /// (`openai/gpt-4o`), be fine-tuned (`ft:gpt-4o:acme::1`), or be an encoding
     /// (`cl100k_base`). An unknown model gets the default, `o200k_base`, and `false`: its
-    /// counts are estimates. The empty name means the default and counts as known.
+    /// counts are estimates. The empty name means the default and counts as known. Files
+    /// count as the maker of the model says, also where its encoding is unknown.
     pub fn for_model(model: &str) -> (Self, bool) {
         if model.is_empty() {
             return (Self::default(), true);
@@ -60,25 +91,32 @@ impl Tokenizer {
             let (_, name) = model.rsplit_once('/')?;
             tiktoken_rs::tokenizer::get_tokenizer(name)
         });
-        match encoding {
+        let (encoding, known) = match encoding {
             // Harmony and the edit models differ only in special tokens, which stored text does
             // not have.
-            Some(Encoding::O200kBase | Encoding::O200kHarmony) => (Self::O200kBase, true),
-            Some(Encoding::Cl100kBase) => (Self::Cl100kBase, true),
-            Some(Encoding::P50kBase | Encoding::P50kEdit) => (Self::P50kBase, true),
-            Some(Encoding::R50kBase | Encoding::Gpt2) => (Self::R50kBase, true),
-            None => (Self::default(), false),
-        }
+            Some(Encoding::O200kBase | Encoding::O200kHarmony) => (Words::O200kBase, true),
+            Some(Encoding::Cl100kBase) => (Words::Cl100kBase, true),
+            Some(Encoding::P50kBase | Encoding::P50kEdit) => (Words::P50kBase, true),
+            Some(Encoding::R50kBase | Encoding::Gpt2) => (Words::R50kBase, true),
+            None => (Words::O200kBase, false),
+        };
+        let files = FileRates::of(&bare_name(model));
+        (Self { encoding, files }, known)
     }
 
     /// The encoding's public name, such as `o200k_base`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::O200kBase => "o200k_base",
-            Self::Cl100kBase => "cl100k_base",
-            Self::P50kBase => "p50k_base",
-            Self::R50kBase => "r50k_base",
+        match self.encoding {
+            Words::O200kBase => "o200k_base",
+            Words::Cl100kBase => "cl100k_base",
+            Words::P50kBase => "p50k_base",
+            Words::R50kBase => "r50k_base",
         }
+    }
+
+    /// Whether texts count as in stored counts.
+    pub fn counts_texts_as_stored(self) -> bool {
+        self.encoding == Words::O200kBase
     }
 
     /// Loads the encoding, which otherwise the first count does. Blocks for about 0.3 s and
@@ -105,14 +143,33 @@ impl Tokenizer {
     /// call's tool and arguments, a file's caption and name. Reasoning counts with all its
     /// texts, an opaque part with its JSON, and a signature with its text, because all of
     /// them go back to the provider. Each line is counted alone, plus a token for each line
-    /// break, so that a message is the sum of its parts.
+    /// break, so that a message is the sum of its parts. The content of a file counts 1 token
+    /// or more: an image by the formula of the model's provider, others by estimates.
     pub fn count_message(self, name: &str, parts: &[Part]) -> i32 {
         let mut tokens = FRAME_TOKENS.saturating_add(self.count(name));
         for (index, line) in lines(parts).enumerate() {
             let line_break = i32::from(index > 0);
             tokens = tokens.saturating_add(self.count(&line) + line_break);
         }
-        tokens
+        tokens.saturating_add(self.count_files(parts))
+    }
+
+    /// Tokens of a stored message, whose stored count is `stored`. It recounts only what
+    /// counts differently.
+    pub fn recount_message(self, stored: i32, name: &str, parts: &[Part]) -> i32 {
+        match self {
+            Self::O200kBase => stored,
+            _ if !self.counts_texts_as_stored() => self.count_message(name, parts),
+            _ if !has_files(parts) => stored,
+            _ => stored
+                .saturating_sub(STORED_RATES.of_parts(parts))
+                .saturating_add(self.count_files(parts)),
+        }
+    }
+
+    /// Tokens of the content of the files in parts.
+    pub(crate) fn count_files(self, parts: &[Part]) -> i32 {
+        self.files.of_parts(parts)
     }
 
     /// A prefix of at most `max_tokens` tokens that ends between two characters: the whole
@@ -169,11 +226,11 @@ impl Tokenizer {
     }
 
     fn encoding(self) -> &'static CoreBPE {
-        match self {
-            Self::O200kBase => tiktoken_rs::o200k_base_singleton(),
-            Self::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
-            Self::P50kBase => tiktoken_rs::p50k_base_singleton(),
-            Self::R50kBase => tiktoken_rs::r50k_base_singleton(),
+        match self.encoding {
+            Words::O200kBase => tiktoken_rs::o200k_base_singleton(),
+            Words::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
+            Words::P50kBase => tiktoken_rs::p50k_base_singleton(),
+            Words::R50kBase => tiktoken_rs::r50k_base_singleton(),
         }
     }
 }

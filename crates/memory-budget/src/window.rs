@@ -60,6 +60,18 @@ const WINDOWS: &[(&str, i32)] = &[
 /// without a date, the prefix of a gateway (`openai/gpt-4o`) or fine-tuning
 /// (`ft:gpt-4o:acme::1`). Case is ignored.
 pub fn context_window(model: &str) -> Option<i32> {
+    let name = bare_name(model);
+    let name = name.as_str();
+    WINDOWS
+        .iter()
+        .filter(|(beginning, _)| begins_with(name, beginning))
+        .max_by_key(|(beginning, _)| beginning.len())
+        .map(|(_, window)| *window)
+}
+
+/// The name of a model in lower case, without the prefixes of gateways, platforms and
+/// fine-tuning.
+pub(crate) fn bare_name(model: &str) -> String {
     let model = model.to_ascii_lowercase();
     let name = model
         .rsplit_once('/')
@@ -77,11 +89,7 @@ pub fn context_window(model: &str) -> Option<i32> {
         .iter()
         .find_map(|maker| name.strip_prefix(maker))
         .unwrap_or(name);
-    WINDOWS
-        .iter()
-        .filter(|(beginning, _)| begins_with(name, beginning))
-        .max_by_key(|(beginning, _)| beginning.len())
-        .map(|(_, window)| *window)
+    name.to_owned()
 }
 
 /// Whether a name starts with a prefix that ends at the end of a word or number: `gpt-4`

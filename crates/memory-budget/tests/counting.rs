@@ -5,7 +5,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use memory_budget::{FRAME_TOKENS, Tokenizer};
-use memory_contract::{Content, FileLocation, FileRef, FileType, Part, text_of_parts};
+use memory_contract::{Content, FileExtent, FileLocation, FileRef, FileType, Part, text_of_parts};
 use proptest::prelude::*;
 use support::*;
 
@@ -18,7 +18,7 @@ fn models_get_the_tokenizer_that_they_use() {
         ("", Tokenizer::O200kBase, true),
         ("gpt-4o", Tokenizer::O200kBase, true),
         ("gpt-4o-2024-05-13", Tokenizer::O200kBase, true),
-        ("gpt-5-mini", Tokenizer::O200kBase, true),
+        ("gpt-4.1", Tokenizer::O200kBase, true),
         ("gpt-oss-20b", Tokenizer::O200kBase, true),
         ("openai/gpt-4", Tokenizer::Cl100kBase, true),
         ("ft:gpt-3.5-turbo:acme::1", Tokenizer::Cl100kBase, true),
@@ -73,7 +73,7 @@ fn a_message_costs_its_parts_its_speaker_and_a_frame() {
 }
 
 #[test]
-fn a_file_costs_its_caption_and_its_name() {
+fn a_file_costs_its_content_its_caption_and_its_name() {
     let file = |name: &str, caption: &str| {
         Part::from(Content::File(FileRef {
             kind: FileType::Image,
@@ -82,13 +82,20 @@ fn a_file_costs_its_caption_and_its_name() {
             mime_type: "image/png".into(),
             size_bytes: 1_000,
             caption: caption.into(),
+            extent: FileExtent::default(),
         }))
     };
     let count = |part| Tokenizer::O200kBase.count_message("", &[part]) - FRAME_TOKENS;
     let [name, caption] = ["dog.png", "a dog"].map(|text| Tokenizer::O200kBase.count(text));
-    assert_eq!(count(file("", "")), 0);
-    assert_eq!(count(file("dog.png", "")), name);
-    assert_eq!(count(file("dog.png", "a dog")), name + caption + 1);
+    // As 1,024 × 1,024 pixels in GPT-4o: four squares of 170, and 85.
+    assert_eq!(count(file("", "")), 765);
+    assert_eq!(count(file("dog.png", "")), 765 + name);
+    assert_eq!(count(file("dog.png", "a dog")), 765 + name + caption + 1);
+    let claude = Tokenizer::for_model("claude-sonnet-4-5").0;
+    let image = file("dog.png", "a dog");
+    let recounted =
+        claude.recount_message(3 + count(image.clone()), "", std::slice::from_ref(&image));
+    assert_eq!(recounted, claude.count_message("", &[image]));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub async fn counting<T: Send + 'static>(
     tokenizer: Tokenizer,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
-    if bytes <= INLINE_BYTES && tokenizer == Tokenizer::O200kBase {
+    if bytes <= INLINE_BYTES && tokenizer.counts_texts_as_stored() {
         return Ok(work());
     }
     tokio::task::spawn_blocking(work).await

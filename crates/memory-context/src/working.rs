@@ -60,7 +60,8 @@ pub async fn size_in(
     // The counting thread hands them back.
     let messages = std::mem::take(&mut memory.messages);
     let (context, counted, messages) = counting(bytes, tokenizer, move || {
-        let of = |one: &Message| i64::from(tokenizer.count_message(&one.name, &one.parts));
+        let of =
+            |one: &Message| i64::from(tokenizer.recount_message(one.tokens, &one.name, &one.parts));
         let counted: i64 = messages.iter().map(of).sum();
         (tokenizer.count(&context), counted, messages)
     })

@@ -60,8 +60,8 @@ pub use naming::{Owner, Target, ThreadName};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{Cursor, PageToken, page_size};
 pub use part::{
-    Content, FileLocation, FileRef, FileType, Opaque, Part, Provider, Reasoning, ToolCall,
-    ToolOutput, ToolResult,
+    Content, FileExtent, FileLocation, FileRef, FileType, Opaque, Part, Provider, Reasoning,
+    ToolCall, ToolOutput, ToolResult,
 };
 pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};
 pub use policy::{

@@ -58,6 +58,12 @@ pub const STORAGE_KEY_CHARS: usize = 1_024;
 pub const FILE_TEXT_BYTES: usize = 4 * (STORAGE_KEY_CHARS + FILE_NAME_CHARS + MIME_TYPE_CHARS);
 /// Characters in a file's caption.
 pub const CAPTION_CHARS: usize = 4_096;
+/// Most pixels of an image's width and height.
+pub const IMAGE_PIXELS: i32 = 100_000;
+/// The longest recording or video.
+pub const RECORDING_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Most pages of a document.
+pub const DOCUMENT_PAGES: i32 = 100_000;
 /// Characters in a query.
 pub const QUERY_CHARS: usize = 8_192;
 /// Characters in a model's name.

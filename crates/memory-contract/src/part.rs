@@ -238,6 +238,30 @@ pub struct FileRef {
     /// A description of the content; may be empty. Search and summaries use it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub caption: String,
+    /// How large the content is, which its tokens depend on.
+    #[serde(default, skip_serializing_if = "FileExtent::is_unknown")]
+    pub extent: FileExtent,
+}
+
+/// How large the content of a file is. 0 is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FileExtent {
+    /// The width of an image in pixels.
+    pub width: u32,
+    /// The height of an image in pixels.
+    pub height: u32,
+    /// The length of a recording or video in milliseconds.
+    pub duration_ms: u32,
+    /// The number of pages of a document.
+    pub page_count: u32,
+}
+
+impl FileExtent {
+    /// Whether nothing is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The place of a file's bytes. Recollect does not read them.

@@ -170,10 +170,7 @@ impl Entries {
             .list
             .iter()
             .map(|(RecalledMessage { message, .. }, _)| Size {
-                tokens: match tokenizer {
-                    Tokenizer::O200kBase => message.tokens,
-                    other => other.count_message(&message.name, &message.parts),
-                },
+                tokens: tokenizer.recount_message(message.tokens, &message.name, &message.parts),
                 ..bytes_of(message)
             })
             .collect();

@@ -127,10 +127,7 @@ impl ContextMessage {
 
     /// A stored message. Its stored count is used where the tokenizer is the same.
     pub(super) fn stored(message: Message, tokenizer: Tokenizer) -> Self {
-        let tokens = match tokenizer {
-            Tokenizer::O200kBase => message.tokens,
-            other => other.count_message(&message.name, &message.parts),
-        };
+        let tokens = tokenizer.recount_message(message.tokens, &message.name, &message.parts);
         Self {
             role: message.role,
             name: message.name,

@@ -1,11 +1,13 @@
 //! Converts files and references to them.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
-use super::timestamp;
+use super::{duration_in, scalar::exact_duration, timestamp};
 use crate::{
-    File, FileLocation, FileRef, FileType, Invalid, InvalidFields, NewFile, TransferMethod, check,
-    limits, proto,
+    File, FileExtent, FileLocation, FileRef, FileType, Invalid, InvalidFields, NewFile,
+    TransferMethod, check, limits, proto,
 };
 
 /// Reads a reference to a file. Fields that only answers set are ignored.
@@ -22,8 +24,21 @@ pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
         caption,
         file: _,
         dangling: _,
+        width,
+        height,
+        duration,
+        page_count,
     } = file;
     Ok(FileRef {
+        extent: FileExtent {
+            width: number_from("width", width, limits::IMAGE_PIXELS)?,
+            height: number_from("height", height, limits::IMAGE_PIXELS)?,
+            duration_ms: duration_in("duration", duration, Duration::ZERO, limits::RECORDING_MAX)?
+                .map_or(0, |time| {
+                    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+                }),
+            page_count: number_from("page_count", page_count, limits::DOCUMENT_PAGES)?,
+        },
         kind: kind_from(r#type)?,
         location: file_location_from(location.map(FileLocation::from))?,
         size_bytes: size_from(size_bytes)?,
@@ -150,6 +165,10 @@ fn named(location: FileLocation) -> FileLocation {
     }
 }
 
+fn number_from(field: &str, number: i32, max: i32) -> Result<u32, Invalid> {
+    Ok(check::range(field, number, 0, max)?.unsigned_abs())
+}
+
 fn size_from(bytes: i64) -> Result<i64, Invalid> {
     match bytes {
         ..0 => Err(Invalid::new(
@@ -235,8 +254,21 @@ impl From<FileRef> for proto::FileRef {
             mime_type,
             size_bytes,
             caption,
+            extent:
+                FileExtent {
+                    width,
+                    height,
+                    duration_ms,
+                    page_count,
+                },
         } = file;
+        let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+        let duration = Duration::from_millis(duration_ms.into());
         Self {
+            width: number(width),
+            height: number(height),
+            duration: (!duration.is_zero()).then(|| exact_duration(duration)),
+            page_count: number(page_count),
             r#type: proto::FileType::from(kind).into(),
             location: Some(location.into()),
             name,

@@ -231,6 +231,7 @@ mod tests {
             mime_type: String::new(),
             size_bytes: 0,
             caption: caption.to_owned(),
+            extent: Default::default(),
         };
         Content::File(file).into()
     }

@@ -1,7 +1,7 @@
 //! The stored JSON of a node's memory, version 1, which `node_memory_service.proto`
 //! documents for other programs. A change here changes the stored format.
 
-use memory_contract::{FileLocation, FileRef, FileType, NodeMessage, Role};
+use memory_contract::{FileExtent, FileLocation, FileRef, FileType, NodeMessage, Role};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -44,6 +44,8 @@ struct StoredFile {
     size_bytes: i64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     caption: String,
+    #[serde(default, skip_serializing_if = "FileExtent::is_unknown")]
+    extent: FileExtent,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -175,6 +177,7 @@ impl StoredFile {
             mime_type,
             size_bytes,
             caption,
+            extent,
         } = file;
         let (mut upload_file_id, mut tool_file_id, mut url) = (None, None, None);
         let transfer_method = match location {
@@ -202,6 +205,7 @@ impl StoredFile {
             mime_type,
             size_bytes,
             caption,
+            extent,
         }
     }
 
@@ -224,6 +228,7 @@ impl StoredFile {
             mime_type: self.mime_type,
             size_bytes: self.size_bytes,
             caption: self.caption,
+            extent: self.extent,
         })
     }
 }

@@ -84,7 +84,7 @@ impl Window {
     /// The limits in stored tokens, for what is in the working memory now.
     async fn limits(&self, run: &DistillRun<'_>, state: &DistillState) -> Result<Limits, Failure> {
         let Self { limits, tokenizer } = *self;
-        if tokenizer == Tokenizer::O200kBase {
+        if tokenizer.counts_texts_as_stored() {
             return Ok(limits);
         }
         let dense = Limits {

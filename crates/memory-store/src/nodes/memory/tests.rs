@@ -42,6 +42,7 @@ fn the_json_is_that_of_the_contract() {
         mime_type: String::new(),
         size_bytes: 0,
         caption: String::new(),
+        extent: Default::default(),
     };
     let mut memory = Memory::default();
     memory.fold([Waiting {
