@@ -59,6 +59,7 @@ calls! {
     files {
         register_file(RegisterFileRequest) -> RegisterFileResponse,
         get_file(GetFileRequest) -> GetFileResponse,
+        get_file_content(GetFileContentRequest) -> GetFileContentResponse,
         list_files(ListFilesRequest) -> ListFilesResponse,
         delete_file(DeleteFileRequest) -> DeleteFileResponse,
     }

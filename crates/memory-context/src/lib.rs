@@ -13,6 +13,7 @@ mod error;
 mod files;
 mod fit;
 mod history;
+mod inline;
 
 pub use briefing::{Briefing, BriefingRequest, build_briefing};
 pub use context::{
@@ -23,3 +24,6 @@ pub use dialogue::{Dialogue, parts_of, read_dialogue};
 pub use error::ContextError;
 pub use files::KnownFiles;
 pub use history::read_history;
+pub use inline::{
+    StoredContents, read_contents, restore_contents, store_contents, store_node_contents,
+};

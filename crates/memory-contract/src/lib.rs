@@ -8,6 +8,7 @@ pub mod duration_text;
 mod file;
 pub mod formats;
 mod ids;
+mod inline;
 mod invalid;
 mod key;
 pub mod limits;
@@ -49,6 +50,7 @@ pub use file::{File, NewFile, TransferMethod};
 pub use ids::{
     AppId, MemoryId, MessageId, MessageName, RequestId, SessionKey, TenantId, ThreadId, UserId,
 };
+pub use inline::{ContentDigest, InlineContent, is_inline};
 pub use invalid::{Invalid, InvalidFields};
 pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use listing::{App, ThreadOrder, User};

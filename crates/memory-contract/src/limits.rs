@@ -45,7 +45,9 @@ pub const REASONING_SUMMARIES: usize = 64;
 pub const OPAQUE_TYPE_CHARS: usize = 128;
 /// Characters in a file's id.
 pub const FILE_ID_CHARS: usize = 256;
-/// Characters in a URL.
+/// Bytes of a URL that a model or a person is shown.
+pub const READABLE_URL_BYTES: usize = 512;
+/// Characters in the URL of a registered file.
 pub const URL_CHARS: usize = 2_048;
 /// Characters in a file's name.
 pub const FILE_NAME_CHARS: usize = 512;

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::limits;
+use crate::{InlineContent, limits};
 
 /// A part of a message's content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -145,6 +145,24 @@ impl Part {
         Content::Text(text.into()).into()
     }
 
+    /// The files that the part refers to, to change them.
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut FileRef> {
+        let (own, output) = match &mut self.content {
+            Content::File(file) => (Some(file), &mut [][..]),
+            Content::ToolResult(result) => (None, result.output.as_mut_slice()),
+            Content::Text(_)
+            | Content::Json(_)
+            | Content::ToolCall(_)
+            | Content::Reasoning(_)
+            | Content::Opaque(_) => (None, &mut [][..]),
+        };
+        own.into_iter()
+            .chain(output.iter_mut().filter_map(|output| match output {
+                ToolOutput::File(file) => Some(file),
+                ToolOutput::Text(_) | ToolOutput::Json(_) | ToolOutput::Opaque(_) => None,
+            }))
+    }
+
     /// The files that the part refers to.
     pub fn files(&self) -> impl Iterator<Item = &FileRef> {
         let (own, output) = match &self.content {
@@ -183,6 +201,26 @@ impl ToolCall {
 }
 
 impl FileRef {
+    /// Takes size, and where they are unset, media type, width and height from the content
+    /// if the reference contains it.
+    pub(crate) fn describe_content(&mut self) {
+        let content = match &self.location {
+            FileLocation::Url(url) => InlineContent::from_url(url),
+            FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => None,
+        };
+        let Some(content) = content else {
+            return;
+        };
+        self.size_bytes = i64::try_from(content.bytes.len()).unwrap_or(i64::MAX);
+        if self.extent.is_unknown() {
+            self.extent = content.extent(self.kind);
+        }
+        let fits = content.mime_type.chars().count() <= limits::MIME_TYPE_CHARS;
+        if self.mime_type.is_empty() && fits {
+            self.mime_type = content.mime_type;
+        }
+    }
+
     /// The texts that the file is found by: caption and name.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         [self.caption.as_str(), self.name.as_str()]

@@ -3,7 +3,10 @@
 //! A model or a person reads [`of_parts`]: calls, results and files are marked as such, in
 //! brackets. Search and counting read [`text_of_parts`], the bare text.
 
-use crate::{Content, FileLocation, FileRef, FileType, Part, ToolCall, ToolOutput, ToolResult};
+use crate::{
+    Content, ContentDigest, FileLocation, FileRef, FileType, Part, ToolCall, ToolOutput,
+    ToolResult, is_inline, limits,
+};
 
 /// All parts of a message, one a line.
 pub fn of_parts(parts: &[Part]) -> String {
@@ -23,7 +26,7 @@ pub fn of_part(part: &Part) -> Option<String> {
     })
 }
 
-/// A file: its kind with name and caption, or else its URL.
+/// A file: its kind with name and caption, or else its URL if that is short.
 pub fn of_file(file: &FileRef) -> String {
     let kind = match file.kind {
         FileType::Image => "image",
@@ -34,8 +37,8 @@ pub fn of_file(file: &FileRef) -> String {
     };
     let said = match (file.name.as_str(), file.caption.as_str()) {
         ("", "") => match &file.location {
-            FileLocation::Url(url) => url.clone(),
-            FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => {
+            FileLocation::Url(url) if is_readable(url) => url.clone(),
+            FileLocation::Url(_) | FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => {
                 return format!("[{kind}]");
             }
         },
@@ -44,6 +47,13 @@ pub fn of_file(file: &FileRef) -> String {
         (name, caption) => format!("{name}: {caption}"),
     };
     format!("[{kind}: {said}]")
+}
+
+/// Whether a URL is worth reading: it contains no content and is not signed at length.
+fn is_readable(url: &str) -> bool {
+    url.len() <= limits::READABLE_URL_BYTES
+        && !is_inline(url)
+        && ContentDigest::from_url(url).is_none()
 }
 
 /// A tool call that is shown without its result.

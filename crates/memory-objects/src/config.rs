@@ -30,6 +30,13 @@ pub struct ObjectsConfig {
     pub compress_above: usize,
     /// The largest memory of a node, as JSON, in bytes. Default 33,554,432.
     pub max_object_bytes: usize,
+    /// How long a signed URL of an object is valid. Default 15m.
+    #[serde(with = "memory_contract::duration_text")]
+    pub url_lifetime: Duration,
+    /// Where the callers' own files are in the store: the beginning of their storage keys,
+    /// with `{tenant}` for the tenant's name. Other objects are neither signed nor read for a
+    /// file. Default `{tenant}/files/`.
+    pub file_prefix: String,
 }
 
 impl Default for ObjectsConfig {
@@ -40,6 +47,8 @@ impl Default for ObjectsConfig {
             timeout: Duration::from_secs(10),
             compress_above: 16 * 1024,
             max_object_bytes: 32 * 1024 * 1024,
+            url_lifetime: Duration::from_secs(15 * 60),
+            file_prefix: "{tenant}/files/".to_owned(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The keys of objects.
 
-use memory_contract::{AppId, TenantId, ThreadId};
+use memory_contract::{AppId, ContentDigest, TenantId, ThreadId};
 use object_store::path::PathPart;
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 /// The longest part of a key, in bytes. File systems take names of 255 bytes, and files
 /// are written under a longer name first.
@@ -21,6 +22,21 @@ pub fn memory_key(tenant: &TenantId, app: &AppId, thread: ThreadId, node: &str) 
         part(app.as_str()),
         part(node),
     )
+}
+
+/// The key of content that messages contain: `TENANT/contents/DIGEST-VERSION`. Content that
+/// was erased and comes back has another version.
+pub fn content_key(tenant: &TenantId, digest: ContentDigest, version: Uuid) -> String {
+    format!(
+        "{}/contents/{digest}-{}",
+        part(tenant.as_str()),
+        version.simple()
+    )
+}
+
+/// The beginning of the storage keys of a tenant's own files, by the setting `file_prefix`.
+pub(crate) fn file_prefix(template: &str, tenant: &TenantId) -> String {
+    template.replace("{tenant}", &part(tenant.as_str()))
 }
 
 /// The key of a copy of an object that cannot be read, by the object's own key:

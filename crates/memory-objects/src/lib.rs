@@ -3,6 +3,7 @@
 mod codec;
 mod config;
 mod error;
+mod files;
 mod gates;
 mod key;
 mod local;
@@ -28,7 +29,7 @@ pub use codec::{pack, unpack};
 pub use config::ObjectsConfig;
 pub use error::ObjectsError;
 pub use gates::{Gate, Gates};
-pub use key::{copy_key, memory_key};
+pub use key::{content_key, copy_key, memory_key};
 
 use local::Locks;
 use open::Opened;
@@ -65,6 +66,8 @@ pub struct Objects(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn ObjectStore>,
+    /// What signs URLs, and those that were signed.
+    signer: Option<files::Signed>,
     backend: Backend,
     locks: Option<Locks>,
     config: ObjectsConfig,
@@ -110,11 +113,13 @@ impl Objects {
     pub fn open(config: &ObjectsConfig) -> Result<Self, ObjectsError> {
         let Opened {
             store,
+            signer,
             backend,
             locks,
         } = open::open(config)?;
         Ok(Self(Arc::new(Inner {
             store,
+            signer: signer.map(|signer| files::Signed::new(signer, config.url_lifetime)),
             backend,
             locks,
             config: config.clone(),

@@ -8,14 +8,16 @@ use std::path::Path as FilePath;
 use std::str::FromStr as _;
 use std::sync::Arc;
 
+use object_store::ObjectStore;
 use object_store::ObjectStoreScheme as Scheme;
-use object_store::aws::AmazonS3ConfigKey;
-use object_store::azure::AzureConfigKey;
-use object_store::gcp::GoogleConfigKey;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
+use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use object_store::{ObjectStore, parse_url_opts};
+use object_store::signer::Signer;
 use reqwest::Url;
 use secrecy::ExposeSecret as _;
 
@@ -25,6 +27,8 @@ use crate::{Backend, ObjectsConfig, ObjectsError};
 /// A store and what is known of it.
 pub(super) struct Opened {
     pub(super) store: Arc<dyn ObjectStore>,
+    /// What signs URLs of objects, if the store can.
+    pub(super) signer: Option<Arc<dyn Signer>>,
     pub(super) backend: Backend,
     /// Locks that replace conditional writes if the store has none.
     pub(super) locks: Option<Locks>,
@@ -38,7 +42,7 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, ObjectsError> {
             "must be a URL such as file:///var/lib/recollect/objects",
         )
     })?;
-    let (scheme, _) = Scheme::parse(&url).map_err(|_| {
+    let (scheme, prefix) = Scheme::parse(&url).map_err(|_| {
         wrong(
             "url",
             "must begin with file://, s3://, gs://, az:// or memory:",
@@ -49,6 +53,7 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, ObjectsError> {
         Scheme::Memory => {
             return Ok(Opened {
                 store: Arc::new(InMemory::new()),
+                signer: None,
                 backend: Backend::Memory,
                 locks: None,
             });
@@ -97,14 +102,51 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, ObjectsError> {
         .options
         .iter()
         .map(|(key, value)| (key.to_lowercase(), value.expose_secret().to_owned()));
-    let (store, prefix) = parse_url_opts(&url, iter::once(own).chain(environment).chain(options))
-        // Its words may repeat an option.
-        .map_err(|_| wrong("options", "the store cannot be opened with these options"))?;
-    Ok(Opened {
-        store: Arc::new(PrefixStore::new(store, prefix)),
-        backend,
+    let options = iter::once(own).chain(environment).chain(options);
+    // Its words may repeat an option.
+    let failed = |_| wrong("options", "the store cannot be opened with these options");
+    let opened = match backend {
+        Backend::S3 => {
+            let builder = AmazonS3Builder::new().with_url(url.as_str());
+            let set = |builder: AmazonS3Builder, (key, value): (String, String)| match key.parse() {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            };
+            remote(options.fold(builder, set).build().map_err(failed)?, prefix)
+        }
+        Backend::Gcs => {
+            let builder = GoogleCloudStorageBuilder::new().with_url(url.as_str());
+            let set = |builder: GoogleCloudStorageBuilder, (key, value): (String, String)| match key
+                .parse()
+            {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            };
+            remote(options.fold(builder, set).build().map_err(failed)?, prefix)
+        }
+        _ => {
+            let builder = MicrosoftAzureBuilder::new().with_url(url.as_str());
+            let set = |builder: MicrosoftAzureBuilder, (key, value): (String, String)| match key
+                .parse()
+            {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            };
+            remote(options.fold(builder, set).build().map_err(failed)?, prefix)
+        }
+    };
+    Ok(Opened { backend, ..opened })
+}
+
+/// A store of a provider, which signs URLs. The caller sets the backend.
+fn remote<S: ObjectStore + Signer>(store: S, prefix: Path) -> Opened {
+    let store = Arc::new(PrefixStore::new(store, prefix));
+    Opened {
+        store: Arc::clone(&store) as Arc<dyn ObjectStore>,
+        signer: Some(store),
+        backend: Backend::S3,
         locks: None,
-    })
+    }
 }
 
 fn directory(url: &Url) -> Result<Opened, ObjectsError> {
@@ -122,6 +164,7 @@ fn directory(url: &Url) -> Result<Opened, ObjectsError> {
         .with_automatic_cleanup(true);
     Ok(Opened {
         store: Arc::new(store),
+        signer: None,
         backend: Backend::File,
         locks: Some(locks),
     })

@@ -6,6 +6,7 @@ mod authenticator;
 mod cache;
 mod caller;
 mod config;
+mod content;
 mod distill;
 mod ephemeral;
 mod error;
@@ -49,6 +50,7 @@ pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::Authenticator;
 pub use caller::Caller;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
+pub use content::{ContentHolder, HeldContent};
 pub use distill::{
     Commit, Committed, DistillClaim, DistillJob, DistillKind, DistillState, DistillStats,
     Distillate, Generations, MessageRange, NewObservation, NewReflection, NewSummary, Place,
@@ -91,8 +93,8 @@ pub use thread_list::{ThreadListQuery, ThreadPlace, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
 pub use usage::{ModelTokens, ModelUsage};
 pub use views::{
-    AuditStore, DistillateStore, FileStore, IndexStore, KeyStore, MemoryStore, MessageStore,
-    NodeStore, PlanStore, PolicyStore, ThreadStore, UsageStore, WorkingMemoryStore,
+    AuditStore, ContentStore, DistillateStore, FileStore, IndexStore, KeyStore, MemoryStore,
+    MessageStore, NodeStore, PlanStore, PolicyStore, ThreadStore, UsageStore, WorkingMemoryStore,
 };
 pub use watch::{Change, SeqRange, Watch, WatchPlace};
 pub use working::{NamedModel, PutDone, WorkingMemory, WorkingPut, WorkingTarget};

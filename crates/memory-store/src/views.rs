@@ -41,6 +41,8 @@ views! {
     nodes: NodeStore;
     /// Plans and logs of iterations.
     plans: PlanStore;
+    /// Content that messages contain themselves.
+    contents: ContentStore;
     /// Metadata of files.
     files: FileStore;
     /// API keys.

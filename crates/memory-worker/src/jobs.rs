@@ -129,6 +129,15 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
             },
         ),
         Job::new(
+            "settle_contents",
+            config.request_sweep_interval,
+            with(),
+            async |(store, outbox)| {
+                let count = outbox.settle_contents(&store, BATCH_APPS).await?;
+                Ok(count > 0)
+            },
+        ),
+        Job::new(
             "measure_outbox",
             MEASURE_INTERVAL,
             outbox.clone(),

@@ -21,6 +21,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "AdminService/ListDeadLetters",
             "ContextService/BuildContext",
             "FileService/GetFile",
+            "FileService/GetFileContent",
             "FileService/ListFiles",
             "LedgerService/ListLedger",
             "LedgerService/VerifyThread",

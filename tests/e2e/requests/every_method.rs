@@ -83,6 +83,7 @@ RecallService/Recall {"thread_id": "$ID", "policy": {"top_k": 101}} policy.top_k
 RecallService/Search {"thread_id": "$ID"} query
 FileService/RegisterFile {"file": {"upload_file_id": "f", "type": "FILE_TYPE_IMAGE"}} file.storage_key
 FileService/GetFile {} location
+FileService/GetFileContent {} url
 FileService/ListFiles {"page_size": -1} page_size
 FileService/DeleteFile {"tool_file_id": ""} tool_file_id
 ContextService/BuildContext {"thread_id": "$ID", "max_tokens": -1} max_tokens

@@ -65,7 +65,6 @@ async fn fields_of_tools_and_files_have_limits() {
         (tool, "tool_result", &result, "name", 128, false),
         (user, "file", &bare, "upload_file_id", 256, true),
         (user, "file", &bare, "tool_file_id", 256, true),
-        (user, "file", &bare, "url", 2_048, true),
         (user, "file", &file, "name", 512, false),
         (user, "file", &file, "mime_type", 128, false),
         (user, "file", &file, "caption", 4_096, false),
@@ -78,6 +77,23 @@ async fn fields_of_tools_and_files_have_limits() {
     }
     for (file, field) in [
         (json!({"url": "u"}), "type"),
+        (json!({"type": "FILE_TYPE_IMAGE", "url": ""}), "url"),
+        (
+            json!({"type": "FILE_TYPE_IMAGE", "url": "u", "width": 100_001}),
+            "width",
+        ),
+        (
+            json!({"type": "FILE_TYPE_IMAGE", "url": "u", "height": -1}),
+            "height",
+        ),
+        (
+            json!({"type": "FILE_TYPE_AUDIO", "url": "u", "duration": "86401s"}),
+            "duration",
+        ),
+        (
+            json!({"type": "FILE_TYPE_DOCUMENT", "url": "u", "page_count": 100_001}),
+            "page_count",
+        ),
         (json!({"type": "FILE_TYPE_AUDIO"}), "location"),
         (
             json!({"type": "FILE_TYPE_AUDIO", "url": "u", "size_bytes": -1}),

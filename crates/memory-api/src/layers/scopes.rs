@@ -12,6 +12,7 @@ const READ: &[(&str, &str)] = &[
     ("AdminService", "ListDeadLetters"),
     ("ContextService", "BuildContext"),
     ("FileService", "GetFile"),
+    ("FileService", "GetFileContent"),
     ("FileService", "ListFiles"),
     ("LedgerService", "ListLedger"),
     ("LedgerService", "VerifyThread"),

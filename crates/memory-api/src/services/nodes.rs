@@ -2,6 +2,7 @@
 
 use memory_budget::Tokenizer;
 use memory_context::counting::{counting, size_of};
+use memory_context::store_node_contents;
 use memory_context::{Conversation, Dialogue, parts_of, read_dialogue};
 use memory_contract::proto::node_memory_service_server::NodeMemoryService;
 use memory_contract::proto::{
@@ -88,14 +89,16 @@ impl Nodes {
         let parent = fields.take(node_parent_from(parent));
         let messages = fields.get_all(node_turn_from(user, assistant));
         let request_id = fields.take(request_id_from(&request_id));
-        let (named, messages) = fields.all(named.zip(messages))?;
+        let (named, mut messages) = fields.all(named.zip(messages))?;
         let (conversation, id) = named.conversation(&self.store, &caller).await?;
         let policies = self.policies(&caller, conversation).await?;
+        let node = Node {
+            thread: policies.thread.id,
+            id,
+        };
+        let contents = store_node_contents(&self.store, &caller, &node, &mut messages).await?;
         let turn = NodeTurn {
-            node: Node {
-                thread: policies.thread.id,
-                id,
-            },
+            node,
             app: policies.thread.session.app.clone(),
             parent,
             tokens: sizes(&messages).await?,
@@ -108,6 +111,7 @@ impl Nodes {
             assistant,
             replayed,
         } = self.store.nodes(&caller).add_node_turn(&turn).await?;
+        contents.keep(&self.store, &caller).await?;
         Ok(AddNodeTurnResponse {
             user_message_id: user,
             assistant_message_id: assistant,

@@ -29,7 +29,20 @@ pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
         duration,
         page_count,
     } = file;
-    Ok(FileRef {
+    let kind = kind_from(r#type)?;
+    let location = match location.map(FileLocation::from) {
+        Some(FileLocation::Url(url)) if !url.is_empty() => {
+            FileLocation::Url(check::long_text("url", url, limits::MESSAGE_BYTES)?)
+        }
+        location => file_location_from(location)?,
+    };
+    let mut file = FileRef {
+        kind,
+        location,
+        size_bytes: size_from(size_bytes)?,
+        name: check::text("name", name, limits::FILE_NAME_CHARS)?,
+        mime_type: check::text("mime_type", mime_type, limits::MIME_TYPE_CHARS)?,
+        caption: check::text("caption", caption, limits::CAPTION_CHARS)?,
         extent: FileExtent {
             width: number_from("width", width, limits::IMAGE_PIXELS)?,
             height: number_from("height", height, limits::IMAGE_PIXELS)?,
@@ -39,13 +52,9 @@ pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
                 }),
             page_count: number_from("page_count", page_count, limits::DOCUMENT_PAGES)?,
         },
-        kind: kind_from(r#type)?,
-        location: file_location_from(location.map(FileLocation::from))?,
-        size_bytes: size_from(size_bytes)?,
-        name: check::text("name", name, limits::FILE_NAME_CHARS)?,
-        mime_type: check::text("mime_type", mime_type, limits::MIME_TYPE_CHARS)?,
-        caption: check::text("caption", caption, limits::CAPTION_CHARS)?,
-    })
+    };
+    file.describe_content();
+    Ok(file)
 }
 
 /// Reads a file to register, and names every wrong field with the path below

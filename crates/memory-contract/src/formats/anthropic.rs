@@ -9,7 +9,10 @@
 
 use super::json::{Node, Object, list, quoted};
 use super::steps::{Answered, PieceContent, Rules, is_web_image, steps};
-use super::{Labels, ReadMessage, Reading, Said, UserFirst, Written, image, is_reference, opaque};
+use super::{
+    Labels, ReadMessage, Reading, Said, UserFirst, Written, base64_of, data_url, image,
+    is_reference, opaque,
+};
 use crate::proto::{self, part::Content as Part, tool_result_part};
 use crate::{FileRef, Invalid, Provider, Reasoning, Role, ToolOutput, ToolResult, limits, text};
 
@@ -109,7 +112,13 @@ fn text_block(text: &str) -> Option<Block> {
 }
 
 fn image_block(file: &FileRef) -> Block {
-    let source = Object::with("type", "url").string("url", file.location.as_str());
+    let url = file.location.as_str();
+    let source = match base64_of(url) {
+        Some((mime_type, data)) => Object::with("type", "base64")
+            .string("media_type", mime_type)
+            .string("data", data),
+        None => Object::with("type", "url").string("url", url),
+    };
     block(Object::with("type", "image").json("source", &source.finish()))
 }
 
@@ -311,6 +320,7 @@ fn image_url(block: &Node<'_>) -> Result<Option<String>, Invalid> {
     let source = block.fields()?.required("source")?.fields()?;
     Ok(match source.string("type")?.as_str() {
         "url" => Some(source.required_string("url")?).filter(|url| is_reference(url)),
+        "base64" => data_url(&source.string("media_type")?, &source.string("data")?),
         _ => None,
     })
 }

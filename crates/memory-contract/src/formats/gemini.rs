@@ -10,8 +10,8 @@
 //! model made, its documentation names a value that skips this check.
 
 use super::json::{Fields, Node, Object, list};
-use super::steps::{Answered, Piece, PieceContent, Rules, steps};
-use super::{Labels, ReadMessage, Reading, Said, UserFirst, Written, opaque};
+use super::steps::{Answered, Piece, PieceContent, Rules, is_web_image, steps};
+use super::{Labels, ReadMessage, Reading, Said, UserFirst, Written, base64_of, data_url, opaque};
 use crate::proto::{self, part::Content as Part, tool_result_part};
 use crate::{
     FileLocation, FileRef, FileType, Invalid, Provider, Role, ToolOutput, ToolResult, limits, text,
@@ -41,7 +41,7 @@ pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
     for text in before {
         contents.add("user", [Object::with("text", &text).finish()]);
     }
-    for step in steps(&rest, RULES, is_fetched) {
+    for step in steps(&rest, RULES, is_taken) {
         let role = match step.role {
             Role::Assistant => "model",
             Role::User | Role::System | Role::Tool => "user",
@@ -63,7 +63,10 @@ pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
         }
         let responses: Vec<String> = step
             .calls()
-            .map(|answered| contents.response(answered))
+            .flat_map(|answered| {
+                let response = contents.response(answered);
+                std::iter::once(response).chain(images(answered.result))
+            })
             .collect();
         if !responses.is_empty() {
             contents.written.push(("user", responses));
@@ -80,11 +83,25 @@ fn has_signature(pieces: &[Piece<'_>]) -> bool {
         .any(|piece| matches!(piece.content, PieceContent::Call(_)) && !piece.signature.is_empty())
 }
 
-fn is_fetched(file: &FileRef) -> bool {
+/// Whether Gemini takes a file: one that it fetches, or an image that its URL contains.
+fn is_taken(file: &FileRef) -> bool {
     match &file.location {
-        FileLocation::Url(url) => FETCHED.iter().any(|start| url.starts_with(start)),
+        FileLocation::Url(url) => {
+            let fetched = FETCHED.iter().any(|start| url.starts_with(start));
+            fetched || base64_of(url).is_some() && is_web_image(file)
+        }
         FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => false,
     }
+}
+
+/// The images that a tool returned, which stand beside its response.
+fn images(result: &ToolResult) -> impl Iterator<Item = String> {
+    result.output.iter().filter_map(|output| match output {
+        ToolOutput::File(file) if is_taken(file) => {
+            Some(data(file, file.location.as_str()).finish())
+        }
+        _ => None,
+    })
 }
 
 /// The contents of a request.
@@ -174,18 +191,33 @@ impl Contents {
     }
 }
 
+/// The part of a file.
+fn data(file: &FileRef, url: &str) -> Object {
+    match base64_of(url) {
+        Some((mime_type, base64)) => {
+            let data = Object::with("mimeType", mime_type).string("data", base64);
+            Object::default().json("inlineData", &data.finish())
+        }
+        None => {
+            let data = Object::default().optional("mimeType", &file.mime_type);
+            let data = data.string("fileUri", url).finish();
+            Object::default().json("fileData", &data)
+        }
+    }
+}
+
 fn part(content: &PieceContent<'_>, signature: &str) -> Vec<String> {
     let signed = |object: Object| object.optional("thoughtSignature", signature).finish();
     match content {
         PieceContent::Text(said) if said.trim().is_empty() && signature.is_empty() => Vec::new(),
         PieceContent::Text(said) => vec![signed(Object::with("text", said))],
         PieceContent::File(file, url) => {
-            let data = Object::default().optional("mimeType", &file.mime_type);
-            let data = data.string("fileUri", url).finish();
             let caption = Some(&file.caption).filter(|caption| !caption.is_empty());
             let caption = caption.map(|caption| Object::with("text", caption).finish());
-            let file = signed(Object::default().json("fileData", &data));
-            [file].into_iter().chain(caption).collect()
+            [signed(data(file, url))]
+                .into_iter()
+                .chain(caption)
+                .collect()
         }
         PieceContent::Call(answered) => {
             let call = Object::with("id", &answered.id)
@@ -336,9 +368,12 @@ fn read_part(part: &Node<'_>, names: &mut Names) -> Result<proto::Part, Invalid>
         let uri = uri.map_or(Ok(String::new()), |uri| uri.string())?;
         let kind = data.any(&["mimeType", "mime_type"]);
         let kind = kind.map_or(Ok(String::new()), |kind| kind.string())?;
-        if !uri.is_empty() && uri.chars().count() <= limits::URL_CHARS {
+        if !uri.is_empty() {
             return Ok(signed(Part::File(file(uri, kind)), signature));
         }
+    }
+    if let Some(image) = inline_image(&fields)? {
+        return Ok(signed(Part::File(image), signature));
     }
     let settings = [
         "thought",
@@ -352,6 +387,24 @@ fn read_part(part: &Node<'_>, names: &mut Names) -> Result<proto::Part, Invalid>
         None => signed(Part::Text(String::new()), signature),
         Some(kind) => Part::Opaque(opaque(PROVIDER, kind, part)).into(),
     })
+}
+
+/// The image in a part; `None` for other data, and for fields that a reference has not.
+fn inline_image(fields: &Fields<'_>) -> Result<Option<proto::FileRef>, Invalid> {
+    let Some(data) = fields.any(&["inlineData", "inline_data"]) else {
+        return Ok(None);
+    };
+    let data = data.fields()?;
+    let (Some(kind), Some(base64)) = (data.any(&["mimeType", "mime_type"]), data.get("data"))
+    else {
+        return Ok(None);
+    };
+    let kind = kind.string()?;
+    if data.names().count() > 2 {
+        return Ok(None);
+    }
+    let url = data_url(&kind, &base64.string()?);
+    Ok(url.map(|url| file(url, kind)))
 }
 
 fn signed(content: Part, signature: String) -> proto::Part {

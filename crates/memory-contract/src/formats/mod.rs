@@ -22,7 +22,9 @@ use std::collections::HashMap;
 
 use json::Node;
 
-use crate::{Content, Invalid, Part, Provider, ResolvedPolicy, Role, limits, proto};
+use crate::{
+    Content, InlineContent, Invalid, Part, Provider, ResolvedPolicy, Role, is_inline, limits, proto,
+};
 
 /// A format in which messages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,9 +291,22 @@ fn image(url: String) -> proto::FileRef {
     }
 }
 
-/// Whether a URL is one that Recollect keeps as a reference: on the web, and within its
-/// limit. Others, such as `data:` URLs, stay in opaque parts.
+/// Whether a URL is one that Recollect keeps as a reference: on the web, or a `data:` URL
+/// with the content itself. Others stay in opaque parts.
 fn is_reference(url: &str) -> bool {
-    let on_the_web = url.starts_with("https://") || url.starts_with("http://");
-    on_the_web && url.chars().count() <= limits::URL_CHARS
+    url.starts_with("https://") || url.starts_with("http://") || is_inline(url)
+}
+
+/// An image in base64 as a `data:` URL; `None` for other content, and for text that is not
+/// base64.
+fn data_url(mime_type: &str, base64: &str) -> Option<String> {
+    let url = format!("data:{mime_type};base64,{base64}");
+    let is_image = mime_type.starts_with("image/") && InlineContent::from_url(&url).is_some();
+    is_image.then_some(url)
+}
+
+/// Media type and base64 of a `data:` URL in base64.
+fn base64_of(url: &str) -> Option<(&str, &str)> {
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    Some((head.strip_suffix(";base64")?.split(';').next()?, data))
 }

@@ -9,7 +9,7 @@ use super::json::{Fields, Node, Object, list, quoted};
 use super::steps::{Answered, Piece, PieceContent, Rules, Step, is_web_image, plain, steps};
 use super::{ReadMessage, Reading, Said, Written, image, is_reference, only_item, opaque};
 use crate::proto::{self, part::Content, tool_result_part};
-use crate::{Invalid, Provider, Role, text};
+use crate::{FileRef, Invalid, Provider, Role, ToolOutput, text};
 
 const PROVIDER: Provider = Provider::OpenaiChat;
 const RULES: Rules = Rules {
@@ -43,6 +43,7 @@ pub(super) fn write(messages: &[Said<'_>]) -> Written {
         }
         written.push(message(&step, &contents, has_calls));
         written.extend(step.calls().map(result));
+        written.extend(images(&step));
     }
     Written {
         body: Object::default().json("messages", &list(written)).finish(),
@@ -82,12 +83,10 @@ fn parts(content: &PieceContent<'_>) -> Vec<String> {
     let text = |text: &str| Object::with("type", "text").string("text", text).finish();
     match content {
         PieceContent::Text(said) => vec![text(said)],
-        PieceContent::File(file, url) => {
-            let url = Object::with("url", url).finish();
-            let image = Object::with("type", "image_url").json("image_url", &url);
+        PieceContent::File(file, _) => {
             let caption = Some(&file.caption).filter(|caption| !caption.is_empty());
             let caption = caption.map(|caption| text(caption));
-            [image.finish()].into_iter().chain(caption).collect()
+            [image_part(file)].into_iter().chain(caption).collect()
         }
         PieceContent::Opaque(opaque) => vec![opaque.json.clone()],
         PieceContent::Call(_) | PieceContent::Reasoning(_) => Vec::new(),
@@ -108,6 +107,28 @@ fn result(answered: &Answered<'_>) -> String {
     Object::with("role", "tool")
         .string("tool_call_id", &answered.id)
         .string("content", &text::of_output(answered.result))
+        .finish()
+}
+
+/// The images that tools returned, in a message of the user: messages of tools take no
+/// images.
+fn images(step: &Step<'_>) -> Option<String> {
+    let parts = step.calls().flat_map(|answered| {
+        let images = answered.result.output.iter();
+        images.filter_map(|output| match output {
+            ToolOutput::File(file) if is_web_image(file) => Some(image_part(file)),
+            _ => None,
+        })
+    });
+    let parts: Vec<String> = parts.collect();
+    let message = Object::with("role", "user");
+    (!parts.is_empty()).then(|| message.json("content", &list(parts)).finish())
+}
+
+fn image_part(file: &FileRef) -> String {
+    let url = Object::with("url", file.location.as_str()).finish();
+    Object::with("type", "image_url")
+        .json("image_url", &url)
         .finish()
 }
 

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 
-use super::Said;
+use super::{Said, base64_of};
 use crate::{
     Content, FileLocation, FileRef, FileType, Opaque, Provider, Reasoning, Role, ToolCall,
     ToolOutput, ToolResult, text,
@@ -193,13 +193,16 @@ fn answers<'a>(messages: &[Said<'a>]) -> HashMap<*const ToolCall, &'a ToolResult
     answers
 }
 
-/// Whether a file is an image on the web.
+/// Whether a file is an image on the web, or one that its URL contains.
 pub(super) fn is_web_image(file: &FileRef) -> bool {
-    let on_the_web = match &file.location {
-        FileLocation::Url(url) => url.starts_with("https://") || url.starts_with("http://"),
+    let is_sent = match &file.location {
+        FileLocation::Url(url) => {
+            let on_the_web = url.starts_with("https://") || url.starts_with("http://");
+            on_the_web || base64_of(url).is_some_and(|(kind, _)| kind.starts_with("image/"))
+        }
         FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => false,
     };
-    on_the_web && file.kind == FileType::Image
+    is_sent && file.kind == FileType::Image
 }
 
 /// Unique ids of calls. An id that the provider accepts is kept the first time it occurs.

@@ -60,6 +60,7 @@ BEGIN
     )
     SELECT GREATEST(revision, max(queued.id)) INTO revision FROM queued;
     PERFORM recollect.erase_memories_by_source(p_tenant, p_thread, v_id);
+    PERFORM recollect.release_contents(p_tenant, ARRAY[v_id::text]);
 
     IF v_thread.head_id = v_id THEN
         -- The head falls back to the nearest readable message on its path, or

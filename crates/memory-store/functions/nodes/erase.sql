@@ -17,6 +17,7 @@ BEGIN
     DELETE FROM recollect.node_turns WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;
     DELETE FROM recollect.node_messages WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;
     DELETE FROM recollect.node_requests WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;
+    PERFORM recollect.release_contents(p_tenant, ARRAY[p_thread || '/' || p_node]);
     IF existed THEN
         -- Also where has_object is false: a write may be under way.
         INSERT INTO recollect.object_deletions (tenant_id, thread_id, node_id, object_key)

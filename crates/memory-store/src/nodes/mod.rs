@@ -63,7 +63,7 @@ impl Store {
         self.objects.as_ref()
     }
 
-    fn require_objects(&self) -> Result<&Objects, StoreError> {
+    pub(crate) fn require_objects(&self) -> Result<&Objects, StoreError> {
         self.objects.as_ref().ok_or(StoreError::NoObjectStore)
     }
 }

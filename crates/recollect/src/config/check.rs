@@ -286,7 +286,21 @@ impl Config {
             "objects.max_object_bytes",
             objects.max_object_bytes,
             1_024..=1 << 30,
-        )
+        )?;
+        span(
+            "objects.url_lifetime",
+            objects.url_lifetime,
+            Duration::from_secs(60)..=Duration::from_secs(7 * 24 * 3_600),
+        )?;
+        // A part of its own, so that no tenant's files begin as another one's do.
+        let prefix = &objects.file_prefix;
+        match prefix.matches("{tenant}/").count() == 1 && prefix.ends_with('/') {
+            true => Ok(()),
+            false => Err(wrong(
+                "objects.file_prefix",
+                "must contain {tenant}/ once and end with /",
+            )),
+        }
     }
 
     fn check_recall(&self) -> Result<(), ConfigError> {

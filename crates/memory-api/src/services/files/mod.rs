@@ -2,15 +2,18 @@
 
 mod annotate;
 
+use memory_context::read_contents;
 use memory_contract::proto::file_service_server::FileService;
 use memory_contract::proto::{
-    DeleteFileRequest, DeleteFileResponse, GetFileRequest, GetFileResponse, ListFilesRequest,
-    ListFilesResponse, RegisterFileRequest, RegisterFileResponse,
+    DeleteFileRequest, DeleteFileResponse, GetFileContentRequest, GetFileContentResponse,
+    GetFileRequest, GetFileResponse, ListFilesRequest, ListFilesResponse, RegisterFileRequest,
+    RegisterFileResponse,
 };
 use memory_contract::{
-    FileLocation, PageToken, file_location_from, new_file_from, transfer_method_from,
+    ContentDigest, FileLocation, Invalid, PageToken, file_location_from, limits, new_file_from,
+    transfer_method_from,
 };
-use memory_store::{Registered, Store};
+use memory_store::{Registered, Store, StoreError};
 use tonic::{Request, Response, Status, async_trait};
 
 pub(super) use annotate::{add_metadata, annotate, references, references_in, with_metadata};
@@ -39,6 +42,13 @@ impl FileService for Files {
         request: Request<GetFileRequest>,
     ) -> Result<Response<GetFileResponse>, Status> {
         Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn get_file_content(
+        &self,
+        request: Request<GetFileContentRequest>,
+    ) -> Result<Response<GetFileContentResponse>, Status> {
+        Ok(Response::new(self.content(request).await?))
     }
 
     async fn list_files(
@@ -78,6 +88,22 @@ impl Files {
         let file = self.store.files(&caller).get_file(&location).await?;
         Ok(GetFileResponse {
             file: Some(file.into()),
+        })
+    }
+
+    async fn content(
+        &self,
+        request: Request<GetFileContentRequest>,
+    ) -> Result<GetFileContentResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let GetFileContentRequest { url } = request.into_inner();
+        let digest = ContentDigest::from_url(&url)
+            .ok_or_else(|| Invalid::new("url", "is required: ni:///sha-256; and a digest"))?;
+        let contents =
+            read_contents(&self.store, &caller, &[digest], limits::MESSAGE_BYTES).await?;
+        let content = contents.into_values().next();
+        Ok(GetFileContentResponse {
+            content: content.ok_or(StoreError::FileNotFound)?,
         })
     }
 

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _, stream};
-use memory_context::counting;
+use memory_context::{counting, store_contents};
 use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
@@ -74,7 +74,7 @@ impl Import {
     async fn store(&self, batch: Batch) -> Result<ImportedMessages, ApiError> {
         let Batch {
             names,
-            messages,
+            mut messages,
             request_id,
         } = batch;
         let (session, _) = resolve_session(&self.store, &self.caller, names).await?;
@@ -86,6 +86,7 @@ impl Import {
             policy: Default::default(),
             ephemeral: false,
         };
+        store_contents(&self.store, &self.caller, &mut messages).await?;
         let messages = counting::counted(messages).await?;
         let resolved = self
             .store

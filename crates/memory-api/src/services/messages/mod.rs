@@ -6,8 +6,7 @@ mod import;
 mod list;
 
 use memory_budget::Tokenizer;
-use memory_context::Conversation;
-use memory_context::counting;
+use memory_context::{Conversation, counting, store_contents};
 use memory_contract::proto::message_service_server::MessageService;
 use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
@@ -126,8 +125,9 @@ impl Messages {
         let messages = fields.get_all(read_messages(messages, provider_messages).await?);
         let request_id = fields.take(request_id_from(&request_id));
         let expected_head = fields.take(expected_head_from(expected_head.as_deref()));
-        let (named, messages) = fields.all(named.zip(messages))?;
+        let (named, mut messages) = fields.all(named.zip(messages))?;
         let target = named.resolve(&self.store, &caller).await?;
+        store_contents(&self.store, &caller, &mut messages).await?;
         let append = Append {
             thread: match target {
                 Conversation::Thread(thread) => thread,

@@ -4,8 +4,8 @@ mod answer;
 mod request;
 
 use memory_context::Conversation;
-use memory_context::counting;
 use memory_context::working::{READ_BYTES, READ_MESSAGES};
+use memory_context::{counting, store_contents};
 use memory_contract::proto::working_memory_service_server::WorkingMemoryService;
 use memory_contract::proto::{
     DeleteWorkingMemoryRequest, DeleteWorkingMemoryResponse, GetWorkingMemoryRequest,
@@ -96,7 +96,7 @@ impl WorkingMemories {
         let (metadata, _, request) = request.into_parts();
         let Put {
             named,
-            messages,
+            mut messages,
             context,
             memories,
             data,
@@ -105,6 +105,7 @@ impl WorkingMemories {
             precondition,
         } = Put::read(&metadata, request)?;
         let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
+        store_contents(&self.store, &caller, &mut messages).await?;
         let put = WorkingPut {
             messages: counting::counted(messages).await?,
             context: answer::counted(context).await?,

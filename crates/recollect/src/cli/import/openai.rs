@@ -96,10 +96,11 @@ impl Chat {
     fn answer(&self, message: &Map<String, Value>) -> Result<Part, String> {
         let id = text(message, "tool_call_id")
             .ok_or("a message of role `tool` lacks its `tool_call_id`")?;
-        let said: Vec<String> = contents(message.get("content"))?
+        let output = contents(message.get("content"))?
             .into_iter()
-            .filter_map(|part| match part.content {
-                Some(Content::Text(text)) => Some(text),
+            .filter_map(|part| match part.content? {
+                Content::Text(text) => Some(tool_result_part::Content::Text(text).into()),
+                Content::File(file) => Some(tool_result_part::Content::File(file).into()),
                 _ => None,
             })
             .collect();
@@ -108,7 +109,7 @@ impl Chat {
             tool_call_id: id.to_owned(),
             name: name.unwrap_or_default().to_owned(),
             is_error: false,
-            content: vec![tool_result_part::Content::Text(said.join("\n")).into()],
+            content: output,
         })))
     }
 }
@@ -168,23 +169,21 @@ fn part(json: &Value) -> Result<Part, String> {
                 .or_else(|| field("url"))
                 .or_else(|| field("image_url"));
             let url = url.ok_or_else(|| format!("a part of type \"{kind}\" lacks its `url`"))?;
-            file(FileType::Image, Location::Url(without_data(url)), "")
+            file(FileType::Image, Location::Url(url.to_owned()), "")
         }
         "input_audio" => {
             let format = field("format").unwrap_or("wav");
-            file(
-                FileType::Audio,
-                Location::Url(format!("data:audio/{format}")),
-                "",
-            )
+            let data = field("data").unwrap_or_default();
+            let url = format!("data:audio/{format};base64,{data}");
+            file(FileType::Audio, Location::Url(url), "")
         }
         "file" | "input_file" => {
             let name = field("filename").unwrap_or_default();
             let location = match (field("file_id"), field("file_url")) {
                 (Some(id), _) => Location::UploadFileId(id.to_owned()),
-                (None, Some(url)) => Location::Url(without_data(url)),
+                (None, Some(url)) => Location::Url(url.to_owned()),
                 (None, None) => {
-                    Location::Url(field("file_data").map_or("about:blank".to_owned(), without_data))
+                    Location::Url(field("file_data").unwrap_or("about:blank").to_owned())
                 }
             };
             file(FileType::Document, location, name)
@@ -192,15 +191,6 @@ fn part(json: &Value) -> Result<Part, String> {
         other => Err(format!(
             "a part has the type \"{other}\", which is not known"
         )),
-    }
-}
-
-/// Recollect keeps references, never files: of data in a URL only the media
-/// type stays.
-fn without_data(url: &str) -> String {
-    match url.starts_with("data:") {
-        true => url.split([',', ';']).next().unwrap_or_default().to_owned(),
-        false => url.to_owned(),
     }
 }
 
@@ -269,7 +259,7 @@ mod tests {
         assert_eq!(
             locations,
             [
-                Location::Url("data:image/png".to_owned()),
+                Location::Url("data:image/png;base64,AAAA".to_owned()),
                 Location::Url("https://example.org/cat.png".to_owned()),
                 Location::UploadFileId("f-1".to_owned()),
             ]

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use memory_context::restore_contents;
 use memory_contract::proto::ExportedNode;
 use memory_contract::proto::export_messages_response::Record;
 use memory_contract::{
-    FileLocation, Message, MessageFilter, NodeMessage, Part, Thread, ThreadId, limits,
+    FileLocation, FileRef, Message, MessageFilter, NodeMessage, Part, Thread, ThreadId, limits,
 };
 use memory_store::{Lookup, MessageQuery, Node, NodeError, Order, StoreError};
 
@@ -15,6 +16,8 @@ use crate::error::ApiError;
 
 const MESSAGES: u32 = 200;
 const NODES: u32 = 100;
+/// Bytes of content in one record, which base64 makes a third larger.
+const CONTENT_BYTES: usize = 2 * 1024 * 1024;
 
 impl Export {
     /// Sends a thread with its messages, the memories of its nodes and its plan. If it is
@@ -63,7 +66,9 @@ impl Export {
             }
             self.send_files_of(references(&messages), &mut files_sent, output)
                 .await?;
-            for message in messages {
+            for mut message in messages {
+                let files = message.parts.iter_mut().flat_map(Part::files_mut);
+                self.restore(files.collect()).await?;
                 output.send(Record::Message(message.into())).await?;
             }
             match page.next {
@@ -132,10 +137,16 @@ impl Export {
             unreadable,
         };
         output.send(Record::Node(record)).await?;
-        for message in messages {
+        for mut message in messages {
+            self.restore(message.files.iter_mut().collect()).await?;
             output.send(Record::NodeMessage(message.into())).await?;
         }
         Ok(())
+    }
+
+    /// Puts content back that was sent in `data:` URLs: another server has none of it.
+    async fn restore(&self, files: Vec<&mut FileRef>) -> Result<(), StoreError> {
+        restore_contents(&self.store, &self.caller, files, CONTENT_BYTES).await
     }
 
     /// Sends what is registered of the files that are referred to, once a thread;

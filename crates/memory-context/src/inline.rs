@@ -1,0 +1,191 @@
+//! Content that messages contain in `data:` URLs: stored once, and named in its place.
+
+use std::collections::HashMap;
+
+use memory_contract::{
+    ContentDigest, FileLocation, FileRef, InlineContent, Invalid, NewMessage, NewNodeMessage,
+};
+use memory_store::{Caller, ContentHolder, HeldContent, Node, Store, StoreError};
+
+use crate::error::ContextError;
+
+/// Moves the content of messages to object storage. Without one it stays in the messages.
+///
+/// # Errors
+/// A message names content that is not stored, or database or object storage fails.
+pub async fn store_contents(
+    store: &Store,
+    caller: &Caller,
+    messages: &mut [NewMessage],
+) -> Result<(), ContextError> {
+    let mut contents = Contents::default();
+    if store.objects().is_some() {
+        for (index, message) in messages.iter_mut().enumerate() {
+            let holder = ContentHolder::Message(message.id);
+            for (place, part) in message.parts.iter_mut().enumerate() {
+                for file in part.files_mut() {
+                    let path = || format!("messages[{index}].parts[{place}]");
+                    contents.take(&holder, path, file);
+                }
+            }
+        }
+    }
+    contents.hold(store, caller).await
+}
+
+/// Moves the content of a node's messages to object storage.
+///
+/// # Errors
+/// As [`store_contents`].
+pub async fn store_node_contents(
+    store: &Store,
+    caller: &Caller,
+    node: &Node,
+    messages: &mut [NewNodeMessage; 2],
+) -> Result<StoredContents, ContextError> {
+    let mut contents = Contents::default();
+    if store.objects().is_some() {
+        let holder = ContentHolder::Node(node.clone());
+        for (message, name) in messages.iter_mut().zip(["user", "assistant"]) {
+            for (index, file) in message.files.iter_mut().enumerate() {
+                let path = || format!("{name}.files[{index}]");
+                contents.take(&holder, path, file);
+            }
+        }
+    }
+    let stored = StoredContents(contents.held.clone());
+    contents.hold(store, caller).await?;
+    Ok(stored)
+}
+
+/// What a turn of a node refers to.
+pub struct StoredContents(Vec<HeldContent>);
+
+impl StoredContents {
+    /// Stores it again if it was erased while the turn was added: clearing the memory
+    /// erases what it refers to, and not a turn that comes later.
+    ///
+    /// # Errors
+    /// Database or object storage fails.
+    pub async fn keep(self, store: &Store, caller: &Caller) -> Result<(), ContextError> {
+        if !self.0.is_empty() {
+            store.contents(caller).hold(self.0).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The contents of one request.
+#[derive(Default)]
+struct Contents {
+    held: Vec<HeldContent>,
+    /// What is only named, with the place in the request.
+    named: Vec<(ContentDigest, String)>,
+}
+
+impl Contents {
+    /// Takes the content of a file, if it has any, and names it there instead.
+    fn take(&mut self, holder: &ContentHolder, path: impl Fn() -> String, file: &mut FileRef) {
+        let FileLocation::Url(url) = &file.location else {
+            return;
+        };
+        let content = InlineContent::from_url(url);
+        let digest = match &content {
+            Some(content) => Some(ContentDigest::of(&content.bytes)),
+            None => ContentDigest::from_url(url),
+        };
+        let Some(digest) = digest else {
+            return;
+        };
+        match &content {
+            Some(_) => file.location = FileLocation::Url(digest.url()),
+            None => self.named.push((digest, path())),
+        }
+        self.held.push(HeldContent {
+            holder: holder.clone(),
+            digest,
+            content,
+        });
+    }
+
+    async fn hold(self, store: &Store, caller: &Caller) -> Result<(), ContextError> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let missing = store.contents(caller).hold(self.held).await?;
+        let mut named = self.named.into_iter();
+        match named.find(|(digest, _)| missing.contains(digest)) {
+            Some((digest, path)) => {
+                let problem = format!("names content that is not stored: {}", digest.url());
+                Err(Invalid::new(path, problem).into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads stored contents, in the order of `digests`, until they have `max_bytes` together.
+/// Contents that are not stored are missing.
+///
+/// # Errors
+/// Database or object storage fails.
+pub async fn read_contents(
+    store: &Store,
+    caller: &Caller,
+    digests: &[ContentDigest],
+    max_bytes: usize,
+) -> Result<HashMap<ContentDigest, Vec<u8>>, StoreError> {
+    let mut contents = HashMap::new();
+    let Some(objects) = store.objects() else {
+        return Ok(contents);
+    };
+    let keys = store.contents(caller).find(digests).await?;
+    let mut room = max_bytes;
+    for digest in digests {
+        let Some(key) = keys.get(digest).filter(|_| !contents.contains_key(digest)) else {
+            continue;
+        };
+        if let Some(bytes) = objects.read_content(key, room, None).await? {
+            room -= bytes.len();
+            contents.insert(*digest, bytes);
+        }
+    }
+    Ok(contents)
+}
+
+/// Puts stored content back into references to it, as `data:` URLs, the first ones first
+/// and at most `max_bytes` of content.
+///
+/// # Errors
+/// As [`read_contents`].
+pub async fn restore_contents(
+    store: &Store,
+    caller: &Caller,
+    files: Vec<&mut FileRef>,
+    max_bytes: usize,
+) -> Result<(), StoreError> {
+    let digests: Vec<ContentDigest> = files.iter().filter_map(|file| digest_of(file)).collect();
+    if digests.is_empty() {
+        return Ok(());
+    }
+    let contents = read_contents(store, caller, &digests, max_bytes).await?;
+    for file in files {
+        if let Some(bytes) = digest_of(file).and_then(|digest| contents.get(&digest)) {
+            let mime_type = match file.mime_type.as_str() {
+                "" => "application/octet-stream".to_owned(),
+                mime_type => mime_type.to_owned(),
+            };
+            let bytes = bytes.clone();
+            file.location = FileLocation::Url(InlineContent { mime_type, bytes }.url());
+        }
+    }
+    Ok(())
+}
+
+/// The digest of the stored content that a file refers to.
+pub(crate) fn digest_of(file: &FileRef) -> Option<ContentDigest> {
+    match &file.location {
+        FileLocation::Url(url) => ContentDigest::from_url(url),
+        FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => None,
+    }
+}

@@ -1,0 +1,1 @@
+SELECT recollect.settle_contents($1, $2, $3)

@@ -1,0 +1,3 @@
+UPDATE recollect.contents
+SET stored = true
+WHERE tenant_id = $1 AND object_key = ANY ($2::text[])
