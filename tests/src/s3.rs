@@ -11,7 +11,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 
 const BUCKET: &str = "memories";
@@ -107,6 +108,24 @@ impl S3 {
         let bucket = self.bucket.lock().unwrap();
         let object = bucket.objects.get(&format!("prefix/{key}"));
         object.map(|(bytes, _)| bytes.clone())
+    }
+
+    /// Stores an object as another program does, under the key that the service has for it.
+    pub fn put(&self, key: &str, bytes: Vec<u8>) {
+        let mut bucket = self.bucket.lock().unwrap();
+        bucket.write(&format!("prefix/{key}"), bytes);
+    }
+
+    /// What anyone gets at a signed URL.
+    pub async fn fetch(&self, url: &str) -> Vec<u8> {
+        let path = url.strip_prefix(&format!("http://{}", self.addr)).unwrap();
+        let mut stream = TcpStream::connect(self.addr).await.unwrap();
+        let request = format!("GET {path} HTTP/1.0\r\nHost: {}\r\n\r\n", self.addr);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).await.unwrap();
+        let head = response.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+        response.split_off(head.unwrap() + 4)
     }
 
     /// Lets another writer write these bytes just before the next conditional

@@ -1,5 +1,5 @@
 //! Tokens of files: of images by the formulas that providers publish, of other files by
-//! estimates. `docs/memory/files.md` has the table.
+//! estimates. `docs/files.md` has the table.
 
 use memory_contract::{Content, FileExtent, FileRef, FileType, Part, ToolOutput};
 
@@ -69,6 +69,14 @@ impl FileRates {
             })
             .max_by_key(|(beginning, _)| beginning.len())
             .map_or(STORED_RATES, |(_, rates)| *rates)
+    }
+
+    /// The rates of images in low detail, where the provider has them.
+    pub(crate) fn in_low_detail(self) -> Self {
+        match self {
+            Self::Tiles { base, .. } => Self::Tiles { base, tile: 0 },
+            Self::Patches(_) | Self::Anthropic | Self::Gemini => self,
+        }
     }
 
     /// Tokens of the content of all files in parts.
@@ -208,6 +216,7 @@ mod tests {
             ("llama-3", 1_024, 1_024, 765),
             ("", 0, 0, 765),
             ("gpt-4o", 0, 500, 765),
+            ("gemini-2.5-flash", 0, 0, 1_032),
         ] {
             assert_eq!(
                 image(model, width, height),
@@ -215,6 +224,19 @@ mod tests {
                 "{model} {width}x{height}"
             );
         }
+    }
+
+    #[test]
+    fn an_image_in_low_detail_counts_its_overview() {
+        let extent = FileExtent {
+            width: 2_048,
+            height: 4_096,
+            ..FileExtent::default()
+        };
+        let low = |model| FileRates::of(model).in_low_detail();
+        let image = file(FileType::Image, extent);
+        assert_eq!(low("gpt-4o").of_file(&image), 85);
+        assert_eq!(low("gpt-5").of_file(&image), 70);
     }
 
     #[test]

@@ -114,6 +114,13 @@ impl Tokenizer {
         }
     }
 
+    /// The same for images in low detail.
+    #[must_use]
+    pub fn in_low_detail(mut self) -> Self {
+        self.files = self.files.in_low_detail();
+        self
+    }
+
     /// Whether texts count as in stored counts.
     pub fn counts_texts_as_stored(self) -> bool {
         self.encoding == Words::O200kBase

@@ -14,6 +14,7 @@ mod files;
 mod fit;
 mod history;
 mod inline;
+mod sending;
 
 pub use briefing::{Briefing, BriefingRequest, build_briefing};
 pub use context::{

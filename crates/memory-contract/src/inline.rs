@@ -89,6 +89,18 @@ impl InlineContent {
         format!("data:{mime_type};base64,{}", BASE64_STANDARD.encode(bytes))
     }
 
+    /// The media type of an image that providers take, by its bytes; `None` for other
+    /// content.
+    pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
+        match imagesize::image_type(bytes).ok()? {
+            imagesize::ImageType::Gif => Some("image/gif"),
+            imagesize::ImageType::Jpeg => Some("image/jpeg"),
+            imagesize::ImageType::Png => Some("image/png"),
+            imagesize::ImageType::Webp => Some("image/webp"),
+            _ => None,
+        }
+    }
+
     /// How large the content is, where its bytes say so: width and height of a PNG, JPEG, GIF
     /// or WebP image.
     pub fn extent(&self, kind: FileType) -> FileExtent {
@@ -149,6 +161,8 @@ mod tests {
         let extent = content.extent(FileType::Image);
         assert_eq!((extent.width, extent.height), (1, 1));
         assert!(content.extent(FileType::Document).is_unknown());
+        assert_eq!(InlineContent::image_type(&content.bytes), Some("image/png"));
+        assert_eq!(InlineContent::image_type(b"<svg/>"), None);
     }
 
     #[test]

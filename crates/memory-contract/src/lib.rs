@@ -67,12 +67,12 @@ pub use part::{
 };
 pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};
 pub use policy::{
-    ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode, MemoryPolicy,
-    MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy,
+    ExtractionStrategy, FileDelivery, ImageDetail, InputWording, Instructions, Lifetime,
+    MemoryMode, MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy,
 };
 pub use precondition::Precondition;
 pub use quoted::{json_line, to_the_second};
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
 pub use size::{file_bytes, fit_metadata, memory_bytes, message_bytes, message_bytes_at_most};
-pub use text::text_of_parts;
+pub use text::{of_file as text_of_file, text_of_parts};
 pub use working::merge_patch;

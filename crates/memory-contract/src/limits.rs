@@ -66,6 +66,10 @@ pub const IMAGE_PIXELS: i32 = 100_000;
 pub const RECORDING_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Most pages of a document.
 pub const DOCUMENT_PAGES: i32 = 100_000;
+/// Images that a context reads from object storage or signs URLs of.
+pub const SENT_FILES: usize = 64;
+/// Bytes of images in the rendered formats of a context that are read from object storage.
+pub const SENT_FILE_BYTES: usize = 1024 * 1024;
 /// Characters in a query.
 pub const QUERY_CHARS: usize = 8_192;
 /// Characters in a model's name.

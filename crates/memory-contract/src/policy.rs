@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
+use crate::{FileType, limits};
 
 /// The memory that a conversation's contexts are built from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,6 +36,34 @@ pub enum MemoryScope {
     User,
     /// Those of all threads of the app.
     App,
+}
+
+/// How images reach a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileDelivery {
+    /// As they were given; stored ones by a signed URL, else inline.
+    #[default]
+    Auto,
+    /// By URL.
+    Url,
+    /// Inline what is stored, the others by URL.
+    Inline,
+    /// Described in text.
+    Text,
+}
+
+/// In how much detail a model looks at images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageDetail {
+    /// The model decides.
+    #[default]
+    Auto,
+    /// At a small copy.
+    Low,
+    /// At the whole image.
+    High,
 }
 
 /// Which memories are extracted from messages in the background.
@@ -326,6 +354,12 @@ policy_fields! {
     memory_max_inactivity: Duration as Lifetime = Lifetime::Unlimited,
     /// The most memories of one user: 1 to 1,000,000.
     memory_max_count: u32 = limits::MEMORY_COUNT.unsigned_abs(),
+    /// How images reach a model.
+    file_delivery: FileDelivery = FileDelivery::default(),
+    /// The kinds of files that may be sent to a model.
+    file_types: Vec<FileType> = FileType::ALL.to_vec(),
+    /// In how much detail a model looks at images.
+    image_detail: ImageDetail = ImageDetail::default(),
 }
 
 /// A change of a stored policy.

@@ -134,6 +134,13 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
         ("memory_max_age", Whose::App, kept()),
         ("memory_max_inactivity", Whose::App, kept()),
         ("memory_max_count", Whose::App, number(1, 1_000_000)),
+        ("file_delivery", Whose::Request, choice()),
+        (
+            "file_types",
+            Whose::Request,
+            vec![json!([1, 0]), json!([99])],
+        ),
+        ("image_detail", Whose::Request, choice()),
     ]
 }
 
@@ -284,6 +291,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "observer_tokens": 1_000, "reflector_tokens": 1_000, "extraction_instructions": "x",
         "memories_top_k": 0, "rebuild_expired": false, "memory_max_age": "86400s",
         "memory_max_inactivity": "86400s", "memory_max_count": 1,
+        "file_delivery": 1, "file_types": [1], "image_detail": 1,
     });
     let template = "{{query}}".to_owned() + &"x".repeat(4_096 - 9);
     let most = json!({
@@ -297,6 +305,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "extraction_instructions": "x".repeat(4_096), "memories_top_k": 50,
         "rebuild_expired": true, "memory_max_age": "3155760000s",
         "memory_max_inactivity": "3155760000s", "memory_max_count": 1_000_000,
+        "file_delivery": 4, "file_types": [5, 1], "image_detail": 3,
     });
     for policy in [least, most] {
         for (method, level) in METHODS {

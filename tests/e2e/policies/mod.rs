@@ -7,9 +7,9 @@ mod updating;
 mod wrong;
 
 use memory_contract::proto::{
-    AppPolicy, EffectivePolicy, ExtractionStrategy, GetAppPolicyRequest, GetEffectivePolicyRequest,
-    MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest, RecallResponse, RecallScope, Thread,
-    UpdateThreadRequest,
+    AppPolicy, EffectivePolicy, ExtractionStrategy, FileDelivery, GetAppPolicyRequest,
+    GetEffectivePolicyRequest, ImageDetail, MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest,
+    RecallResponse, RecallScope, Thread, UpdateThreadRequest,
 };
 use recollect_tests::{Client, by_id, mask};
 
@@ -85,6 +85,9 @@ fn defaults() -> MemoryPolicy {
         memory_max_age: None,
         memory_max_inactivity: None,
         memory_max_count: Some(10_000),
+        file_delivery: FileDelivery::Auto.into(),
+        file_types: vec![1, 2, 3, 4, 5],
+        image_detail: ImageDetail::Auto.into(),
     }
 }
 

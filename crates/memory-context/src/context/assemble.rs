@@ -1,5 +1,6 @@
 //! Makes a context of what was read: fitted into the budget and into one answer. Pure.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use memory_budget::{Budget, Cut, Size};
@@ -25,6 +26,7 @@ use crate::dialogue::parts_of;
 use crate::error::ContextError;
 use crate::files::KnownFiles;
 use crate::history::{bytes_of, within_bytes};
+use crate::sending::Sending;
 
 /// If less room than this, in bytes, is left for what is remembered, the prompt is what
 /// is too long.
@@ -38,6 +40,8 @@ pub(super) struct Assembly {
     pub(super) remembered: Remembered,
     /// The metadata of the files that prompt and messages refer to.
     pub(super) files: KnownFiles,
+    /// How these files reach a model.
+    pub(super) sending: Sending,
     pub(super) policy: ResolvedPolicy,
     /// What the prompt leaves, and how it is counted.
     pub(super) budget: Budget,
@@ -136,10 +140,20 @@ impl Assembly {
         debug_assert!(context.total_tokens <= self.max_tokens, "over the budget");
         let blocks = &context.blocks;
         let messages = blocks.iter().flat_map(|block| &block.messages);
-        let messages: Vec<Said<'_>> = messages.map(ContextMessage::said).collect();
+        let messages: Vec<&ContextMessage> = messages.collect();
         let formats = self.formats.iter();
         context.rendered = formats
-            .map(|format| render(*format, &messages, &labels))
+            .map(|format| {
+                let parts = messages
+                    .iter()
+                    .map(|one| self.sending.parts(*format, &one.parts));
+                let parts: Vec<Cow<'_, [Part]>> = parts.collect();
+                let said = messages.iter().zip(&parts).map(|(one, parts)| Said {
+                    parts,
+                    ..one.said()
+                });
+                render(*format, &said.collect::<Vec<_>>(), &labels)
+            })
             .collect();
         Ok(context)
     }

@@ -20,7 +20,8 @@ use std::time::Instant;
 use memory_budget::{Budget, Tokenizer};
 use memory_contract::formats::Rendered;
 use memory_contract::{
-    FileLocation, Invalid, MemoryMode, MemoryOwner, PolicyLevel, ResolvedPolicy, ThreadId, limits,
+    FileRef, ImageDetail, Invalid, MemoryMode, MemoryOwner, Part, PolicyLevel, ResolvedPolicy,
+    ThreadId, limits,
 };
 use memory_recall::{Degradation, Recall};
 use memory_store::{Caller, Scope, Store};
@@ -36,7 +37,8 @@ use self::prompt::Prompt;
 use self::remembered::{Reader, Remembered, recall_beyond};
 use crate::counting::{counting, size_of};
 use crate::error::ContextError;
-use crate::files::{self, KnownFiles};
+use crate::files::KnownFiles;
+use crate::sending::Sending;
 
 /// A compiled context, also rendered into the requested chat formats.
 #[derive(Clone, Debug)]
@@ -89,6 +91,9 @@ pub async fn build_context<A: Send + 'static>(
         let problem = format!("is required in MEMORY_MODE_NODE: 1 to {chars} characters");
         return Err(Invalid::new("node_id", problem).into());
     }
+    if policy.image_detail == ImageDetail::Low {
+        request.tokenizer = request.tokenizer.in_low_detail();
+    }
     let prompt = take_prompt(&mut request, &policy).await?;
     let max_tokens = request.max_tokens - prompt.tokens;
     let remembered = match thread.zip(scope) {
@@ -119,12 +124,24 @@ pub async fn build_context<A: Send + 'static>(
             Some(Conversation::Thread(_)) | None => Remembered::default(),
         },
     };
-    let files = KnownFiles::of(store, caller, locations(&prompt, &remembered)).await?;
+    let locations = references(&prompt, &remembered).map(|file| &file.location);
+    let files = KnownFiles::of(store, caller, locations).await?;
+    let sending = Sending::prepare(
+        store,
+        caller,
+        &policy,
+        &request.formats,
+        &files,
+        references(&prompt, &remembered),
+        deadline,
+    )
+    .await?;
     let assembly = Assembly {
         prompt,
         thread,
         remembered,
         files,
+        sending,
         policy,
         budget: Budget {
             max_tokens,
@@ -226,21 +243,17 @@ async fn take_prompt(
     .await?
 }
 
-/// The locations of the files that a context may refer to, the most important first.
-/// Quotations refer to none.
-fn locations<'a>(
+/// The files that a context may refer to, the most important first. Quotations refer to
+/// none.
+fn references<'a>(
     prompt: &'a Prompt,
     remembered: &'a Remembered,
-) -> impl Iterator<Item = &'a FileLocation> + use<'a> {
+) -> impl Iterator<Item = &'a FileRef> + use<'a> {
     let input = prompt.input.iter().flat_map(|block| &block.messages);
-    let input = input
-        .flat_map(|message| &message.parts)
-        .flat_map(files::locations);
+    let input = input.flat_map(|message| &message.parts);
     let recent = remembered.recent.messages.iter().rev();
     let recent = recent.flat_map(|message| &message.parts);
     let node = remembered.dialogue.messages.iter().rev();
     let node = node.flat_map(|message| &message.files);
-    input
-        .chain(recent.flat_map(files::locations))
-        .chain(node.map(|file| &file.location))
+    input.chain(recent).flat_map(Part::files).chain(node)
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{duration_in, optional_float, scalar::exact_duration};
+use super::{duration_in, file::kind_from, optional_float, scalar::exact_duration};
 use crate::{
-    ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope,
-    PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check, limits, proto,
+    ExtractionStrategy, FileDelivery, FileType, ImageDetail, Invalid, InvalidFields, MemoryMode,
+    MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check,
+    limits, proto,
 };
 
 /// Reads the policy of a level. `compiles` checks the template, whose language only the
@@ -120,6 +121,9 @@ fn fields_from(
         memory_max_age,
         memory_max_inactivity,
         memory_max_count,
+        file_delivery,
+        file_types,
+        image_detail,
     } = policy;
     let of_app = level == PolicyLevel::App;
     let of_whoever_stays = level != PolicyLevel::Request;
@@ -189,6 +193,9 @@ fn fields_from(
             only("memory_max_count", memory_max_count, of_app, "an app")
                 .and_then(|count| number("memory_max_count", count, 1, limits::MEMORY_COUNT_MAX)),
         ),
+        file_delivery: wrong.take(delivery_from(file_delivery)),
+        file_types: wrong.take(file_types_from(file_types)),
+        image_detail: wrong.take(detail_from(image_detail)),
     }
 }
 
@@ -311,6 +318,68 @@ pub(super) fn extraction_from(strategy: i32) -> Result<Option<ExtractionStrategy
     }
 }
 
+fn delivery_from(delivery: i32) -> Result<Option<FileDelivery>, Invalid> {
+    match proto::FileDelivery::try_from(delivery) {
+        Ok(proto::FileDelivery::Unspecified) => Ok(None),
+        Ok(proto::FileDelivery::Auto) => Ok(Some(FileDelivery::Auto)),
+        Ok(proto::FileDelivery::Url) => Ok(Some(FileDelivery::Url)),
+        Ok(proto::FileDelivery::Inline) => Ok(Some(FileDelivery::Inline)),
+        Ok(proto::FileDelivery::Text) => Ok(Some(FileDelivery::Text)),
+        Err(_) => Err(Invalid::new(
+            "file_delivery",
+            "must be FILE_DELIVERY_AUTO, _URL, _INLINE or _TEXT",
+        )),
+    }
+}
+
+fn file_types_from(numbers: Vec<i32>) -> Result<Option<Vec<FileType>>, Invalid> {
+    let mut types = Vec::new();
+    for number in numbers {
+        let kind = kind_from(number).map_err(|invalid| Invalid {
+            field: "file_types".to_owned(),
+            ..invalid
+        })?;
+        if !types.contains(&kind) {
+            types.push(kind);
+        }
+    }
+    Ok((!types.is_empty()).then_some(types))
+}
+
+fn detail_from(detail: i32) -> Result<Option<ImageDetail>, Invalid> {
+    match proto::ImageDetail::try_from(detail) {
+        Ok(proto::ImageDetail::Unspecified) => Ok(None),
+        Ok(proto::ImageDetail::Auto) => Ok(Some(ImageDetail::Auto)),
+        Ok(proto::ImageDetail::Low) => Ok(Some(ImageDetail::Low)),
+        Ok(proto::ImageDetail::High) => Ok(Some(ImageDetail::High)),
+        Err(_) => Err(Invalid::new(
+            "image_detail",
+            "must be IMAGE_DETAIL_AUTO, _LOW or _HIGH",
+        )),
+    }
+}
+
+impl From<FileDelivery> for proto::FileDelivery {
+    fn from(delivery: FileDelivery) -> Self {
+        match delivery {
+            FileDelivery::Auto => Self::Auto,
+            FileDelivery::Url => Self::Url,
+            FileDelivery::Inline => Self::Inline,
+            FileDelivery::Text => Self::Text,
+        }
+    }
+}
+
+impl From<ImageDetail> for proto::ImageDetail {
+    fn from(detail: ImageDetail) -> Self {
+        match detail {
+            ImageDetail::Auto => Self::Auto,
+            ImageDetail::Low => Self::Low,
+            ImageDetail::High => Self::High,
+        }
+    }
+}
+
 impl From<MemoryMode> for proto::MemoryMode {
     fn from(mode: MemoryMode) -> Self {
         match mode {
@@ -387,6 +456,9 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             memory_max_age,
             memory_max_inactivity,
             memory_max_count,
+            file_delivery,
+            file_types,
+            image_detail,
         } = policy;
         let number =
             |value: Option<u32>| value.map(|value| i32::try_from(value).unwrap_or(i32::MAX));
@@ -420,6 +492,14 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             memory_max_age: memory_max_age.map(exact_duration),
             memory_max_inactivity: memory_max_inactivity.map(exact_duration),
             memory_max_count: number(memory_max_count),
+            file_delivery: file_delivery
+                .map_or(0, |delivery| proto::FileDelivery::from(delivery).into()),
+            file_types: file_types
+                .into_iter()
+                .flatten()
+                .map(|kind| proto::FileType::from(kind).into())
+                .collect(),
+            image_detail: image_detail.map_or(0, |detail| proto::ImageDetail::from(detail).into()),
         }
     }
 }

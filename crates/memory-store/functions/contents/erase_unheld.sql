@@ -13,6 +13,6 @@ LANGUAGE sql AS $$
     )
     -- They belong to no thread and no node.
     INSERT INTO recollect.object_deletions (tenant_id, thread_id, node_id, object_key)
-    SELECT p_tenant, '00000000-0000-0000-0000-000000000000', '', e.object_key
+    SELECT p_tenant, '00000000-0000-0000-0000-000000000000'::uuid, '', e.object_key
     FROM erased e;
 $$;

@@ -1,0 +1,432 @@
+//! Files of a user of Dify: uploads, images that tools return, histories with images.
+
+use std::path::{Path, PathBuf};
+
+use memory_contract::InlineContent;
+use memory_contract::proto::{
+    AddNodeTurnRequest, BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, File,
+    FileDelivery, FileRef, FileType, GetFileContentRequest, GetNodeHistoryRequest, ImageDetail,
+    MemoryMode, MemoryPolicy, NodeMessageInput, NodeRef, Part, ProviderFormat, RegisterFileRequest,
+    Role, ToolResult, file, file_ref, part, tool_result_part,
+};
+use recollect_tests::{
+    Client, Options, S3, SOON, Server, app, apply, block, body, body_json, chat_messages,
+    context_request, eventually, history_request, mode, node, tool_call, trial,
+    trial_with_own_server, with_parts,
+};
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::plain;
+
+const FORMATS: [ProviderFormat; 3] = [
+    ProviderFormat::OpenaiChat,
+    ProviderFormat::AnthropicMessages,
+    ProviderFormat::Gemini,
+];
+
+/// The beginning of a PNG image, which says its size.
+fn png(width: u32, height: u32, end: &str) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR".to_vec();
+    bytes.extend(width.to_be_bytes());
+    bytes.extend(height.to_be_bytes());
+    bytes.extend([8, 6, 0, 0, 0, 0, 0, 0, 0]);
+    bytes.extend(end.as_bytes());
+    bytes
+}
+
+fn data_url(bytes: &[u8]) -> String {
+    let mime_type = "image/png".to_owned();
+    let bytes = bytes.to_vec();
+    InlineContent { mime_type, bytes }.url()
+}
+
+fn image(location: file_ref::Location) -> FileRef {
+    FileRef {
+        r#type: FileType::Image.into(),
+        location: Some(location),
+        ..Default::default()
+    }
+}
+
+fn part_of(content: part::Content) -> Part {
+    Part {
+        content: Some(content),
+        ..Default::default()
+    }
+}
+
+fn url_of(file: &FileRef) -> &str {
+    match &file.location {
+        Some(file_ref::Location::Url(url)) => url,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Registers an upload whose file is under this key.
+async fn register(client: &Client, id: &str, storage_key: &str) {
+    let file = File {
+        location: Some(file::Location::UploadFileId(id.to_owned())),
+        r#type: FileType::Image.into(),
+        storage_key: storage_key.to_owned(),
+        name: "cat.png".to_owned(),
+        mime_type: "image/png".to_owned(),
+        ..Default::default()
+    };
+    let request = RegisterFileRequest { file: Some(file) };
+    client.call(request).await;
+}
+
+/// Adds a turn in which the user shows an image, and flushes, as Dify does after a node.
+async fn show(client: &Client, node: &NodeRef, file: FileRef) {
+    let request = AddNodeTurnRequest {
+        node: Some(node.clone()),
+        user: Some(NodeMessageInput {
+            content: "What is this?".to_owned(),
+            files: vec![file],
+            ..Default::default()
+        }),
+        assistant: Some(NodeMessageInput {
+            content: "A cat.".to_owned(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    client.call(request).await;
+    client.flush_node(node).await;
+}
+
+/// The prompt of the node; `policy` is what the app sets.
+async fn prompt(client: &Client, node: &NodeRef, policy: MemoryPolicy) -> BuildContextResponse {
+    let request = BuildContextRequest {
+        policy: Some(MemoryPolicy {
+            mode: MemoryMode::Node.into(),
+            ..policy
+        }),
+        node_id: node.node_id.clone(),
+        formats: FORMATS.map(i32::from).to_vec(),
+        ..context_request(recollect_tests::thread_of(node), "And its color?")
+    };
+    client.context(request).await
+}
+
+/// The content of the first message in OpenAI's and in Anthropic's format.
+fn first_contents(context: &BuildContextResponse) -> [Value; 2] {
+    let openai = chat_messages(context).remove(0)["content"].clone();
+    let anthropic = body_json(context, ProviderFormat::AnthropicMessages);
+    [openai, anthropic["messages"][0]["content"].clone()]
+}
+
+fn options(config: &[String]) -> Options {
+    let mut options = Options::with(&[
+        "embedding.kind = \"none\"",
+        "worker.nodes.interval = \"50ms\"",
+    ]);
+    options.config.extend(config.iter().cloned());
+    options
+}
+
+#[apply(trial_with_own_server)]
+async fn j01_an_uploaded_image_is_in_the_nodes_prompt_by_a_signed_url() {
+    let s3 = S3::new();
+    let (_dir, _server, client) = Server::start_own(&options(&s3.config())).await;
+    let cat = png(640, 480, "cat");
+    s3.put("acme/files/cat.png", cat.clone());
+    s3.put("globex/files/secret.png", png(1, 1, "secret"));
+    register(&client, "u-1", "acme/files/cat.png").await;
+    let node = node(&client.thread("app").await, "llm");
+    show(
+        &client,
+        &node,
+        image(file_ref::Location::UploadFileId("u-1".into())),
+    )
+    .await;
+
+    let context = prompt(&client, &node, MemoryPolicy::default()).await;
+    let [openai, anthropic] = first_contents(&context);
+    assert_eq!(openai[0], json!({"type": "text", "text": "What is this?"}));
+    let url = openai[1]["image_url"]["url"].as_str().unwrap();
+    let signed = [
+        "/acme/files/cat.png?",
+        "X-Amz-Signature=",
+        "X-Amz-Expires=900",
+    ];
+    assert!(signed.iter().all(|text| url.contains(text)), "{url}");
+    assert_eq!(
+        anthropic[1],
+        json!({"type": "image", "source": {"type": "url", "url": url}})
+    );
+    assert_eq!(s3.fetch(url).await, cat);
+    // Gemini takes no URL of others.
+    let gemini = body_json(&context, ProviderFormat::Gemini);
+    let inline = &gemini["contents"][0]["parts"][1]["inlineData"];
+    let data = format!("data:image/png;base64,{}", inline["data"].as_str().unwrap());
+    assert_eq!(data, data_url(&cat));
+    // Of unknown size: as 1,024 × 1,024 pixels.
+    let shown = &block(&context, Kind::Node).unwrap().messages[0];
+    assert!((765..800).contains(&shown.token_count), "{shown:?}");
+    // The prompt stays the same, so that prompt caches match.
+    let again = prompt(&client, &node, MemoryPolicy::default()).await;
+    assert_eq!(
+        body(&again, ProviderFormat::OpenaiChat),
+        body(&context, ProviderFormat::OpenaiChat)
+    );
+
+    let inline = MemoryPolicy {
+        file_delivery: FileDelivery::Inline.into(),
+        image_detail: ImageDetail::Low.into(),
+        ..Default::default()
+    };
+    let context = prompt(&client, &node, inline).await;
+    let [openai, anthropic] = first_contents(&context);
+    assert_eq!(openai[1]["image_url"]["url"], data_url(&cat));
+    assert_eq!(anthropic[1]["source"]["type"], "base64");
+    let shown = &block(&context, Kind::Node).unwrap().messages[0];
+    assert!((85..120).contains(&shown.token_count), "{shown:?}");
+
+    // Neither another tenant's object nor a path that leaves the tenant's is ever signed.
+    for key in [
+        "globex/files/secret.png",
+        "acme/files/../../globex/files/secret.png",
+        "acme/node_memory/app/x.json",
+        "acme/files/",
+        "/acme/files/cat.png",
+    ] {
+        register(&client, "u-1", key).await;
+        for delivery in [FileDelivery::Auto, FileDelivery::Inline] {
+            let policy = MemoryPolicy {
+                file_delivery: delivery.into(),
+                ..Default::default()
+            };
+            let context = prompt(&client, &node, policy).await;
+            let [openai, _] = first_contents(&context);
+            assert_eq!(
+                openai[1],
+                json!({"type": "text", "text": "[image]"}),
+                "{key}"
+            );
+        }
+    }
+}
+
+/// The objects of content in a directory of objects.
+fn contents_in(objects: &Path) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(objects.join("acme/contents"));
+    let found = found.into_iter().flatten();
+    found.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[apply(trial_with_own_server)]
+async fn j01_an_image_in_the_message_itself_is_stored_once_and_sent_inline() {
+    let (dir, _server, client) = Server::start_own(&options(&[])).await;
+    let objects = dir.data().join("objects");
+    let cat = png(640, 480, "cat");
+    let first = node(&client.thread("app").await, "llm");
+    let second = node(&client.thread("app").await, "llm");
+    for node in [&first, &second] {
+        show(
+            &client,
+            node,
+            image(file_ref::Location::Url(data_url(&cat))),
+        )
+        .await;
+    }
+    assert_eq!(contents_in(&objects).len(), 1, "stored once");
+
+    let context = prompt(&client, &first, MemoryPolicy::default()).await;
+    let [openai, anthropic] = first_contents(&context);
+    assert_eq!(openai[1]["image_url"]["url"], data_url(&cat));
+    let source = &anthropic[1]["source"];
+    assert_eq!(
+        (&source["type"], &source["media_type"]),
+        (&json!("base64"), &json!("image/png"))
+    );
+    // Two squares of 512 pixels, and the overview.
+    let shown = &block(&context, Kind::Node).unwrap().messages[0];
+    assert!((425..460).contains(&shown.token_count), "{shown:?}");
+    let words = MemoryPolicy {
+        file_delivery: FileDelivery::Text.into(),
+        ..Default::default()
+    };
+    let context = prompt(&client, &first, words).await;
+    let [openai, _] = first_contents(&context);
+    assert_eq!(openai[1], json!({"type": "text", "text": "[image]"}));
+
+    let request = GetNodeHistoryRequest {
+        node: Some(first.clone()),
+        ..Default::default()
+    };
+    let history = client.call(request).await;
+    let file = history.messages[0].files[0].clone();
+    assert_eq!(
+        (file.width, file.height, file.size_bytes),
+        (640, 480, cat.len() as i64)
+    );
+    assert_eq!(file.mime_type, "image/png");
+    let url = url_of(&file).to_owned();
+    assert!(url.starts_with("ni:///sha-256;"), "{url}");
+    let request = GetFileContentRequest { url };
+    assert_eq!(client.call(request.clone()).await.content, cat);
+
+    // It is erased with what refers to it last, here the second thread.
+    client.clear_node(&first).await;
+    assert_eq!(client.call(request.clone()).await.content, cat);
+    client
+        .delete_thread(recollect_tests::thread_of(&second))
+        .await;
+    let refused = client.refused(request).await;
+    refused.is(Code::NotFound, "FILE_NOT_FOUND");
+    eventually("the object is erased", SOON, async || {
+        contents_in(&objects).is_empty()
+    })
+    .await;
+}
+
+#[apply(trial_with_own_server)]
+async fn content_of_a_message_is_erased_with_the_last_message_that_has_it() {
+    let (dir, _server, client) = Server::start_own(&options(&[])).await;
+    let objects = dir.data().join("objects");
+    let thread_id = client.thread("app").await;
+    let picture = |url: String| {
+        let file = image(file_ref::Location::Url(url));
+        with_parts(Role::User, vec![part_of(part::Content::File(file))])
+    };
+    let url = data_url(&png(8, 8, "cat"));
+    let appended = client.append(&thread_id, vec![picture(url)]).await;
+    let stored = client.all_messages(&thread_id).await;
+    let Some(part::Content::File(file)) = &stored[0].parts[0].content else {
+        panic!("{stored:?}")
+    };
+    // A message may name what another one of the tenant contains.
+    let name = url_of(file).to_owned();
+    let named = client.append(&thread_id, vec![picture(name.clone())]).await;
+    let request = GetFileContentRequest { url: name.clone() };
+    let first = &appended.messages[0].message_id;
+    client.delete_message(&thread_id, first).await;
+    client.call(request.clone()).await;
+    assert_eq!(contents_in(&objects).len(), 1);
+    client
+        .delete_message(&thread_id, &named.messages[0].message_id)
+        .await;
+    client
+        .refused(request)
+        .await
+        .is(Code::NotFound, "FILE_NOT_FOUND");
+    eventually("the object is erased", SOON, async || {
+        contents_in(&objects).is_empty()
+    })
+    .await;
+    // What is gone cannot be named.
+    let request = memory_contract::proto::AppendMessagesRequest {
+        thread: recollect_tests::by_id(&thread_id),
+        messages: vec![picture(name)],
+        ..Default::default()
+    };
+    let refused = client.refused(request).await;
+    refused.is(Code::InvalidArgument, "INVALID_FIELD");
+}
+
+#[apply(trial)]
+async fn j02_an_image_that_a_tool_returns_is_in_the_next_prompt_with_its_call() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let plot = data_url(&png(512, 512, "plot"));
+    let url = "https://example.org/plot.png";
+    let output = [plot.clone(), url.to_owned()].map(|url| {
+        let file = image(file_ref::Location::Url(url));
+        tool_result_part::Content::File(file).into()
+    });
+    let result = ToolResult {
+        tool_call_id: "call_1".to_owned(),
+        name: "plot".to_owned(),
+        content: output.to_vec(),
+        is_error: false,
+    };
+    let said = vec![
+        recollect_tests::say(Role::User, "Plot the sales of May."),
+        tool_call("call_1", "plot", json!({"month": 5})),
+        with_parts(Role::Tool, vec![part_of(part::Content::ToolResult(result))]),
+    ];
+    client.append(&thread_id, said).await;
+    let request = BuildContextRequest {
+        policy: Some(mode(MemoryMode::Window)),
+        formats: FORMATS.map(i32::from).to_vec(),
+        ..context_request(&thread_id, "What does it show?")
+    };
+    let context = client.context(request).await;
+
+    let openai = chat_messages(&context);
+    assert_eq!(openai[1]["tool_calls"][0]["id"], "call_1");
+    assert_eq!(openai[2]["role"], "tool");
+    assert_eq!(openai[2]["tool_call_id"], "call_1");
+    let images = |content: &Value| -> Vec<String> {
+        let parts = content.as_array().unwrap().iter();
+        let url = |part: &Value| Some(part["image_url"]["url"].as_str()?.to_owned());
+        parts.filter_map(url).collect()
+    };
+    assert_eq!(openai[3]["role"], "user");
+    assert_eq!(images(&openai[3]["content"]), [plot.as_str(), url]);
+
+    let anthropic = body_json(&context, ProviderFormat::AnthropicMessages);
+    let result = &anthropic["messages"][2]["content"][0];
+    assert_eq!(
+        (&result["type"], &result["tool_use_id"]),
+        (&json!("tool_result"), &json!("call_1"))
+    );
+    assert_eq!(result["content"][0]["source"]["type"], "base64");
+    let by_url = json!({"type": "image", "source": {"type": "url", "url": url}});
+    assert_eq!(result["content"][1], by_url);
+
+    let gemini = body_json(&context, ProviderFormat::Gemini);
+    let parts = &gemini["contents"][2]["parts"];
+    assert_eq!(parts[0]["functionResponse"]["name"], "plot");
+    assert_eq!(parts[1]["inlineData"]["mimeType"], "image/png");
+    // One of 512 × 512 pixels, and one of unknown size.
+    let messages = &block(&context, Kind::Recent).unwrap().messages;
+    assert!(messages[2].token_count >= 255 + 765, "{messages:?}");
+}
+
+#[apply(trial)]
+async fn j06_a_history_with_images_stays_within_its_budget_as_the_provider_counts() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    for number in 0..12 {
+        let file = image(file_ref::Location::Url(data_url(&png(
+            640,
+            480,
+            &number.to_string(),
+        ))));
+        let question = vec![
+            part_of(part::Content::File(file)),
+            part_of(part::Content::Text(format!("Who is in photo {number}?"))),
+        ];
+        let answer = recollect_tests::say(Role::Assistant, "The dog called Pixel.");
+        let turn = vec![with_parts(Role::User, question), answer];
+        client.append(&thread_id, turn).await;
+    }
+    for (model, of_image) in [
+        ("gpt-4o", 425),
+        ("claude-sonnet-4-5", 410),
+        ("gemini-2.5-pro", 258),
+    ] {
+        let request = memory_contract::proto::GetHistoryRequest {
+            max_tokens: None,
+            model: model.to_owned(),
+            ..history_request(&thread_id)
+        };
+        let history = client.call(request).await;
+        let turns = i32::try_from(history.messages.len() / 2).unwrap();
+        // Message.token_count is GPT-4o's.
+        let stored: i32 = history.messages.iter().map(|one| one.token_count).sum();
+        assert!(stored > turns * 425);
+        let counted = stored + turns * (of_image - 425);
+        assert_eq!(history.total_tokens, counted, "{model}");
+        assert!(counted <= 2_000, "{model}: {counted}");
+        assert!(history.truncated);
+        // No turn was left out that fits.
+        assert!(
+            counted + counted / turns > 2_000,
+            "{model}: {counted} in {turns} turns"
+        );
+    }
+}
