@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::limits;
+
 /// One field with a wrong value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
@@ -38,8 +40,66 @@ impl Invalid {
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct InvalidFields(pub Vec<Invalid>);
 
+impl InvalidFields {
+    /// At most as many fields as one error about messages names.
+    #[must_use]
+    pub fn first(mut self) -> Self {
+        self.0.truncate(limits::NAMED_FIELDS);
+        self
+    }
+
+    /// Prefixes the path of the enclosing field.
+    pub fn within(self, outer: impl fmt::Display) -> Self {
+        let fields = self.0.into_iter();
+        Self(fields.map(|invalid| invalid.within(&outer)).collect())
+    }
+}
+
 impl From<Invalid> for InvalidFields {
     fn from(invalid: Invalid) -> Self {
         Self(vec![invalid])
+    }
+}
+
+/// Reads several fields, so that an error names all wrong ones at once.
+#[derive(Debug, Default)]
+pub struct Fields(Vec<Invalid>);
+
+impl Fields {
+    /// The value of a field; the default if it is invalid.
+    pub fn take<T: Default>(&mut self, field: Result<T, impl Into<InvalidFields>>) -> T {
+        field.unwrap_or_else(|invalid| {
+            self.0.extend(invalid.into().0);
+            T::default()
+        })
+    }
+
+    /// The value of a field without a default; `None` if it is invalid.
+    pub fn get<T>(&mut self, field: Result<T, Invalid>) -> Option<T> {
+        self.take(field.map(Some))
+    }
+
+    /// The value of several fields that were read together; `None` if one is invalid.
+    pub fn get_all<T>(&mut self, fields: Result<T, InvalidFields>) -> Option<T> {
+        self.take(fields.map(Some))
+    }
+
+    /// The required values, or every invalid field.
+    ///
+    /// # Errors
+    /// A field is invalid, or a value is missing.
+    pub fn all<T>(self, values: Option<T>) -> Result<T, InvalidFields> {
+        match values {
+            Some(values) if self.0.is_empty() => Ok(values),
+            _ => Err(InvalidFields(self.0)),
+        }
+    }
+
+    /// Succeeds if every field is valid.
+    ///
+    /// # Errors
+    /// A field is invalid.
+    pub fn end(self) -> Result<(), InvalidFields> {
+        self.all(Some(()))
     }
 }

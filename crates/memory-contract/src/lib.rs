@@ -51,7 +51,7 @@ pub use ids::{
     AppId, MemoryId, MessageId, MessageName, RequestId, SessionKey, TenantId, ThreadId, UserId,
 };
 pub use inline::{ContentDigest, InlineContent, is_inline};
-pub use invalid::{Invalid, InvalidFields};
+pub use invalid::{Fields, Invalid, InvalidFields};
 pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use listing::{App, ThreadOrder, User};
 pub use memory::{

@@ -88,8 +88,13 @@ pub const SECRET_BYTES: usize = 16 * 1024;
 pub const LABEL_CHARS: usize = 64;
 /// Characters in a node's id.
 pub const NODE_ID_CHARS: usize = 128;
+/// Wrong fields that one error about messages names.
+pub const NAMED_FIELDS: usize = 20;
 /// Characters in a caller's own id of a message.
 pub const EXTERNAL_ID_CHARS: usize = 128;
+/// Fewest characters of a provider's id that becomes an external id. Shorter ones, such as
+/// `chatcmpl-123`, are numbers that some servers draw and repeat.
+pub const PROVIDER_ID_MIN_CHARS: usize = 20;
 /// Characters in the id of a message of a node's memory.
 pub const NODE_MESSAGE_ID_CHARS: usize = 128;
 /// References to files in a message of a node's memory.

@@ -5,6 +5,7 @@
     reason = "a test that fails may say so by panicking"
 )]
 
+mod schema;
 mod support;
 
 use std::sync::{Arc, Mutex};
@@ -45,6 +46,7 @@ async fn openai_is_asked_in_its_own_words() {
     let [request] = &server.requests()[..] else {
         panic!("asked once")
     };
+    schema::matches(Provider::Openai, &request.body);
     assert_eq!(request.line, "POST /v1/chat/completions HTTP/1.1");
     assert_eq!(request.headers["authorization"], "Bearer sk-1");
     assert_eq!(request.body["model"], "small-model");
@@ -75,6 +77,7 @@ async fn ollama_needs_no_key_and_gets_none() {
     let [request] = &server.requests()[..] else {
         panic!("asked once")
     };
+    schema::matches(Provider::OpenaiCompatible, &request.body);
     assert_eq!(request.line, "POST /v1/chat/completions HTTP/1.1");
     assert!(!request.headers.contains_key("authorization"));
 }
@@ -108,6 +111,7 @@ async fn anthropic_is_asked_in_its_own_words() {
     let [request] = &server.requests()[..] else {
         panic!("asked once")
     };
+    schema::matches(Provider::Anthropic, &request.body);
     assert_eq!(request.line, "POST /v1/messages HTTP/1.1");
     assert_eq!(request.headers["x-api-key"], "ak-1");
     assert!(request.headers.contains_key("anthropic-version"));
@@ -131,6 +135,7 @@ async fn bedrock_is_asked_in_its_own_words() {
     let [request] = &server.requests()[..] else {
         panic!("asked once")
     };
+    schema::matches(Provider::Bedrock, &request.body);
     assert_eq!(
         request.line,
         "POST /model/amazon.nova-lite-v1%3A0/converse HTTP/1.1"

@@ -114,7 +114,7 @@ async fn openai_files_are_imported() {
             {"role": "assistant", "content": "Twelve degrees."},
         ]}),
     );
-    for format in ["openai", "auto"] {
+    for format in ["openai", "openai-chat", "auto"] {
         let app = app();
         let args = [
             "import", &chat, "--format", format, "--app", &app, "--user", "ada",

@@ -4,9 +4,10 @@
 use std::fs;
 
 use memory_contract::proto::{
-    AppendMessagesRequest, BuildContextRequest, BuildContextResponse, ImportMessagesRequest,
-    MemoryMode, MemoryPolicy, Message, ProviderFormat, ProviderMessages, Role, SearchMethod,
-    SearchRequest, import_messages_response::Outcome, part::Content, tool_result_part,
+    AppendMessagesRequest, BuildContextRequest, BuildContextResponse, GetMessageRequest,
+    ImportMessagesRequest, MemoryMode, MemoryPolicy, Message, ProviderFormat, ProviderMessages,
+    Role, SearchMethod, SearchRequest, import_messages_response::Outcome, part::Content,
+    tool_result_part,
 };
 use recollect_tests::{
     Client, app, apply, body, body_json, by_id, context_request, history_request, mode,
@@ -184,6 +185,129 @@ async fn t18_signatures_ids_and_arguments_are_stored_byte_for_byte() {
     ));
     // Reasoning counts, because it is sent back.
     assert!(messages[1].token_count > call.arguments.len() as i32 / 8 + 12);
+}
+
+#[apply(trial)]
+async fn t18_recorded_answers_are_stored_once_under_their_providers_ids() {
+    let client = plain().await;
+    for (format, name, id, kinds) in [
+        (
+            ProviderFormat::OpenaiChat,
+            "openai_chat.response",
+            "chatcmpl-CbT2fK0vXwq9zGd1mYhR7uLpJ4sEo",
+            "reasoning text call call",
+        ),
+        (
+            ProviderFormat::OpenaiResponses,
+            "openai_responses.response",
+            "resp_67ccd2bed1ec8190b14f964abc054267",
+            "reasoning opaque call call text text",
+        ),
+        (
+            ProviderFormat::AnthropicMessages,
+            "anthropic_messages.response",
+            "msg_01XFDUDYJgAACzvnptvVoYEL",
+            "reasoning reasoning opaque opaque text call call",
+        ),
+        (
+            ProviderFormat::Gemini,
+            "gemini.response",
+            "vKqLaIjoO5KRmtkPxZ-z4Aw",
+            "reasoning text call call text",
+        ),
+    ] {
+        let thread_id = client.thread(&app()).await;
+        client.append_text(&thread_id, "Oslo and Rome?").await;
+        let request = AppendMessagesRequest {
+            thread: by_id(&thread_id),
+            provider_messages: vec![of(format, golden(name))],
+            ..Default::default()
+        };
+        let stored = client.call(request.clone()).await;
+        assert!(!stored.replayed, "{name}");
+        assert_eq!(stored.messages[0].external_id, id, "{name}");
+        let again = client.call(request.clone()).await;
+        assert!(again.replayed, "{name}");
+        assert_eq!(again.messages, stored.messages, "{name}");
+        let get = GetMessageRequest {
+            thread: by_id(&thread_id),
+            message_id: id.to_owned(),
+        };
+        let message = client.call(get).await.message.unwrap();
+        assert_eq!(message.message_id, stored.messages[0].message_id);
+        let stored: Vec<&str> = contents(&message)
+            .into_iter()
+            .map(|content| match content {
+                Content::Text(_) => "text",
+                Content::Reasoning(_) => "reasoning",
+                Content::ToolCall(_) => "call",
+                Content::Opaque(_) => "opaque",
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(stored.join(" "), kinds, "{name}");
+
+        // Beside a message without an external id it is not a replay.
+        let asked = of(
+            ProviderFormat::AnthropicMessages,
+            json!({"role": "user", "content": "x"}),
+        );
+        let mixed = AppendMessagesRequest {
+            provider_messages: vec![asked, of(format, golden(name))],
+            ..request
+        };
+        let refused = client.refused(mixed).await;
+        refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
+        assert_eq!(client.all_messages(&thread_id).await.len(), 2, "{name}");
+    }
+}
+
+#[apply(trial)]
+async fn ids_that_a_server_repeats_are_not_kept() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    for text in ["One.", "Two."] {
+        let answer = json!({"id": "chatcmpl-123", "choices": [
+            {"message": {"role": "assistant", "content": text}}]});
+        append(
+            &client,
+            &thread_id,
+            vec![of(ProviderFormat::OpenaiChat, answer)],
+        )
+        .await;
+    }
+    let messages = client.all_messages(&thread_id).await;
+    assert_eq!(messages.len(), 2);
+    assert!(
+        messages
+            .iter()
+            .all(|message| message.external_id.is_empty())
+    );
+}
+
+#[apply(trial)]
+async fn an_error_names_every_wrong_field_of_a_message() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let called = json!({"role": "assistant", "content": [
+        {"type": "tool_use", "id": "", "name": "x".repeat(129), "input": {}},
+        {"type": "tool_use", "id": "", "name": "look", "input": {}}]});
+    let request = AppendMessagesRequest {
+        thread: by_id(&thread_id),
+        provider_messages: vec![of(ProviderFormat::AnthropicMessages, called)],
+        ..Default::default()
+    };
+    let refused = client.refused(request).await;
+    let refused = refused.is(Code::InvalidArgument, "INVALID_FIELD");
+    let place = "provider_messages[0].json.content";
+    assert_eq!(
+        refused.field_names(),
+        [
+            format!("{place}[0]"),
+            format!("{place}[0]"),
+            format!("{place}[1]")
+        ]
+    );
 }
 
 #[apply(trial)]

@@ -471,7 +471,8 @@ async fn a_working_memory_is_aligned_by_own_ids() {
     );
     let both = vec![said(("a", "b", "x"))];
     let failure = client.refused(put(both)).await;
-    failure.names_field("messages[0].message_id");
+    let failure = failure.names_field("messages[0].message_id");
+    assert!(failure.fields[0].1.contains("external id"), "{failure:?}");
 }
 
 #[apply(trial_with_own_server)]

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use memory_contract::proto::{
-    CreateApiKeyRequest, FileRef, ImportMessagesRequest, KeyScope, MemoryPolicy, MessagesAppended,
-    Part, Role, SetHeadRequest, Thread, UpdateThreadRequest, WatchThreadRequest,
+    CreateApiKeyRequest, FileRef, ImportMessagesRequest, KeyScope, MemoryPolicy, MessageInput,
+    MessagesAppended, Part, Role, SetHeadRequest, Thread, UpdateThreadRequest, WatchThreadRequest,
     WatchThreadResponse, file_ref, part, watch_thread_response::Event,
 };
 use recollect_tests::{
@@ -13,6 +13,7 @@ use recollect_tests::{
     mask, node, say, session, trial, watch_request,
 };
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use tokio_stream::StreamExt as _;
 use tonic::{Code, Request};
 
@@ -203,6 +204,42 @@ async fn a_watch_names_appended_messages_and_sends_their_content_on_request() {
     client.clear_thread(&thread_id).await;
     let mut events = client.watch_contents(&thread_id, &start).await;
     assert_eq!(appended(&mut events).await.messages, []);
+}
+
+#[apply(trial)]
+async fn a_watch_names_messages_by_external_ids() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let mut named = client.watch(&thread_id, "").await;
+    let mut whole = client.watch_contents(&thread_id, "").await;
+    let own = MessageInput {
+        external_id: "msg_7".to_owned(),
+        ..say(Role::User, "Q")
+    };
+    let stored = client
+        .append(&thread_id, vec![own, say(Role::Assistant, "A")])
+        .await;
+    for events in [&mut named, &mut whole] {
+        let messages = appended(events).await.messages;
+        let ids: Vec<&str> = messages
+            .iter()
+            .map(|one| one.external_id.as_str())
+            .collect();
+        assert_eq!(ids, ["msg_7", ""]);
+    }
+    // Only a digest of the id is left of an erased message.
+    client.delete_message(&thread_id, "msg_7").await;
+    client
+        .delete_message(&thread_id, &stored.messages[1].message_id)
+        .await;
+    let digest = Sha256::digest(format!("{thread_id}:msg_7")).to_vec();
+    for (stored, digest) in stored.messages.iter().zip([digest, Vec::new()]) {
+        let Some(Event::MessageDeleted(deleted)) = named.next().await.event else {
+            panic!("a message was deleted");
+        };
+        assert_eq!(deleted.message_id, stored.message_id);
+        assert_eq!(deleted.external_id_digest, digest);
+    }
 }
 
 #[apply(trial)]

@@ -128,7 +128,10 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
             message_count: count,
             ..Default::default()
         }),
-        Action::DeleteMessage => Event::MessageDeleted(MessageDeleted { message_id: text() }),
+        Action::DeleteMessage => Event::MessageDeleted(MessageDeleted {
+            message_id: text(),
+            external_id_digest: Vec::new(),
+        }),
         Action::Summarize => Event::SummaryMade(SummaryMade {
             number: number(),
             message_count: count,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{duration_in, scalar::exact_duration, timestamp};
 use crate::{
-    File, FileExtent, FileLocation, FileRef, FileType, Invalid, InvalidFields, NewFile,
+    Fields, File, FileExtent, FileLocation, FileRef, FileType, Invalid, InvalidFields, NewFile,
     TransferMethod, check, limits, proto,
 };
 
@@ -14,7 +14,7 @@ use crate::{
 ///
 /// # Errors
 /// A missing type or location, and texts over their limits.
-pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
+pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, InvalidFields> {
     let proto::FileRef {
         r#type,
         location,
@@ -29,29 +29,39 @@ pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
         duration,
         page_count,
     } = file;
-    let kind = kind_from(r#type)?;
-    let location = match location.map(FileLocation::from) {
+    let mut fields = Fields::default();
+    let kind = fields.get(kind_from(r#type));
+    let location = fields.get(match location.map(FileLocation::from) {
         Some(FileLocation::Url(url)) if !url.is_empty() => {
-            FileLocation::Url(check::long_text("url", url, limits::MESSAGE_BYTES)?)
+            check::long_text("url", url, limits::MESSAGE_BYTES).map(FileLocation::Url)
         }
-        location => file_location_from(location)?,
+        location => file_location_from(location),
+    });
+    let size_bytes = fields.take(size_from(size_bytes));
+    let name = fields.take(check::text("name", name, limits::FILE_NAME_CHARS));
+    let mime_type = fields.take(check::text("mime_type", mime_type, limits::MIME_TYPE_CHARS));
+    let caption = fields.take(check::text("caption", caption, limits::CAPTION_CHARS));
+    let duration = duration_in("duration", duration, Duration::ZERO, limits::RECORDING_MAX);
+    let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    let extent = FileExtent {
+        width: fields.take(number_from("width", width, limits::IMAGE_PIXELS)),
+        height: fields.take(number_from("height", height, limits::IMAGE_PIXELS)),
+        duration_ms: fields.take(duration).map_or(0, milliseconds),
+        page_count: fields.take(number_from(
+            "page_count",
+            page_count,
+            limits::DOCUMENT_PAGES,
+        )),
     };
+    let (kind, location) = fields.all(kind.zip(location))?;
     let mut file = FileRef {
         kind,
         location,
-        size_bytes: size_from(size_bytes)?,
-        name: check::text("name", name, limits::FILE_NAME_CHARS)?,
-        mime_type: check::text("mime_type", mime_type, limits::MIME_TYPE_CHARS)?,
-        caption: check::text("caption", caption, limits::CAPTION_CHARS)?,
-        extent: FileExtent {
-            width: number_from("width", width, limits::IMAGE_PIXELS)?,
-            height: number_from("height", height, limits::IMAGE_PIXELS)?,
-            duration_ms: duration_in("duration", duration, Duration::ZERO, limits::RECORDING_MAX)?
-                .map_or(0, |time| {
-                    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
-                }),
-            page_count: number_from("page_count", page_count, limits::DOCUMENT_PAGES)?,
-        },
+        size_bytes,
+        name,
+        mime_type,
+        caption,
+        extent,
     };
     file.describe_content();
     Ok(file)

@@ -5,13 +5,10 @@ use std::collections::HashSet;
 use super::part::{bare_part, parts_from, provider_from, role_from};
 use super::{json, timestamp, timestamp_of};
 use crate::{
-    AppendedMessage, Invalid, InvalidFields, Message, MessageId, NewMessage, Parent, check,
+    AppendedMessage, Fields, Invalid, InvalidFields, Message, MessageId, NewMessage, Parent, check,
     formats, limits,
     proto::{self, message_input},
 };
-
-/// Wrong fields that one error names.
-const NAMED: usize = 20;
 
 /// Reads the messages of one append: 1 to 256, at most 3 MiB together, as messages or in
 /// the formats of providers. The error names the first 20 wrong fields.
@@ -61,17 +58,25 @@ fn messages_from(inputs: Vec<proto::MessageInput>) -> Result<Vec<NewMessage>, In
     for (index, input) in inputs.into_iter().enumerate() {
         match NewMessage::try_from(input) {
             Ok(message) => messages.push(message),
-            Err(problem) => invalid.push(problem.within(format_args!("messages[{index}]"))),
+            Err(problems) => {
+                invalid.extend(problems.within(format_args!("messages[{index}]")).0);
+            }
         }
-        if invalid.len() == NAMED {
+        if invalid.len() >= limits::NAMED_FIELDS {
             break;
         }
     }
-    if !invalid.is_empty() {
-        return Err(InvalidFields(invalid));
-    }
+    named(invalid)?;
     check_ids(&messages)?;
     Ok(messages)
+}
+
+/// An error that names the first of the wrong fields, if there are any.
+fn named(invalid: Vec<Invalid>) -> Result<(), InvalidFields> {
+    match invalid.is_empty() {
+        true => Ok(()),
+        false => Err(InvalidFields(invalid).first()),
+    }
 }
 
 /// Reads messages in the formats of providers. Errors name the place in the JSON.
@@ -107,23 +112,24 @@ fn provider_messages_from(
         )
         .into());
     }
-    formats::name_results(&mut read);
+    formats::complete(&mut read);
     let mut messages = Vec::with_capacity(read.len());
     let mut invalid = Vec::new();
     for one in read {
         let (path, parts) = (one.path, one.part_paths);
         match NewMessage::try_from(one.message) {
             Ok(message) => messages.push(message),
-            Err(problem) => invalid.push(placed(problem, &path, &parts)),
+            Err(InvalidFields(problems)) => {
+                let placed = |problem| placed(problem, &path, &parts);
+                invalid.extend(problems.into_iter().map(placed));
+            }
         }
-        if invalid.len() == NAMED {
+        if invalid.len() >= limits::NAMED_FIELDS {
             break;
         }
     }
-    match invalid.is_empty() {
-        true => Ok(messages),
-        false => Err(InvalidFields(invalid)),
-    }
+    named(invalid)?;
+    Ok(messages)
 }
 
 /// An error about a field of a message as one about the place that it was read from.
@@ -184,9 +190,9 @@ fn check_ids(messages: &[NewMessage]) -> Result<(), Invalid> {
 }
 
 impl TryFrom<proto::MessageInput> for NewMessage {
-    type Error = Invalid;
+    type Error = InvalidFields;
 
-    fn try_from(input: proto::MessageInput) -> Result<Self, Invalid> {
+    fn try_from(input: proto::MessageInput) -> Result<Self, InvalidFields> {
         let proto::MessageInput {
             message_id,
             parent,
@@ -197,30 +203,33 @@ impl TryFrom<proto::MessageInput> for NewMessage {
             create_time,
             external_id,
         } = input;
-        let chosen = check::optional_uuid("message_id", &message_id)?;
+        let mut fields = Fields::default();
+        let chosen = fields.take(check::optional_uuid("message_id", &message_id));
         let parent = match parent {
-            None => Parent::Previous,
-            Some(message_input::Parent::Root(())) => Parent::Root,
-            Some(message_input::Parent::ParentMessageId(id)) => {
-                Parent::Message(check::message_name("parent_message_id", &id)?)
-            }
+            None => Some(Parent::Previous),
+            Some(message_input::Parent::Root(())) => Some(Parent::Root),
+            Some(message_input::Parent::ParentMessageId(id)) => fields
+                .get(check::message_name("parent_message_id", &id))
+                .map(Parent::Message),
         };
-        let role = role_from("role", role)?;
+        let role = fields.get(role_from("role", role));
+        let name = fields.take(check::text("name", name, limits::NAME_CHARS));
+        let parts = fields.take(parts_from(role, parts));
+        let (bytes, depth) = (limits::METADATA_BYTES, limits::METADATA_DEPTH);
+        let metadata = fields.take(json::object("metadata", metadata, bytes, depth));
+        let created = fields.take(timestamp_of("create_time", create_time));
+        let external_id = fields.take(check::external_id("external_id", external_id));
+        let (parent, role) = fields.all(parent.zip(role))?;
         Ok(Self {
             id: chosen.map_or_else(MessageId::new, MessageId::from),
             caller_chose_id: chosen.is_some(),
-            external_id: check::external_id("external_id", external_id)?,
+            external_id,
             parent,
             role,
-            name: check::text("name", name, limits::NAME_CHARS)?,
-            parts: parts_from(role, parts)?,
-            metadata: json::object(
-                "metadata",
-                metadata,
-                limits::METADATA_BYTES,
-                limits::METADATA_DEPTH,
-            )?,
-            created: timestamp_of("create_time", create_time)?,
+            name,
+            parts,
+            metadata,
+            created,
         })
     }
 }
@@ -276,5 +285,75 @@ impl From<AppendedMessage> for proto::AppendedMessage {
             token_count: tokens,
             external_id,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::{FileRef, Part, Role, ToolCall, part::Content};
+
+    fn wrong(messages: Vec<proto::MessageInput>) -> Vec<String> {
+        let InvalidFields(invalid) = new_messages_from(messages, Vec::new()).unwrap_err();
+        invalid.into_iter().map(|invalid| invalid.field).collect()
+    }
+
+    #[test]
+    fn an_error_names_every_wrong_field_of_a_message() {
+        let call = |id: &str| {
+            Part::from(Content::ToolCall(ToolCall {
+                tool_call_id: id.to_owned(),
+                ..Default::default()
+            }))
+        };
+        let message = proto::MessageInput {
+            message_id: "7".to_owned(),
+            role: Role::User.into(),
+            name: "x".repeat(257),
+            external_id: "\n".to_owned(),
+            parts: vec![
+                call(""),
+                Content::Text("fine".to_owned()).into(),
+                Part {
+                    signature: "\0".to_owned(),
+                    ..Content::Json("{".to_owned()).into()
+                },
+                Content::File(FileRef::default()).into(),
+                Part::default(),
+            ],
+            ..Default::default()
+        };
+        let expected = [
+            "messages[0].message_id",
+            "messages[0].name",
+            "messages[0].parts[0].tool_call",
+            "messages[0].parts[0].tool_call.tool_call_id",
+            "messages[0].parts[0].tool_call.name",
+            "messages[0].parts[2].signature",
+            "messages[0].parts[2].json",
+            "messages[0].parts[3].file.type",
+            "messages[0].parts[3].file.location",
+            "messages[0].parts[4].content",
+            "messages[0].external_id",
+        ];
+        assert_eq!(wrong(vec![message.clone()]), expected);
+
+        // Without a role, parts are checked all the same, and the next message too.
+        let other = proto::MessageInput {
+            parts: vec![call("a")],
+            ..Default::default()
+        };
+        let both = wrong(vec![message; 2]);
+        assert_eq!(both.len(), limits::NAMED_FIELDS);
+        let both = wrong(vec![other.clone(), other]);
+        assert_eq!(
+            both,
+            [
+                "messages[0].role",
+                "messages[0].parts[0].tool_call.name",
+                "messages[1].role",
+                "messages[1].parts[0].tool_call.name",
+            ]
+        );
     }
 }

@@ -94,7 +94,7 @@ fn new_node_message_from(input: proto::NodeMessageInput) -> Result<NewNodeMessag
     for (index, file) in files.into_iter().enumerate() {
         match file_ref_from(file) {
             Ok(file) => references.push(file),
-            Err(problem) => invalid.push(problem.within(format_args!("files[{index}]"))),
+            Err(problems) => invalid.extend(problems.within(format_args!("files[{index}]")).0),
         }
     }
     let created = timestamp_of("create_time", create_time).map_err(|problem| invalid.push(problem));

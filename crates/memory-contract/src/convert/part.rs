@@ -2,8 +2,8 @@
 
 use super::{file_ref_from, json};
 use crate::{
-    Content, Invalid, Opaque, Part, Provider, Reasoning, Role, ToolCall, ToolOutput, ToolResult,
-    check,
+    Content, Fields, Invalid, InvalidFields, Opaque, Part, Provider, Reasoning, Role, ToolCall,
+    ToolOutput, ToolResult, check,
     formats::{Format, Rendered},
     limits,
     proto::{self, ProviderFormat, part, tool_result_part},
@@ -106,112 +106,116 @@ impl From<Rendered> for proto::RenderedContext {
 ///
 /// # Errors
 /// A part over its limit, or one that only other roles may have.
-pub fn user_parts_from(field: &str, parts: Vec<proto::Part>) -> Result<Vec<Part>, Invalid> {
+pub fn user_parts_from(field: &str, parts: Vec<proto::Part>) -> Result<Vec<Part>, InvalidFields> {
     if parts.is_empty() {
         return Ok(Vec::new());
     }
     let parts = parts.into_iter().map(bare_part).collect();
-    parts_within(field, Role::User, parts)
+    parts_within(field, Some(Role::User), parts)
 }
 
-pub(super) fn parts_from(role: Role, parts: Vec<proto::Part>) -> Result<Vec<Part>, Invalid> {
+/// Reads the parts of a message; without a role, whichever belong in any.
+pub(super) fn parts_from(
+    role: Option<Role>,
+    parts: Vec<proto::Part>,
+) -> Result<Vec<Part>, InvalidFields> {
     if parts.is_empty() {
-        return Err(Invalid::new(
-            "parts",
-            format!("must be 1 to {} parts, are 0", limits::PARTS),
-        ));
+        let problem = format!("must be 1 to {} parts, are 0", limits::PARTS);
+        return Err(Invalid::new("parts", problem).into());
     }
     parts_within("parts", role, parts)
 }
 
-fn parts_within(field: &str, role: Role, parts: Vec<proto::Part>) -> Result<Vec<Part>, Invalid> {
-    if parts.len() > limits::PARTS {
-        return Err(Invalid::new(
-            field,
-            format!("must be 1 to {} parts, are {}", limits::PARTS, parts.len()),
-        ));
+fn parts_within(
+    field: &str,
+    role: Option<Role>,
+    parts: Vec<proto::Part>,
+) -> Result<Vec<Part>, InvalidFields> {
+    let (count, most) = (parts.len(), limits::PARTS);
+    if count > most {
+        let problem = format!("must be 1 to {most} parts, are {count}");
+        return Err(Invalid::new(field, problem).into());
     }
     let bytes: usize = parts.iter().map(prost::Message::encoded_len).sum();
-    if bytes > limits::MESSAGE_BYTES {
-        return Err(Invalid::new(
-            field,
-            format!(
-                "must have at most {} bytes together, have {bytes}",
-                limits::MESSAGE_BYTES
-            ),
-        ));
+    let most = limits::MESSAGE_BYTES;
+    if bytes > most {
+        let problem = format!("must have at most {most} bytes together, have {bytes}");
+        return Err(Invalid::new(field, problem).into());
     }
-    parts
-        .into_iter()
-        .enumerate()
-        .map(|(index, part)| {
-            part_from(role, part)
-                .map_err(|invalid| invalid.within(format_args!("{field}[{index}]")))
-        })
-        .collect()
+    let mut fields = Fields::default();
+    let mut read = Vec::with_capacity(count);
+    for (index, part) in parts.into_iter().enumerate() {
+        let part = part_from(role, part);
+        let part = part.map_err(|invalid| invalid.within(format_args!("{field}[{index}]")));
+        read.extend(fields.get_all(part));
+    }
+    fields.all(Some(read))
 }
 
-fn part_from(role: Role, part: proto::Part) -> Result<Part, Invalid> {
+fn part_from(role: Option<Role>, part: proto::Part) -> Result<Part, InvalidFields> {
     let (only, field) = match &part.content {
         Some(part::Content::ToolCall(_)) => (Role::Assistant, "tool_call"),
         Some(part::Content::Reasoning(_)) => (Role::Assistant, "reasoning"),
         Some(part::Content::ToolResult(_)) => (Role::Tool, "tool_result"),
         _ => return part.try_into(),
     };
-    if role != only {
+    let mut fields = Fields::default();
+    if role.is_some_and(|role| role != only) {
         let only = proto::Role::from(only).as_str_name();
-        return Err(Invalid::new(
-            field,
-            format!("belongs in a message with {only}"),
-        ));
+        let misplaced = Invalid::new(field, format!("belongs in a message with {only}"));
+        fields.take(Err::<(), _>(misplaced));
     }
-    part.try_into()
+    let part = fields.get_all(part.try_into());
+    fields.all(part)
 }
 
 impl TryFrom<proto::Part> for Part {
-    type Error = Invalid;
+    type Error = InvalidFields;
 
-    fn try_from(part: proto::Part) -> Result<Self, Invalid> {
+    fn try_from(part: proto::Part) -> Result<Self, InvalidFields> {
         let proto::Part { content, signature } = part;
-        let signature = check::long_text("signature", signature, limits::TEXT_BYTES)?;
-        let content = content.ok_or_else(|| {
-            Invalid::new(
-                "content",
-                "is required: text, json, tool_call, tool_result, file, reasoning or opaque",
-            )
-        })?;
-        let content = match content {
-            part::Content::Text(text) => {
-                Content::Text(check::long_text("text", text, limits::TEXT_BYTES)?)
-            }
-            part::Content::Json(text) => Content::Json(json::text("json", text)?),
-            part::Content::ToolCall(call) => Content::ToolCall(
-                tool_call_from(call).map_err(|invalid| invalid.within("tool_call"))?,
-            ),
-            part::Content::ToolResult(result) => Content::ToolResult(
-                tool_result_from(result).map_err(|invalid| invalid.within("tool_result"))?,
-            ),
-            part::Content::File(file) => {
-                Content::File(file_ref_from(file).map_err(|invalid| invalid.within("file"))?)
-            }
-            part::Content::Reasoning(_) if !signature.is_empty() => {
-                return Err(Invalid::new(
-                    "signature",
-                    "must be empty beside reasoning; set reasoning.signature",
-                ));
-            }
-            part::Content::Reasoning(reasoning) => Content::Reasoning(
-                reasoning_from(reasoning).map_err(|invalid| invalid.within("reasoning"))?,
-            ),
-            part::Content::Opaque(opaque) => {
-                Content::Opaque(opaque_from(opaque).map_err(|invalid| invalid.within("opaque"))?)
-            }
-        };
+        let mut fields = Fields::default();
+        if matches!(content, Some(part::Content::Reasoning(_))) && !signature.is_empty() {
+            let problem = "must be empty beside reasoning; set reasoning.signature";
+            fields.take(Err::<(), _>(Invalid::new("signature", problem)));
+        }
+        let signature = check::long_text("signature", signature, limits::TEXT_BYTES);
+        let signature = fields.take(signature);
+        let content = fields.get_all(content_from(content));
+        let content = fields.all(content)?;
         Ok(Self { content, signature })
     }
 }
 
-fn tool_call_from(call: proto::ToolCall) -> Result<ToolCall, Invalid> {
+fn content_from(content: Option<part::Content>) -> Result<Content, InvalidFields> {
+    use part::Content as Sent;
+
+    let Some(content) = content else {
+        let problem = "is required: text, json, tool_call, tool_result, file, reasoning or opaque";
+        return Err(Invalid::new("content", problem).into());
+    };
+    Ok(match content {
+        Sent::Text(text) => Content::Text(check::long_text("text", text, limits::TEXT_BYTES)?),
+        Sent::Json(text) => Content::Json(json::text("json", text)?),
+        Sent::ToolCall(call) => {
+            Content::ToolCall(tool_call_from(call).map_err(|wrong| wrong.within("tool_call"))?)
+        }
+        Sent::ToolResult(result) => Content::ToolResult(
+            tool_result_from(result).map_err(|wrong| wrong.within("tool_result"))?,
+        ),
+        Sent::File(file) => {
+            Content::File(file_ref_from(file).map_err(|wrong| wrong.within("file"))?)
+        }
+        Sent::Reasoning(reasoning) => Content::Reasoning(
+            reasoning_from(reasoning).map_err(|wrong| wrong.within("reasoning"))?,
+        ),
+        Sent::Opaque(opaque) => {
+            Content::Opaque(opaque_from(opaque).map_err(|wrong| wrong.within("opaque"))?)
+        }
+    })
+}
+
+fn tool_call_from(call: proto::ToolCall) -> Result<ToolCall, InvalidFields> {
     let proto::ToolCall {
         tool_call_id,
         name,
@@ -219,49 +223,56 @@ fn tool_call_from(call: proto::ToolCall) -> Result<ToolCall, Invalid> {
         parsed_arguments: _,
         invalid_json: _,
     } = call;
-    Ok(ToolCall {
-        id: check::required_text("tool_call_id", tool_call_id, limits::TOOL_CHARS)?,
-        name: check::required_text("name", name, limits::TOOL_CHARS)?,
-        arguments: check::long_text("arguments", arguments, limits::TEXT_BYTES)?,
-    })
+    let mut fields = Fields::default();
+    let call = ToolCall {
+        id: fields.take(check::required_text(
+            "tool_call_id",
+            tool_call_id,
+            limits::TOOL_CHARS,
+        )),
+        name: fields.take(check::required_text("name", name, limits::TOOL_CHARS)),
+        arguments: fields.take(check::long_text("arguments", arguments, limits::TEXT_BYTES)),
+    };
+    fields.all(Some(call))
 }
 
-fn tool_result_from(result: proto::ToolResult) -> Result<ToolResult, Invalid> {
+fn tool_result_from(result: proto::ToolResult) -> Result<ToolResult, InvalidFields> {
     let proto::ToolResult {
         tool_call_id,
         name,
         content,
         is_error,
     } = result;
-    if content.len() > limits::TOOL_OUTPUTS {
-        return Err(Invalid::new(
-            "content",
-            format!(
-                "must be at most {} pieces, are {}",
-                limits::TOOL_OUTPUTS,
-                content.len()
-            ),
-        ));
+    let mut fields = Fields::default();
+    let call_id = check::required_text("tool_call_id", tool_call_id, limits::TOOL_CHARS);
+    let call_id = fields.take(call_id);
+    let name = fields.take(check::text("name", name, limits::TOOL_CHARS));
+    let (count, most) = (content.len(), limits::TOOL_OUTPUTS);
+    if count > most {
+        let problem = format!("must be at most {most} pieces, are {count}");
+        fields.take(Err::<(), _>(Invalid::new("content", problem)));
+        return fields.all(None);
     }
-    let output = content.into_iter().enumerate().map(|(index, piece)| {
-        output_from(piece).map_err(|invalid| invalid.within(format_args!("content[{index}]")))
-    });
-    Ok(ToolResult {
-        call_id: check::required_text("tool_call_id", tool_call_id, limits::TOOL_CHARS)?,
-        name: check::text("name", name, limits::TOOL_CHARS)?,
-        output: output.collect::<Result<_, _>>()?,
+    let mut output = Vec::with_capacity(count);
+    for (index, piece) in content.into_iter().enumerate() {
+        let piece = output_from(piece);
+        let piece = piece.map_err(|wrong| wrong.within(format_args!("content[{index}]")));
+        output.extend(fields.get_all(piece));
+    }
+    fields.all(Some(ToolResult {
+        call_id,
+        name,
+        output,
         is_error,
-    })
+    }))
 }
 
-fn output_from(piece: proto::ToolResultPart) -> Result<ToolOutput, Invalid> {
+fn output_from(piece: proto::ToolResultPart) -> Result<ToolOutput, InvalidFields> {
     use tool_result_part::Content as Piece;
     Ok(match piece.content {
         None => {
-            return Err(Invalid::new(
-                "content",
-                "is required: text, json, file or opaque",
-            ));
+            let problem = "is required: text, json, file or opaque";
+            return Err(Invalid::new("content", problem).into());
         }
         Some(Piece::Text(text)) => {
             ToolOutput::Text(check::long_text("text", text, limits::TEXT_BYTES)?)
@@ -276,7 +287,7 @@ fn output_from(piece: proto::ToolResultPart) -> Result<ToolOutput, Invalid> {
     })
 }
 
-fn reasoning_from(reasoning: proto::Reasoning) -> Result<Reasoning, Invalid> {
+fn reasoning_from(reasoning: proto::Reasoning) -> Result<Reasoning, InvalidFields> {
     let proto::Reasoning {
         provider,
         id,
@@ -285,41 +296,54 @@ fn reasoning_from(reasoning: proto::Reasoning) -> Result<Reasoning, Invalid> {
         signature,
         encrypted_content,
     } = reasoning;
+    let mut fields = Fields::default();
     let bytes: usize = summaries.iter().map(String::len).sum();
     if summaries.len() > limits::REASONING_SUMMARIES || bytes > limits::TEXT_BYTES {
-        return Err(Invalid::new(
-            "summaries",
-            format!(
-                "must be at most {} of at most {} bytes together, are {} of {bytes}",
-                limits::REASONING_SUMMARIES,
-                limits::TEXT_BYTES,
-                summaries.len()
-            ),
-        ));
+        let problem = format!(
+            "must be at most {} of at most {} bytes together, are {} of {bytes}",
+            limits::REASONING_SUMMARIES,
+            limits::TEXT_BYTES,
+            summaries.len()
+        );
+        fields.take(Err::<(), _>(Invalid::new("summaries", problem)));
     }
-    for summary in &summaries {
-        check::no_nul("summaries", summary)?;
-    }
+    let nul = summaries
+        .iter()
+        .find_map(|summary| check::no_nul("summaries", summary).err());
+    fields.take(nul.map_or(Ok(()), Err));
+    let provider = fields.get(provider_from("provider", provider));
+    let id = fields.take(check::text("id", id, limits::REASONING_ID_CHARS));
+    let text = fields.take(check::long_text("text", text, limits::TEXT_BYTES));
+    let signature = fields.take(check::long_text("signature", signature, limits::TEXT_BYTES));
+    let encrypted = check::long_text("encrypted_content", encrypted_content, limits::TEXT_BYTES);
+    let encrypted = fields.take(encrypted);
+    let provider = fields.all(provider)?;
     Ok(Reasoning {
-        provider: provider_from("provider", provider)?,
-        id: check::text("id", id, limits::REASONING_ID_CHARS)?,
-        text: check::long_text("text", text, limits::TEXT_BYTES)?,
+        provider,
+        id,
+        text,
         summaries,
-        signature: check::long_text("signature", signature, limits::TEXT_BYTES)?,
-        encrypted: check::long_text("encrypted_content", encrypted_content, limits::TEXT_BYTES)?,
+        signature,
+        encrypted,
     })
 }
 
-fn opaque_from(opaque: proto::OpaquePart) -> Result<Opaque, Invalid> {
+fn opaque_from(opaque: proto::OpaquePart) -> Result<Opaque, InvalidFields> {
     let proto::OpaquePart {
         provider,
         r#type,
         json,
     } = opaque;
+    let mut fields = Fields::default();
+    let provider = fields.get(provider_from("provider", provider));
+    let kind = check::required_text("type", r#type, limits::OPAQUE_TYPE_CHARS);
+    let kind = fields.take(kind);
+    let json = fields.take(json::object_text("json", json));
+    let provider = fields.all(provider)?;
     Ok(Opaque {
-        provider: provider_from("provider", provider)?,
-        kind: check::required_text("type", r#type, limits::OPAQUE_TYPE_CHARS)?,
-        json: json::object_text("json", json)?,
+        provider,
+        kind,
+        json,
     })
 }
 

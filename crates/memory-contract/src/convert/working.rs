@@ -1,7 +1,7 @@
 //! Converts working memories.
 
 use super::{json, memory, new_messages_from};
-use crate::{Invalid, InvalidFields, NewMemory, NewMessage, check, limits, proto};
+use crate::{Fields, Invalid, InvalidFields, NewMemory, NewMessage, check, limits, proto};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -21,7 +21,14 @@ pub fn working_messages_from(
         let problem = format!("must be at most {most} messages, are {are}");
         return Err(Invalid::new("messages", problem).into());
     }
-    new_messages_from(messages.into_iter().map(input_of).collect(), Vec::new())
+    let mut fields = Fields::default();
+    let inputs = messages
+        .into_iter()
+        .enumerate()
+        .map(|(index, message)| input_of(message, index, &mut fields))
+        .collect();
+    let read = fields.get_all(new_messages_from(inputs, Vec::new()));
+    fields.all(read).map_err(InvalidFields::first)
 }
 
 /// Reads the memories of a session: at most 256, at most 1 MiB together.
@@ -66,7 +73,11 @@ pub fn working_context_from(context: Option<String>) -> Result<Option<String>, I
     context.map(text).transpose()
 }
 
-fn input_of(message: proto::WorkingMessage) -> proto::MessageInput {
+fn input_of(
+    message: proto::WorkingMessage,
+    index: usize,
+    fields: &mut Fields,
+) -> proto::MessageInput {
     let proto::WorkingMessage {
         message_id,
         role,
@@ -76,13 +87,23 @@ fn input_of(message: proto::WorkingMessage) -> proto::MessageInput {
         create_time,
         external_id,
     } = message;
-    // Text that is not a UUID is the caller's own id.
-    let is_own = Uuid::try_parse(&message_id).is_err()
-        && (external_id.is_empty() || external_id == message_id)
+    let is_uuid = message_id.is_empty() || Uuid::try_parse(&message_id).is_ok();
+    let is_external = (external_id.is_empty() || external_id == message_id)
         && check::external_id("message_id", message_id.clone()).is_ok();
-    let (message_id, external_id) = match is_own {
-        true => (String::new(), message_id),
-        false => (message_id, external_id),
+    let (message_id, external_id) = match (is_uuid, is_external) {
+        (true, _) => (message_id, external_id),
+        // Text that is not a UUID is the caller's own id.
+        (false, true) => (String::new(), message_id),
+        (false, false) => {
+            let problem = format!(
+                "must be a UUID, or an external id of 1 to {} characters without control \
+                 characters; where external_id has another value, it must be a UUID",
+                limits::EXTERNAL_ID_CHARS
+            );
+            let field = format!("messages[{index}].message_id");
+            fields.take(Err::<(), _>(Invalid::new(field, problem)));
+            (String::new(), external_id)
+        }
     };
     proto::MessageInput {
         message_id,

@@ -24,6 +24,9 @@ const RULES: Rules = Rules {
     marks: "_-",
 };
 
+/// The media types of images in a request.
+const INLINE_KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
 /// Writes messages.
 pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
     let UserFirst {
@@ -36,7 +39,7 @@ pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
     for text in before {
         turns.add("user", text_block(&text));
     }
-    for step in steps(&rest, RULES, is_web_image) {
+    for step in steps(&rest, RULES, is_image) {
         let role = match step.role {
             Role::Assistant => "assistant",
             Role::User | Role::System | Role::Tool => "user",
@@ -111,6 +114,12 @@ fn text_block(text: &str) -> Option<Block> {
     said.then(|| block(Object::with("type", "text").string("text", text)))
 }
 
+/// Whether a file is an image on the web, or an inline one of a kind that the API takes.
+fn is_image(file: &FileRef) -> bool {
+    let kind = base64_of(file.location.as_str()).map(|(kind, _)| kind);
+    is_web_image(file) && kind.is_none_or(|kind| INLINE_KINDS.contains(&kind))
+}
+
 fn image_block(file: &FileRef) -> Block {
     let url = file.location.as_str();
     let source = match base64_of(url) {
@@ -182,15 +191,15 @@ fn result(answered: &Answered<'_>) -> Block {
 fn output(result: &ToolResult) -> (Option<String>, usize) {
     let own = |output: &&ToolOutput| matches!(output, ToolOutput::Opaque(opaque) if opaque.provider == PROVIDER);
     let opaque = result.output.iter().filter(own).count();
-    let is_image =
-        |output: &ToolOutput| matches!(output, ToolOutput::File(file) if is_web_image(file));
-    if opaque == 0 && !result.output.iter().any(is_image) {
+    let has_image =
+        |output: &ToolOutput| matches!(output, ToolOutput::File(file) if is_image(file));
+    if opaque == 0 && !result.output.iter().any(has_image) {
         let text = text::of_output(result);
         return ((!text.trim().is_empty()).then(|| quoted(&text)), 0);
     }
     let blocks = result.output.iter().filter_map(|output| match output {
         ToolOutput::Text(text) | ToolOutput::Json(text) => Some(text_block(text)?.json),
-        ToolOutput::File(file) if is_web_image(file) => Some(image_block(file).json),
+        ToolOutput::File(file) if is_image(file) => Some(image_block(file).json),
         ToolOutput::File(file) => Some(text_block(&text::of_file(file))?.json),
         ToolOutput::Opaque(opaque) => (opaque.provider == PROVIDER).then(|| opaque.json.clone()),
     });
@@ -246,12 +255,16 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
             return Err(role.invalid(problem));
         }
     };
+    // Only answers have an id, which is the API's.
+    let id = fields.get("id").filter(|_| role == Role::Assistant);
     let content = fields.required("content")?;
     if content.is_string() {
         let message = reading.message(role, node);
         message.add(Part::Text(content.string()?), &content);
+        message.take_id(id);
         return Ok(());
     }
+    let first = reading.messages.len();
     let mut so_far = None;
     for block in content.items()? {
         let part = read_block(&block)?;
@@ -269,6 +282,9 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
     if so_far.is_none() {
         let message = reading.message(role, node);
         message.add(Part::Text(String::new()), &content);
+    }
+    if let Some(message) = reading.messages.get_mut(first) {
+        message.take_id(id);
     }
     Ok(())
 }

@@ -259,6 +259,7 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     } else if let Some(candidates) = fields.get("candidates") {
         let content = only_candidate(&candidates)?;
         read_content(&mut reading, &content, Some(Role::Assistant))?;
+        reading.answer_id(fields.any(&["responseId", "response_id"]));
     } else {
         read_content(&mut reading, &root, None)?;
     }

@@ -18,7 +18,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use json::Node;
 
@@ -171,8 +171,8 @@ pub(crate) struct ReadMessage {
 /// Reads the messages in `json`, whose path is `path`.
 ///
 /// # Errors
-/// It is not JSON, or not in the format. Limits of messages are not checked here, and
-/// results are named by [`name_results`].
+/// It is not JSON, or not in the format. Limits of messages are not checked here; once all
+/// of a request are read, [`complete`] finishes them.
 pub(crate) fn read(
     provider: Provider,
     path: &str,
@@ -188,9 +188,26 @@ pub(crate) fn read(
     Ok(messages)
 }
 
+/// Reads messages in a provider's format for a client that sends them as messages. Their
+/// limits are not checked.
+///
+/// # Errors
+/// It is not JSON, or not in the format; the field is the place in it.
+pub fn messages_in(provider: Provider, json: &str) -> Result<Vec<proto::MessageInput>, Invalid> {
+    let mut read = read(provider, "", json)?;
+    complete(&mut read);
+    Ok(read.into_iter().map(|read| read.message).collect())
+}
+
+/// Adds what messages of one request tell about each other.
+pub(crate) fn complete(read: &mut [ReadMessage]) {
+    name_results(read);
+    distinct_ids(read);
+}
+
 /// Gives each tool result without a name the name of its call, if that is in the same
 /// request.
-pub(crate) fn name_results(read: &mut [ReadMessage]) {
+fn name_results(read: &mut [ReadMessage]) {
     use proto::part::Content;
 
     let mut names = HashMap::new();
@@ -204,6 +221,17 @@ pub(crate) fn name_results(read: &mut [ReadMessage]) {
                 result.name = names.get(&result.tool_call_id).cloned().unwrap_or_default();
             }
             _ => {}
+        }
+    }
+}
+
+/// Keeps each provider's id at the first of the messages that have it.
+fn distinct_ids(read: &mut [ReadMessage]) {
+    let mut taken = HashSet::new();
+    for read in read {
+        let id = &mut read.message.external_id;
+        if !id.is_empty() && !taken.insert(id.clone()) {
+            id.clear();
         }
     }
 }
@@ -244,6 +272,17 @@ impl Reading {
         }
     }
 
+    /// Gives the first message the id of the answer that was read, if that is one.
+    fn answer_id(&mut self, id: Option<Node<'_>>) {
+        if let Some(read) = self.messages.first_mut() {
+            let own = std::mem::take(&mut read.message.external_id);
+            read.take_id(id);
+            if read.message.external_id.is_empty() {
+                read.message.external_id = own;
+            }
+        }
+    }
+
     /// Reads each item of a list.
     fn each(
         &mut self,
@@ -255,6 +294,17 @@ impl Reading {
 }
 
 impl ReadMessage {
+    /// Takes an id that the provider gave the message, unless it has one. Ids that are
+    /// too short to be unique are left out: some servers number their answers.
+    fn take_id(&mut self, id: Option<Node<'_>>) {
+        let id = id.and_then(|id| id.string().ok()).unwrap_or_default();
+        let fits = (limits::PROVIDER_ID_MIN_CHARS..=limits::EXTERNAL_ID_CHARS)
+            .contains(&id.chars().count());
+        if self.message.external_id.is_empty() && fits && !id.contains(char::is_control) {
+            self.message.external_id = id;
+        }
+    }
+
     fn add(&mut self, part: impl Into<proto::Part>, node: &Node<'_>) {
         self.message.parts.push(part.into());
         self.part_paths.push(node.path().to_owned());

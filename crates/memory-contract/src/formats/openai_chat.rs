@@ -2,8 +2,11 @@
 //!
 //! Written, the content of a message is a string if it is one text, else an array of parts.
 //! Names are reduced to the characters that OpenAI accepts, and left out if nothing is
-//! left. The format cannot say whether a tool failed, and takes no reasoning: that of
-//! compatible APIs (`reasoning_content`) is stored and not sent back.
+//! left. The format cannot say whether a tool failed.
+//!
+//! Reasoning is a field of compatible APIs, `reasoning_content`. DeepSeek requires it in
+//! turns in which the model called a tool and ignores it in others, so only such turns have
+//! it; `reasoning_details` likewise.
 
 use super::json::{Fields, Node, Object, list, quoted};
 use super::steps::{Answered, Piece, PieceContent, Rules, Step, is_web_image, plain, steps};
@@ -18,6 +21,8 @@ const RULES: Rules = Rules {
     name_chars: 64,
     marks: "_-",
 };
+/// The field, and the type of the opaque part, of reasoning with signatures.
+const DETAILS: &str = "reasoning_details";
 /// The longest name of a speaker.
 const SPEAKER_CHARS: usize = 64;
 
@@ -25,25 +30,36 @@ const SPEAKER_CHARS: usize = 64;
 pub(super) fn write(messages: &[Said<'_>]) -> Written {
     let mut written = Vec::new();
     let mut provider_parts = 0;
-    for step in steps(messages, RULES, is_web_image) {
-        let opaque = |piece: &&Piece<'_>| matches!(piece.content, PieceContent::Opaque(_));
-        provider_parts += step.pieces.iter().filter(opaque).count();
-        let contents: Vec<&Piece<'_>> = step
-            .pieces
-            .iter()
-            .filter(|piece| {
-                let content = &piece.content;
-                !matches!(content, PieceContent::Call(_) | PieceContent::Reasoning(_))
-            })
-            .collect();
-        let has_calls = step.calls().next().is_some();
-        if contents.is_empty() && !has_calls && !step.pieces.is_empty() {
-            // Nothing but reasoning.
-            continue;
+    let steps = steps(messages, RULES, is_web_image);
+    let is_user = |step: &Step<'_>| step.role == Role::User;
+    // A turn ends before the next message of the user.
+    for turn in steps.chunk_by(|_, next| !is_user(next)) {
+        let has_calls = turn.iter().any(|step| step.calls().next().is_some());
+        for step in turn {
+            let contents: Vec<&Piece<'_>> = step
+                .pieces
+                .iter()
+                .filter(|piece| match &piece.content {
+                    PieceContent::Call(_) | PieceContent::Reasoning(_) => false,
+                    PieceContent::Opaque(opaque) => opaque.kind != DETAILS,
+                    PieceContent::Text(_) | PieceContent::File(..) => true,
+                })
+                .collect();
+            if contents.is_empty() && step.calls().next().is_none() && !step.pieces.is_empty() {
+                // Nothing but reasoning.
+                continue;
+            }
+            let opaque = |piece: &&&Piece<'_>| matches!(piece.content, PieceContent::Opaque(_));
+            provider_parts += contents.iter().filter(opaque).count();
+            let thoughts = match has_calls {
+                true => Thoughts::of(step),
+                false => Thoughts::default(),
+            };
+            provider_parts += thoughts.provider_parts;
+            written.push(message(step, &contents, &thoughts));
+            written.extend(step.calls().map(result));
+            written.extend(images(step));
         }
-        written.push(message(&step, &contents, has_calls));
-        written.extend(step.calls().map(result));
-        written.extend(images(&step));
     }
     Written {
         body: Object::default().json("messages", &list(written)).finish(),
@@ -51,7 +67,44 @@ pub(super) fn write(messages: &[Said<'_>]) -> Written {
     }
 }
 
-fn message(step: &Step<'_>, contents: &[&Piece<'_>], has_calls: bool) -> String {
+/// The reasoning of a message.
+#[derive(Default)]
+struct Thoughts<'a> {
+    text: String,
+    /// The list in `reasoning_details`.
+    details: Option<&'a str>,
+    provider_parts: usize,
+}
+
+impl<'a> Thoughts<'a> {
+    fn of(step: &Step<'a>) -> Self {
+        let mut thoughts = Self::default();
+        for piece in &step.pieces {
+            match &piece.content {
+                PieceContent::Reasoning(reasoning) if !reasoning.text.is_empty() => {
+                    thoughts.text.push_str(&reasoning.text);
+                }
+                PieceContent::Opaque(opaque) if opaque.kind == DETAILS => {
+                    let Some(details) = details_in(&opaque.json) else {
+                        continue;
+                    };
+                    thoughts.details = Some(details);
+                }
+                _ => continue,
+            }
+            thoughts.provider_parts += 1;
+        }
+        thoughts
+    }
+}
+
+fn details_in(json: &str) -> Option<&str> {
+    let fields = Node::parse(json, String::new()).ok()?.fields().ok()?;
+    Some(fields.get(DETAILS)?.text())
+}
+
+fn message(step: &Step<'_>, contents: &[&Piece<'_>], thoughts: &Thoughts<'_>) -> String {
+    let has_calls = step.calls().next().is_some();
     let role = match step.role {
         Role::System => "system",
         Role::Assistant => "assistant",
@@ -71,7 +124,12 @@ fn message(step: &Step<'_>, contents: &[&Piece<'_>], has_calls: bool) -> String 
     let name = speaker(step.name).unwrap_or_default();
     let message = Object::with("role", role)
         .json("content", &content)
-        .optional("name", &name);
+        .optional("name", &name)
+        .optional("reasoning_content", &thoughts.text);
+    let message = match thoughts.details {
+        Some(details) => message.json(DETAILS, details),
+        None => message,
+    };
     match has_calls {
         true => message.json("tool_calls", &list(step.calls().map(call))),
         false => message,
@@ -155,6 +213,7 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
         } else if let Some(choices) = fields.get("choices") {
             let choice = only_item(&choices)?.fields()?;
             read_message(&mut reading, &choice.required("message")?)?;
+            reading.answer_id(fields.get("id"));
         } else {
             read_message(&mut reading, &root)?;
         }
@@ -188,8 +247,26 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
         };
         message.add(Content::Reasoning(reasoning), &thought);
     }
-    if let Some(content) = fields.get("content") {
-        read_content(message, &content)?;
+    if let Some(details) = fields.get(DETAILS)
+        && role == Role::Assistant
+        && details.is_list()
+        && !details.items()?.is_empty()
+    {
+        let piece = proto::OpaquePart {
+            json: Object::default().json(DETAILS, details.text()).finish(),
+            ..opaque(PROVIDER, DETAILS, &details)
+        };
+        message.add(Content::Opaque(piece), &details);
+    }
+    let content = fields.get("content");
+    if let Some(content) = &content {
+        read_content(message, content)?;
+    } else if let Some(audio) = fields.get("audio").filter(Node::is_object) {
+        // A spoken answer: its sound can be named only for an hour.
+        let transcript = audio.fields()?.string("transcript")?;
+        if !transcript.is_empty() {
+            message.add(Content::Text(transcript), &audio);
+        }
     }
     if let Some(refusal) = fields.get("refusal") {
         message.add(Content::Text(refusal.string()?), &refusal);

@@ -94,15 +94,23 @@ impl Items {
             Role::Assistant => ("assistant", "output_text"),
             Role::User | Role::Tool => ("user", "input_text"),
         };
-        let content = match contents.as_slice() {
-            [] => return,
-            [PieceContent::Text(text)] => quoted(text),
-            contents => list(contents.iter().flat_map(|content| parts(content, kind))),
+        let contents = std::mem::take(contents);
+        let is_text = |content: &&PieceContent<'_>| matches!(content, PieceContent::Text(_));
+        // A list of a model's texts is an item that the API made and has an id.
+        let each_alone = role == Role::Assistant && contents.iter().all(is_text);
+        let messages: Vec<&[&PieceContent<'_>]> = match each_alone {
+            true => contents.chunks(1).collect(),
+            false => contents.chunks(contents.len().max(1)).collect(),
         };
-        contents.clear();
-        let message = Object::with("type", "message").string("role", name);
-        let message = message.json("content", &content).finish();
-        self.item(message, role == Role::Assistant);
+        for contents in messages {
+            let content = match contents {
+                [PieceContent::Text(text)] => quoted(text),
+                contents => list(contents.iter().flat_map(|content| parts(content, kind))),
+            };
+            let message = Object::with("type", "message").string("role", name);
+            let message = message.json("content", &content).finish();
+            self.item(message, role == Role::Assistant);
+        }
     }
 
     /// Writes an item, and before an item of the model the reasoning that led to it.
@@ -129,14 +137,22 @@ fn parts(content: &PieceContent<'_>, kind: &str) -> Vec<String> {
     match content {
         PieceContent::Text(said) => vec![text(said)],
         PieceContent::File(file, url) => {
-            let image = Object::with("type", "input_image").string("image_url", url);
+            let image = input_image(url);
             let caption = Some(&file.caption).filter(|caption| !caption.is_empty());
             let caption = caption.map(|caption| text(caption));
-            [image.finish()].into_iter().chain(caption).collect()
+            [image].into_iter().chain(caption).collect()
         }
         PieceContent::Opaque(opaque) => vec![opaque.json.clone()],
         PieceContent::Call(_) | PieceContent::Reasoning(_) => Vec::new(),
     }
+}
+
+/// An image. The API's schema requires the level of detail.
+fn input_image(url: &str) -> String {
+    Object::with("type", "input_image")
+        .string("image_url", url)
+        .string("detail", "auto")
+        .finish()
 }
 
 fn call(answered: &Answered<'_>) -> String {
@@ -159,17 +175,14 @@ fn output(result: &ToolResult) -> (String, usize) {
     let text = |text: &str| Object::with("type", "input_text").string("text", text);
     let items = result.output.iter().filter_map(|output| match output {
         ToolOutput::Text(said) | ToolOutput::Json(said) => Some(text(said).finish()),
-        ToolOutput::File(file) if is_web_image(file) => {
-            let image = Object::with("type", "input_image");
-            Some(image.string("image_url", file.location.as_str()).finish())
-        }
+        ToolOutput::File(file) if is_web_image(file) => Some(input_image(file.location.as_str())),
         ToolOutput::File(file) => Some(text(&text::of_file(file)).finish()),
         ToolOutput::Opaque(opaque) => (opaque.provider == PROVIDER).then(|| opaque.json.clone()),
     });
     (list(items), opaque)
 }
 
-/// Reasoning as an item; `None` if the API could not tell which it is.
+/// Reasoning as an item; `None` without an id, which the API's schema requires.
 fn reasoning(reasoning: &Reasoning) -> Option<String> {
     let Reasoning {
         provider: _,
@@ -179,7 +192,7 @@ fn reasoning(reasoning: &Reasoning) -> Option<String> {
         signature: _,
         encrypted,
     } = reasoning;
-    if id.is_empty() && encrypted.is_empty() {
+    if id.is_empty() {
         return None;
     }
     let summary = summaries.iter().map(|summary| {
@@ -187,7 +200,7 @@ fn reasoning(reasoning: &Reasoning) -> Option<String> {
         summary_text.string("text", summary).finish()
     });
     let item = Object::with("type", "reasoning")
-        .optional("id", id)
+        .string("id", id)
         .json("summary", &list(summary));
     let item = match text.as_str() {
         "" => item,
@@ -211,6 +224,7 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
         && fields.get("type").is_none()
     {
         reading.each(&output, read_item)?;
+        reading.answer_id(fields.get("id"));
     } else if let Some(input) = fields.get("input").filter(|_| fields.get("type").is_none()) {
         if let Some(instructions) = fields.get("instructions") {
             let message = reading.message(Role::System, &instructions);
@@ -290,6 +304,8 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
             )));
         }
     };
+    // Only the model's messages have an id, which is the API's.
+    let id = fields.get("id").filter(|_| role == Role::Assistant);
     let content = fields.required("content")?;
     if content.is_string() {
         let text = Content::Text(content.string()?);
@@ -298,6 +314,7 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
             _ => reading.message(role, node),
         };
         message.add(text, &content);
+        message.take_id(id);
         return Ok(());
     }
     let parts = content.items()?;
@@ -305,6 +322,7 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
         Role::Assistant => reading.same_or_new(role, node),
         _ => reading.message(role, node),
     };
+    message.take_id(id);
     for part in &parts {
         if role == Role::Assistant {
             message = reading.same_or_new(role, node);

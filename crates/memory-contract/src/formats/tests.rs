@@ -17,9 +17,16 @@ const PROVIDERS: [Provider; 4] = [
 
 macro_rules! golden {
     ($name:literal) => {
-        include_str!(concat!("../../tests/golden/", $name, ".json"))
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/golden/",
+            $name,
+            ".json"
+        ))
     };
 }
+
+mod answers;
 
 /// A whole request of each provider.
 fn request(provider: Provider) -> &'static str {
@@ -73,6 +80,28 @@ fn what_a_provider_wrote_goes_back_unchanged() {
         assert_eq!(value(&rendered.body), value(json), "{provider:?}");
         assert_eq!(rendered.dropped_parts, 0, "{provider:?}");
     }
+}
+
+#[test]
+fn reasoning_of_compatible_apis_goes_back_in_turns_with_tools() {
+    let json = golden!("openai_chat.reasoning");
+    let format = Format::Provider(Provider::OpenaiChat);
+    let rendered = write(format, &messages_of(Provider::OpenaiChat, json));
+    assert_eq!(value(&rendered.body), value(json));
+    assert_eq!(rendered.dropped_parts, 0);
+
+    // A turn without a call takes none.
+    let json = r#"[{"role": "user", "content": "Hello!"},
+        {"role": "assistant", "content": "Hello.", "reasoning": "A greeting.",
+         "reasoning_details": [{"type": "reasoning.text", "text": "A greeting."}]}]"#;
+    let messages = messages_of(Provider::OpenaiChat, json);
+    assert_eq!(messages[1].parts.len(), 3);
+    let rendered = write(format, &messages);
+    assert_eq!(
+        rendered.body,
+        r#"{"messages":[{"role":"user","content":"Hello!"},{"role":"assistant","content":"Hello."}]}"#
+    );
+    assert_eq!(rendered.dropped_parts, 2);
 }
 
 #[test]
@@ -164,43 +193,6 @@ fn nothing_that_is_for_one_provider_reaches_another() {
 }
 
 #[test]
-fn a_response_becomes_one_message() {
-    let messages = messages_of(
-        Provider::OpenaiResponses,
-        golden!("openai_responses.response"),
-    );
-    assert_eq!(messages.len(), 1);
-    assert_eq!(messages[0].role, Role::Assistant);
-    let [reasoning, call, text, refusal] = messages[0].parts.as_slice() else {
-        panic!("{messages:?}");
-    };
-    assert!(
-        matches!(&reasoning.content, Content::Reasoning(one) if one.encrypted == "gAAAAABo=" && one.id == "rs_1")
-    );
-    assert!(
-        matches!(&call.content, Content::ToolCall(one) if one.id == "call_1" && one.arguments == "{}")
-    );
-    assert_eq!(text, &Part::text("One moment."));
-    assert_eq!(refusal, &Part::text("Not that."));
-
-    let choice = r#"{"id": "chatcmpl-1", "choices": [{"index": 0, "finish_reason": "stop", "message":
-        {"role": "assistant", "content": "Hi.", "refusal": null, "reasoning_content": "Hm.", "annotations": []}}]}"#;
-    let messages = messages_of(Provider::OpenaiChat, choice);
-    assert_eq!(messages[0].parts.len(), 2);
-    let written = write(Format::Provider(Provider::OpenaiChat), &messages);
-    assert_eq!(
-        written.body,
-        r#"{"messages":[{"role":"assistant","content":"Hi."}]}"#
-    );
-    assert_eq!(written.dropped_parts, 1);
-
-    let message = r#"{"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn",
-        "content": [{"type": "text", "text": "Hi.", "citations": null}]}"#;
-    let messages = messages_of(Provider::AnthropicMessages, message);
-    assert_eq!(messages[0].parts, [Part::text("Hi.")]);
-}
-
-#[test]
 fn calls_without_an_id_are_paired_by_name_and_number() {
     let asked = r#"{"parts": [{"text": "And the weather?"}]}"#;
     let mut messages = messages_of(Provider::Gemini, asked);
@@ -213,7 +205,7 @@ fn calls_without_an_id_are_paired_by_name_and_number() {
     let body = value(&body);
     let said = |place: usize| body["messages"][place].clone();
     for (place, id, city, answer) in [
-        (0, "get_weather", "{\"city\": \"Oslo\"}", "rain"),
+        (0, "get_weather", "{\"city\":  \"Oslo\"}", "rain"),
         (1, "get_weather-2", "{\"city\": \"Rome\"}", "sun"),
     ] {
         let call = &said(1)["tool_calls"][place];
@@ -224,9 +216,9 @@ fn calls_without_an_id_are_paired_by_name_and_number() {
     }
     let body = write(Format::Provider(Provider::Gemini), &messages).body;
     let parts = &value(&body)["contents"][1]["parts"];
-    assert_eq!(parts[0]["thoughtSignature"], "CjAB");
-    assert_eq!(parts[1].get("thoughtSignature"), None);
-    assert_eq!(parts[2]["thoughtSignature"], "CkAB");
+    assert_eq!(parts[2]["thoughtSignature"], "CjAB");
+    assert_eq!(parts[3].get("thoughtSignature"), None);
+    assert_eq!(parts[4]["thoughtSignature"], "CkAB");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 -- The ids of the readable messages of ranges of seqs, each with its first seq and its count.
-SELECT m.message_id, m.seq
+SELECT m.message_id, m.seq, m.external_id
 FROM recollect.threads t
 CROSS JOIN unnest($3::bigint[], $4::bigint[]) AS r (first, count)
 JOIN recollect.messages m

@@ -2,6 +2,7 @@
 //! ephemeral thread, and returns nothing of a deleted or expired one.
 
 use memory_contract::{Message, MessageFilter, MessageId, ThreadId};
+use uuid::Uuid;
 
 use crate::{
     DistillKind, StoreError, ThreadStore,
@@ -28,7 +29,7 @@ impl SeqRange {
 }
 
 impl ThreadStore<'_> {
-    /// The ids of the readable messages of some ranges, with their seqs, in order of seq.
+    /// The readable messages of some ranges, in order of seq: id, seq and external id.
     ///
     /// # Errors
     /// Only those of the database.
@@ -36,7 +37,7 @@ impl ThreadStore<'_> {
         self,
         thread: ThreadId,
         ranges: &[SeqRange],
-    ) -> Result<Vec<(MessageId, i64)>, StoreError> {
+    ) -> Result<Vec<(MessageId, i64, String)>, StoreError> {
         let firsts: Vec<i64> = ranges.iter().map(|range| range.first).collect();
         let counts: Vec<i64> = ranges.iter().map(|range| range.count).collect();
         let tenant = &self.caller.tenant;
@@ -45,7 +46,31 @@ impl ThreadStore<'_> {
         let found = self.store.pool.within(self.caller, read, params).await?;
         let found = found.iter();
         found
-            .map(|row| Ok((id(row, "message_id")?, column(row, "seq")?)))
+            .map(|row| {
+                let external: Option<String> = column(row, "external_id")?;
+                let external = external.unwrap_or_default();
+                Ok((id(row, "message_id")?, column(row, "seq")?, external))
+            })
+            .collect()
+    }
+
+    /// The digests of the external ids of some messages, erased ones included. Messages
+    /// without one are left out.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn watched_digests(
+        self,
+        thread: ThreadId,
+        messages: &[Uuid],
+    ) -> Result<Vec<(MessageId, Vec<u8>)>, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &messages];
+        let read = query!("messages/external_digests");
+        let found = self.store.pool.within(self.caller, read, params).await?;
+        let found = found.iter();
+        found
+            .map(|row| Ok((id(row, "message_id")?, column(row, "external_digest")?)))
             .collect()
     }
 

@@ -3,7 +3,6 @@
 
 mod budget;
 mod conversation;
-mod fields;
 mod ids;
 mod owner;
 mod paging;
@@ -16,8 +15,8 @@ pub(super) use conversation::{
     NamedConversation, conversation_from, required_conversation_from, resolve_session,
     resource_from, session_names_from,
 };
-pub(super) use fields::Fields;
 pub(super) use ids::{expected_head_from, request_id_from};
+pub(super) use memory_contract::Fields;
 pub(super) use owner::{app_from, owner_from, required_owner_from, required_user_from, user_from};
 pub(super) use paging::{micros_of, next_token, page_limit, time_of};
 pub(super) use policy::{policy_at, policy_change_at};

@@ -1,9 +1,10 @@
 //! The content of events: what was made, as it is when the event is sent.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use memory_contract::proto::watch_thread_response::Event;
-use memory_contract::proto::{MemoriesExtracted, MessagesAppended, WatchedMessage};
+use memory_contract::proto::{MemoriesExtracted, MessageDeleted, MessagesAppended, WatchedMessage};
 use memory_contract::{
     Memory, MemoryFilter, MemoryId, MemoryOwner, Message, MessageId, ThreadId, limits,
     memory_bytes, message_bytes_at_most,
@@ -28,17 +29,43 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Adds the ids of the appended messages to events.
+    /// Adds the ids of the appended and the erased messages to events.
     pub(super) async fn add_ids<'a>(
         &self,
         events: impl Iterator<Item = &'a mut Event>,
     ) -> Result<(), ApiError> {
-        let mut appended: Vec<&mut MessagesAppended> = events
-            .filter_map(|event| match event {
-                Event::MessagesAppended(appended) => Some(appended),
-                _ => None,
-            })
+        let (mut appended, mut deleted) = (Vec::new(), Vec::new());
+        for event in events {
+            match event {
+                Event::MessagesAppended(event) => appended.push(event),
+                Event::MessageDeleted(event) => deleted.push(event),
+                _ => {}
+            }
+        }
+        self.add_appended(appended).await?;
+        self.add_digests(deleted).await
+    }
+
+    async fn add_digests(&self, deleted: Vec<&mut MessageDeleted>) -> Result<(), ApiError> {
+        let id_of = |event: &MessageDeleted| Uuid::try_parse(&event.message_id).ok();
+        let ids: Vec<Uuid> = deleted.iter().filter_map(|event| id_of(event)).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let threads = self.store.threads(&self.caller);
+        let found = available(|| threads.watched_digests(self.thread, &ids)).await?;
+        let found: HashMap<String, Vec<u8>> = found
+            .into_iter()
+            .map(|(id, digest)| (id.to_string(), digest))
             .collect();
+        for event in deleted {
+            let digest = found.get(&event.message_id).cloned();
+            event.external_id_digest = digest.unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    async fn add_appended(&self, mut appended: Vec<&mut MessagesAppended>) -> Result<(), ApiError> {
         if appended.is_empty() {
             return Ok(());
         }
@@ -46,8 +73,10 @@ impl Content {
         let threads = self.store.threads(&self.caller);
         let found = available(|| threads.watched_ids(self.thread, &ranges)).await?;
         for (appended, range) in appended.iter_mut().zip(ranges) {
-            let found = found.iter().filter(|(_, seq)| range.contains(*seq));
-            appended.messages = found.map(|(id, seq)| message_ref(*id, *seq)).collect();
+            let found = found.iter().filter(|(_, seq, _)| range.contains(*seq));
+            appended.messages = found
+                .map(|(id, seq, external)| message_ref(*id, *seq, external))
+                .collect();
         }
         Ok(())
     }
@@ -82,7 +111,7 @@ impl Content {
             .into_iter()
             .map(|message| {
                 bytes += message_bytes_at_most(&message);
-                let watched = message_ref(message.id, message.seq);
+                let watched = message_ref(message.id, message.seq, &message.external_id);
                 WatchedMessage {
                     message: fitting(message, bytes),
                     ..watched
@@ -158,10 +187,11 @@ fn range(appended: &MessagesAppended) -> SeqRange {
     }
 }
 
-fn message_ref(id: MessageId, seq: i64) -> WatchedMessage {
+fn message_ref(id: MessageId, seq: i64, external_id: &str) -> WatchedMessage {
     WatchedMessage {
         message_id: id.to_string(),
         seq,
+        external_id: external_id.to_owned(),
         message: None,
     }
 }

@@ -18,15 +18,18 @@ pub(super) const MOST_TOKENS: i64 = 10_000_000;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Formats:
-  jsonl   one JSON object a line: what `recollect export` writes, or simple lines
-          such as {\"role\": \"user\", \"name\": \"Ada\", \"text\": \"Hello!\",
-          \"created_at\": \"2025-03-01T09:00:00Z\", \"session_key\": \"thread:42\"}
-  openai  {\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}, …]}, in a file of its
-          own or one a line
+  jsonl
+      one JSON object a line: what `recollect export` writes, or simple lines such as
+      {\"role\": \"user\", \"name\": \"Ada\", \"text\": \"Hello!\",
+      \"created_at\": \"2025-03-01T09:00:00Z\", \"session_key\": \"thread:42\"}
+  openai-chat, openai-responses, anthropic-messages, gemini
+      a conversation as the provider's API takes or returns it: a request, a response or a
+      list of messages, in a file of its own or one a line, such as
+      {\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}, …]}
 
 Examples:
   recollect import examples/conversation.jsonl
-  recollect import chats/*.jsonl --format openai --app support --user ada
+  recollect import chats/*.jsonl --format openai-chat --app support --user ada
   recollect export | recollect import - --addr http://other:50051
 
 After storing, the command waits until recall finds everything, 10 minutes at most.
@@ -86,8 +89,16 @@ pub enum Format {
     Auto,
     /// One message a line.
     Jsonl,
-    /// OpenAI's chat format.
-    Openai,
+    /// OpenAI's chat completions.
+    #[value(alias = "openai")]
+    OpenaiChat,
+    /// OpenAI's responses.
+    OpenaiResponses,
+    /// Anthropic's messages.
+    #[value(alias = "anthropic")]
+    AnthropicMessages,
+    /// Gemini's generateContent.
+    Gemini,
 }
 
 /// `recollect export`.

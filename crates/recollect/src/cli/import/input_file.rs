@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::path::Path;
 
+use memory_contract::Provider;
+use memory_contract::proto::MessageInput;
 use serde_json::Value;
 
+use super::export::Export;
 use super::jsonl::Jsonl;
 use super::openai::Chat;
-use super::{Defaults, ImportRecord, Placed, Read};
+use super::{Defaults, ImportRecord, Placed, Read, provider};
 use crate::cli::args::Format;
 
 /// Reads a file (`-` is standard input) record by record, in order. `each`
@@ -83,29 +86,30 @@ impl InputFile<'_> {
         let first = first.trim_start_matches('\u{feff}');
         let by_line = serde_json::from_str::<Value>(first);
         let format = match (&by_line, self.format) {
-            (Ok(document), Format::Auto) if chat_messages(document).is_some() => Format::Openai,
-            (Ok(_), Format::Auto) => Format::Jsonl,
+            (Ok(document), Format::Auto) if Export::is(document) => Format::Jsonl,
+            (Ok(document), Format::Auto) => provider::detected(document).unwrap_or(Format::Jsonl),
             (_, format) => format,
         };
         match (by_line, format) {
-            (_, Format::Jsonl) => {
-                self.jsonl(&mut lines(first, blank_lines, input), each);
-                Ok(())
+            (_, Format::Jsonl) => self.jsonl(&mut lines(first, blank_lines, input), each),
+            (Ok(_), format) => {
+                self.conversations(format, &mut lines(first, blank_lines, input), each);
             }
-            (Ok(_), Format::Openai) => {
-                self.openai_lines(&mut lines(first, blank_lines, input), each);
-                Ok(())
-            }
-            _ => {
+            (Err(_), format) => {
                 let mut text = first.to_owned();
                 input
                     .read_to_string(&mut text)
                     .map_err(|error| error.to_string())?;
-                let document = serde_json::from_str(&text)
-                    .map_err(|error| format!("it is not valid JSON: {error}"))?;
-                self.document(&document, each)
+                let document = parse(&text)?;
+                let format = match format {
+                    Format::Auto => provider::detected(&document)
+                        .ok_or("its format is unknown; see `recollect import --help`")?,
+                    format => format,
+                };
+                self.conversation(format, &text, None, "", each);
             }
         }
+        Ok(())
     }
 
     fn jsonl(&self, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
@@ -135,13 +139,22 @@ impl InputFile<'_> {
         let _ = rest.all(each);
     }
 
-    fn openai_lines(&self, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
+    /// One conversation a line.
+    fn conversations(
+        &self,
+        format: Format,
+        lines: &mut Lines<'_>,
+        each: &mut dyn FnMut(Read) -> bool,
+    ) {
         let mut lines = lines.enumerate().peekable();
         while let Some((index, (number, line))) = lines.next() {
             // One conversation alone needs no number.
             let part = (index > 0 || lines.peek().is_some()).then_some(index + 1);
-            let more = match line.and_then(|line| parse(&line)) {
-                Ok(json) => self.chat(&json, part, &format!("line {number}, "), each),
+            let more = match line {
+                Ok(line) => {
+                    let place = format!("line {number}, ");
+                    self.conversation(format, &line, part, &place, each)
+                }
                 Err(error) => each(Placed {
                     place: format!("line {number}"),
                     value: Err(error),
@@ -153,33 +166,27 @@ impl InputFile<'_> {
         }
     }
 
-    fn document(&self, document: &Value, each: &mut dyn FnMut(Read) -> bool) -> Result<(), String> {
-        if chat_messages(document).is_none() {
-            return Err("its format is unknown; see `recollect import --help`".to_owned());
-        }
-        self.chat(document, None, "", each);
-        Ok(())
-    }
-
-    /// One conversation in OpenAI's format.
-    fn chat(
+    /// One conversation in a provider's format.
+    fn conversation(
         &self,
-        document: &Value,
+        format: Format,
+        json: &str,
         part: Option<usize>,
         place: &str,
         each: &mut dyn FnMut(Read) -> bool,
     ) -> bool {
-        let Some(messages) = chat_messages(document) else {
-            let value = Err("there are no `messages`".to_owned());
-            return each(Placed {
-                place: place.trim_end_matches(", ").to_owned(),
-                value,
-            });
-        };
         let session = self.defaults.session(&self.stem, part);
-        let mut chat = Chat::default();
-        messages.iter().enumerate().all(|(index, json)| {
-            let value = chat.message(json).map(|message| ImportRecord::Message {
+        let messages = match self.messages(format, json) {
+            Ok(messages) => messages,
+            Err(error) => {
+                return each(Placed {
+                    place: place.trim_end_matches(", ").to_owned(),
+                    value: Err(error),
+                });
+            }
+        };
+        messages.into_iter().enumerate().all(|(index, message)| {
+            let value = message.map(|message| ImportRecord::Message {
                 session: session.clone(),
                 message: Box::new(message),
                 head: false,
@@ -190,11 +197,31 @@ impl InputFile<'_> {
             })
         })
     }
+
+    /// The messages of a conversation, or what is wrong with one of them or with all.
+    fn messages(&self, format: Format, json: &str) -> Result<Vec<ReadMessage>, String> {
+        let provider = match format {
+            Format::OpenaiChat => {
+                let document = parse(json)?;
+                // Files of chats have more than the API: times, metadata, other names of roles.
+                if let Some(messages) = document.get("messages").unwrap_or(&document).as_array() {
+                    let mut chat = Chat::default();
+                    return Ok(messages.iter().map(|json| chat.message(json)).collect());
+                }
+                Provider::OpenaiChat
+            }
+            Format::OpenaiResponses => Provider::OpenaiResponses,
+            Format::AnthropicMessages => Provider::AnthropicMessages,
+            Format::Gemini => Provider::Gemini,
+            Format::Auto | Format::Jsonl => return Err("its format is unknown".to_owned()),
+        };
+        let messages = provider::messages(provider, json, self.again)?;
+        Ok(messages.into_iter().map(Ok).collect())
+    }
 }
 
-fn chat_messages(document: &Value) -> Option<&Vec<Value>> {
-    document.get("messages").unwrap_or(document).as_array()
-}
+/// A message, or what is wrong with it.
+type ReadMessage = Result<MessageInput, String>;
 
 fn parse(line: &str) -> Result<Value, String> {
     serde_json::from_str(line).map_err(|error| format!("it is not valid JSON: {error}"))
@@ -277,6 +304,18 @@ mod tests {
         check(
             "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n{\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}",
             &["session:f/1|a", "session:f/2|b"],
+        );
+        check(
+            "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"a\"}]}]}",
+            &["session:f|a"],
+        );
+        check(
+            "{\n\"system\":\"s\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+            &["session:f|s", "session:f|a"],
+        );
+        check(
+            "{\"input\":[{\"role\":\"user\",\"content\":\"a\"}]}\n{\"input\":[{\"role\":\"user\"}]}",
+            &["session:f/1|a", "! line 2: input[0].content is required"],
         );
         check(
             "{\"thread\":{\"title\":\"T\",\"appId\":\"x\",\"sessionKey\":\"k\"}}",

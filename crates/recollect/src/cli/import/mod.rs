@@ -10,6 +10,7 @@ mod heads;
 mod input_file;
 mod jsonl;
 mod openai;
+mod provider;
 mod values;
 
 use memory_contract::ExportedThread;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use memory_contract::proto::{
-    FileRef, FileType, MessageInput, Part, Role, ToolCall, ToolResult, file_ref::Location,
-    part::Content, tool_result_part,
+    FileRef, FileType, MessageInput, Part, ProviderFormat, Reasoning, Role, ToolCall, ToolResult,
+    file_ref::Location, part::Content, tool_result_part,
 };
 use serde_json::{Map, Value};
 
@@ -31,6 +31,15 @@ impl Chat {
             Role::Tool => vec![self.answer(message)?],
             _ => contents(message.get("content").or_else(|| message.get("text")))?,
         };
+        let thought = text(message, "reasoning_content").or_else(|| text(message, "reasoning"));
+        if let Some(thought) = thought.filter(|_| role == Role::Assistant) {
+            let reasoning = Reasoning {
+                provider: ProviderFormat::OpenaiChat.into(),
+                text: thought.to_owned(),
+                ..Default::default()
+            };
+            parts.insert(0, content(Content::Reasoning(reasoning)));
+        }
         for call in message
             .get("tool_calls")
             .and_then(Value::as_array)

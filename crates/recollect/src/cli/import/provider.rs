@@ -1,0 +1,184 @@
+//! Detects the formats of providers' APIs, and reads conversations in them.
+
+use memory_contract::Provider;
+use memory_contract::formats::messages_in;
+use memory_contract::proto::MessageInput;
+use serde_json::Value;
+
+use crate::cli::args::Format;
+
+/// The kinds of blocks by which Anthropic's messages differ from OpenAI's.
+const ANTHROPIC_BLOCKS: [&str; 7] = [
+    "tool_use",
+    "tool_result",
+    "thinking",
+    "redacted_thinking",
+    "server_tool_use",
+    "document",
+    "image",
+];
+
+/// The format of a document that is a conversation as a whole: a request, a response, or a
+/// list of messages.
+pub fn detected(document: &Value) -> Option<Format> {
+    let list = |key: &str| document.get(key).and_then(Value::as_array);
+    if let Some(messages) = list("messages") {
+        return Some(match document.get("system").is_some() {
+            true => Format::AnthropicMessages,
+            false => of_messages(messages),
+        });
+    }
+    if list("contents").is_some() || list("candidates").is_some() {
+        return Some(Format::Gemini);
+    }
+    if list("choices").is_some() {
+        return Some(Format::OpenaiChat);
+    }
+    let is_response = document
+        .get("object")
+        .is_some_and(|kind| kind == "response");
+    if list("input").is_some() || (is_response && list("output").is_some()) {
+        return Some(Format::OpenaiResponses);
+    }
+    document.as_array().map(|messages| of_messages(messages))
+}
+
+/// The format of a list of messages.
+fn of_messages(messages: &[Value]) -> Format {
+    let has = |test: fn(&Value) -> bool| messages.iter().any(test);
+    if has(|message| message.get("parts").is_some_and(Value::is_array)) {
+        Format::Gemini
+    } else if has(|item| item.get("type").is_some() && item.get("content").is_none_or(is_input)) {
+        Format::OpenaiResponses
+    } else if has(|message| blocks(message).any(is_anthropic)) {
+        Format::AnthropicMessages
+    } else {
+        Format::OpenaiChat
+    }
+}
+
+fn is_input(content: &Value) -> bool {
+    let parts = content.as_array().into_iter().flatten();
+    let mut kinds = parts.filter_map(|part| part["type"].as_str());
+    content.is_string()
+        || kinds.any(|kind| kind.starts_with("input_") || kind.starts_with("output_"))
+}
+
+fn blocks(message: &Value) -> impl Iterator<Item = &str> {
+    let content = message.get("content").and_then(Value::as_array);
+    let kinds = content.into_iter().flatten();
+    kinds.filter_map(|block| block["type"].as_str())
+}
+
+fn is_anthropic(kind: &str) -> bool {
+    ANTHROPIC_BLOCKS.contains(&kind)
+}
+
+/// The messages of a conversation in a provider's format; `again` leaves out the ids that
+/// the provider gave them.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn messages(provider: Provider, json: &str, again: bool) -> Result<Vec<MessageInput>, String> {
+    let mut messages = messages_in(provider, json).map_err(|invalid| {
+        match invalid.field.trim_start_matches('.') {
+            "" => format!("it {}", invalid.problem),
+            place => format!("{place} {}", invalid.problem),
+        }
+    })?;
+    if again {
+        for message in &mut messages {
+            message.external_id.clear();
+        }
+    }
+    match messages.is_empty() {
+        true => Err("there are no messages".to_owned()),
+        false => Ok(messages),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_of_providers_are_detected() {
+        for (json, format) in [
+            (
+                r#"{"messages": [{"role": "user", "content": "x"}]}"#,
+                Format::OpenaiChat,
+            ),
+            (
+                r#"{"system": "s", "messages": [{"role": "user", "content": "x"}]}"#,
+                Format::AnthropicMessages,
+            ),
+            (
+                r#"{"messages": [{"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "a", "name": "n", "input": {}}]}]}"#,
+                Format::AnthropicMessages,
+            ),
+            (
+                r#"[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]"#,
+                Format::OpenaiChat,
+            ),
+            (r#"{"choices": []}"#, Format::OpenaiChat),
+            (
+                r#"{"input": [{"role": "user", "content": "x"}]}"#,
+                Format::OpenaiResponses,
+            ),
+            (
+                r#"{"object": "response", "output": []}"#,
+                Format::OpenaiResponses,
+            ),
+            (
+                r#"[{"type": "message", "role": "user", "content": "x"}]"#,
+                Format::OpenaiResponses,
+            ),
+            (
+                r#"[{"role": "user", "content": "x"},
+                    {"type": "function_call", "call_id": "a", "name": "n", "arguments": ""}]"#,
+                Format::OpenaiResponses,
+            ),
+            (r#"{"contents": []}"#, Format::Gemini),
+            (r#"{"candidates": []}"#, Format::Gemini),
+            (
+                r#"[{"role": "user", "parts": [{"text": "x"}]}]"#,
+                Format::Gemini,
+            ),
+        ] {
+            let document = serde_json::from_str(json).unwrap();
+            assert_eq!(detected(&document), Some(format), "{json}");
+        }
+        for json in [
+            r#"{"role": "user", "text": "x"}"#,
+            r#"{"output": "x"}"#,
+            "7",
+        ] {
+            let document = serde_json::from_str(json).unwrap();
+            assert_eq!(detected(&document), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn problems_name_their_place() {
+        let error = |json| messages(Provider::Gemini, json, false).unwrap_err();
+        assert_eq!(
+            error(r#"{"contents": [{"parts": 7}]}"#),
+            "contents[0].parts must be a list"
+        );
+        assert!(error("{").starts_with("it must be JSON"));
+        assert_eq!(error(r#"{"contents": []}"#), "there are no messages");
+    }
+
+    #[test]
+    fn ids_of_answers_are_kept_unless_they_are_imported_again() {
+        let json = r#"{"id": "msg_01XFDUDYJgAACzvnptvVoYEL", "type": "message",
+            "role": "assistant", "content": [{"type": "text", "text": "Hi."}]}"#;
+        let id = |again| {
+            let messages = messages(Provider::AnthropicMessages, json, again).unwrap();
+            messages[0].external_id.clone()
+        };
+        assert_eq!(id(false), "msg_01XFDUDYJgAACzvnptvVoYEL");
+        assert_eq!(id(true), "");
+    }
+}
