@@ -105,6 +105,7 @@ pub fn parts_of(content: String, files: Vec<File>) -> Vec<Part> {
 struct Ids {
     id: String,
     parent: Option<String>,
+    thread_message: Option<String>,
 }
 
 /// The messages in the form that `memory_budget` cuts. Their seq is their index.
@@ -119,6 +120,7 @@ fn as_messages(thread: ThreadId, path: Vec<NodeMessage>) -> (Vec<Ids>, Vec<Messa
                 content,
                 files,
                 tokens,
+                thread_message,
                 created,
             } = message;
             let message = Message {
@@ -136,7 +138,12 @@ fn as_messages(thread: ThreadId, path: Vec<NodeMessage>) -> (Vec<Ids>, Vec<Messa
                 tokens,
                 created,
             };
-            (Ids { id, parent }, message)
+            let ids = Ids {
+                id,
+                parent,
+                thread_message,
+            };
+            (ids, message)
         })
         .unzip()
 }
@@ -148,7 +155,11 @@ fn with_ids(ids: Vec<Ids>, messages: Vec<Message>) -> Vec<NodeMessage> {
         .into_iter()
         .filter_map(|message| {
             let place = usize::try_from(message.seq).ok()?;
-            let Ids { id, parent } = ids.get_mut(place)?.take()?;
+            let Ids {
+                id,
+                parent,
+                thread_message,
+            } = ids.get_mut(place)?.take()?;
             let (mut content, mut files) = (String::new(), Vec::new());
             for part in message.parts {
                 match part.content {
@@ -165,6 +176,7 @@ fn with_ids(ids: Vec<Ids>, messages: Vec<Message>) -> Vec<NodeMessage> {
                 content,
                 files,
                 tokens: message.tokens,
+                thread_message,
                 created: message.created,
             })
         })

@@ -36,7 +36,7 @@ pub use convert::{
     Outcome, ReportedChange, action_from, action_name, change_of, conditions_from, duration,
     duration_in, etag_from, event_from, file_location_from, file_ref_from, filter_from,
     format_from, iteration_from, key_scopes_from, memories_from, memory_change_from,
-    memory_filter_from, memory_from, new_file_from, new_messages_from, node_parent_from,
+    memory_filter_from, memory_from, new_file_from, new_messages_from, node_parent_from, node_place_from,
     node_turn_from, nothing_to_change, object_from, optional_float, outcome_from, paths_from,
     plan_from, policy_change_from, policy_from, scope_from, session_from, step_status_from,
     stored_memories_from, text_origin, timestamp, timestamp_of, to_struct, transfer_method_from,
@@ -59,7 +59,7 @@ pub use memory::{
     normalized,
 };
 pub use naming::{Owner, Target, ThreadName};
-pub use node::{NewNodeMessage, NodeMessage, NodeParent};
+pub use node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace};
 pub use page::{Cursor, PageToken, page_size};
 pub use part::{
     Content, FileExtent, FileLocation, FileRef, FileType, Opaque, Part, Provider, Reasoning,

@@ -19,6 +19,9 @@ pub struct NodeMessage {
     pub files: Vec<FileRef>,
     /// Size in `o200k_base` tokens, including the tokens that frame a message.
     pub tokens: i32,
+    /// The message of the thread that its turn belongs to: its UUID, or the name under which
+    /// it had not been appended yet. `None`: the turn comes before the first message.
+    pub thread_message: Option<String>,
     /// Time at which it was said.
     pub created: OffsetDateTime,
 }
@@ -42,11 +45,24 @@ pub struct NewNodeMessage {
 /// The position at which a new turn is added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NodeParent {
-    /// After the newest message.
+    /// After the last turn on the conversation's path to the turn's place.
     #[default]
-    Last,
-    /// After this message of the node's memory.
+    Follow,
+    /// After this message of the node's memory, or the last turn at this message of the
+    /// thread.
     Message(String),
     /// At the root: the turn starts a new dialogue.
     Root,
+}
+
+/// Where a turn belongs in the conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NodePlace {
+    /// At the thread's head.
+    #[default]
+    Head,
+    /// At this message of the thread, which may be appended later.
+    Message(String),
+    /// Before the first message, so that each branch has it.
+    Start,
 }

@@ -26,3 +26,6 @@ DROP FUNCTION IF EXISTS recollect.delete_message(text, text, uuid, uuid);
 DROP FUNCTION IF EXISTS recollect.set_head(text, text, uuid, uuid, boolean, uuid);
 DROP FUNCTION IF EXISTS recollect.distill_state(text, uuid, uuid, boolean);
 DROP FUNCTION IF EXISTS recollect.nearest_node_message(text, uuid, text, uuid);
+DROP FUNCTION IF EXISTS recollect.add_node_turn(
+    text, text, uuid, text, text, text, boolean, text, text, uuid, uuid, json, integer, bigint, double precision, uuid,
+    bytea);

@@ -138,6 +138,8 @@ CREATE TABLE recollect.messages (
 -- follows it, the next message may take its place.
 CREATE UNIQUE INDEX messages_by_path ON recollect.messages (tenant_id, thread_id, branch, depth)
     WHERE deleted_at IS NULL;
+CREATE INDEX messages_deleted_by_path ON recollect.messages (tenant_id, thread_id, branch, depth)
+    WHERE deleted_at IS NOT NULL;
 
 -- The thread is part of the digest. As a column it would make Postgres prefer the primary
 -- key, without statistics, and read all messages of the thread.

@@ -14,7 +14,6 @@ CREATE TABLE recollect.node_memories (
     etag text NOT NULL DEFAULT '',
     -- Bytes of the object's JSON before compression.
     size_bytes bigint NOT NULL DEFAULT 0,
-    last_message_id text,
     message_count bigint NOT NULL DEFAULT 0,
     waiting_count bigint NOT NULL DEFAULT 0,
     waiting_bytes bigint NOT NULL DEFAULT 0,
@@ -46,6 +45,9 @@ CREATE TABLE recollect.node_turns (
     id bigint GENERATED ALWAYS AS IDENTITY,
     -- The parent of the user's message; null at a root.
     parent_id text,
+    -- The message of the thread that the turn belongs to, as a UUID or as its caller named
+    -- it; null before the first message.
+    thread_message_id text,
     -- Both messages.
     messages json NOT NULL,
     bytes integer NOT NULL,
@@ -64,11 +66,31 @@ CREATE TABLE recollect.node_messages (
     message_id text NOT NULL,
     parent_id text,
     role text NOT NULL,
-    -- The same id as a UUID, where it may be the message_id of a message of the thread.
-    thread_message_id uuid,
+    -- The order of adding, within the node.
+    added bigint GENERATED ALWAYS AS IDENTITY,
+    -- The id of a message of the thread that may be appended later: the message belongs to
+    -- that one then. Also as a UUID, where it is one.
+    late_name text,
+    late_id uuid,
+    -- Of the assistant's message: the message of the thread that the turn belongs to. Depth 0
+    -- is the place before the first message, which every path begins with. Null while a
+    -- late_name alone says it.
+    place_seq bigint,
+    place_branch integer,
+    place_depth integer,
+    -- Whether that message awaits an answer, as messages of users and tools do. The turn
+    -- belongs to one answer then: to the one with child_seq, or else to the first that was
+    -- appended after after_seq.
+    place_open boolean,
+    child_seq bigint,
+    after_seq bigint,
     PRIMARY KEY (tenant_id, thread_id, node_id, message_id)
 );
 
+CREATE INDEX node_messages_by_place ON recollect.node_messages (tenant_id, thread_id, node_id, place_seq, added)
+    WHERE place_seq IS NOT NULL;
+CREATE INDEX node_messages_by_late_name ON recollect.node_messages (tenant_id, thread_id, node_id, late_name)
+    WHERE late_name IS NOT NULL;
 CREATE INDEX node_messages_by_parent ON recollect.node_messages (tenant_id, thread_id, node_id, parent_id);
 
 -- The first answer to each request id; retries get it again.

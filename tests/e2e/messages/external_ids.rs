@@ -206,9 +206,14 @@ async fn a_node_follows_messages_by_their_own_ids() {
     client
         .append(&thread_id, vec![named("q2", Role::User, "And then?")])
         .await;
-    client.add_node_turn(&node, "later", "too late").await;
-    // The nearest message before it that the node's memory has.
     let planned = ["plan it", "planned"];
+    assert_eq!(client.node_dialogue(&node, "q2").await, planned);
+    client.add_node_turn(&node, "go on", "done").await;
+    for earlier in ["q1", "a1"] {
+        assert_eq!(client.node_dialogue(&node, earlier).await, planned);
+    }
+    // A turn without an id belongs to the head.
+    let planned = ["plan it", "planned", "go on", "done"];
     assert_eq!(client.node_dialogue(&node, "q2").await, planned);
     let question = client.call(get(&thread_id, "q2")).await.message.unwrap();
     let dialogue = client.node_dialogue(&node, &question.message_id).await;

@@ -68,7 +68,7 @@ fn reference(location: file_ref::Location) -> FileRef {
 }
 
 /// A picture that is registered, and how a message refers to it.
-async fn registered(client: &Client) -> (File, FileRef) {
+pub async fn registered(client: &Client) -> (File, FileRef) {
     let id = format!("upload-{}", Uuid::new_v4());
     let picture = File {
         location: Some(file::Location::UploadFileId(id.clone())),
@@ -87,7 +87,7 @@ async fn registered(client: &Client) -> (File, FileRef) {
 }
 
 /// A turn with files on both sides.
-fn pictured(node: &NodeRef, asked: &[FileRef], answered: &[FileRef]) -> AddNodeTurnRequest {
+pub fn pictured(node: &NodeRef, asked: &[FileRef], answered: &[FileRef]) -> AddNodeTurnRequest {
     let with = |text: &str, files: &[FileRef]| NodeMessageInput {
         files: files.to_vec(),
         ..says(text)

@@ -1,5 +1,6 @@
 //! Node memory keeps every acknowledged turn, and keeps the nodes of a workflow apart.
 
+mod branches;
 mod contexts;
 mod conversations;
 mod dialogue;

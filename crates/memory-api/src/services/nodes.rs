@@ -12,7 +12,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     Invalid, InvalidFields, NewNodeMessage, PageToken, Thread, check, limits, node_parent_from,
-    node_turn_from, timestamp,
+    node_place_from, node_turn_from, timestamp,
 };
 use memory_store::{AddedTurn, Caller, Node, NodeMemory, NodeTurn, Policies, Store, StoreError};
 use tonic::metadata::MetadataMap;
@@ -83,10 +83,12 @@ impl Nodes {
             user,
             assistant,
             request_id,
+            place,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get_all(Named::from(&metadata, node));
         let parent = fields.take(node_parent_from(parent));
+        let place = fields.take(node_place_from(place));
         let messages = fields.get_all(node_turn_from(user, assistant));
         let request_id = fields.take(request_id_from(&request_id));
         let (named, mut messages) = fields.all(named.zip(messages))?;
@@ -101,6 +103,7 @@ impl Nodes {
             node,
             app: policies.thread.session.app.clone(),
             parent,
+            place,
             tokens: sizes(&messages).await?,
             messages,
             request_id,

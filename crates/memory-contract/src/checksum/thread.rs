@@ -111,6 +111,8 @@ impl OpenThread {
             files,
             token_count: _,
             create_time,
+            // An import may give the thread's messages other ids.
+            thread_message_id: _,
         } = message;
         let content = NodeMessage {
             message_id: message_id.clone(),
@@ -120,6 +122,7 @@ impl OpenThread {
             files: files.iter().cloned().map(bare_reference).collect(),
             token_count: 0,
             create_time: *create_time,
+            thread_message_id: String::new(),
         };
         put(&mut self.hash, b"node_message", &content);
     }

@@ -28,7 +28,7 @@ pub use json::{object as object_from, to_struct};
 pub use key::key_scopes_from;
 pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
 pub use message::new_messages_from;
-pub use node::{node_parent_from, node_turn_from};
+pub use node::{node_parent_from, node_place_from, node_turn_from};
 pub(crate) use part::{bare_part, bare_reference};
 pub use part::{format_from, user_parts_from};
 pub use plan::{iteration_from, plan_from, step_status_from};

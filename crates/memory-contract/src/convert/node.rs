@@ -5,8 +5,11 @@ use uuid::Uuid;
 use super::file::file_ref_from;
 use super::scalar::{timestamp, timestamp_of};
 use crate::{
-    Invalid, InvalidFields, NewNodeMessage, NodeMessage, NodeParent, Role, check, limits,
-    proto::{self, add_node_turn_request::Parent},
+    Invalid, InvalidFields, NewNodeMessage, NodeMessage, NodeParent, NodePlace, Role, check, limits,
+    proto::{
+        self,
+        add_node_turn_request::{Parent, Place},
+    },
 };
 
 /// Reads both sides of a turn: the fields `user` and `assistant`.
@@ -56,10 +59,26 @@ pub fn node_turn_from(
 /// An id that is empty or over its limit.
 pub fn node_parent_from(parent: Option<Parent>) -> Result<NodeParent, Invalid> {
     Ok(match parent {
-        None => NodeParent::Last,
+        None => NodeParent::Follow,
         Some(Parent::Root(())) => NodeParent::Root,
         Some(Parent::ParentMessageId(id)) => NodeParent::Message(check::required_text(
             "parent_message_id",
+            id,
+            limits::NODE_MESSAGE_ID_CHARS,
+        )?),
+    })
+}
+
+/// Reads where a new turn belongs in the conversation.
+///
+/// # Errors
+/// An id that is empty or over its limit.
+pub fn node_place_from(place: Option<Place>) -> Result<NodePlace, Invalid> {
+    Ok(match place {
+        None => NodePlace::Head,
+        Some(Place::ThreadStart(())) => NodePlace::Start,
+        Some(Place::MessageId(id)) => NodePlace::Message(check::required_text(
+            "message_id",
             id,
             limits::NODE_MESSAGE_ID_CHARS,
         )?),
@@ -119,6 +138,7 @@ impl From<NodeMessage> for proto::NodeMessage {
             content,
             files,
             tokens,
+            thread_message,
             created,
         } = message;
         let role = match role {
@@ -135,6 +155,7 @@ impl From<NodeMessage> for proto::NodeMessage {
             files: files.into_iter().map(Into::into).collect(),
             token_count: tokens,
             create_time: Some(timestamp(created)),
+            thread_message_id: thread_message.unwrap_or_default(),
         }
     }
 }

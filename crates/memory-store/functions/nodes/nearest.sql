@@ -1,58 +1,50 @@
--- Finds the message of a node's memory that corresponds to a message of the thread, which
--- has the same id, be it the caller's own: the nearest one on the path to the root. Status:
--- ok (node_message_id is null without one) or message_not_found.
+-- Finds the last message of a node's dialogue at a message of the thread, or, if p_message is
+-- empty, at the thread's head. p_message may also be an id within the node, or a name that
+-- turns were added under and that the thread does not know yet. Status: ok (node_message_id
+-- is null where the dialogue is empty) or message_not_found.
 CREATE OR REPLACE FUNCTION recollect.nearest_node_message(
     p_tenant text, p_thread uuid, p_node text, p_message text,
     OUT status text, OUT node_message_id text
 )
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 DECLARE
-    v_branch integer;
-    v_depth integer;
-    v_path record;
-    v_role text;
+    v_head record;
+    v_place record;
+    v_at text := 'all';
 BEGIN
-    SELECT m.branch, m.depth INTO v_branch, v_depth
-    FROM recollect.messages m
-    WHERE m.tenant_id = p_tenant AND m.message_id = recollect.named_message(p_tenant, p_thread, p_message);
-    IF NOT FOUND THEN
-        status := 'message_not_found';
-        RETURN;
-    END IF;
     status := 'ok';
-    SELECT p.* INTO v_path FROM recollect.path_arrays(p_tenant, p_thread, v_branch, v_depth) p;
-    SELECT m.node_message_id, m.role INTO node_message_id, v_role
-    FROM (
-        SELECT n.message_id AS node_message_id, n.role, m.branch, m.depth
-        FROM recollect.node_messages n
-        JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.message_id = n.thread_message_id AND m.thread_id = p_thread
-        WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node
-            AND n.thread_message_id IS NOT NULL
-        UNION ALL
-        SELECT n.message_id, n.role, m.branch, m.depth
-        FROM recollect.node_messages n
-        -- The limit keeps Postgres from reading all messages for a join.
-        CROSS JOIN LATERAL (
-            SELECT f.branch, f.depth
-            FROM recollect.messages f
-            WHERE f.tenant_id = p_tenant AND f.external_digest = recollect.external_digest(p_thread, n.message_id)
-            LIMIT 1
-        ) AS m
-        WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node
-    ) AS m
-    WHERE recollect.is_on_path(v_path.branches, v_path.depths, m.branch, m.depth)
-    ORDER BY m.depth DESC
-    LIMIT 1;
-    IF v_role = 'user' THEN
-        -- Its answer had been added before the later message came.
-        SELECT COALESCE((
-            SELECT n.message_id FROM recollect.node_messages n
+    SELECT t.head_id AS message_id, t.head_branch AS branch, t.head_depth AS depth INTO v_head
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    IF p_message = '' THEN
+        v_place := v_head;
+    ELSE
+        SELECT m.message_id, m.branch, m.depth INTO v_place
+        FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.message_id = recollect.named_message(p_tenant, p_thread, p_message);
+        IF NOT FOUND THEN
+            SELECT n.message_id INTO node_message_id
+            FROM recollect.node_messages n
             WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node
-                AND n.parent_id = node_message_id AND n.role = 'assistant'
-            LIMIT 1), node_message_id)
-        INTO node_message_id;
+                AND n.message_id = p_message;
+            IF NOT FOUND THEN
+                SELECT s.message_id INTO node_message_id
+                FROM recollect.last_node_message_named(p_tenant, p_thread, p_node, ARRAY[p_message]) s;
+            END IF;
+            IF node_message_id IS NULL THEN
+                status := 'message_not_found';
+            END IF;
+            RETURN;
+        END IF;
     END IF;
+    IF v_place.depth > 0 AND v_place.message_id = v_head.message_id AND EXISTS (
+        SELECT FROM recollect.seqs_below(p_tenant, p_thread, v_place.branch, v_place.depth))
+    THEN
+        -- The head was set back: the message is about to be answered once more.
+        v_at := 'unanswered';
+    END IF;
+    SELECT l.message_id INTO node_message_id
+    FROM recollect.last_node_message(p_tenant, p_thread, p_node, v_place.branch, v_place.depth, v_at) l;
 END;
 $$;

@@ -23,20 +23,14 @@ BEGIN
                 AND (t.messages -> 0 ->> 'message_id' = m.message_id
                      OR t.messages -> 1 ->> 'message_id' = m.message_id));
     INSERT INTO recollect.node_messages
-        (tenant_id, thread_id, node_id, message_id, parent_id, role, thread_message_id)
-    SELECT p_tenant, p_thread, p_node, f.id, f.parent, f.role, f.thread_message_id
-    FROM unnest(p_ids, p_parents, p_roles, p_uuids) AS f (id, parent, role, thread_message_id)
+        (tenant_id, thread_id, node_id, message_id, parent_id, role, late_name, late_id)
+    SELECT p_tenant, p_thread, p_node, f.id, f.parent, f.role, f.id, f.late_id
+    FROM unnest(p_ids, p_parents, p_roles, p_uuids) AS f (id, parent, role, late_id)
     ON CONFLICT DO NOTHING;
     UPDATE recollect.node_memories n
     SET message_count = (
             SELECT count(*) FROM recollect.node_messages m
-            WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.node_id = p_node),
-        -- The parent of the next turn must exist.
-        last_message_id = CASE WHEN EXISTS (
-                SELECT FROM recollect.node_messages m
-                WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.node_id = p_node
-                    AND m.message_id = n.last_message_id)
-            THEN n.last_message_id ELSE p_ids[cardinality(p_ids)] END
+            WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.node_id = p_node)
     WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node;
 END;
 $$;

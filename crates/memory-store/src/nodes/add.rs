@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, NewNodeMessage, NodeMessage, NodeParent, RequestId, Role};
+use memory_contract::{AppId, NewNodeMessage, NodeMessage, NodeParent, NodePlace, RequestId, Role};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 
-use super::{Node, StoredMessage, memory::thread_message};
+use super::{Node, StoredMessage};
 use crate::{
     AppendError, NodeError, NodeStore, StoreError,
     query::{Params, query},
@@ -24,6 +24,8 @@ pub struct NodeTurn {
     pub app: AppId,
     /// The message that the turn follows.
     pub parent: NodeParent,
+    /// Where it belongs in the conversation.
+    pub place: NodePlace,
     /// The user's message and the node's answer.
     pub messages: [NewNodeMessage; 2],
     /// Their sizes in `o200k_base` tokens, frame included.
@@ -62,19 +64,27 @@ impl NodeStore<'_> {
             node,
             app,
             parent,
+            place,
             messages,
             tokens,
             request_id,
             ttl,
         } = turn;
         let stored = stored(messages, *tokens);
+        let thread_message = match place {
+            NodePlace::Message(id) => Some(id.as_str()),
+            NodePlace::Head | NodePlace::Start => None,
+        };
         // As it will be in the object, with its comma.
-        let bytes =
-            serde_json::to_vec(&stored).map_or(0, |json| json.len()) + messages[0].id.len() + 128;
+        let bytes = serde_json::to_vec(&stored).map_or(0, |json| json.len())
+            + messages[0].id.len()
+            + 2 * thread_message.map_or(0, str::len)
+            + 256;
         let [user, assistant] = messages;
+        let chosen = [user.caller_chose_id, assistant.caller_chose_id];
         let chosen_parent = match parent {
             NodeParent::Message(id) => Some(id.as_str()),
-            NodeParent::Last | NodeParent::Root => None,
+            NodeParent::Follow | NodeParent::Root => None,
         };
         let params: Params<'_> = &[
             &tenant.as_str(),
@@ -84,10 +94,11 @@ impl NodeStore<'_> {
             &node.object_key(tenant, app),
             &chosen_parent,
             &(*parent == NodeParent::Root),
+            &thread_message,
+            &(*place == NodePlace::Start),
             &user.id,
             &assistant.id,
-            &thread_message(&user.id),
-            &thread_message(&assistant.id),
+            &chosen.as_slice(),
             &Json(&stored),
             &i32::try_from(bytes).unwrap_or(i32::MAX),
             &i64::try_from(max_bytes).unwrap_or(i64::MAX),
@@ -119,8 +130,8 @@ impl NodeStore<'_> {
     }
 }
 
-/// Both messages as they are stored. The parents are put in when they are
-/// folded: the user's is known to the database alone.
+/// Both messages as they are stored. The parents and the message of the thread are put in
+/// when they are folded: the database alone knows them.
 fn stored(messages: &[NewNodeMessage; 2], tokens: [i32; 2]) -> Vec<StoredMessage> {
     let now = now();
     messages
@@ -142,6 +153,7 @@ fn stored(messages: &[NewNodeMessage; 2], tokens: [i32; 2]) -> Vec<StoredMessage
                 content: content.clone(),
                 files: files.clone(),
                 tokens,
+                thread_message: None,
                 created: created.unwrap_or(now),
             }
             .into()
@@ -175,14 +187,20 @@ fn content_hash(turn: &NodeTurn) -> Vec<u8> {
         ])
     };
     let parent = match &turn.parent {
-        NodeParent::Last => json!("last"),
+        NodeParent::Follow => json!("follow"),
         NodeParent::Root => json!("root"),
         NodeParent::Message(id) => json!({ "message": id }),
+    };
+    let place = match &turn.place {
+        NodePlace::Head => json!("head"),
+        NodePlace::Start => json!("start"),
+        NodePlace::Message(id) => json!({ "message": id }),
     };
     let content = json!([
         turn.node.thread,
         turn.node.id,
         parent,
+        place,
         message(&turn.messages[0]),
         message(&turn.messages[1]),
     ]);

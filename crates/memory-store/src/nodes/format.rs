@@ -13,6 +13,8 @@ const VERSION: u64 = 1;
 pub(super) struct StoredMessage {
     pub(super) message_id: String,
     pub(super) parent_message_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) thread_message_id: Option<String>,
     role: Role,
     content: String,
     #[serde(default)]
@@ -122,11 +124,13 @@ impl From<NodeMessage> for StoredMessage {
             content,
             files,
             tokens,
+            thread_message,
             created,
         } = message;
         Self {
             message_id: id,
             parent_message_id: parent,
+            thread_message_id: thread_message,
             role,
             content,
             files: files
@@ -144,6 +148,7 @@ impl From<StoredMessage> for NodeMessage {
         let StoredMessage {
             message_id,
             parent_message_id,
+            thread_message_id,
             role,
             content,
             files,
@@ -157,6 +162,7 @@ impl From<StoredMessage> for NodeMessage {
             content,
             files: files.into_iter().filter_map(StoredFile::into_ref).collect(),
             tokens: token_count.max(0),
+            thread_message: thread_message_id,
             created: created_at,
         }
     }

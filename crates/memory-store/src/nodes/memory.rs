@@ -21,6 +21,7 @@ pub(super) struct Memory {
 pub(super) struct Waiting {
     pub(super) id: i64,
     pub(super) parent: Option<String>,
+    pub(super) thread_message: Option<String>,
     pub(super) messages: Vec<StoredMessage>,
 }
 
@@ -53,6 +54,7 @@ impl Memory {
             for mut message in turn.messages {
                 let id = message.message_id.clone();
                 message.parent_message_id = parent.replace(id);
+                message.thread_message_id.clone_from(&turn.thread_message);
                 self.add(message);
             }
         }
@@ -107,15 +109,17 @@ impl Memory {
         self.places.contains_key(id)
     }
 
-    /// The index of its ids, a column each: ids, parents, roles, and the ids
-    /// that may be those of the thread's messages.
+    /// The index of its ids, a column each: ids, parents, roles, and the ids that are
+    /// UUIDs.
     pub(super) fn index(&self) -> Index<'_> {
         let mut index = Index::default();
         for message in &self.messages {
             index.ids.push(&message.message_id);
             index.parents.push(message.parent_message_id.as_deref());
             index.roles.push(message.role().as_str());
-            index.uuids.push(thread_message(&message.message_id));
+            index
+                .uuids
+                .push(Uuid::try_parse(&message.message_id).ok());
         }
         index
     }
@@ -138,11 +142,6 @@ pub(super) struct Index<'a> {
     pub(super) parents: Vec<Option<&'a str>>,
     pub(super) roles: Vec<&'static str>,
     pub(super) uuids: Vec<Option<Uuid>>,
-}
-
-/// The message of the thread that an id may name.
-pub(super) fn thread_message(id: &str) -> Option<Uuid> {
-    Uuid::try_parse(id).ok()
 }
 
 #[cfg(test)]

@@ -89,6 +89,7 @@ fn waiting(rows: &[Row]) -> Result<Vec<Waiting>, StoreError> {
             Ok(Waiting {
                 id: column(row, "id")?,
                 parent: column(row, "parent_id")?,
+                thread_message: column(row, "thread_message_id")?,
                 messages: column::<Json<Vec<StoredMessage>>>(row, "messages")?.0,
             })
         })

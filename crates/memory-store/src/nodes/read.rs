@@ -4,23 +4,47 @@ use std::time::Instant;
 
 use memory_contract::NodeMessage;
 use memory_objects::Version;
+use tokio_postgres::Row;
 
 use super::{Node, NodeRow, memory::Memory, parse, record, waiting};
 use crate::{
     NodeStore, StoreError,
     query::{Params, query},
-    rows::{column, only, unknown_status},
+    rows::{column, unknown_status},
     thread::one_thread,
 };
 
 /// Attempts to read, because the memory may be cleared meanwhile.
 const READS: u32 = 4;
 
+/// The last message of a dialogue, as the database knows it.
+enum Last {
+    /// A message of the node's memory.
+    Message(String),
+    /// The dialogue is empty.
+    None,
+    /// Neither the thread nor the memory has the requested message.
+    Unknown,
+}
+
+impl Last {
+    /// Reads the row of `nodes/nearest`.
+    fn read(rows: &[Row]) -> Result<Self, StoreError> {
+        let row = rows.first().ok_or(StoreError::ThreadNotFound)?;
+        match column(row, "status")? {
+            "ok" => Ok(column::<Option<String>>(row, "node_message_id")?
+                .map_or(Self::None, Self::Message)),
+            "message_not_found" => Ok(Self::Unknown),
+            other => Err(unknown_status(other)),
+        }
+    }
+}
+
 impl NodeStore<'_> {
     /// Reads the dialogue of a node that leads to a message, from its root on.
-    /// `current` is a message of the node's memory, or one of the thread, which
-    /// selects the nearest one before it that the memory has; empty for the
-    /// one added last. Reads of object storage end at `deadline`.
+    /// `current` is a message of the thread, by its own id too, and selects the last turn on
+    /// the path to it; or a message of the node's memory; empty for the thread's head. Reads
+    /// of object storage end at `deadline`.
     ///
     /// # Errors
     /// `ThreadNotFound`; `MessageNotFound` for a message of neither;
@@ -31,24 +55,17 @@ impl NodeStore<'_> {
         current: &str,
         deadline: Instant,
     ) -> Result<Vec<NodeMessage>, StoreError> {
-        for _ in 0..READS {
-            let memory = self.node_memory(node, Some(deadline)).await?;
-            if current.is_empty() {
-                return Ok(memory.into_path(None).unwrap_or_default());
-            }
-            if memory.has(current) {
-                return Ok(memory.into_path(Some(current)).unwrap_or_default());
-            }
-            match self.nearest(node, current).await? {
-                None => break,
-                Some(id) if memory.has(&id) => {
-                    return Ok(memory.into_path(Some(&id)).unwrap_or_default());
-                }
-                // It was added after the memory was read.
-                Some(_) => {}
-            }
-        }
-        Ok(Vec::new())
+        let (memory, last) = self.node_memory(node, current, Some(deadline)).await?;
+        let last = match last {
+            Last::Message(id) if memory.has(&id) => Some(id),
+            // Another program has taken it out of the object.
+            Last::Message(_) if current.is_empty() => None,
+            // Another program has added it to the object.
+            _ if memory.has(current) => Some(current.to_owned()),
+            Last::Message(_) | Last::None => return Ok(Vec::new()),
+            Last::Unknown => return Err(StoreError::MessageNotFound),
+        };
+        Ok(memory.into_path(last.as_deref()).unwrap_or_default())
     }
 
     /// Reads all messages of a node, on all branches, in the order in which they
@@ -57,41 +74,29 @@ impl NodeStore<'_> {
     /// # Errors
     /// `ThreadNotFound`, `NodeError::Corrupt`, `Objects`, `NoObjectStore`.
     pub async fn node_messages(self, node: &Node) -> Result<Vec<NodeMessage>, StoreError> {
-        Ok(self.node_memory(node, None).await?.into_messages())
+        let (memory, _) = self.node_memory(node, "", None).await?;
+        Ok(memory.into_messages())
     }
 
-    /// The message of the node's memory that a message of the thread selects.
-    async fn nearest(self, node: &Node, message: &str) -> Result<Option<String>, StoreError> {
-        let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &message];
-        let rows = self
-            .store
-            .pool
-            .within(self.caller, query!("nodes/nearest"), params)
-            .await?;
-        let row = only(rows)?;
-        match column(&row, "status")? {
-            "ok" => column(&row, "node_message_id"),
-            "message_not_found" => Err(StoreError::MessageNotFound),
-            other => Err(unknown_status(other)),
-        }
-    }
-
-    /// The whole memory of a node. Waiting turns are read before the object: a turn that
-    /// is folded in meanwhile is seen twice and never missed.
+    /// The whole memory of a node, and the last message of its dialogue at `current`, which
+    /// is read first, so that the memory has it. Waiting turns are read before the object: a
+    /// turn that is folded in meanwhile is seen twice and never missed.
     async fn node_memory(
         self,
         node: &Node,
+        current: &str,
         deadline: Option<Instant>,
-    ) -> Result<Memory, StoreError> {
+    ) -> Result<(Memory, Last), StoreError> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
         let _permit = objects.read_permit(deadline).await?;
         let (name, thread) = (tenant.as_str(), node.thread.uuid());
         let of_thread: Params<'_> = &[&name, &thread];
         let of_node: Params<'_> = &[&name, &thread, &node.id];
+        let of_message: Params<'_> = &[&name, &thread, &node.id, &current];
         let queries = [
             (query!("threads/get"), of_thread),
+            (query!("nodes/nearest"), of_message),
             (query!("nodes/get"), of_node),
             (query!("nodes/turns"), of_node),
             // A flush that ended in between has taken turns away: where they are
@@ -100,12 +105,13 @@ impl NodeStore<'_> {
         ];
         for _ in 0..READS {
             let results = self.store.pool.within_all(self.caller, &queries).await?;
-            let [threads, earlier, turns, records] = results.as_slice() else {
+            let [threads, nearest, earlier, turns, records] = results.as_slice() else {
                 return Err(StoreError::ThreadNotFound);
             };
             one_thread(threads)?;
+            let last = Last::read(nearest)?;
             let Some(before) = record(records)? else {
-                return Ok(Memory::default());
+                return Ok((Memory::default(), last));
             };
             if record(earlier)?.map(|earlier| earlier.ordinal) != Some(before.ordinal) {
                 continue;
@@ -114,7 +120,7 @@ impl NodeStore<'_> {
             if !before.has_object {
                 let mut memory = Memory::default();
                 memory.fold(turns);
-                return Ok(memory);
+                return Ok((memory, last));
             }
             let object = objects.read(&before.key, deadline).await?;
             let version = object.as_ref().map(|object| object.version.clone());
@@ -133,10 +139,10 @@ impl NodeStore<'_> {
                 }
             };
             memory.fold(turns);
-            return Ok(memory);
+            return Ok((memory, last));
         }
         // It was cleared during each attempt: read it as empty.
-        Ok(Memory::default())
+        Ok((Memory::default(), Last::None))
     }
 
     /// Whether the memory is still the one in `before`.

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use memory_contract::{NewNodeMessage, NodeParent};
+use memory_contract::{NewNodeMessage, NodeParent, NodePlace};
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_store::{Caller, Node, NodeTurn, Store, StoreError, TransactionQuery};
 use tempfile::TempDir;
@@ -48,7 +48,8 @@ impl Nodes {
         let turn = NodeTurn {
             node: self.node.clone(),
             app: memory_contract::AppId::new("app"),
-            parent: NodeParent::Last,
+            parent: NodeParent::Follow,
+            place: NodePlace::Head,
             messages: [said("user"), said("assistant")],
             tokens: [3, 3],
             request_id: None,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use memory_contract::{
-    AppId, ExtractionStrategy, MemoryPolicy, NewIteration, NewNodeMessage, NewPlan, NodeParent,
+    AppId, ExtractionStrategy, MemoryPolicy, NewIteration, NewNodeMessage, NewPlan, NodeParent, NodePlace,
     Parent, RequestId, Role, ThreadId,
 };
 use memory_objects::{Objects, ObjectsConfig};
@@ -362,7 +362,8 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
             id: "planner".to_owned(),
         },
         app: AppId::new("app"),
-        parent: NodeParent::Last,
+        parent: NodeParent::Follow,
+        place: NodePlace::Head,
         messages: [of_node("question"), of_node("answer")],
         tokens: [1, 1],
         request_id: Some(RequestId::new()),

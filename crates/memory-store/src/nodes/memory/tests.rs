@@ -13,6 +13,7 @@ fn message(id: &str, role: Role) -> StoredMessage {
         content: format!("says {id}"),
         files: Vec::new(),
         tokens: 3,
+        thread_message: None,
         created: OffsetDateTime::UNIX_EPOCH,
     }
     .into()
@@ -22,6 +23,7 @@ fn turn(number: usize, parent: Option<usize>) -> Waiting {
     Waiting {
         id: number as i64,
         parent: parent.map(|number| format!("a{number}")),
+        thread_message: None,
         messages: vec![
             message(&format!("u{number}"), Role::User),
             message(&format!("a{number}"), Role::Assistant),
@@ -48,6 +50,7 @@ fn the_json_is_that_of_the_contract() {
     memory.fold([Waiting {
         id: 1,
         parent: None,
+        thread_message: Some("q1".to_owned()),
         messages: vec![
             NodeMessage {
                 id: "msg-001".to_owned(),
@@ -56,6 +59,7 @@ fn the_json_is_that_of_the_contract() {
                 content: "Analyze this image".to_owned(),
                 files: vec![file],
                 tokens: 15,
+                thread_message: None,
                 created: time::macros::datetime!(2026-01-07 10:00 UTC),
             }
             .into(),
@@ -66,6 +70,7 @@ fn the_json_is_that_of_the_contract() {
                 content: "This is a landscape".to_owned(),
                 files: Vec::new(),
                 tokens: 50,
+                thread_message: None,
                 created: time::macros::datetime!(2026-01-07 10:00:01 UTC),
             }
             .into(),
@@ -76,7 +81,7 @@ fn the_json_is_that_of_the_contract() {
         "version": 1,
         "messages": [
             {
-                "message_id": "msg-001", "parent_message_id": null, "role": "user",
+                "message_id": "msg-001", "parent_message_id": null, "thread_message_id": "q1", "role": "user",
                 "content": "Analyze this image",
                 "files": [{
                     "type": "image", "transfer_method": "local_file",
@@ -85,7 +90,7 @@ fn the_json_is_that_of_the_contract() {
                 "token_count": 15, "created_at": "2026-01-07T10:00:00Z"
             },
             {
-                "message_id": "msg-002", "parent_message_id": "msg-001", "role": "assistant",
+                "message_id": "msg-002", "parent_message_id": "msg-001", "thread_message_id": "q1", "role": "assistant",
                 "content": "This is a landscape", "files": [],
                 "token_count": 50, "created_at": "2026-01-07T10:00:01Z"
             }

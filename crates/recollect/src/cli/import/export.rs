@@ -6,7 +6,7 @@ use memory_contract::ExportChecksum;
 use memory_contract::proto::{
     self, AddNodeTurnRequest, ExportMessagesResponse, Message, MessageInput, NodeMessage,
     NodeMessageInput, NodeRef, ResolveThreadRequest, Role, SessionRef, Thread,
-    add_node_turn_request::Parent as NodeParent, export_messages_response, message_input::Parent,
+    add_node_turn_request::{Parent as NodeParent, Place as NodePlace}, export_messages_response, message_input::Parent,
 };
 use prost::Message as _;
 use prost_types::Duration;
@@ -247,6 +247,12 @@ impl Export {
             Some(parent) => parent.clone(),
             None => asked.parent_message_id.clone(),
         };
+        // A message that has new ids, or, before the thread knew it, the caller's name of it.
+        let thread_ids = self.thread.as_ref().map(|thread| &thread.ids);
+        let thread_message = match thread_ids.and_then(|ids| ids.get(&message.thread_message_id)) {
+            Some(id) => id.clone(),
+            None => message.thread_message_id.clone(),
+        };
         let again = self.again;
         let mut side = |message: NodeMessage| {
             let NodeMessage {
@@ -257,6 +263,7 @@ impl Export {
                 files,
                 token_count: _,
                 create_time,
+                thread_message_id: _,
             } = message;
             if again {
                 let new = Uuid::now_v7().to_string();
@@ -279,6 +286,10 @@ impl Export {
             user: Some(side(asked)),
             assistant: Some(side(message)),
             request_id: String::new(),
+            place: Some(match thread_message.is_empty() {
+                true => NodePlace::ThreadStart(()),
+                false => NodePlace::MessageId(thread_message),
+            }),
         };
         Ok(Some(ImportRecord::NodeTurn(Box::new(NodeTurn {
             node_id: node.node_id.clone(),
