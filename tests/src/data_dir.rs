@@ -55,6 +55,12 @@ impl DataDir {
         self.dir.path().join("data")
     }
 
+    /// The data directory of a server that is started in [`Self::path`] without
+    /// `--data-dir`.
+    pub fn default_data(&self) -> PathBuf {
+        self.dir.path().join(".recollect")
+    }
+
     /// The log of the servers that ran here.
     pub fn log(&self) -> String {
         fs::read_to_string(self.path().join("server.log")).unwrap_or_default()
@@ -62,7 +68,7 @@ impl DataDir {
 
     /// The process id of the private Postgres.
     pub fn postgres_pid(&self) -> Option<i32> {
-        let file = find(&self.data(), "postmaster.pid")?;
+        let file = self.find("postmaster.pid")?;
         let text = fs::read_to_string(file).ok()?;
         text.lines().next()?.trim().parse().ok()
     }
@@ -99,7 +105,8 @@ impl DataDir {
 
     /// The first file or directory of this name under the data directory.
     pub fn find(&self, name: &str) -> Option<PathBuf> {
-        find(&self.data(), name)
+        let dirs = [self.data(), self.default_data()];
+        dirs.iter().find_map(|dir| find(dir, name))
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Options {
     pub args: Vec<String>,
     /// The API keys in the configuration. None: no authentication.
     pub keys: Vec<Key>,
+    /// Only for `dev`: without a configuration file and without `--data-dir`.
+    pub bare: bool,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             env: Vec::new(),
             args: Vec::new(),
             keys: Key::ALL.to_vec(),
+            bare: false,
         }
     }
 }
@@ -162,7 +165,9 @@ impl Server {
         let guarded = options.command != "dev";
         let listen = (options.command == "serve").then(free_addr);
         let metrics = guarded.then(free_addr);
-        fs::write(&config, options.toml(metrics.as_deref())).unwrap();
+        if !options.bare {
+            fs::write(&config, options.toml(metrics.as_deref())).unwrap();
+        }
         let log = fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -176,12 +181,20 @@ impl Server {
         } else {
             bare(&recollect_binary())
         };
-        command.arg(options.command).arg("--config").arg(&config);
+        command.arg(options.command);
+        if options.bare {
+            // Other servers may have the usual port.
+            command.env("RECOLLECT_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0");
+        } else {
+            command.arg("--config").arg(&config);
+        }
         if let Some(addr) = &listen {
             command.args(["--listen", addr]);
         }
         if !guarded {
-            command.arg("--data-dir").arg(dir.data());
+            if !options.bare {
+                command.arg("--data-dir").arg(dir.data());
+            }
             command.args(["--listen", "127.0.0.1:0", "--json", "--stop-with-stdin"]);
         }
         let child = command

@@ -1,14 +1,14 @@
 //! A user of a workflow builder in the manner of Dify.
 
 use memory_contract::proto::{
-    AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind,
-    GetNodeHistoryRequest, MemoryMode, MessageInput, NodeRef, Role, SetHeadRequest,
+    AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind, GetNodeHistoryRequest,
+    MemoryMode, MessageInput, NodeRef, Role, SetHeadRequest,
     add_node_turn_request::{Parent, Place},
     message_input,
 };
 use recollect_tests::{
-    Client, app, apply, block_texts, by_id, by_session, context_request, mode, node_texts, node_turn, say,
-    session, trial,
+    Client, app, apply, block_texts, by_id, by_session, context_request, mode, node_texts,
+    node_turn, say, session, trial,
 };
 
 use crate::plain;
@@ -126,6 +126,7 @@ async fn j03_a_node_in_a_loop_runs_three_times_under_one_message() {
     let request = BuildContextRequest {
         policy: Some(mode(MemoryMode::Node)),
         node_id: "researcher".to_owned(),
+        max_tokens: None,
         ..context_request(&chat.thread_id, "Is breakfast included?")
     };
     let context = chat.client.context(request).await;

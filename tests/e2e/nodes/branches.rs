@@ -1,14 +1,14 @@
 //! Memories of nodes along the branches of the conversation.
 
 use memory_contract::proto::{
-    AddNodeTurnRequest, FileRef, GetNodeHistoryRequest, MessageInput, NodeRef, Role,
-    SetHeadRequest,
+    AddNodeTurnRequest, BuildContextRequest, ContextBlockKind, FileRef, GetNodeHistoryRequest,
+    MemoryMode, MessageInput, NodeRef, Role, SetHeadRequest,
     add_node_turn_request::{Parent, Place},
     file_ref,
 };
 use recollect_tests::{
-    Client, app, apply, by_id, node, node_texts, node_turn, reply, say, thread_of, tool_call,
-    tool_result, trial,
+    Client, app, apply, block_texts, by_id, context_request, mode, node, node_texts, node_turn,
+    reply, say, thread_of, tool_call, tool_result, trial,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -61,6 +61,14 @@ async fn d16_a_nodes_dialogue_follows_the_conversations_branches() {
     for flushed in [false, true] {
         for (answer, said) in &answers {
             assert_eq!(client.node_dialogue(&node, answer).await, *said);
+            let request = BuildContextRequest {
+                policy: Some(mode(MemoryMode::Node)),
+                node_id: node.node_id.clone(),
+                head_message_id: answer.clone(),
+                ..context_request(thread_of(&node), "And?")
+            };
+            let context = client.context(request).await;
+            assert_eq!(block_texts(&context, ContextBlockKind::Node), *said);
             let back = SetHeadRequest {
                 thread: by_id(thread_of(&node)),
                 head_message_id: answer.clone(),

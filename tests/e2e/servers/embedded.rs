@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use memory_contract::proto::{GetServerInfoRequest, IndexBackend};
 use recollect_tests::{
-    Client, DataDir, Failure, Key, Options, SOON, Server, apply, eventually, history_request,
+    Client, DataDir, Failure, Key, Options, SOON, Server, apply, eventually, history_request, node,
     recollect, runs, search_request, texts, trial_with_own_server,
 };
 use tonic::Code;
@@ -16,6 +16,7 @@ fn bare_options() -> Options {
     Options {
         config: Vec::new(),
         keys: Vec::new(),
+        bare: true,
         ..Options::default()
     }
 }
@@ -35,16 +36,36 @@ async fn l01_the_local_default_needs_no_configuration() {
     assert_eq!(found.degradations, []);
     let found = texts(&found.matches);
     assert!(found.contains(&"We adopted a greyhound, he is called Biscuit.".to_owned()));
-    assert!(
-        dir.find("PG_VERSION").is_some(),
-        "Postgres is in the data directory"
-    );
-    assert!(
-        dir.find("index").is_some(),
-        "the index is in the data directory"
-    );
-    let mode = fs::metadata(dir.data()).unwrap().permissions().mode();
+    let planner = node(&thread_id, "planner");
+    client.add_node_turn(&planner, "Q", "A").await;
+    let key = client.flush_node(&planner).await.object_key;
+
+    // Everything is in the documented directory, in the one that the server was started in.
+    let data = dir.default_data();
+    let said = server.ready().line["data_dir"].as_str().unwrap();
+    let said = fs::canonicalize(dir.path().join(said)).unwrap();
+    assert_eq!(said, fs::canonicalize(&data).unwrap());
+    for name in ["PG_VERSION", "index"] {
+        let found = dir.find(name).unwrap_or_else(|| panic!("no {name}"));
+        assert!(found.starts_with(&data), "{}", found.display());
+    }
+    assert!(data.join("objects").join(key).is_file());
+    let mode = fs::metadata(&data).unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0, "only the owner may enter it");
+    let mut beside: Vec<String> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    beside.sort();
+    assert_eq!(beside, [".recollect", "server.log"]);
+
+    // Started there again, it has the data again.
+    let messages = client.all_messages(&thread_id).await;
+    assert!(server.stop().await.success(), "{}", dir.log());
+    let server = Server::start(&dir, &bare_options());
+    let client = Client::with_authorization(&server.ready().addr, None).await;
+    assert_eq!(client.all_messages(&thread_id).await, messages);
+    assert_eq!(client.node_dialogue(&planner, "").await, ["Q", "A"]);
 }
 
 #[apply(trial_with_own_server)]

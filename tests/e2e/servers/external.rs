@@ -187,6 +187,76 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
             .all(Result::is_ok)
     })
     .await;
+    assert!(
+        !dir.log().contains("messages/history"),
+        "queries are not logged by default"
+    );
+}
+
+/// The process id of the connection that serves a history.
+async fn serving(cluster: &Cluster, client: &Client, thread_id: &str) -> i32 {
+    let mut admin = cluster.superuser().await;
+    let lock = admin.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE recollect.threads IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let mut pid = None;
+    let find = async {
+        let waiting = "SELECT pid FROM pg_stat_activity \
+                       WHERE usename = 'recollect_owner' AND wait_event_type = 'Lock' LIMIT 1";
+        eventually("the history waits for the table", SOON, async || {
+            pid = lock
+                .query_opt(waiting, &[])
+                .await
+                .unwrap()
+                .map(|row| row.get(0));
+            pid.is_some()
+        })
+        .await;
+        lock.rollback().await.unwrap();
+    };
+    let ((), answers) = tokio::join!(find, histories(client, thread_id, 1));
+    answers.into_iter().for_each(|answer| answer.unwrap());
+    pid.unwrap()
+}
+
+#[apply(trial_with_own_server)]
+async fn l03_an_old_connection_is_replaced_and_queries_are_logged() {
+    let (cluster, url) = Cluster::migrated().await;
+    let dir = DataDir::new();
+    let lines = [
+        "database.pool_size = 1",
+        "database.max_overflow = 0",
+        "database.recycle = \"2s\"",
+        "database.echo = true",
+        "embedding.kind = \"none\"",
+    ];
+    let server = Server::start(&dir, &serve(&dir, &url, &lines).without_worker());
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    let secret = "The heron is called Wilhelmina.";
+    client.append_turn(&thread_id, secret, "Noted.").await;
+    let first = serving(&cluster, &client, &thread_id).await;
+    eventually("another connection serves", SOON, async || {
+        serving(&cluster, &client, &thread_id).await != first
+    })
+    .await;
+    let admin = cluster.superuser().await;
+    let left = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1";
+    eventually("the old one is closed", SOON, async || {
+        let left: i64 = admin.query_one(left, &[&first]).await.unwrap().get(0);
+        left == 0
+    })
+    .await;
+
+    let log = dir.log();
+    let echoed: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("messages/history"))
+        .collect();
+    assert!(echoed.len() >= 2, "{echoed:?}");
+    assert!(echoed.iter().all(|line| line.contains("duration_ms")));
+    assert!(!log.contains("Wilhelmina"), "no content is logged");
 }
 
 #[apply(trial_with_own_server)]

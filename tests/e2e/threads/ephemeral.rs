@@ -23,7 +23,7 @@ use tonic::Code;
 use crate::plain;
 
 /// The thread of a session, ephemeral if it has to be created.
-async fn resolve(client: &Client, session: SessionRef) -> (Thread, bool) {
+pub async fn resolve(client: &Client, session: SessionRef) -> (Thread, bool) {
     let request = ResolveThreadRequest {
         session: Some(session),
         ephemeral: true,
@@ -40,7 +40,7 @@ pub async fn ephemeral(client: &Client, app: &str, user: &str) -> String {
     thread.thread_id
 }
 
-fn get(thread_id: &str) -> GetThreadRequest {
+pub fn get(thread_id: &str) -> GetThreadRequest {
     GetThreadRequest {
         thread: by_id(thread_id),
     }
@@ -111,7 +111,7 @@ async fn t04_nothing_is_left_of_an_ephemeral_thread_that_ended() {
 }
 
 /// The tables that have a row of a thread.
-async fn tables_of(database: &tokio_postgres::Client, thread_id: &str) -> Vec<String> {
+pub async fn tables_of(database: &tokio_postgres::Client, thread_id: &str) -> Vec<String> {
     let tables = "SELECT table_name::text FROM information_schema.columns
         WHERE table_schema = 'recollect' AND column_name = 'thread_id' ORDER BY table_name";
     let mut found = Vec::new();
@@ -140,7 +140,7 @@ fn serve(dir: &DataDir, url: &str, index: &str) -> Options {
 }
 
 #[apply(trial_with_own_server)]
-async fn j22_an_ephemeral_thread_lives_on_two_servers_until_both_have_stopped() {
+async fn t04_an_ephemeral_thread_lives_on_two_servers_until_both_have_stopped() {
     let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let options = [serve(&dir, &url, "one"), serve(&dir, &url, "other")];

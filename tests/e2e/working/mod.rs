@@ -2,6 +2,7 @@
 
 mod changing;
 mod expiring;
+mod ids;
 mod putting;
 mod reading;
 

@@ -245,11 +245,18 @@ impl Reader<'_> {
             thread: self.thread,
             id: request.node_id.clone(),
         };
+        let current = match (&request.head, request.current_message_id.as_str()) {
+            (Some(head), "") => {
+                self.check_head().await?;
+                head.as_str()
+            }
+            (_, current) => current,
+        };
         let dialogue = dialogue(
             self.store,
             self.caller,
             &node,
-            &request.current_message_id,
+            current,
             self.budget(self.window(), self.max_tokens),
             self.deadline,
         )

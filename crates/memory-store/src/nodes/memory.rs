@@ -117,9 +117,7 @@ impl Memory {
             index.ids.push(&message.message_id);
             index.parents.push(message.parent_message_id.as_deref());
             index.roles.push(message.role().as_str());
-            index
-                .uuids
-                .push(Uuid::try_parse(&message.message_id).ok());
+            index.uuids.push(Uuid::try_parse(&message.message_id).ok());
         }
         index
     }

@@ -32,8 +32,10 @@ impl Last {
     fn read(rows: &[Row]) -> Result<Self, StoreError> {
         let row = rows.first().ok_or(StoreError::ThreadNotFound)?;
         match column(row, "status")? {
-            "ok" => Ok(column::<Option<String>>(row, "node_message_id")?
-                .map_or(Self::None, Self::Message)),
+            "ok" => {
+                Ok(column::<Option<String>>(row, "node_message_id")?
+                    .map_or(Self::None, Self::Message))
+            }
             "message_not_found" => Ok(Self::Unknown),
             other => Err(unknown_status(other)),
         }

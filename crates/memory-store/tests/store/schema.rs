@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use memory_contract::{
-    AppId, ExtractionStrategy, MemoryPolicy, NewIteration, NewNodeMessage, NewPlan, NodeParent, NodePlace,
-    Parent, RequestId, Role, ThreadId,
+    AppId, ExtractionStrategy, MemoryPolicy, NewIteration, NewNodeMessage, NewPlan, NodeParent,
+    NodePlace, Parent, RequestId, Role, ThreadId,
 };
 use memory_objects::{Objects, ObjectsConfig};
 use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};

@@ -6,7 +6,9 @@ use memory_contract::ExportChecksum;
 use memory_contract::proto::{
     self, AddNodeTurnRequest, ExportMessagesResponse, Message, MessageInput, NodeMessage,
     NodeMessageInput, NodeRef, ResolveThreadRequest, Role, SessionRef, Thread,
-    add_node_turn_request::{Parent as NodeParent, Place as NodePlace}, export_messages_response, message_input::Parent,
+    add_node_turn_request::{Parent as NodeParent, Place as NodePlace},
+    export_messages_response,
+    message_input::Parent,
 };
 use prost::Message as _;
 use prost_types::Duration;
