@@ -1,6 +1,6 @@
 //! Working memories whose messages have the caller's own ids.
 
-use memory_contract::proto::{GetMessageRequest, Role, WorkingMessage};
+use memory_contract::proto::{GetMessageRequest, Message, Role, WorkingMessage};
 use recollect_tests::{app, apply, by_id, trial};
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ async fn r07_the_callers_ids_are_kept() {
         named(short, "three"),
     ];
     let first = put_memory(&client, put_in(a_session(&app), messages)).await;
-    let ids = |messages: &[WorkingMessage]| -> Vec<String> {
+    let ids = |messages: &[Message]| -> Vec<String> {
         let ids = messages
             .iter()
             .map(|message| match message.external_id.is_empty() {
