@@ -27,6 +27,7 @@ DECLARE
     v_above_depth integer;
     v_place record;
     v_last_seq bigint;
+    v_bytes integer;
     v_parent text;
     v_is_own boolean;
 BEGIN
@@ -100,10 +101,6 @@ BEGIN
             status := 'message_exists';
             EXIT store;
         END IF;
-        IF v_node.bytes + p_bytes > p_max_bytes THEN
-            status := 'full';
-            EXIT store;
-        END IF;
         IF p_start THEN
             SELECT 0::bigint AS seq, 0 AS branch, 0 AS depth, false AS is_open, NULL::bigint AS child_seq,
                 NULL::bigint AS after_seq, NULL::text AS thread_message_id,
@@ -117,6 +114,12 @@ BEGIN
             FROM recollect.place_node_turn(
                 p_tenant, p_thread, p_node, COALESCE(p_message, CASE WHEN p_chosen[1] THEN p_user END),
                 CASE WHEN v_is_own THEN NULL ELSE p_parent END, p_message IS NOT NULL) p;
+        END IF;
+        -- Both messages are stored with it.
+        v_bytes := p_bytes + COALESCE(2 * (24 + octet_length(v_place.thread_message_id)), 0);
+        IF v_node.bytes + v_bytes > p_max_bytes THEN
+            status := 'full';
+            EXIT store;
         END IF;
         IF p_root THEN
             v_parent := NULL;
@@ -167,11 +170,11 @@ BEGIN
             AS u (number, message_id, parent_id, role, late_name, seq, branch, depth, is_open, child_seq)
         ORDER BY u.number;
         INSERT INTO recollect.node_turns (tenant_id, thread_id, node_id, parent_id, thread_message_id, messages, bytes)
-        VALUES (p_tenant, p_thread, p_node, v_parent, v_place.thread_message_id, p_messages, p_bytes);
+        VALUES (p_tenant, p_thread, p_node, v_parent, v_place.thread_message_id, p_messages, v_bytes);
         UPDATE recollect.node_memories n
         SET message_count = n.message_count + 2,
             waiting_count = n.waiting_count + 1,
-            waiting_bytes = n.waiting_bytes + p_bytes,
+            waiting_bytes = n.waiting_bytes + v_bytes,
             waiting_since = COALESCE(n.waiting_since, clock_timestamp()),
             updated_at = clock_timestamp(),
             expires_at = clock_timestamp() + make_interval(secs => p_ttl_seconds)

@@ -76,10 +76,8 @@ impl NodeStore<'_> {
             NodePlace::Head | NodePlace::Start => None,
         };
         // As it will be in the object, with its comma.
-        let bytes = serde_json::to_vec(&stored).map_or(0, |json| json.len())
-            + messages[0].id.len()
-            + 2 * thread_message.map_or(0, str::len)
-            + 256;
+        let bytes =
+            serde_json::to_vec(&stored).map_or(0, |json| json.len()) + messages[0].id.len() + 128;
         let [user, assistant] = messages;
         let chosen = [user.caller_chose_id, assistant.caller_chose_id];
         let chosen_parent = match parent {
