@@ -360,6 +360,8 @@ policy_fields! {
     file_types: Vec<FileType> = FileType::ALL.to_vec(),
     /// In how much detail a model looks at images.
     image_detail: ImageDetail = ImageDetail::default(),
+    /// Whether requests without a session key use the thread with the app's id as its key.
+    flow_session_default: bool = false,
 }
 
 /// A change of a stored policy.

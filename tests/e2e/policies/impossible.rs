@@ -141,13 +141,14 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
             vec![json!([1, 0]), json!([99])],
         ),
         ("image_detail", Whose::Request, choice()),
+        ("flow_session_default", Whose::App, Vec::new()),
     ]
 }
 
 /// A good value of a field that not every level may set.
 fn allowed_above(field: &str) -> Value {
     match field {
-        "shared_session_default" => json!(false),
+        "shared_session_default" | "flow_session_default" => json!(false),
         "memory_max_count" => json!(5),
         "memory_max_age" | "memory_max_inactivity" => json!("86400s"),
         _ => json!("60s"),
@@ -291,7 +292,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "observer_tokens": 1_000, "reflector_tokens": 1_000, "extraction_instructions": "x",
         "memories_top_k": 0, "rebuild_expired": false, "memory_max_age": "86400s",
         "memory_max_inactivity": "86400s", "memory_max_count": 1,
-        "file_delivery": 1, "file_types": [1], "image_detail": 1,
+        "file_delivery": 1, "file_types": [1], "image_detail": 1, "flow_session_default": false,
     });
     let template = "{{query}}".to_owned() + &"x".repeat(4_096 - 9);
     let most = json!({
@@ -306,6 +307,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "rebuild_expired": true, "memory_max_age": "3155760000s",
         "memory_max_inactivity": "3155760000s", "memory_max_count": 1_000_000,
         "file_delivery": 4, "file_types": [5, 1], "image_detail": 3,
+        "flow_session_default": true,
     });
     for policy in [least, most] {
         for (method, level) in METHODS {

@@ -225,6 +225,7 @@ async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
         for way in [
             "agent_session_key",
             HEADER,
+            "flow_session_default",
             "shared_session_default",
             "1 to 512",
         ] {

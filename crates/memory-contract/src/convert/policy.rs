@@ -124,6 +124,7 @@ fn fields_from(
         file_delivery,
         file_types,
         image_detail,
+        flow_session_default,
     } = policy;
     let of_app = level == PolicyLevel::App;
     let of_whoever_stays = level != PolicyLevel::Request;
@@ -196,6 +197,12 @@ fn fields_from(
         file_delivery: wrong.take(delivery_from(file_delivery)),
         file_types: wrong.take(file_types_from(file_types)),
         image_detail: wrong.take(detail_from(image_detail)),
+        flow_session_default: wrong.take(only(
+            "flow_session_default",
+            flow_session_default,
+            of_app,
+            "an app",
+        )),
     }
 }
 
@@ -459,6 +466,7 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             file_delivery,
             file_types,
             image_detail,
+            flow_session_default,
         } = policy;
         let number =
             |value: Option<u32>| value.map(|value| i32::try_from(value).unwrap_or(i32::MAX));
@@ -500,6 +508,7 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
                 .map(|kind| proto::FileType::from(kind).into())
                 .collect(),
             image_detail: image_detail.map_or(0, |detail| proto::ImageDetail::from(detail).into()),
+            flow_session_default,
         }
     }
 }

@@ -53,6 +53,7 @@ impl From<KeySource> for proto::SessionKeySource {
             KeySource::Agent => Self::Agent,
             KeySource::Metadata => Self::Metadata,
             KeySource::SharedDefault => Self::SharedDefault,
+            KeySource::FlowDefault => Self::FlowDefault,
             KeySource::Generated => Self::Generated,
         }
     }

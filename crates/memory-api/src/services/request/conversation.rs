@@ -138,6 +138,7 @@ pub(in crate::services) async fn resolve_session(
         let app = store.policies(caller).app_policy(names.app()).await?.policy;
         let policy = ResolvedPolicy::resolve(&[(PolicyLevel::App, &app)]);
         match (policy.shared_session_default, names.source()) {
+            (_, None) if policy.flow_session_default => names.of_flow(),
             (true, Some(_)) => names,
             (true, None) => names.shared(),
             (false, Some(source)) => {
@@ -179,7 +180,8 @@ fn missing_key() -> Invalid {
         "session_key",
         &format!(
             "is required: 1 to {} characters; or else agent_session_key, the call's metadata \
-             `{SESSION_METADATA}`, or shared_session_default in the app's policy",
+             `{SESSION_METADATA}`, or flow_session_default or shared_session_default in the \
+             app's policy",
             limits::SESSION_KEY_CHARS
         ),
     )
