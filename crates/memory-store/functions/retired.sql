@@ -29,3 +29,7 @@ DROP FUNCTION IF EXISTS recollect.nearest_node_message(text, uuid, text, uuid);
 DROP FUNCTION IF EXISTS recollect.add_node_turn(
     text, text, uuid, text, text, text, boolean, text, text, uuid, uuid, json, integer, bigint, double precision, uuid,
     bytea);
+DROP FUNCTION IF EXISTS recollect.put_working_memory(
+    text, text, uuid, text, integer, uuid[], text[], text[], json[], jsonb[], integer[], text[], timestamptz[], text,
+    integer, jsonb, text, json, double precision, text, integer, bigint, text[], boolean[]);
+DROP FUNCTION IF EXISTS recollect.working_tail(text, uuid, integer);

@@ -1,5 +1,6 @@
 //! A working memory belongs to one session, and is put, read, changed and expired.
 
+mod branching;
 mod changing;
 mod expiring;
 mod ids;
@@ -7,7 +8,7 @@ mod putting;
 mod reading;
 
 use memory_contract::proto::{
-    GetWorkingMemoryRequest, GetWorkingMemoryResponse, LedgerKind, MemoryPolicy,
+    GetWorkingMemoryRequest, GetWorkingMemoryResponse, LedgerKind, MemoryPolicy, Message,
     PutWorkingMemoryRequest, PutWorkingMemoryResponse, ResolveThreadRequest, Role, SessionRef,
     VerifyThreadRequest, WorkingMemory, WorkingMessage, put_working_memory_request::Precondition,
 };
@@ -27,18 +28,20 @@ fn said(role: Role, text: &str) -> WorkingMessage {
     }
 }
 
-/// A message of the thread.
-fn kept(message_id: &str) -> WorkingMessage {
+/// A message of the thread, as a caller sends it back, with another time.
+fn kept(message: &Message) -> WorkingMessage {
     WorkingMessage {
-        message_id: message_id.to_owned(),
-        ..said(Role::User, "as it is")
+        message_id: message.message_id.clone(),
+        role: message.role,
+        name: message.name.clone(),
+        parts: message.parts.clone(),
+        ..said(message.role(), "")
     }
 }
 
 /// All messages in full, as a caller sends them back.
 fn all_of(memory: &WorkingMemory) -> Vec<WorkingMessage> {
-    let ids = memory.messages.iter().map(|one| kept(&one.message_id));
-    ids.collect()
+    memory.messages.iter().map(kept).collect()
 }
 
 fn put_of(thread_id: &str, messages: Vec<WorkingMessage>) -> PutWorkingMemoryRequest {

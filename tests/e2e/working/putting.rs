@@ -85,7 +85,7 @@ async fn r12_returned_messages_are_not_stored_twice() {
     let second = put_memory(&client, request).await;
     assert_eq!(texts(&second), ["one", "two", "three"]);
     assert_eq!(second.messages[..2], first.messages[..]);
-    // Messages are identified by their ids; other fields are ignored.
+    // By their ids and content; other fields are ignored.
     let mut request = put_of(&second.thread_id, all_of(&second));
     request.precondition = etag(&second.etag);
     let answer = put(&client, request).await;
@@ -247,56 +247,6 @@ async fn of_several_puts_with_one_etag_one_wins() {
 }
 
 #[apply(trial)]
-async fn a_message_at_an_invalid_position_is_named() {
-    let client = plain().await;
-    let app = app();
-    let thread_id = client.thread(&app).await;
-    client.append_turn(&thread_id, "one", "two").await;
-    client.append_text(&thread_id, "three").await;
-    let memory = get(&client, &thread_id).await;
-    let ids: Vec<&str> = memory
-        .messages
-        .iter()
-        .map(|one| one.message_id.as_str())
-        .collect();
-    let refused = |messages: Vec<WorkingMessage>, field: &'static str| {
-        let request = put_of(&thread_id, messages);
-        let client = client.clone();
-        async move {
-            let answer = client.working_memories().put_working_memory(request).await;
-            answer.refused().names_field(field);
-        }
-    };
-    // The newest one is missing.
-    refused(vec![kept(ids[0]), kept(ids[1])], "messages[1]").await;
-    // One in the middle is.
-    refused(vec![kept(ids[0]), kept(ids[2])], "messages[1]").await;
-    // They are in another order.
-    refused(
-        vec![kept(ids[1]), kept(ids[0]), kept(ids[2])],
-        "messages[1]",
-    )
-    .await;
-    // A new one comes before stored ones.
-    refused(vec![said(Role::User, "zero"), kept(ids[2])], "messages[0]").await;
-    // One is there twice.
-    refused(vec![kept(ids[2]), kept(ids[2])], "messages[1].message_id").await;
-    // A message in the middle has other text.
-    let middle = vec![kept(ids[0]), said(Role::Assistant, "TWO"), kept(ids[2])];
-    refused(middle, "messages[0]").await;
-    // One of an answer that was replaced.
-    let again = recollect_tests::reply(ids[0], Role::Assistant, "two again");
-    client.append(&thread_id, vec![again]).await;
-    refused(vec![kept(ids[1])], "messages[0]").await;
-    assert_eq!(set_aside(&client, &thread_id).await, 0);
-    // A message of another thread cannot be stored.
-    let other = client.thread(&app).await;
-    let request = put_of(&other, vec![kept(ids[0])]);
-    let refused = client.refused(request).await;
-    refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
-}
-
-#[apply(trial)]
 async fn messages_that_a_summary_covers_are_skipped_with_a_warning() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -341,7 +291,7 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     request.memories = vec![unproven];
     let refused = client.refused(request).await;
     refused.names_field("memories[0].source_message_ids[0]");
-    let request = put_in(other.clone(), vec![kept(&first.messages[0].message_id)]);
+    let request = put_in(other.clone(), vec![kept(&first.messages[0])]);
     let refused = client.refused(request).await;
     refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
     let request = memory_contract::proto::GetThreadRequest {

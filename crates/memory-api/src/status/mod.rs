@@ -267,9 +267,6 @@ impl Answer {
                 ErrorReason::SecretsUnavailable,
                 error.to_string(),
             ),
-            StoreError::Append(AppendError::Misplaced { index, problem }) => {
-                Self::invalid(vec![Invalid::new(format!("messages[{index}]"), problem)])
-            }
             StoreError::Plan(error) => Self::plan(&error),
             StoreError::EtagChanged { etag } => Self::etag_changed(etag),
             StoreError::Node(error) => Self::node(error),

@@ -6,6 +6,9 @@ CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     p_etag text,
     -- Messages of the working memory before this depth are set aside.
     p_keep_from integer,
+    -- The depth at which the messages to append start a branch; without any, the message
+    -- before it becomes the head. Null: they follow the head.
+    p_branch_at integer,
     -- The messages to append, as recollect.append takes them; may be empty.
     p_ids uuid[], p_roles text[], p_names text[], p_parts json[], p_metadata jsonb[], p_tokens integer[],
     p_words text[], p_said timestamptz[],
@@ -13,8 +16,10 @@ CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     p_context text, p_context_tokens integer,
     -- Memories, as put_memory takes them.
     p_items jsonb, p_scope text,
-    -- Null: it does not expire.
-    p_data json, p_ttl_seconds double precision,
+    -- Null: it does not expire. p_ttl_erases: the thread expires with it.
+    p_data json, p_ttl_seconds double precision, p_ttl_erases boolean,
+    -- Fields of the thread's policy to set.
+    p_policy jsonb,
     p_model text, p_window integer,
     -- As recollect.append takes them.
     p_max_ephemeral_bytes bigint, p_external text[], p_chosen boolean[],
@@ -34,6 +39,11 @@ DECLARE
     v_item record;
     v_put record;
     v_changes bigint := 0;
+    v_fork record;
+    v_parents text[];
+    v_keep_from integer;
+    v_context text := p_context;
+    v_context_tokens integer := p_context_tokens;
 BEGIN
     IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
@@ -59,22 +69,49 @@ BEGIN
     IF jsonb_array_length(p_items) > 0 THEN
         PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
     END IF;
-    IF cardinality(p_ids) > 0 THEN
-        SELECT a.* INTO v_appended
-        FROM recollect.append(
-            p_tenant, p_actor, p_thread, p_ids, NULL, p_roles, p_names, p_parts, p_metadata, p_tokens, p_words, p_said,
-            NULL, NULL, false, NULL, false, p_max_ephemeral_bytes, p_external, p_chosen) AS a;
-        IF v_appended.status <> 'ok' THEN
-            -- It has stored nothing.
-            status := v_appended.status;
-            fault_index := v_appended.fault_index;
-            fault_id := v_appended.fault_id;
-            RETURN;
-        END IF;
-        revision := v_appended.revision;
+    v_keep_from := LEAST(p_keep_from, v_state.head_depth + 1);
+    IF p_branch_at IS NOT NULL THEN
+        SELECT m.message_id, m.depth INTO v_fork
+        FROM unnest(v_state.branches, v_state.above, v_state.depths) AS part (branch, above, depth)
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = part.branch
+            AND m.depth > part.above AND m.depth <= LEAST(part.depth, p_branch_at - 1) AND m.deleted_at IS NULL
+        ORDER BY m.depth DESC
+        LIMIT 1;
+        v_keep_from := LEAST(v_keep_from, COALESCE(v_fork.depth, 0) + 1);
+        v_parents := ARRAY[COALESCE(v_fork.message_id::text, '')];
+        -- The context stays, also where its summary is not on the branch.
+        v_context := COALESCE(p_context, v_state.context);
+        v_context_tokens := CASE WHEN p_context IS NULL THEN v_state.context_tokens ELSE p_context_tokens END;
     END IF;
+    BEGIN
+        IF p_branch_at IS NOT NULL THEN
+            -- The callers' own ids name the messages of the branch from now on.
+            UPDATE recollect.messages
+            SET external_id = NULL, external_digest = NULL
+            WHERE tenant_id = p_tenant AND deleted_at IS NULL AND external_digest IN (
+                SELECT recollect.external_digest(p_thread, u.external) FROM unnest(p_external) AS u (external));
+        END IF;
+        IF cardinality(p_ids) > 0 THEN
+            SELECT a.* INTO v_appended
+            FROM recollect.append(
+                p_tenant, p_actor, p_thread, p_ids, v_parents, p_roles, p_names, p_parts, p_metadata, p_tokens,
+                p_words, p_said, NULL, NULL, false, NULL, false, p_max_ephemeral_bytes, p_external, p_chosen) AS a;
+            IF v_appended.status <> 'ok' THEN
+                RAISE SQLSTATE 'RC001';
+            END IF;
+            revision := v_appended.revision;
+        ELSIF p_branch_at IS NOT NULL THEN
+            PERFORM recollect.set_head(p_tenant, p_actor, p_thread, v_fork.message_id::text, false, NULL);
+        END IF;
+    EXCEPTION WHEN SQLSTATE 'RC001' THEN
+        status := v_appended.status;
+        fault_index := v_appended.fault_index;
+        fault_id := v_appended.fault_id;
+        RETURN;
+    END;
     PERFORM recollect.set_aside(
-        p_tenant, p_actor, p_thread, LEAST(p_keep_from, v_state.head_depth + 1), p_context, p_context_tokens, 'caller');
+        p_tenant, p_actor, p_thread, v_keep_from, v_context, v_context_tokens, 'caller');
 
     DELETE FROM recollect.working_records WHERE tenant_id = p_tenant AND thread_id = p_thread;
     FOR v_item IN
@@ -99,6 +136,7 @@ BEGIN
     SET data = EXCLUDED.data, version = EXCLUDED.version, rebuilt = false, expires_at = EXCLUDED.expires_at,
         updated_at = clock_timestamp();
     PERFORM recollect.set_model(p_tenant, p_thread, p_model, p_window);
+    PERFORM recollect.put_thread(p_tenant, p_thread, CASE WHEN p_ttl_erases THEN p_ttl_seconds END, p_policy);
     PERFORM recollect.note(p_tenant, 'put_working_memory', p_thread, '', COALESCE(cardinality(p_ids), 0));
     status := 'ok';
 END;

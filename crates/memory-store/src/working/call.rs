@@ -1,6 +1,6 @@
 //! The parameters of `working/put`.
 
-use memory_contract::{MemoryOwner, Session, ThreadId};
+use memory_contract::{MemoryOwner, MemoryPolicy, Session, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
@@ -19,6 +19,8 @@ pub(super) struct Place<'a> {
     pub(super) etag: &'a str,
     /// The depth of the first message that stays; `None`: none does.
     pub(super) keep_from: Option<i32>,
+    /// The depth at which new messages start a branch; `None`: they follow the head.
+    pub(super) branch_at: Option<i32>,
 }
 
 /// The parameters of `working/put`.
@@ -28,6 +30,7 @@ pub(super) struct PutCall<'a> {
     thread: Uuid,
     etag: &'a str,
     keep_from: i32,
+    branch_at: Option<i32>,
     columns: Columns<'a>,
     context: Option<&'a str>,
     context_tokens: i32,
@@ -35,6 +38,8 @@ pub(super) struct PutCall<'a> {
     scope: String,
     data: Json<&'a Map<String, Value>>,
     ttl: Option<f64>,
+    ttl_erases: bool,
+    policy: Option<Json<&'a MemoryPolicy>>,
     model: NamedModel<'a>,
     max_ephemeral_bytes: i64,
 }
@@ -52,6 +57,7 @@ impl<'a> PutCall<'a> {
             thread,
             etag,
             keep_from,
+            branch_at,
         } = place;
         let owner = MemoryOwner {
             app: session.app.clone(),
@@ -64,6 +70,7 @@ impl<'a> PutCall<'a> {
             thread: thread.uuid(),
             etag,
             keep_from: keep_from.unwrap_or(i32::MAX),
+            branch_at,
             columns: Columns::of(messages),
             context: put.context.as_ref().map(|(text, _)| text.as_str()),
             context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
@@ -71,13 +78,15 @@ impl<'a> PutCall<'a> {
             scope: scope_of(&caller.tenant, &owner),
             data: Json(&put.data),
             ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),
+            ttl_erases: put.ttl_erases_thread,
+            policy: put.policy.as_ref().map(Json),
             model: put.model,
             max_ephemeral_bytes: limits.byte_limit(),
         }
     }
 
     /// In the order of the query.
-    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 24] {
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 27] {
         let Columns {
             ids,
             parents: _,
@@ -97,6 +106,7 @@ impl<'a> PutCall<'a> {
             &self.thread,
             &self.etag,
             &self.keep_from,
+            &self.branch_at,
             ids,
             roles,
             names,
@@ -111,6 +121,8 @@ impl<'a> PutCall<'a> {
             &self.scope,
             &self.data,
             &self.ttl,
+            &self.ttl_erases,
+            &self.policy,
             &self.model.name,
             &self.model.window,
             &self.max_ephemeral_bytes,

@@ -4,15 +4,20 @@
 //! statement stores the result if the state is still the same; otherwise the state is
 //! read again. So all is stored or nothing, and the comparison holds no lock.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
-use memory_contract::{MessageId, NewMemory, Part, Precondition, Role, Session, ThreadId};
+use memory_contract::{
+    MemoryPolicy, MessageId, NewMemory, Part, Precondition, Role, Session, ThreadId,
+};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
 
 use super::{
-    align::{Alignment, Asked, Known, Misfit, Standing, WorkingSet, align},
+    align::{Alignment, Asked, Known, Standing, WorkingSet, align},
     call::{Place, PutCall},
     read::{NamedModel, check_status, etag_of},
 };
@@ -56,6 +61,10 @@ pub struct WorkingPut<'a> {
     pub data: Map<String, Value>,
     /// How long it lives from now; `None` without end.
     pub ttl: Option<Duration>,
+    /// Whether the thread expires with it. Only with `ttl`.
+    pub ttl_erases_thread: bool,
+    /// The fields of the thread's policy to set; `None` for none.
+    pub policy: Option<MemoryPolicy>,
     /// The model that counts from now on.
     pub model: NamedModel<'a>,
     /// What the stored working memory must be. An empty one does not exist, but has an
@@ -72,6 +81,8 @@ pub struct PutDone {
     pub appended: Vec<usize>,
     /// The places of those that a summary covers; they were skipped.
     pub covered: Vec<usize>,
+    /// Whether the messages are on another branch than before.
+    pub branched: bool,
     /// The revision of the appended messages; `None` if none was appended.
     pub revision: Option<Revision>,
 }
@@ -80,9 +91,8 @@ impl WorkingMemoryStore<'_> {
     /// Replaces a working memory: all of it or nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `EtagChanged`; `AppendError::Misplaced` for a known message at an
-    /// invalid position; `AppendError::MessageExists`, `AppendError::ExternalIdExists`,
-    /// `MemoryError::SourceNotFound`.
+    /// `ThreadNotFound`; `EtagChanged`; `AppendError::MessageExists`,
+    /// `AppendError::ExternalIdExists`, `MemoryError::SourceNotFound`.
     pub async fn put_working_memory(
         self,
         target: &WorkingTarget,
@@ -124,29 +134,28 @@ impl WorkingMemoryStore<'_> {
         }
         let etag = &seen.memory.etag;
         check_working(&put.precondition, seen.memory.anything, etag)?;
-        let alignment = self.align(thread, put, digests, seen.covered);
-        let Alignment {
-            covered,
-            keep_from,
-            new,
-        } = match alignment.await {
-            Ok(alignment) => alignment,
-            Err(error) => {
-                // What does not fit may be newer than what was seen.
-                let now = self.see_working(thread, 0, 0).await?;
-                return match now.memory.etag == seen.memory.etag {
-                    true => Err(error),
-                    false => Ok(None),
-                };
-            }
-        };
-        let messages: Vec<CountedMessage> =
-            new.iter().map(|at| put.messages[*at].clone()).collect();
+        let aligned = self.align(thread, put, digests, seen.covered).await?;
+        let (
+            Alignment {
+                covered,
+                keep_from,
+                branch_at,
+                new,
+            },
+            known,
+            newest,
+        ) = aligned;
+        let branched = branch_at.is_some_and(|depth| depth <= newest);
+        let messages: Vec<CountedMessage> = new
+            .iter()
+            .map(|at| renewed(put.messages[*at].clone(), &known))
+            .collect();
         let session = &seen.memory.policies.thread.session;
         let place = Place {
             thread,
             etag: &seen.memory.etag,
             keep_from,
+            branch_at,
         };
         let call = PutCall::of(
             self.caller,
@@ -162,7 +171,8 @@ impl WorkingMemoryStore<'_> {
                 .call(query!("working/put"), &call.params())
                 .await?,
         )?;
-        done(thread, &put.messages, &row, new, covered)
+        let done = done(thread, &put.messages, &row, new, covered)?;
+        Ok(done.map(|done| PutDone { branched, ..done }))
     }
 
     /// Creates the thread of a session with a working memory, in one transaction;
@@ -210,6 +220,7 @@ impl WorkingMemoryStore<'_> {
             thread,
             etag: &etag,
             keep_from: None,
+            branch_at: None,
         };
         let call = PutCall::of(
             self.caller,
@@ -234,17 +245,18 @@ impl WorkingMemoryStore<'_> {
         }
     }
 
-    /// Aligns the caller's messages with the stored ones.
+    /// Aligns the caller's messages with the stored ones. Also returns the thread's
+    /// messages that the caller names, and the depth of the newest stored one.
     async fn align(
         self,
         thread: ThreadId,
         put: &WorkingPut<'_>,
         digests: &[Vec<u8>],
         covered: i32,
-    ) -> Result<Alignment, StoreError> {
+    ) -> Result<(Alignment, HashSet<MessageId>, i32), StoreError> {
         let tenant = &self.caller.tenant;
         if put.messages.is_empty() {
-            return Ok(Alignment::default());
+            return Ok(Default::default());
         }
         let names: Vec<Vec<String>> = put.messages.iter().map(names_of).collect();
         let all_names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
@@ -268,11 +280,7 @@ impl WorkingMemoryStore<'_> {
         };
         let mut messages = tail.iter().map(standing).collect::<Result<Vec<_>, _>>()?;
         messages.reverse();
-        let set = WorkingSet {
-            messages,
-            whole: tail.first().map_or(Ok(true), |row| column(row, "whole"))?,
-            covered,
-        };
+        let set = WorkingSet { messages, covered };
         let mut ids: HashMap<&str, MessageId> = HashMap::new();
         let mut places = HashMap::new();
         for row in known {
@@ -298,9 +306,9 @@ impl WorkingMemoryStore<'_> {
                 said: message.created,
             })
             .collect();
-        align(&asked, &set, &places).map_err(|Misfit { index, problem }| {
-            StoreError::Append(AppendError::Misplaced { index, problem })
-        })
+        let aligned = align(&asked, &set, &places);
+        let newest = set.messages.last().map_or(0, |one| one.depth);
+        Ok((aligned, places.into_keys().collect(), newest))
     }
 }
 
@@ -335,6 +343,7 @@ fn done(
             thread,
             appended,
             covered,
+            branched: false,
             revision: column::<Option<i64>>(row, "revision")?
                 .map(|change| Revision { thread, change }),
         })),
@@ -356,6 +365,15 @@ fn done(
         })),
         other => Err(rows::unknown_status(other)),
     }
+}
+
+/// A message to append to a branch: the id of a stored message is not used again.
+fn renewed(mut message: CountedMessage, known: &HashSet<MessageId>) -> CountedMessage {
+    if known.contains(&message.message.id) {
+        message.message.id = MessageId::new();
+        message.message.caller_chose_id = false;
+    }
+    message
 }
 
 /// What names a message of the request: the id that the caller chose, and the external id.

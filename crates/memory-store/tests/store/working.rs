@@ -1,6 +1,6 @@
 //! Working memory: all is stored, or nothing.
 
-use memory_contract::{NewMemory, NewMessage, Precondition, Role, ThreadId};
+use memory_contract::{Message, NewMemory, NewMessage, Precondition, Role, ThreadId};
 use memory_store::{
     AppendError, CountedMessage, LedgerState, NamedModel, StoreError, WorkingMemory, WorkingPut,
     WorkingTarget,
@@ -40,6 +40,8 @@ pub fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
         }],
         data: Map::from_iter([("n".to_owned(), json!(1))]),
         ttl: None,
+        ttl_erases_thread: false,
+        policy: None,
         model: NamedModel {
             name: "gpt-4o",
             window: Some(128_000),
@@ -49,18 +51,16 @@ pub fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
 }
 
 fn kept(memory: &WorkingMemory, from: usize) -> Vec<CountedMessage> {
-    let keep = |id| CountedMessage {
+    let keep = |one: &Message| CountedMessage {
         message: NewMessage {
-            id,
+            id: one.id,
             caller_chose_id: true,
-            ..said(Role::User, "as it is").message
+            parts: one.parts.clone(),
+            ..said(one.role, "").message
         },
         tokens: 10,
     };
-    memory.messages[from..]
-        .iter()
-        .map(|one| keep(one.id))
-        .collect()
+    memory.messages[from..].iter().map(keep).collect()
 }
 
 #[tokio::test]

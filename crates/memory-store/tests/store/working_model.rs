@@ -1,7 +1,7 @@
 //! Working memory after any sequence of changes of its thread: it has no duplicates, the
 //! thread loses no message, and the ledger has no fault.
 
-use memory_contract::{MessageId, NewMessage, Parent, Precondition, Role, ThreadId};
+use memory_contract::{Message, MessageId, NewMessage, Parent, Precondition, Role, ThreadId};
 use memory_store::{
     CountedMessage, DistillKind, HistoryQuery, LedgerState, NamedModel, NewSummary, PutDone,
     StoreError, WorkingMemory, WorkingPut, WorkingTarget,
@@ -63,7 +63,7 @@ impl Run<'_> {
     }
 
     /// The messages on the way to the head, the oldest first.
-    async fn path(&self) -> Vec<MessageId> {
+    async fn path(&self) -> Vec<Message> {
         let query = HistoryQuery {
             thread: self.thread,
             head: None,
@@ -76,9 +76,9 @@ impl Run<'_> {
             .messages(&self.world.caller)
             .history(&query)
             .await;
-        let mut ids: Vec<_> = history.unwrap().messages.iter().map(|one| one.id).collect();
-        ids.reverse();
-        ids
+        let mut messages = history.unwrap().messages;
+        messages.reverse();
+        messages
     }
 
     fn next(&mut self) -> CountedMessage {
@@ -144,12 +144,7 @@ impl Run<'_> {
                 context,
             } => self.replace(keep, by_id, new, context).await,
             Step::PutAll => {
-                let mut messages: Vec<_> = self
-                    .path()
-                    .await
-                    .into_iter()
-                    .map(|id| kept(id, "as it is"))
-                    .collect();
+                let mut messages: Vec<_> = self.path().await.iter().map(kept).collect();
                 let before = self.read().await;
                 messages.push(self.next());
                 let all = messages.len() - 1;
@@ -213,7 +208,7 @@ impl Run<'_> {
         let mut messages: Vec<CountedMessage> = before.messages[from..]
             .iter()
             .map(|one| match by_id {
-                true => kept(one.id, "as it is"),
+                true => kept(one),
                 false => CountedMessage {
                     message: NewMessage {
                         parts: one.parts.clone(),
@@ -256,7 +251,7 @@ impl Run<'_> {
     async fn check(&self) {
         let (store, caller) = (&self.world.store, &self.world.caller);
         let memory = self.read().await;
-        let path = self.path().await;
+        let path: Vec<MessageId> = self.path().await.iter().map(|one| one.id).collect();
         let ids: Vec<MessageId> = memory.messages.iter().map(|one| one.id).collect();
         assert!(path.ends_with(&ids), "{path:?} {ids:?}");
         let tokens: i64 = memory
@@ -295,12 +290,13 @@ impl Run<'_> {
     }
 }
 
-fn kept(id: MessageId, text: &str) -> CountedMessage {
+fn kept(one: &Message) -> CountedMessage {
     CountedMessage {
         message: NewMessage {
-            id,
+            id: one.id,
             caller_chose_id: true,
-            ..said(Role::User, text).message
+            parts: one.parts.clone(),
+            ..said(one.role, "").message
         },
         tokens: 10,
     }
@@ -313,6 +309,8 @@ fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
         memories: Vec::new(),
         data: Map::new(),
         ttl: None,
+        ttl_erases_thread: false,
+        policy: None,
         model: NamedModel::default(),
         precondition: Default::default(),
     }

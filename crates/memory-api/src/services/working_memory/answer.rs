@@ -100,6 +100,7 @@ pub(super) async fn of(
         },
         summarized_message_count: summarized_count,
         update_time: Some(timestamp(updated)),
+        thread_expire_time: thread.expires.map(timestamp),
     })
 }
 

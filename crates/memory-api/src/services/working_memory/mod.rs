@@ -101,6 +101,8 @@ impl WorkingMemories {
             memories,
             data,
             ttl,
+            ttl_erases_thread,
+            policy,
             model,
             precondition,
         } = Put::read(&metadata, request)?;
@@ -112,6 +114,8 @@ impl WorkingMemories {
             memories,
             data,
             ttl,
+            ttl_erases_thread,
+            policy,
             model: model.named(),
             precondition,
         };
@@ -137,6 +141,7 @@ impl WorkingMemories {
         Ok(PutWorkingMemoryResponse {
             working_memory: Some(memory),
             warnings: request::warnings(&done, &untimed),
+            branched: done.branched,
             revision: done.revision.map(|one| one.to_string()).unwrap_or_default(),
         })
     }

@@ -6,15 +6,16 @@ use memory_contract::proto::{
     PutWorkingMemoryRequest, WorkingMemoryWarning, put_working_memory_request,
 };
 use memory_contract::{
-    Invalid, InvalidFields, NewMemory, NewMessage, Precondition, check, duration_in, etag_from,
-    limits, working_context_from, working_data_from, working_messages_from, working_records_from,
+    Invalid, InvalidFields, MemoryPolicy, NewMemory, NewMessage, PolicyLevel, Precondition, check,
+    duration_in, etag_from, limits, working_context_from, working_data_from, working_messages_from,
+    working_records_from,
 };
 use memory_store::PutDone;
 use prost_types::Struct;
 use serde_json::{Map, Value};
 use tonic::metadata::MetadataMap;
 
-use crate::services::request::{Fields, NamedConversation, required_conversation_from};
+use crate::services::request::{Fields, NamedConversation, policy_at, required_conversation_from};
 
 /// A model and its window.
 #[derive(Debug, Default)]
@@ -31,6 +32,8 @@ pub(super) struct Put {
     pub(super) memories: Vec<NewMemory>,
     pub(super) data: Map<String, Value>,
     pub(super) ttl: Option<Duration>,
+    pub(super) ttl_erases_thread: bool,
+    pub(super) policy: Option<MemoryPolicy>,
     pub(super) model: Model,
     pub(super) precondition: Precondition,
 }
@@ -49,6 +52,8 @@ impl Put {
             ttl,
             model,
             precondition,
+            ttl_erases_thread,
+            policy,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(metadata, thread));
@@ -57,6 +62,13 @@ impl Put {
         let memories = fields.get_all(working_records_from(memories));
         let data = fields.take(working_data_from("data", data));
         let ttl = fields.take(duration_in("ttl", ttl, limits::TTL_MIN, limits::TTL_MAX));
+        if ttl_erases_thread && ttl.is_none() {
+            let problem = Invalid::new("ttl_erases_thread", "requires ttl");
+            fields.take(Err::<(), _>(problem));
+        }
+        let policy = fields
+            .get_all(policy_at(PolicyLevel::Thread, policy))
+            .filter(|policy| *policy != MemoryPolicy::default());
         let model = fields.take(model_from(model));
         let precondition = match precondition {
             Some(put_working_memory_request::Precondition::Etag(etag)) => {
@@ -74,6 +86,8 @@ impl Put {
             memories,
             data,
             ttl,
+            ttl_erases_thread,
+            policy,
             model,
             precondition,
         })

@@ -15,7 +15,6 @@ fn set(said: &str) -> WorkingSet {
                 said: OffsetDateTime::UNIX_EPOCH,
             })
             .collect(),
-        whole: true,
         covered: 0,
     }
 }
@@ -34,19 +33,23 @@ fn said(letter: char) -> Asked<'static> {
     }
 }
 
-/// A digit names the message at that depth, a letter says something.
+/// A digit names the message at that depth, which is `a` at depth 1 and so on; a capital
+/// letter names it and says something else; a small letter says something.
 fn asked(text: &str) -> Vec<Asked<'static>> {
-    let one = |c: char| match c.to_digit(10) {
-        Some(depth) => Asked {
-            id: Some(id(depth.cast_signed())),
-            ..said('?')
-        },
-        None => said(c),
+    let named = |depth: u32, said: Asked<'static>| Asked {
+        id: Some(id(depth.cast_signed())),
+        ..said
+    };
+    let letter = |depth: u32| ('a'..='z').nth(depth as usize - 1).unwrap();
+    let one = |c: char| match c.to_digit(36) {
+        Some(depth @ 1..=9) => named(depth, said(letter(depth))),
+        Some(letter) if c.is_ascii_uppercase() => named(letter - 9, said(c)),
+        _ => said(c),
     };
     text.chars().map(one).collect()
 }
 
-fn run(set: &WorkingSet, text: &str) -> Result<Alignment, Misfit> {
+fn run(set: &WorkingSet, text: &str) -> Alignment {
     let known = (1..=9)
         .filter(|depth| *depth <= set.covered || set.messages.iter().any(|m| m.depth == *depth))
         .map(|depth| {
@@ -60,13 +63,19 @@ fn check(said: &str, text: &str, keep_from: Option<i32>, new: &[usize]) {
     let expected = Alignment {
         covered: Vec::new(),
         keep_from,
+        branch_at: None,
         new: new.to_vec(),
     };
-    assert_eq!(run(&set(said), text), Ok(expected), "{said} {text}");
+    assert_eq!(run(&set(said), text), expected, "{said} {text}");
 }
 
-fn refuse(said: &str, text: &str, index: usize, problem: &'static str) {
-    let expected = Err(Misfit { index, problem });
+fn branch(said: &str, text: &str, keep_from: i32, branch_at: i32, new: &[usize]) {
+    let expected = Alignment {
+        covered: Vec::new(),
+        keep_from: Some(keep_from),
+        branch_at: Some(branch_at),
+        new: new.to_vec(),
+    };
     assert_eq!(run(&set(said), text), expected, "{said} {text}");
 }
 
@@ -101,48 +110,81 @@ fn messages_that_a_summary_covers_are_skipped() {
     let expected = Alignment {
         covered: vec![0, 1],
         keep_from: Some(3),
+        branch_at: None,
         new: vec![4],
     };
-    assert_eq!(run(&set, "1234e"), Ok(expected));
-    let (index, problem) = (1, ORDER);
-    assert_eq!(run(&set, "324"), Err(Misfit { index, problem }));
+    assert_eq!(run(&set, "1234e"), expected);
+    // A change starts a branch below them.
+    let changed = Alignment {
+        keep_from: Some(3),
+        branch_at: Some(3),
+        new: vec![2, 3],
+        ..expected.clone()
+    };
+    assert_eq!(run(&set, "12C4"), changed);
+    let inserted = Alignment {
+        covered: Vec::new(),
+        new: vec![0, 1, 2],
+        ..changed
+    };
+    assert_eq!(run(&set, "x34"), inserted);
 }
 
 #[test]
-fn a_message_of_another_branch_is_refused() {
-    let known = HashMap::from([(
-        id(7),
-        Known {
-            depth: 7,
-            on_path: false,
-        },
-    )]);
-    let (index, problem) = (1, OTHER_PATH);
-    let found = align(&asked("a7"), &set("a"), &known);
-    assert_eq!(found, Err(Misfit { index, problem }));
+fn a_message_of_another_branch_names_what_replaced_it() {
+    let other = Known {
+        depth: 7,
+        on_path: false,
+    };
+    let known = HashMap::from([
+        (id(7), other),
+        (
+            id(1),
+            Known {
+                depth: 1,
+                on_path: true,
+            },
+        ),
+    ]);
+    // The message at depth 2 says `g` too.
+    let aligned = align(&asked("17"), &set("ag"), &known);
+    assert_eq!((aligned.keep_from, aligned.branch_at), (Some(1), None));
+    assert_eq!(aligned.new, [0_usize; 0]);
+    let aligned = align(&asked("17"), &set("ab"), &known);
+    assert_eq!((aligned.keep_from, aligned.branch_at), (Some(1), Some(2)));
+    assert_eq!(aligned.new, [1]);
 }
 
 #[test]
 fn a_time_that_is_given_has_to_be_that_of_the_message() {
     let mut later = said('a');
     later.said = Some(OffsetDateTime::UNIX_EPOCH + time::Duration::SECOND);
-    let aligned = align(&[later.clone()], &set("a"), &HashMap::new()).unwrap();
+    let aligned = align(&[later.clone()], &set("a"), &HashMap::new());
     assert_eq!((aligned.keep_from, aligned.new), (None, vec![0]));
     later.said = Some(OffsetDateTime::UNIX_EPOCH);
-    let aligned = align(&[later], &set("a"), &HashMap::new()).unwrap();
+    let aligned = align(&[later], &set("a"), &HashMap::new());
     assert_eq!((aligned.keep_from, aligned.new), (Some(1), vec![]));
 }
 
 #[test]
-fn a_gap_or_another_order_is_refused_and_named() {
-    // The newest ones are missing.
-    refuse("abc", "12", 1, MISSING);
-    refuse("abc", "ab", 1, MISSING);
-    refuse("abc", "12x", 1, MISSING);
-    // One in the middle is.
-    refuse("abc", "13", 1, GAP);
-    refuse("abc", "21", 1, ORDER);
-    refuse("abc", "x3", 0, NEW_BEFORE);
-    refuse("abc", "x123", 0, NEW_BEFORE);
-    refuse("abc", "123d1", 4, ORDER);
+fn a_changed_message_starts_a_branch() {
+    // The newest ones are left out.
+    branch("abc", "12", 1, 3, &[]);
+    branch("abc", "ab", 1, 3, &[]);
+    branch("abc", "2", 2, 3, &[]);
+    branch("abc", "12x", 1, 3, &[2]);
+    // One in the middle is left out, or has another content or place.
+    branch("abc", "13", 1, 2, &[1]);
+    branch("abcd", "1C4", 1, 2, &[1, 2]);
+    branch("abc", "1B3", 1, 2, &[1, 2]);
+    branch("abc", "1xb3", 1, 2, &[1, 2, 3]);
+    branch("abc", "21", 2, 3, &[1]);
+    // The first one has another content, or another one is before it.
+    branch("abc", "A23", 1, 1, &[0, 1, 2]);
+    branch("abc", "x23", 1, 1, &[0, 1, 2]);
+    branch("abc", "x123", 1, 1, &[0, 1, 2, 3]);
+    branch("abc", "xyz3", 1, 1, &[0, 1, 2, 3]);
+    branch("abc", "B3", 2, 2, &[0, 1]);
+    branch("abc", "x3", 2, 2, &[0, 1]);
+    branch("abc", "123d1", 1, 4, &[3, 4]);
 }
