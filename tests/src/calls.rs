@@ -107,6 +107,8 @@ calls! {
         delete_plan(DeletePlanRequest) -> DeletePlanResponse,
         append_iteration(AppendIterationRequest) -> AppendIterationResponse,
         list_iterations(ListIterationsRequest) -> ListIterationsResponse,
+        append_events(AppendEventsRequest) -> AppendEventsResponse,
+        list_events(ListEventsRequest) -> ListEventsResponse,
         build_briefing(BuildBriefingRequest) -> BuildBriefingResponse,
     }
     policies {

@@ -34,8 +34,8 @@ pub use checksum::{
 };
 pub use convert::{
     Outcome, ReportedChange, action_from, action_name, change_of, conditions_from, duration,
-    duration_in, etag_from, event_from, file_location_from, file_ref_from, filter_from,
-    format_from, iteration_from, key_scopes_from, memories_from, memory_change_from,
+    duration_in, etag_from, event_from, events_from, file_location_from, file_ref_from,
+    filter_from, format_from, iteration_from, key_scopes_from, memories_from, memory_change_from,
     memory_filter_from, memory_from, new_file_from, new_messages_from, node_parent_from,
     node_place_from, node_turn_from, nothing_to_change, object_from, optional_float, outcome_from,
     paths_from, plan_from, policy_change_from, policy_from, scope_from, session_from,
@@ -65,7 +65,10 @@ pub use part::{
     Content, FileExtent, FileLocation, FileRef, FileType, Opaque, Part, Provider, Reasoning,
     ToolCall, ToolOutput, ToolResult,
 };
-pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};
+pub use plan::{
+    AgentEvent, EventQuery, Iteration, LoggedEvents, NewAgentEvent, NewIteration, NewPlan, Plan,
+    PlanStep, PlanStepStatus,
+};
 pub use policy::{
     ExtractionStrategy, FileDelivery, ImageDetail, InputWording, Instructions, Lifetime,
     MemoryMode, MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy,

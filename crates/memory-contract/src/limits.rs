@@ -205,6 +205,18 @@ pub const STEP_ID_CHARS: usize = 64;
 pub const TASK_NAME_CHARS: usize = 256;
 /// Attempts in the log of a thread.
 pub const ITERATIONS: i64 = 10_000;
+/// Events in one append.
+pub const EVENTS_PER_APPEND: usize = 256;
+/// Bytes of the events of one append: 3 MiB.
+pub const EVENTS_BYTES: usize = 3 * 1024 * 1024;
+/// Events in the log of a thread.
+pub const EVENTS: i64 = 100_000;
+/// Events in one answer of a history.
+pub const HISTORY_EVENTS: u32 = 500;
+/// Characters in the type of an event.
+pub const EVENT_TYPE_CHARS: usize = 128;
+/// Types in a filter of events.
+pub const FILTER_EVENT_TYPES: usize = 32;
 /// Characters in the task of a briefing.
 pub const BRIEFING_TASK_CHARS: usize = 8_192;
 /// Default budget of a briefing, in tokens.

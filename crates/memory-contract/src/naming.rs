@@ -71,6 +71,7 @@ macro_rules! name_a_thread {
 }
 
 name_a_thread! {
+    append_events_request::Thread,
     append_iteration_request::Thread,
     append_messages_request::Thread,
     build_briefing_request::Thread,
@@ -87,6 +88,7 @@ name_a_thread! {
     get_thread_request::Thread,
     get_working_memory_request::Thread,
     list_branches_request::Thread,
+    list_events_request::Thread,
     list_iterations_request::Thread,
     list_ledger_request::Thread,
     list_node_memories_request::Thread,

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
+use crate::ThreadId;
+
 /// How far the work on a step is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -112,4 +114,91 @@ pub struct Iteration {
     pub iteration: NewIteration,
     /// Time at which it was logged.
     pub created: OffsetDateTime,
+}
+
+/// An event of an agent to log. Every value is within its limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewAgentEvent {
+    /// The kind of event, in the caller's words.
+    pub kind: String,
+    /// The data as JSON text; may be empty.
+    pub json: String,
+    /// Time at which it happened; `None` for now.
+    pub created: Option<OffsetDateTime>,
+    /// The name of the message that it belongs to; `None` for the thread's head, empty for
+    /// no message.
+    pub message: Option<String>,
+}
+
+/// A logged event of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentEvent {
+    /// The position in the thread's log, from 1.
+    pub number: i64,
+    /// The kind of event, in the caller's words.
+    pub kind: String,
+    /// The data as JSON text; may be empty.
+    pub json: String,
+    /// Time at which it happened.
+    pub created: OffsetDateTime,
+    /// The name of the message that it belongs to; may be empty.
+    pub message: String,
+}
+
+impl AgentEvent {
+    /// Estimates the bytes of the event in an answer.
+    pub fn bytes(&self) -> usize {
+        self.kind.len() + self.json.len() + self.message.len() + 64
+    }
+}
+
+/// Where events were stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedEvents {
+    /// The number of the first event.
+    pub first: i64,
+    /// The number of events.
+    pub count: i32,
+    /// Whether the request id was known, so that nothing was added.
+    pub replayed: bool,
+}
+
+/// The events of a thread to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventQuery {
+    /// The thread whose events are listed.
+    pub thread: ThreadId,
+    /// The types to list; empty: all.
+    pub types: Vec<String>,
+    /// Only events at or after this time.
+    pub start: Option<OffsetDateTime>,
+    /// Only events before this time.
+    pub end: Option<OffsetDateTime>,
+    /// The names of the messages that the events belong to; empty: all.
+    pub messages: Vec<String>,
+    /// Whether the list starts with the newest event.
+    pub newest_first: bool,
+    /// The `next` of the page before; `None` for the first page.
+    pub after: Option<i64>,
+    /// The most events to return, at least 1.
+    pub limit: u32,
+    /// About the most bytes to return; the first event is returned anyway.
+    pub max_bytes: u32,
+}
+
+impl EventQuery {
+    /// The first events of a thread, the oldest first.
+    pub fn of(thread: ThreadId, limit: u32, max_bytes: usize) -> Self {
+        Self {
+            thread,
+            types: Vec::new(),
+            start: None,
+            end: None,
+            messages: Vec::new(),
+            newest_first: false,
+            after: None,
+            limit,
+            max_bytes: u32::try_from(max_bytes).unwrap_or(u32::MAX),
+        }
+    }
 }

@@ -43,7 +43,7 @@ CREATE TABLE recollect.threads (
     idle_ttl interval,
     -- When an ephemeral thread ends even if it is in use; null: never.
     lifetime_end timestamptz,
-    -- Bytes of the parts and metadata of an ephemeral thread's messages.
+    -- Bytes of the parts and metadata of an ephemeral thread's messages, and of its events.
     content_bytes bigint NOT NULL DEFAULT 0,
     -- The policy fields that the thread overrides.
     policy jsonb NOT NULL DEFAULT '{}',

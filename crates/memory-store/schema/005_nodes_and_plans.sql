@@ -137,7 +137,7 @@ CREATE TABLE recollect.object_deletions (
 CREATE INDEX object_deletions_by_time ON recollect.object_deletions (available_at);
 CREATE INDEX object_deletions_by_node ON recollect.object_deletions (tenant_id, thread_id, node_id);
 
--- The plan of a thread's agents, and the log of their attempts. Changes of either wait at
+-- The plan of a thread's agents, and the logs of their attempts and events. Changes wait at
 -- the thread's row, as appends do.
 
 CREATE TABLE recollect.plans (
@@ -183,4 +183,27 @@ CREATE TABLE recollect.iterations (
 
 CREATE INDEX iterations_by_task ON recollect.iterations (tenant_id, thread_id, task, attempt);
 CREATE UNIQUE INDEX iterations_by_request ON recollect.iterations (tenant_id, request_id)
+    WHERE request_id IS NOT NULL;
+
+CREATE TABLE recollect.agent_events (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    -- From 1, without gaps.
+    number bigint NOT NULL,
+    type text NOT NULL,
+    -- JSON, or empty. Text: it is returned as it was sent, and never searched.
+    data text NOT NULL,
+    -- The name of the message that it belongs to; may be empty.
+    message_name text NOT NULL,
+    happened_at timestamptz NOT NULL,
+    -- Bytes of type and data; pages are limited by them.
+    bytes integer NOT NULL,
+    -- On the first event of a request: the request id, and how many events it had.
+    request_id uuid,
+    content_hash bytea,
+    request_count integer,
+    PRIMARY KEY (tenant_id, thread_id, number)
+);
+
+CREATE UNIQUE INDEX agent_events_by_request ON recollect.agent_events (tenant_id, request_id)
     WHERE request_id IS NOT NULL;

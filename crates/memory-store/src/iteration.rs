@@ -215,7 +215,7 @@ impl PlanStore<'_> {
 }
 
 /// How many rows there were before the bytes bounded the page.
-fn found(rows: &[Row]) -> Result<usize, StoreError> {
+pub(crate) fn found(rows: &[Row]) -> Result<usize, StoreError> {
     let count = |row| column(row, "found_count");
     let found: i64 = rows.first().map_or(Ok(0), count)?;
     Ok(usize::try_from(found).unwrap_or_default())

@@ -11,6 +11,7 @@ mod distill;
 mod ephemeral;
 mod error;
 mod error_chain;
+mod event;
 mod export;
 mod file;
 mod index;

@@ -39,7 +39,7 @@ views! {
     memories: MemoryStore;
     /// Memories of a workflow's nodes.
     nodes: NodeStore;
-    /// Plans and logs of iterations.
+    /// Plans, and logs of iterations and events.
     plans: PlanStore;
     /// Content that messages contain themselves.
     contents: ContentStore;

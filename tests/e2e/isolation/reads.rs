@@ -38,6 +38,8 @@ PlanService/UpdatePlanStep {"thread_id": "$THREAD", "step_id": "1", "current_pha
 PlanService/DeletePlan {"thread_id": "$THREAD"}
 PlanService/AppendIteration {"thread_id": "$THREAD", "iteration": {"action": "a"}}
 PlanService/ListIterations {"thread_id": "$THREAD"}
+PlanService/AppendEvents {"thread_id": "$THREAD", "events": [{"type": "t"}]}
+PlanService/ListEvents {"thread_id": "$THREAD"}
 PlanService/BuildBriefing {"thread_id": "$THREAD", "task": "Go on."}
 LedgerService/ListLedger {"thread_id": "$THREAD", "kind": "LEDGER_KIND_SUMMARY"}
 LedgerService/VerifyThread {"thread_id": "$THREAD"}

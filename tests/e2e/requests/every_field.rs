@@ -15,7 +15,7 @@ use tonic::Code;
 use crate::plain;
 
 /// Fields that only answers have: in a request they are ignored, as the contract says.
-const IGNORED: [&str; 18] = [
+const IGNORED: [&str; 19] = [
     "tool_call.parsed_arguments",
     "file.file.",
     "files[0].file.",
@@ -29,6 +29,7 @@ const IGNORED: [&str; 18] = [
     "AppendIteration iteration.number",
     "AppendIteration iteration.attempt",
     "AppendIteration iteration.create_time",
+    "AppendEvents events[0].number",
     "ImportMemories memories[0].app_id",
     "ImportMemories memories[0].user_id",
     "ImportMemories memories[0].update_time",
@@ -149,6 +150,7 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "PlanStep" => json!({"step_id": "s", "title": "t"}),
         "UpdatePlanStepRequest" => json!({"thread_id": id, "step_id": "s", "status": 3}),
         "Iteration" => json!({"action": "a"}),
+        "AgentEvent" => json!({"type": "t"}),
         "Memory" => json!({"memory_id": id, "text": "t", "origin": 1}),
         "MemoryInput" => json!({"text": "t"}),
         "SearchMemoriesRequest" => json!({"user": {"app_id": "a"}, "query": "q"}),

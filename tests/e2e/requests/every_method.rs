@@ -107,6 +107,8 @@ PlanService/UpdatePlanStep {"thread_id": "$ID", "status": 3} step_id
 PlanService/DeletePlan {"thread_id": "x"} thread_id
 PlanService/AppendIteration {"thread_id": "$ID"} iteration
 PlanService/ListIterations {"thread_id": "$ID", "page_size": -1} page_size
+PlanService/AppendEvents {"thread_id": "$ID"} events
+PlanService/ListEvents {"thread_id": "$ID", "page_size": -1} page_size
 PlanService/BuildBriefing {"thread_id": "$ID"} task
 ObservationService/GetObservations {"thread_id": "$ID", "head_message_id": "\u0007"} head_message_id
 LedgerService/VerifyThread {} thread_id

@@ -9,6 +9,8 @@ use crate::plain;
 const PUT: &str = "PlanService/PutPlan";
 const UPDATE: &str = "PlanService/UpdatePlanStep";
 const APPEND: &str = "PlanService/AppendIteration";
+const EVENTS: &str = "PlanService/AppendEvents";
+const LIST_EVENTS: &str = "PlanService/ListEvents";
 const LIST: &str = "PlanService/ListIterations";
 const BRIEF: &str = "PlanService/BuildBriefing";
 
@@ -76,6 +78,47 @@ async fn fields_of_plans_have_limits() {
         (delete, json!({"thread_id": "x"}), Some("thread_id")),
     ];
     check_all(client, of_thread).await;
+}
+
+#[apply(trial)]
+async fn fields_of_events_have_limits() {
+    let client = &plain().await;
+    let thread_id = client.thread(&app()).await;
+    let nul = "a\u{0}b";
+    let one = json!({"thread_id": thread_id, "events": [{"type": "t"}]});
+    let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    let of_event = [
+        length("events[0].type", 128),
+        ("events[0].type", json!([]), json!(["", nul])),
+        length("events[0].message_id", 128),
+        ("events[0].message_id", json!(["", "x"]), json!(["\u{7}"])),
+        (
+            "events[0].json",
+            json!(["", "{}", "17", " [1.0, 1e40] ", deep(32)]),
+            json!([
+                "{",
+                "nothing",
+                nul,
+                deep(33),
+                format!("\"{}\"", "x".repeat(256 * 1024))
+            ]),
+        ),
+        ("request_id", json!([]), json!(["x"])),
+    ];
+    fields(client, EVENTS, &one, &of_event).await;
+    let many = |count: usize| vec![json!({"type": "t"}); count];
+    let heavy = vec![json!({"type": "t", "json": format!("\"{}\"", "x".repeat(250_000))}); 13];
+    let of_append = [("events", json!([many(256)]), json!([[], many(257), heavy]))];
+    fields(client, EVENTS, &one, &of_append).await;
+    let of_thread = json!({"thread_id": thread_id, "types": ["t"]});
+    let of_list = [
+        ("page_token", json!([]), json!(["x"])),
+        ("types", json!([vec!["t"; 32]]), json!([vec!["t"; 33]])),
+        length("types[0]", 128),
+        ("types[0]", json!([]), json!(["", nul])),
+        ("page_size", json!([0, 1_000_000]), json!([-1])),
+    ];
+    fields(client, LIST_EVENTS, &of_thread, &of_list).await;
 }
 
 #[apply(trial)]

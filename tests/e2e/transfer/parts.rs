@@ -52,6 +52,7 @@ fn words(records: &[Record]) -> Vec<String> {
             Record::NodeMessage(message) => message.content.clone(),
             Record::Plan(plan) => plan.goal.clone(),
             Record::Iteration(iteration) => iteration.action.clone(),
+            Record::Event(event) => event.r#type.clone(),
             Record::Memory(memory) => memory.text.clone(),
             Record::Summary(_) => "summary".to_owned(),
         })

@@ -38,6 +38,15 @@ impl Answer {
                     limits::ITERATIONS
                 ),
             ),
+            PlanError::EventLogFull => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::EventLogFull,
+                format!(
+                    "the thread's log has {} events, which is all it may have; \
+                     go on in another thread, or clear this one",
+                    limits::EVENTS
+                ),
+            ),
         }
     }
 

@@ -169,6 +169,11 @@ fn every_error_has_a_code_and_a_reason() {
         R::IterationLogFull,
     );
     check(
+        StoreError::Plan(PlanError::EventLogFull),
+        Code::FailedPrecondition,
+        R::EventLogFull,
+    );
+    check(
         ApiError::Unauthenticated,
         Code::Unauthenticated,
         R::Unauthenticated,

@@ -98,6 +98,12 @@ impl ExportChecksum {
                     thread.iteration(iteration);
                 }
             }
+            Record::Event(event) => {
+                self.counts.event_count += 1;
+                if let Some(thread) = &mut self.thread {
+                    thread.event(event);
+                }
+            }
             Record::Memory(memory) => {
                 let ended = self.end_thread();
                 self.counts.memory_count += 1;

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::units::bare_plan;
 use super::{ExportedThread, UnitDigest, put};
 use crate::convert::{bare_part, bare_reference};
-use crate::proto::{self, ExportedNode, Iteration, Message, NodeMessage, Plan, Thread};
+use crate::proto::{self, AgentEvent, ExportedNode, Iteration, Message, NodeMessage, Plan, Thread};
 
 /// A thread whose records are being added.
 #[derive(Clone, Debug)]
@@ -150,6 +150,14 @@ impl OpenThread {
             ..Iteration::default()
         };
         put(&mut self.hash, b"iteration", &content);
+    }
+
+    pub(super) fn event(&mut self, event: &AgentEvent) {
+        let content = AgentEvent {
+            number: 0,
+            ..event.clone()
+        };
+        put(&mut self.hash, b"event", &content);
     }
 
     pub(super) fn end(mut self) -> ExportedThread {

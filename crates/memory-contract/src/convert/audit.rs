@@ -2,10 +2,10 @@
 
 use crate::proto::watch_thread_response::Event;
 use crate::proto::{
-    ErrorReason, HeadSet, IterationLogged, MemoriesChanged, MemoriesExtracted, MessageDeleted,
-    MessagesAppended, NodeMemoryChanged, ObservationMade, ObservationsActivated, OtherChange,
-    PlanChanged, ReflectionMade, SummaryMade, ThreadCleared, ThreadCreated, ThreadDeleted,
-    ThreadReindexed, ThreadUpdated, TransactionAction as Action, TransactionResult,
+    ErrorReason, EventsAppended, HeadSet, IterationLogged, MemoriesChanged, MemoriesExtracted,
+    MessageDeleted, MessagesAppended, NodeMemoryChanged, ObservationMade, ObservationsActivated,
+    OtherChange, PlanChanged, ReflectionMade, SummaryMade, ThreadCleared, ThreadCreated,
+    ThreadDeleted, ThreadReindexed, ThreadUpdated, TransactionAction as Action, TransactionResult,
     WorkingMemoryChanged,
 };
 
@@ -172,9 +172,18 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
             Event::PlanChanged(PlanChanged {
                 action: known.into(),
                 step_id: text(),
+                plan: None,
             })
         }
-        Action::AppendIteration => Event::IterationLogged(IterationLogged { number: number() }),
+        Action::AppendIteration => Event::IterationLogged(IterationLogged {
+            number: number(),
+            iteration: None,
+        }),
+        Action::AppendEvents => Event::EventsAppended(EventsAppended {
+            first_number: number(),
+            event_count: count,
+            events: Vec::new(),
+        }),
         Action::AddNodeTurn
         | Action::FlushNodeMemory
         | Action::ClearNodeMemory
@@ -273,6 +282,11 @@ pub fn change_of(event: &Event) -> ReportedChange {
         Event::IterationLogged(logged) => {
             of(Action::AppendIteration, &logged.number.to_string(), 1)
         }
+        Event::EventsAppended(appended) => of(
+            Action::AppendEvents,
+            &appended.first_number.to_string(),
+            appended.event_count,
+        ),
         Event::NodeMemoryChanged(changed) => {
             of(changed.action(), &changed.node_id, changed.item_count)
         }
@@ -311,6 +325,7 @@ mod tests {
                 | Action::UpdateMemory
                 | Action::UpdatePlanStep
                 | Action::AppendIteration
+                | Action::AppendEvents
                 | Action::AddNodeTurn => "7",
                 _ => "",
             };

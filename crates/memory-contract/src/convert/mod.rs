@@ -31,7 +31,7 @@ pub use message::new_messages_from;
 pub use node::{node_parent_from, node_place_from, node_turn_from};
 pub(crate) use part::{bare_part, bare_reference};
 pub use part::{format_from, user_parts_from};
-pub use plan::{iteration_from, plan_from, step_status_from};
+pub use plan::{events_from, iteration_from, plan_from, step_status_from};
 pub use policy::{policy_change_from, policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};
 pub use stored_memory::stored_memories_from;

@@ -1,10 +1,10 @@
 //! Converts plans and the log of attempts.
 
 use super::json;
-use super::timestamp;
+use super::{timestamp, timestamp_of};
 use crate::{
-    Invalid, InvalidFields, Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus,
-    check, limits, proto,
+    AgentEvent, Invalid, InvalidFields, Iteration, NewAgentEvent, NewIteration, NewPlan, Plan,
+    PlanStep, PlanStepStatus, check, limits, proto,
 };
 
 /// Reads a plan to store, and names every wrong field with the path below
@@ -111,6 +111,62 @@ pub fn iteration_from(
         true => Ok(iteration),
         false => Err(within(field, invalid)),
     }
+}
+
+/// Reads the events of one append, and names every wrong field with the path below
+/// `field`.
+///
+/// # Errors
+/// No event or too many, too large ones, and values over their limits.
+pub fn events_from(
+    field: &str,
+    events: Vec<proto::AgentEvent>,
+) -> Result<Vec<NewAgentEvent>, InvalidFields> {
+    let most = limits::EVENTS_PER_APPEND;
+    if events.is_empty() || events.len() > most {
+        return Err(Invalid::new(field, format!("must have 1 to {most} entries")).into());
+    }
+    let mut invalid = Vec::new();
+    let mut read = Vec::with_capacity(events.len());
+    for (index, event) in events.into_iter().enumerate() {
+        match event_from(event) {
+            Ok(event) => read.push(event),
+            Err(problem) => invalid.push(problem.within(format_args!("{field}[{index}]"))),
+        }
+    }
+    if !invalid.is_empty() {
+        return Err(InvalidFields(invalid));
+    }
+    let bytes: usize = read
+        .iter()
+        .map(|event| event.kind.len() + event.json.len())
+        .sum();
+    if bytes > limits::EVENTS_BYTES {
+        let problem = format!("must have at most {} bytes together", limits::EVENTS_BYTES);
+        return Err(Invalid::new(field, problem).into());
+    }
+    Ok(read)
+}
+
+fn event_from(event: proto::AgentEvent) -> Result<NewAgentEvent, Invalid> {
+    let proto::AgentEvent {
+        number: _,
+        r#type,
+        json,
+        create_time,
+        message_id,
+    } = event;
+    Ok(NewAgentEvent {
+        kind: check::required_text("type", r#type, limits::EVENT_TYPE_CHARS)?,
+        json: match json.is_empty() {
+            true => json,
+            false => json::text("json", json)?,
+        },
+        created: timestamp_of("create_time", create_time)?,
+        message: message_id
+            .map(|id| check::external_id("message_id", id))
+            .transpose()?,
+    })
 }
 
 fn steps_from(steps: Vec<proto::PlanStep>) -> Result<Vec<PlanStep>, InvalidFields> {
@@ -256,6 +312,25 @@ impl From<Iteration> for proto::Iteration {
             diagnosis,
             fix,
             create_time: Some(timestamp(created)),
+        }
+    }
+}
+
+impl From<AgentEvent> for proto::AgentEvent {
+    fn from(event: AgentEvent) -> Self {
+        let AgentEvent {
+            number,
+            kind,
+            json,
+            created,
+            message,
+        } = event;
+        Self {
+            number,
+            r#type: kind,
+            json,
+            create_time: Some(timestamp(created)),
+            message_id: Some(message),
         }
     }
 }

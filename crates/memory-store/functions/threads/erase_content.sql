@@ -17,6 +17,7 @@ BEGIN
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.plans WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.iterations WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    DELETE FROM recollect.agent_events WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.distillates WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.distill_jobs WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);

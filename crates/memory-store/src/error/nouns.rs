@@ -48,14 +48,6 @@ pub enum AppendError {
         /// The place of the message in the append, from 0.
         index: usize,
     },
-    /// A message of a working memory is at an invalid position.
-    #[error("message {index} of the working memory {problem}")]
-    Misplaced {
-        /// The place of the message in the request, from 0.
-        index: usize,
-        /// What is wrong.
-        problem: &'static str,
-    },
 }
 
 /// Errors of long-term memories.
@@ -89,7 +81,7 @@ pub enum MemoryError {
     Off,
 }
 
-/// Errors of plans and logs of attempts.
+/// Errors of plans and logs of attempts and events.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The thread has no plan.
@@ -101,6 +93,9 @@ pub enum PlanError {
     /// The thread's log of attempts has its largest size.
     #[error("the log of attempts is full")]
     LogFull,
+    /// The thread's log of events has its largest size.
+    #[error("the log of events is full")]
+    EventLogFull,
 }
 
 /// Errors of nodes' memories.

@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use memory_contract::{
-    AppId, ExtractionStrategy, MemoryPolicy, NewIteration, NewNodeMessage, NewPlan, NodeParent,
-    NodePlace, Parent, RequestId, Role, ThreadId,
+    AppId, ExtractionStrategy, MemoryPolicy, NewAgentEvent, NewIteration, NewNodeMessage, NewPlan,
+    NodeParent, NodePlace, Parent, RequestId, Role, ThreadId,
 };
 use memory_objects::{Objects, ObjectsConfig};
 use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};
@@ -347,6 +347,17 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
     store
         .plans(caller)
         .append_iteration(thread, attempt, None)
+        .await
+        .unwrap();
+    let event = NewAgentEvent {
+        kind: "started".to_owned(),
+        json: String::new(),
+        created: None,
+        message: None,
+    };
+    store
+        .plans(caller)
+        .append_events(thread, &[event], None)
         .await
         .unwrap();
     let of_node = |id: &str| NewNodeMessage {

@@ -2,9 +2,9 @@
 
 use memory_budget::Cut;
 use memory_context::read_history;
-use memory_contract::check;
-use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse};
-use memory_store::StoreError;
+use memory_contract::proto::{self, AgentEvent, GetHistoryRequest, GetHistoryResponse};
+use memory_contract::{EventQuery, ThreadId, check, limits};
+use memory_store::{Caller, StoreError};
 use tonic::Request;
 
 use super::Messages;
@@ -27,6 +27,7 @@ impl Messages {
             max_messages,
             oversized_turn,
             model,
+            include_events,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
@@ -55,12 +56,46 @@ impl Messages {
             needs_older: _,
         } = cut;
         let messages = messages.into_iter();
+        let messages: Vec<proto::Message> =
+            messages.map(|one| with_metadata(one, &files)).collect();
+        let events = match include_events {
+            true => self.events_of(&caller, thread, &messages).await?,
+            false => Vec::new(),
+        };
         Ok(GetHistoryResponse {
-            messages: messages.map(|one| with_metadata(one, &files)).collect(),
+            messages,
+            events,
             total_tokens,
             truncated,
             content_truncated,
             tokenizer: budget.tokenizer.name().to_owned(),
         })
+    }
+
+    /// The newest events that belong to the messages, as many as an answer has room for.
+    async fn events_of(
+        &self,
+        caller: &Caller,
+        thread: ThreadId,
+        messages: &[proto::Message],
+    ) -> Result<Vec<AgentEvent>, ApiError> {
+        let names: Vec<String> = messages
+            .iter()
+            .flat_map(|message| [&message.message_id, &message.external_id])
+            .filter(|name| !name.is_empty())
+            .cloned()
+            .collect();
+        let used: usize = messages.iter().map(prost::Message::encoded_len).sum();
+        let room = limits::ANSWER_BYTES.saturating_sub(used);
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let query = EventQuery {
+            messages: names,
+            newest_first: true,
+            ..EventQuery::of(thread, limits::HISTORY_EVENTS, room)
+        };
+        let newest = self.store.plans(caller).list_events(&query).await?.items;
+        Ok(newest.into_iter().rev().map(Into::into).collect())
     }
 }

@@ -1,12 +1,14 @@
 //! The plan service.
 
 mod briefing;
+mod events;
 mod log;
 
 use memory_contract::proto::plan_service_server::PlanService;
 use memory_contract::proto::{
-    AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, BuildBriefingResponse,
-    DeletePlanRequest, DeletePlanResponse, GetPlanRequest, GetPlanResponse, ListIterationsRequest,
+    AppendEventsRequest, AppendEventsResponse, AppendIterationRequest, AppendIterationResponse,
+    BuildBriefingRequest, BuildBriefingResponse, DeletePlanRequest, DeletePlanResponse,
+    GetPlanRequest, GetPlanResponse, ListEventsRequest, ListEventsResponse, ListIterationsRequest,
     ListIterationsResponse, PutPlanRequest, PutPlanResponse, UpdatePlanStepRequest,
     UpdatePlanStepResponse, put_plan_request,
 };
@@ -69,6 +71,20 @@ impl PlanService for Plans {
         request: Request<ListIterationsRequest>,
     ) -> Result<Response<ListIterationsResponse>, Status> {
         Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn append_events(
+        &self,
+        request: Request<AppendEventsRequest>,
+    ) -> Result<Response<AppendEventsResponse>, Status> {
+        Ok(Response::new(self.append_all(request).await?))
+    }
+
+    async fn list_events(
+        &self,
+        request: Request<ListEventsRequest>,
+    ) -> Result<Response<ListEventsResponse>, Status> {
+        Ok(Response::new(self.list_log(request).await?))
     }
 
     async fn build_briefing(

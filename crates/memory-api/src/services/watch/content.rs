@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use memory_contract::proto::watch_thread_response::Event;
-use memory_contract::proto::{MemoriesExtracted, MessageDeleted, MessagesAppended, WatchedMessage};
-use memory_contract::{
-    Memory, MemoryFilter, MemoryId, MemoryOwner, Message, MessageId, ThreadId, limits,
-    memory_bytes, message_bytes_at_most,
+use memory_contract::proto::{
+    EventsAppended, MemoriesExtracted, MessageDeleted, MessagesAppended, WatchedMessage,
 };
-use memory_store::{Caller, DistillKind, SeqRange, Store, StoreError};
+use memory_contract::{
+    EventQuery, Iteration, Memory, MemoryFilter, MemoryId, MemoryOwner, Message, MessageId, Plan,
+    ThreadId, limits, memory_bytes, message_bytes_at_most,
+};
+use memory_store::{Caller, DistillKind, IterationQuery, PlanError, SeqRange, Store, StoreError};
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -98,6 +100,11 @@ impl Content {
                 made.text = self.text(DistillKind::Observation, made.number).await?;
             }
             Event::MemoriesExtracted(extracted) => self.add_memories(extracted).await?,
+            Event::PlanChanged(changed) => changed.plan = self.plan().await?.map(Into::into),
+            Event::IterationLogged(logged) => {
+                logged.iteration = self.iteration(logged.number).await?.map(Into::into);
+            }
+            Event::EventsAppended(appended) => self.add_events(appended).await?,
             _ => {}
         }
         Ok(())
@@ -170,6 +177,60 @@ impl Content {
         let mut memories = store.hydrate_memories(&owner, &all, ids).await?;
         memories.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
         Ok(memories)
+    }
+
+    /// The plan as it is now.
+    async fn plan(&self) -> Result<Option<Plan>, ApiError> {
+        let plans = self.store.plans(&self.caller);
+        match available(|| plans.get_plan(self.thread)).await {
+            Ok(plan) => Ok(Some(plan)),
+            Err(StoreError::Plan(PlanError::NotFound) | StoreError::ThreadNotFound) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn iteration(&self, number: i64) -> Result<Option<Iteration>, ApiError> {
+        let plans = self.store.plans(&self.caller);
+        let query = IterationQuery {
+            thread: self.thread,
+            task: None,
+            failed: false,
+            after: Some(number - 1),
+            limit: 1,
+            max_bytes: u32::try_from(limits::ANSWER_BYTES).unwrap_or(u32::MAX),
+        };
+        match available(|| plans.list_iterations(&query)).await {
+            Ok(page) => Ok(page
+                .items
+                .into_iter()
+                .find(|logged| logged.number == number)),
+            Err(StoreError::ThreadNotFound) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn add_events(&self, appended: &mut EventsAppended) -> Result<(), ApiError> {
+        let plans = self.store.plans(&self.caller);
+        let limit = u32::try_from(appended.event_count)
+            .unwrap_or(u32::MAX)
+            .max(1);
+        let query = EventQuery {
+            after: Some(appended.first_number - 1),
+            ..EventQuery::of(self.thread, limit, limits::ANSWER_BYTES)
+        };
+        let page = match available(|| plans.list_events(&query)).await {
+            Ok(page) => page.items,
+            Err(StoreError::ThreadNotFound) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let end = appended.first_number.saturating_add(appended.event_count);
+        let mut bytes = 0;
+        let fitting = page.into_iter().take_while(|event| {
+            bytes += event.bytes();
+            event.number < end && bytes <= limits::ANSWER_BYTES
+        });
+        appended.events = fitting.map(Into::into).collect();
+        Ok(())
     }
 
     /// The text of a summary, an observation or a reflection; empty if it was erased.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use memory_contract::ExportChecksum;
 use memory_contract::proto::{
-    self, AddNodeTurnRequest, ExportMessagesResponse, Message, MessageInput, NodeMessage,
-    NodeMessageInput, NodeRef, ResolveThreadRequest, Role, SessionRef, Thread,
+    self, AddNodeTurnRequest, AgentEvent, ExportMessagesResponse, Message, MessageInput,
+    NodeMessage, NodeMessageInput, NodeRef, ResolveThreadRequest, Role, SessionRef, Thread,
     add_node_turn_request::{Parent as NodeParent, Place as NodePlace},
     export_messages_response,
     message_input::Parent,
@@ -21,8 +21,9 @@ use super::batch::hashed;
 use crate::cli::output::message_from_json;
 
 /// The keys of records that simple messages have not.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "appPolicy",
+    "event",
     "file",
     "iteration",
     "memory",
@@ -103,7 +104,7 @@ impl Export {
         let line = response.record.ok_or("a record of no known kind")?;
         let of_thread = matches!(
             line,
-            Line::Message(_) | Line::Node(_) | Line::Plan(_) | Line::Iteration(_)
+            Line::Message(_) | Line::Node(_) | Line::Plan(_) | Line::Iteration(_) | Line::Event(_)
         );
         if of_thread && self.thread.is_none() {
             return Err("it belongs to a thread, but no thread precedes it".to_owned());
@@ -135,6 +136,7 @@ impl Export {
             Line::Iteration(iteration) => {
                 records.push(ImportRecord::Iteration(Box::new(iteration)))
             }
+            Line::Event(event) => records.push(self.event(event)),
             Line::Memory(memory) => {
                 self.thread = None;
                 records.push(ImportRecord::Memory(Box::new(memory)));
@@ -226,6 +228,17 @@ impl Export {
             }),
             head,
         })
+    }
+
+    /// An event, which belongs to the new message where ids are new.
+    fn event(&self, mut event: AgentEvent) -> ImportRecord {
+        let ids = self.thread.as_ref().map(|thread| &thread.ids);
+        if let (Some(id), Some(ids)) = (&mut event.message_id, ids)
+            && let Some(new) = ids.get(id)
+        {
+            id.clone_from(new);
+        }
+        ImportRecord::Event(Box::new(event))
     }
 
     /// A turn, when both sides of it are there.
@@ -344,6 +357,7 @@ pub fn agrees(said: &proto::ExportSummary, seen: &proto::ExportSummary) -> Resul
             plan_count,
             iteration_count,
             memory_count,
+            event_count,
         } = *summary;
         [
             ("app_policy", app_policy_count),
@@ -355,6 +369,7 @@ pub fn agrees(said: &proto::ExportSummary, seen: &proto::ExportSummary) -> Resul
             ("unreadable node", unreadable_node_count),
             ("plan", plan_count),
             ("iteration", iteration_count),
+            ("event", event_count),
             ("memory", memory_count),
         ]
     };

@@ -15,8 +15,8 @@ mod values;
 
 use memory_contract::ExportedThread;
 use memory_contract::proto::{
-    AppPolicy, ExportSummary, File, Iteration, Memory, MessageInput, Plan, ResolveThreadRequest,
-    SessionRef,
+    AgentEvent, AppPolicy, ExportSummary, File, Iteration, Memory, MessageInput, Plan,
+    ResolveThreadRequest, SessionRef,
 };
 
 pub use batch::{Batch, Batcher, hashed};
@@ -81,6 +81,7 @@ pub enum ImportRecord {
     Plan(Box<Plan>),
     /// An attempt in the log of the thread read last.
     Iteration(Box<Iteration>),
+    Event(Box<AgentEvent>),
     /// A long-term memory.
     Memory(Box<Memory>),
     /// The thread read last has no more of anything.

@@ -1,13 +1,14 @@
-//! The plan and the attempts of a thread.
+//! The plan, the attempts and the events of a thread.
 
 use memory_contract::proto::export_messages_response::Record;
-use memory_contract::{ThreadId, limits};
+use memory_contract::{EventQuery, ThreadId, limits};
 use memory_store::{IterationQuery, PlanError, StoreError};
 
 use super::Export;
 use super::output::{Output, Stop};
 
-const ITERATIONS: u32 = 100;
+/// Entries of a log that are read at a time.
+const ENTRIES: u32 = 100;
 
 impl Export {
     pub(super) async fn send_plan(
@@ -25,7 +26,7 @@ impl Export {
             task: None,
             failed: false,
             after: None,
-            limit: ITERATIONS,
+            limit: ENTRIES,
             max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
         loop {
@@ -36,6 +37,20 @@ impl Export {
                 .await?;
             for iteration in page.items {
                 output.send(Record::Iteration(iteration.into())).await?;
+            }
+            if page.next.is_none() {
+                return self.send_events(thread, output).await;
+            }
+            query.after = page.next;
+        }
+    }
+
+    async fn send_events(&self, thread: ThreadId, output: &mut Output) -> Result<(), Stop> {
+        let mut query = EventQuery::of(thread, ENTRIES, limits::PAGE_BYTES);
+        loop {
+            let page = self.store.plans(&self.caller).list_events(&query).await?;
+            for event in page.items {
+                output.send(Record::Event(event.into())).await?;
             }
             if page.next.is_none() {
                 return Ok(());

@@ -205,6 +205,7 @@ fn counted(summary: &ExportSummary) -> String {
         plan_count,
         iteration_count,
         memory_count,
+        event_count,
     } = summary;
     let mut text = format!(
         "{} of {}",
@@ -229,6 +230,7 @@ fn counted(summary: &ExportSummary) -> String {
     for (number, one, many) in [
         (plan_count, "plan", "plans"),
         (iteration_count, "iteration", "iterations"),
+        (event_count, "event", "events"),
         (memory_count, "memory", "memories"),
     ] {
         match number {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use memory_contract::proto::message_input::Parent;
 use memory_contract::proto::{
-    AppPolicy, File, Iteration, Memory, MessageInput, Plan, ResolveThreadRequest,
+    AgentEvent, AppPolicy, File, Iteration, Memory, MessageInput, Plan, ResolveThreadRequest,
 };
 use memory_contract::{ExportedThread, NewMessage};
 use tokio::sync::mpsc;
@@ -24,6 +24,7 @@ pub(super) enum Unit {
     NodeEnd,
     Plan(Box<Plan>),
     Iteration(Box<Iteration>),
+    Event(Box<AgentEvent>),
     Memory(Box<Memory>),
     ThreadEnd(ExportedThread),
     /// The checksum of an export that was read to its end.
@@ -74,6 +75,7 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
                 Ok(ImportRecord::NodeEnd) => Unit::NodeEnd,
                 Ok(ImportRecord::Plan(plan)) => Unit::Plan(plan),
                 Ok(ImportRecord::Iteration(iteration)) => Unit::Iteration(iteration),
+                Ok(ImportRecord::Event(event)) => Unit::Event(event),
                 Ok(ImportRecord::Memory(memory)) => {
                     // Its sources have to be there before it, and heads in place: a
                     // thread's summary is of the path to its head.

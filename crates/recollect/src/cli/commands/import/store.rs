@@ -129,6 +129,11 @@ impl Feed<'_> {
         let mut session = None;
         let mut memories: Option<Memories<'_>> = None;
         while let Some(Placed { place, value }) = incoming.recv().await {
+            if !matches!(value, Unit::Event(_))
+                && let Err(error) = units.end_events().await
+            {
+                fed.problems.push((place.clone(), error));
+            }
             let done = match value {
                 Unit::Problem(error) => Err(error),
                 Unit::Head(head) => {
@@ -149,6 +154,7 @@ impl Feed<'_> {
                 Unit::NodeEnd => units.end_node().await,
                 Unit::Plan(plan) => units.plan(*plan).await,
                 Unit::Iteration(iteration) => units.iteration(*iteration).await,
+                Unit::Event(event) => units.event(*event).await,
                 Unit::Memory(memory) => {
                     if memories.is_none() {
                         // Everything that was sent has to be there before.

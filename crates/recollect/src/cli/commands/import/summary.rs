@@ -50,6 +50,8 @@ pub struct Besides {
     pub plans: u64,
     /// Attempts in the logs of threads.
     pub iterations: u64,
+    /// Events of agents.
+    pub events: u64,
     /// Long-term memories.
     pub memories: u64,
     /// Sources of memories that do not exist.
@@ -79,6 +81,7 @@ impl Summary {
             "node_turns": self.besides.node_turns,
             "plans": self.besides.plans,
             "iterations": self.besides.iterations,
+            "events": self.besides.events,
             "memories": self.besides.memories,
             "missing_sources": self.besides.missing_sources,
             "refused": self.problems,
@@ -104,6 +107,7 @@ impl Summary {
             node_turns,
             plans,
             iterations,
+            events,
             memories,
             missing_sources,
         } = self.besides;
@@ -113,6 +117,7 @@ impl Summary {
             (node_turns, "turn of a node", "turns of nodes"),
             (plans, "plan", "plans"),
             (iterations, "iteration", "iterations"),
+            (events, "event", "events"),
             (memories, "memory", "memories"),
         ]
         .into_iter()

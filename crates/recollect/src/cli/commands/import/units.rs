@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{
-    AppPolicy, AppendIterationRequest, ErrorReason, File, FlushNodeMemoryRequest,
-    GetAppPolicyRequest, GetFileRequest, GetPlanRequest, Iteration, NodeRef, Plan, PutPlanRequest,
-    RegisterFileRequest, ResolveThreadRequest, UpdateAppPolicyRequest,
-    put_plan_request::Precondition,
+    AgentEvent, AppPolicy, AppendEventsRequest, AppendIterationRequest, ErrorReason, File,
+    FlushNodeMemoryRequest, GetAppPolicyRequest, GetFileRequest, GetPlanRequest, Iteration,
+    NodeRef, Plan, PutPlanRequest, RegisterFileRequest, ResolveThreadRequest,
+    UpdateAppPolicyRequest, put_plan_request::Precondition,
 };
 use memory_contract::{FileLocation, UnitDigest, app_policy_digest, file_digest, plan_digest};
 use prost::Message as _;
@@ -19,6 +19,11 @@ use super::summary::Besides;
 use crate::cli::client::Client;
 use crate::cli::import::{NodeTurn, hashed};
 use crate::cli::output::one_line;
+
+/// Events of one request.
+const EVENTS: usize = 100;
+/// Bytes at which a request has no more events. Each has at most 256 KiB.
+const EVENT_BYTES: usize = 2 * 1024 * 1024;
 
 /// Stores policies, files, threads, turns of nodes, plans and logs. What is there already
 /// with the same content stays; with other content too, unless `replace` says
@@ -33,6 +38,9 @@ pub(super) struct Units<'a> {
     node: Option<NodeRef>,
     /// An export of a part has files once for each thread.
     files: HashSet<UnitDigest>,
+    /// Events of the thread that wait for their batch, and their size.
+    events: Vec<AgentEvent>,
+    event_bytes: usize,
     pub(super) besides: Besides,
 }
 
@@ -45,6 +53,8 @@ impl<'a> Units<'a> {
             thread: None,
             node: None,
             files: HashSet::new(),
+            events: Vec::new(),
+            event_bytes: 0,
             besides: Besides::default(),
         }
     }
@@ -192,6 +202,48 @@ impl<'a> Units<'a> {
         let appended = self.client.plans().append_iteration(request).await;
         appended.map_err(problem_of)?;
         self.besides.iterations += 1;
+        Ok(())
+    }
+
+    /// Stores an event with those before it, a batch at a time; [`Units::end_events`]
+    /// stores the rest.
+    pub(super) async fn event(&mut self, event: AgentEvent) -> Result<(), String> {
+        self.thread_of("event")?;
+        self.event_bytes += event.encoded_len();
+        self.events.push(event);
+        match self.events.len() >= EVENTS || self.event_bytes >= EVENT_BYTES {
+            true => self.end_events().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Stores the events that wait for their batch.
+    pub(super) async fn end_events(&mut self) -> Result<(), String> {
+        let events = std::mem::take(&mut self.events);
+        self.event_bytes = 0;
+        if events.is_empty() {
+            return Ok(());
+        }
+        let thread_id = self.thread_of("event")?;
+        let count = events.len() as u64;
+        // The same each time: the numbers of the events tell batches apart.
+        let request_id = match self.again {
+            true => Uuid::now_v7(),
+            false => {
+                let encoded: Vec<Vec<u8>> = events.iter().map(AgentEvent::encode_to_vec).collect();
+                let parts = std::iter::once(thread_id.as_bytes());
+                let parts = parts.chain(encoded.iter().map(Vec::as_slice));
+                hashed(&parts.collect::<Vec<_>>())
+            }
+        };
+        let request = AppendEventsRequest {
+            thread: Some(thread_id.into()),
+            events,
+            request_id: request_id.to_string(),
+        };
+        let appended = self.client.plans().append_events(request).await;
+        appended.map_err(|status| format!("{count} events: {}", status.message()))?;
+        self.besides.events += count;
         Ok(())
     }
 

@@ -1,0 +1,115 @@
+//! The log of an agent's events.
+
+use memory_contract::proto::{
+    AppendEventsRequest, AppendEventsResponse, ListEventsRequest, ListEventsResponse,
+};
+use memory_contract::{
+    EventQuery, Invalid, LoggedEvents, PageToken, check, events_from, limits, timestamp_of,
+};
+use tonic::Request;
+
+use super::Plans;
+use crate::error::ApiError;
+use crate::layers::caller_of;
+use crate::services::request::{
+    Fields, next_token, page_limit, request_id_from, required_conversation_from,
+};
+
+impl Plans {
+    pub(super) async fn append_all(
+        &self,
+        request: Request<AppendEventsRequest>,
+    ) -> Result<AppendEventsResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let AppendEventsRequest {
+            thread,
+            events,
+            request_id,
+        } = request;
+        let mut fields = Fields::default();
+        let named = fields.get(required_conversation_from(&metadata, thread));
+        let events = fields.get_all(events_from("events", events));
+        let request_id = fields.take(request_id_from(&request_id));
+        let (named, events) = fields.all(named.zip(events))?;
+        let thread = named.thread(&self.store, &caller).await?;
+        let LoggedEvents {
+            first,
+            count,
+            replayed,
+        } = self
+            .store
+            .plans(&caller)
+            .append_events(thread, &events, request_id)
+            .await?;
+        Ok(AppendEventsResponse {
+            first_number: first,
+            event_count: count,
+            replayed,
+        })
+    }
+
+    pub(super) async fn list_log(
+        &self,
+        request: Request<ListEventsRequest>,
+    ) -> Result<ListEventsResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let ListEventsRequest {
+            thread,
+            types,
+            start_time,
+            end_time,
+            newest_first,
+            page_size,
+            page_token,
+        } = request;
+        let mut fields = Fields::default();
+        let named = fields.get(required_conversation_from(&metadata, thread));
+        let types = fields.take(types_from(types));
+        let start = fields.take(timestamp_of("start_time", start_time));
+        let end = fields.take(timestamp_of("end_time", end_time));
+        if let (Some(start), Some(end)) = (start, end)
+            && start >= end
+        {
+            let problem = Invalid::new("end_time", "must be later than start_time");
+            fields.take(Err::<(), _>(problem));
+        }
+        let limit = fields.take(page_limit(page_size));
+        let identity = (
+            "events",
+            caller.tenant.as_str(),
+            format!("{named:?}"),
+            types.clone(),
+            format!("{start:?} {end:?}"),
+            newest_first,
+        );
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        let named = fields.all(named)?;
+        let thread = named.thread(&self.store, &caller).await?;
+        let query = EventQuery {
+            types,
+            start,
+            end,
+            newest_first,
+            after,
+            ..EventQuery::of(thread, limit, limits::PAGE_BYTES)
+        };
+        let page = self.store.plans(&caller).list_events(&query).await?;
+        Ok(ListEventsResponse {
+            events: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+}
+
+fn types_from(types: Vec<String>) -> Result<Vec<String>, Invalid> {
+    if types.len() > limits::FILTER_EVENT_TYPES {
+        let problem = format!("must have at most {} entries", limits::FILTER_EVENT_TYPES);
+        return Err(Invalid::new("types", problem));
+    }
+    let read = |(index, kind)| {
+        check::required_text(&format!("types[{index}]"), kind, limits::EVENT_TYPE_CHARS)
+    };
+    types.into_iter().enumerate().map(read).collect()
+}
