@@ -1,5 +1,6 @@
-//! Domain types of registered files, which messages refer to.
+//! Domain types of registered files, which messages refer to, and how they reach a model.
 
+use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use crate::{FileLocation, FileType};
@@ -13,6 +14,45 @@ pub enum TransferMethod {
     RemoteUrl,
     /// Created by a tool.
     ToolFile,
+}
+
+/// How images reach a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileDelivery {
+    /// As they were given; stored ones by a signed URL, else inline.
+    #[default]
+    Auto,
+    /// By URL.
+    Url,
+    /// Inline what is stored, the others by URL.
+    Inline,
+    /// Described in text.
+    Text,
+}
+
+/// In how much detail a model looks at images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageDetail {
+    /// The model decides.
+    #[default]
+    Auto,
+    /// At a small copy.
+    Low,
+    /// At the whole image.
+    High,
+}
+
+impl ImageDetail {
+    /// The name that OpenAI's APIs have for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Low => "low",
+            Self::High => "high",
+        }
+    }
 }
 
 impl TransferMethod {

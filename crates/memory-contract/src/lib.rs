@@ -46,7 +46,7 @@ pub use convert::{
 pub use domain::{
     AppendedMessage, Branch, Message, MessageFilter, NewMessage, Parent, Role, Session, Thread,
 };
-pub use file::{File, NewFile, TransferMethod};
+pub use file::{File, FileDelivery, ImageDetail, NewFile, TransferMethod};
 pub use ids::{
     AppId, MemoryId, MessageId, MessageName, RequestId, SessionKey, TenantId, ThreadId, UserId,
 };
@@ -70,8 +70,8 @@ pub use plan::{
     PlanStep, PlanStepStatus,
 };
 pub use policy::{
-    ExtractionStrategy, FileDelivery, ImageDetail, InputWording, Instructions, Lifetime,
-    MemoryMode, MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy,
+    ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode, MemoryPolicy,
+    MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy,
 };
 pub use precondition::Precondition;
 pub use quoted::{json_line, to_the_second};

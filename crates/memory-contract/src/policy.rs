@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FileType, limits};
+use crate::{FileDelivery, FileType, ImageDetail, limits};
 
 /// The memory that a conversation's contexts are built from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,34 +36,6 @@ pub enum MemoryScope {
     User,
     /// Those of all threads of the app.
     App,
-}
-
-/// How images reach a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileDelivery {
-    /// As they were given; stored ones by a signed URL, else inline.
-    #[default]
-    Auto,
-    /// By URL.
-    Url,
-    /// Inline what is stored, the others by URL.
-    Inline,
-    /// Described in text.
-    Text,
-}
-
-/// In how much detail a model looks at images.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ImageDetail {
-    /// The model decides.
-    #[default]
-    Auto,
-    /// At a small copy.
-    Low,
-    /// At the whole image.
-    High,
 }
 
 /// Which memories are extracted from messages in the background.

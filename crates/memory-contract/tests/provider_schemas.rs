@@ -95,6 +95,7 @@ fn rendered(provider: Provider, messages: &[NewMessage]) -> Value {
     let labels = Labels {
         user: "User".to_owned(),
         assistant: "Assistant".to_owned(),
+        image_detail: Default::default(),
     };
     let body = render(Format::Provider(provider), &said, &labels).body;
     serde_json::from_str(&body).expect("a body is JSON")

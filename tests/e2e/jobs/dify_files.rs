@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use memory_contract::InlineContent;
 use memory_contract::proto::{
-    AddNodeTurnRequest, BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, File,
-    FileDelivery, FileRef, FileType, GetFileContentRequest, GetNodeHistoryRequest, ImageDetail,
-    MemoryMode, MemoryPolicy, NodeMessageInput, NodeRef, Part, ProviderFormat, RegisterFileRequest,
-    Role, ToolResult, file, file_ref, part, tool_result_part,
+    AddNodeTurnRequest, AppendMessagesRequest, BuildContextRequest, BuildContextResponse,
+    ContextBlockKind as Kind, File, FileDelivery, FileRef, FileType, GetFileContentRequest,
+    GetHistoryRequest, GetNodeHistoryRequest, ImageDetail, MemoryMode, MemoryPolicy,
+    NodeMessageInput, NodeRef, Part, ProviderFormat, RegisterFileRequest, Role, ToolResult, file,
+    file_ref, part, tool_result_part,
 };
 use recollect_tests::{
-    Client, Options, S3, SOON, Server, app, apply, block, body, body_json, chat_messages,
-    context_request, eventually, history_request, mode, node, tool_call, trial,
+    Client, Key, Options, S3, SOON, Server, app, apply, block, body, body_json, by_id,
+    chat_messages, context_request, eventually, history_request, mode, node, tool_call, trial,
     trial_with_own_server, with_parts,
 };
 use serde_json::{Value, json};
@@ -180,6 +181,7 @@ async fn j01_an_uploaded_image_is_in_the_nodes_prompt_by_a_signed_url() {
     let context = prompt(&client, &node, inline).await;
     let [openai, anthropic] = first_contents(&context);
     assert_eq!(openai[1]["image_url"]["url"], data_url(&cat));
+    assert_eq!(openai[1]["image_url"]["detail"], "low");
     assert_eq!(anthropic[1]["source"]["type"], "base64");
     let shown = &block(&context, Kind::Node).unwrap().messages[0];
     assert!((85..120).contains(&shown.token_count), "{shown:?}");
@@ -284,7 +286,7 @@ async fn j01_an_image_in_the_message_itself_is_stored_once_and_sent_inline() {
 
 #[apply(trial_with_own_server)]
 async fn content_of_a_message_is_erased_with_the_last_message_that_has_it() {
-    let (dir, _server, client) = Server::start_own(&options(&[])).await;
+    let (dir, server, client) = Server::start_own(&options(&[])).await;
     let objects = dir.data().join("objects");
     let thread_id = client.thread("app").await;
     let picture = |url: String| {
@@ -301,6 +303,17 @@ async fn content_of_a_message_is_erased_with_the_last_message_that_has_it() {
     let name = url_of(file).to_owned();
     let named = client.append(&thread_id, vec![picture(name.clone())]).await;
     let request = GetFileContentRequest { url: name.clone() };
+    // Another tenant neither reads nor names it.
+    let globex = server.client(Key::Globex).await;
+    let refused = globex.refused(request.clone()).await;
+    refused.is(Code::NotFound, "FILE_NOT_FOUND");
+    let theirs = AppendMessagesRequest {
+        thread: by_id(globex.thread("app").await),
+        messages: vec![picture(name.clone())],
+        ..Default::default()
+    };
+    let refused = globex.refused(theirs).await;
+    refused.is(Code::InvalidArgument, "INVALID_FIELD");
     let first = &appended.messages[0].message_id;
     client.delete_message(&thread_id, first).await;
     client.call(request.clone()).await;
@@ -317,8 +330,8 @@ async fn content_of_a_message_is_erased_with_the_last_message_that_has_it() {
     })
     .await;
     // What is gone cannot be named.
-    let request = memory_contract::proto::AppendMessagesRequest {
-        thread: recollect_tests::by_id(&thread_id),
+    let request = AppendMessagesRequest {
+        thread: by_id(&thread_id),
         messages: vec![picture(name)],
         ..Default::default()
     };
@@ -409,7 +422,7 @@ async fn j06_a_history_with_images_stays_within_its_budget_as_the_provider_count
         ("claude-sonnet-4-5", 410),
         ("gemini-2.5-pro", 258),
     ] {
-        let request = memory_contract::proto::GetHistoryRequest {
+        let request = GetHistoryRequest {
             max_tokens: None,
             model: model.to_owned(),
             ..history_request(&thread_id)

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::{duration_in, scalar::exact_duration, timestamp};
 use crate::{
-    Fields, File, FileExtent, FileLocation, FileRef, FileType, Invalid, InvalidFields, NewFile,
-    TransferMethod, check, limits, proto,
+    Fields, File, FileDelivery, FileExtent, FileLocation, FileRef, FileType, ImageDetail, Invalid,
+    InvalidFields, NewFile, TransferMethod, check, limits, proto,
 };
 
 /// Reads a reference to a file. Fields that only answers set are ignored.
@@ -228,7 +228,7 @@ macro_rules! locations {
 locations! { file_ref file get_file_request delete_file_request }
 
 /// Reads a required kind of file.
-pub(super) fn kind_from(number: i32) -> Result<FileType, Invalid> {
+fn kind_from(number: i32) -> Result<FileType, Invalid> {
     match proto::FileType::try_from(number) {
         Ok(proto::FileType::Image) => Ok(FileType::Image),
         Ok(proto::FileType::Audio) => Ok(FileType::Audio),
@@ -325,6 +325,71 @@ impl From<File> for proto::File {
             size_bytes,
             create_time: Some(timestamp(created)),
             update_time: Some(timestamp(updated)),
+        }
+    }
+}
+
+/// Reads how images reach a model; unspecified is `None`.
+pub(super) fn delivery_from(delivery: i32) -> Result<Option<FileDelivery>, Invalid> {
+    match proto::FileDelivery::try_from(delivery) {
+        Ok(proto::FileDelivery::Unspecified) => Ok(None),
+        Ok(proto::FileDelivery::Auto) => Ok(Some(FileDelivery::Auto)),
+        Ok(proto::FileDelivery::Url) => Ok(Some(FileDelivery::Url)),
+        Ok(proto::FileDelivery::Inline) => Ok(Some(FileDelivery::Inline)),
+        Ok(proto::FileDelivery::Text) => Ok(Some(FileDelivery::Text)),
+        Err(_) => Err(Invalid::new(
+            "file_delivery",
+            "must be FILE_DELIVERY_AUTO, _URL, _INLINE or _TEXT",
+        )),
+    }
+}
+
+/// Reads kinds of files; none are `None`.
+pub(super) fn file_types_from(numbers: Vec<i32>) -> Result<Option<Vec<FileType>>, Invalid> {
+    let mut types = Vec::new();
+    for number in numbers {
+        let kind = kind_from(number).map_err(|invalid| Invalid {
+            field: "file_types".to_owned(),
+            ..invalid
+        })?;
+        if !types.contains(&kind) {
+            types.push(kind);
+        }
+    }
+    Ok((!types.is_empty()).then_some(types))
+}
+
+/// Reads the detail of images; unspecified is `None`.
+pub(super) fn detail_from(detail: i32) -> Result<Option<ImageDetail>, Invalid> {
+    match proto::ImageDetail::try_from(detail) {
+        Ok(proto::ImageDetail::Unspecified) => Ok(None),
+        Ok(proto::ImageDetail::Auto) => Ok(Some(ImageDetail::Auto)),
+        Ok(proto::ImageDetail::Low) => Ok(Some(ImageDetail::Low)),
+        Ok(proto::ImageDetail::High) => Ok(Some(ImageDetail::High)),
+        Err(_) => Err(Invalid::new(
+            "image_detail",
+            "must be IMAGE_DETAIL_AUTO, _LOW or _HIGH",
+        )),
+    }
+}
+
+impl From<FileDelivery> for proto::FileDelivery {
+    fn from(delivery: FileDelivery) -> Self {
+        match delivery {
+            FileDelivery::Auto => Self::Auto,
+            FileDelivery::Url => Self::Url,
+            FileDelivery::Inline => Self::Inline,
+            FileDelivery::Text => Self::Text,
+        }
+    }
+}
+
+impl From<ImageDetail> for proto::ImageDetail {
+    fn from(detail: ImageDetail) -> Self {
+        match detail {
+            ImageDetail::Auto => Self::Auto,
+            ImageDetail::Low => Self::Low,
+            ImageDetail::High => Self::High,
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{duration_in, file::kind_from, optional_float, scalar::exact_duration};
+use super::file::{delivery_from, detail_from, file_types_from};
+use super::{duration_in, optional_float, scalar::exact_duration};
 use crate::{
-    ExtractionStrategy, FileDelivery, FileType, ImageDetail, Invalid, InvalidFields, MemoryMode,
-    MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check,
-    limits, proto,
+    ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope,
+    PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check, limits, proto,
 };
 
 /// Reads the policy of a level. `compiles` checks the template, whose language only the
@@ -322,68 +322,6 @@ pub(super) fn extraction_from(strategy: i32) -> Result<Option<ExtractionStrategy
             "extraction",
             "must be EXTRACTION_STRATEGY_NONE, _DISCRETE, _SUMMARY, _PREFERENCES or _CUSTOM",
         )),
-    }
-}
-
-fn delivery_from(delivery: i32) -> Result<Option<FileDelivery>, Invalid> {
-    match proto::FileDelivery::try_from(delivery) {
-        Ok(proto::FileDelivery::Unspecified) => Ok(None),
-        Ok(proto::FileDelivery::Auto) => Ok(Some(FileDelivery::Auto)),
-        Ok(proto::FileDelivery::Url) => Ok(Some(FileDelivery::Url)),
-        Ok(proto::FileDelivery::Inline) => Ok(Some(FileDelivery::Inline)),
-        Ok(proto::FileDelivery::Text) => Ok(Some(FileDelivery::Text)),
-        Err(_) => Err(Invalid::new(
-            "file_delivery",
-            "must be FILE_DELIVERY_AUTO, _URL, _INLINE or _TEXT",
-        )),
-    }
-}
-
-fn file_types_from(numbers: Vec<i32>) -> Result<Option<Vec<FileType>>, Invalid> {
-    let mut types = Vec::new();
-    for number in numbers {
-        let kind = kind_from(number).map_err(|invalid| Invalid {
-            field: "file_types".to_owned(),
-            ..invalid
-        })?;
-        if !types.contains(&kind) {
-            types.push(kind);
-        }
-    }
-    Ok((!types.is_empty()).then_some(types))
-}
-
-fn detail_from(detail: i32) -> Result<Option<ImageDetail>, Invalid> {
-    match proto::ImageDetail::try_from(detail) {
-        Ok(proto::ImageDetail::Unspecified) => Ok(None),
-        Ok(proto::ImageDetail::Auto) => Ok(Some(ImageDetail::Auto)),
-        Ok(proto::ImageDetail::Low) => Ok(Some(ImageDetail::Low)),
-        Ok(proto::ImageDetail::High) => Ok(Some(ImageDetail::High)),
-        Err(_) => Err(Invalid::new(
-            "image_detail",
-            "must be IMAGE_DETAIL_AUTO, _LOW or _HIGH",
-        )),
-    }
-}
-
-impl From<FileDelivery> for proto::FileDelivery {
-    fn from(delivery: FileDelivery) -> Self {
-        match delivery {
-            FileDelivery::Auto => Self::Auto,
-            FileDelivery::Url => Self::Url,
-            FileDelivery::Inline => Self::Inline,
-            FileDelivery::Text => Self::Text,
-        }
-    }
-}
-
-impl From<ImageDetail> for proto::ImageDetail {
-    fn from(detail: ImageDetail) -> Self {
-        match detail {
-            ImageDetail::Auto => Self::Auto,
-            ImageDetail::Low => Self::Low,
-            ImageDetail::High => Self::High,
-        }
     }
 }
 

@@ -23,7 +23,8 @@ use std::collections::{HashMap, HashSet};
 use json::Node;
 
 use crate::{
-    Content, InlineContent, Invalid, Part, Provider, ResolvedPolicy, Role, is_inline, limits, proto,
+    Content, ImageDetail, InlineContent, Invalid, Part, Provider, ResolvedPolicy, Role, is_inline,
+    limits, proto,
 };
 
 /// A format in which messages are written.
@@ -48,13 +49,16 @@ pub struct Said<'a> {
     pub is_prompt: bool,
 }
 
-/// The names of the roles where a conversation is written as text.
+/// What a policy says about the rendering: the names of the roles where a conversation is
+/// written as text, and the detail of images.
 #[derive(Clone, Debug)]
 pub struct Labels {
     /// The user's label.
     pub user: String,
     /// The model's label.
     pub assistant: String,
+    /// In how much detail the model looks at images.
+    pub image_detail: ImageDetail,
 }
 
 impl Labels {
@@ -63,6 +67,7 @@ impl Labels {
         Self {
             user: policy.user_label.clone(),
             assistant: policy.assistant_label.clone(),
+            image_detail: policy.image_detail,
         }
     }
 
@@ -99,8 +104,10 @@ struct Written {
 /// Writes messages. Equal messages give equal bytes.
 pub fn render(format: Format, messages: &[Said<'_>], labels: &Labels) -> Rendered {
     let written = match format {
-        Format::Provider(Provider::OpenaiChat) => openai_chat::write(messages),
-        Format::Provider(Provider::OpenaiResponses) => openai_responses::write(messages),
+        Format::Provider(Provider::OpenaiChat) => openai_chat::write(messages, labels.image_detail),
+        Format::Provider(Provider::OpenaiResponses) => {
+            openai_responses::write(messages, labels.image_detail)
+        }
         Format::Provider(Provider::AnthropicMessages) => anthropic::write(messages, labels),
         Format::Provider(Provider::Gemini) => gemini::write(messages, labels),
         Format::Text => Written {

@@ -12,7 +12,7 @@ use super::json::{Fields, Node, Object, list, quoted};
 use super::steps::{Answered, Piece, PieceContent, Rules, Step, is_web_image, plain, steps};
 use super::{ReadMessage, Reading, Said, Written, image, is_reference, only_item, opaque};
 use crate::proto::{self, part::Content, tool_result_part};
-use crate::{FileRef, Invalid, Provider, Role, ToolOutput, text};
+use crate::{FileRef, ImageDetail, Invalid, Provider, Role, ToolOutput, text};
 
 const PROVIDER: Provider = Provider::OpenaiChat;
 const RULES: Rules = Rules {
@@ -27,7 +27,7 @@ const DETAILS: &str = "reasoning_details";
 const SPEAKER_CHARS: usize = 64;
 
 /// Writes messages.
-pub(super) fn write(messages: &[Said<'_>]) -> Written {
+pub(super) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
     let mut written = Vec::new();
     let mut provider_parts = 0;
     let steps = steps(messages, RULES, is_web_image);
@@ -56,9 +56,9 @@ pub(super) fn write(messages: &[Said<'_>]) -> Written {
                 false => Thoughts::default(),
             };
             provider_parts += thoughts.provider_parts;
-            written.push(message(step, &contents, &thoughts));
+            written.push(message(step, &contents, &thoughts, detail));
             written.extend(step.calls().map(result));
-            written.extend(images(step));
+            written.extend(images(step, detail));
         }
     }
     Written {
@@ -103,7 +103,12 @@ fn details_in(json: &str) -> Option<&str> {
     Some(fields.get(DETAILS)?.text())
 }
 
-fn message(step: &Step<'_>, contents: &[&Piece<'_>], thoughts: &Thoughts<'_>) -> String {
+fn message(
+    step: &Step<'_>,
+    contents: &[&Piece<'_>],
+    thoughts: &Thoughts<'_>,
+    detail: ImageDetail,
+) -> String {
     let has_calls = step.calls().next().is_some();
     let role = match step.role {
         Role::System => "system",
@@ -119,7 +124,11 @@ fn message(step: &Step<'_>, contents: &[&Piece<'_>], thoughts: &Thoughts<'_>) ->
                 ..
             },
         ] => quoted(text),
-        pieces => list(pieces.iter().flat_map(|piece| parts(&piece.content))),
+        pieces => list(
+            pieces
+                .iter()
+                .flat_map(|piece| parts(&piece.content, detail)),
+        ),
     };
     let name = speaker(step.name).unwrap_or_default();
     let message = Object::with("role", role)
@@ -137,14 +146,17 @@ fn message(step: &Step<'_>, contents: &[&Piece<'_>], thoughts: &Thoughts<'_>) ->
     .finish()
 }
 
-fn parts(content: &PieceContent<'_>) -> Vec<String> {
+fn parts(content: &PieceContent<'_>, detail: ImageDetail) -> Vec<String> {
     let text = |text: &str| Object::with("type", "text").string("text", text).finish();
     match content {
         PieceContent::Text(said) => vec![text(said)],
         PieceContent::File(file, _) => {
             let caption = Some(&file.caption).filter(|caption| !caption.is_empty());
             let caption = caption.map(|caption| text(caption));
-            [image_part(file)].into_iter().chain(caption).collect()
+            [image_part(file, detail)]
+                .into_iter()
+                .chain(caption)
+                .collect()
         }
         PieceContent::Opaque(opaque) => vec![opaque.json.clone()],
         PieceContent::Call(_) | PieceContent::Reasoning(_) => Vec::new(),
@@ -170,11 +182,11 @@ fn result(answered: &Answered<'_>) -> String {
 
 /// The images that tools returned, in a message of the user: messages of tools take no
 /// images.
-fn images(step: &Step<'_>) -> Option<String> {
+fn images(step: &Step<'_>, detail: ImageDetail) -> Option<String> {
     let parts = step.calls().flat_map(|answered| {
         let images = answered.result.output.iter();
         images.filter_map(|output| match output {
-            ToolOutput::File(file) if is_web_image(file) => Some(image_part(file)),
+            ToolOutput::File(file) if is_web_image(file) => Some(image_part(file, detail)),
             _ => None,
         })
     });
@@ -183,8 +195,13 @@ fn images(step: &Step<'_>) -> Option<String> {
     (!parts.is_empty()).then(|| message.json("content", &list(parts)).finish())
 }
 
-fn image_part(file: &FileRef) -> String {
-    let url = Object::with("url", file.location.as_str()).finish();
+fn image_part(file: &FileRef, detail: ImageDetail) -> String {
+    let url = Object::with("url", file.location.as_str());
+    let url = match detail {
+        ImageDetail::Auto => url,
+        ImageDetail::Low | ImageDetail::High => url.string("detail", detail.as_str()),
+    };
+    let url = url.finish();
     Object::with("type", "image_url")
         .json("image_url", &url)
         .finish()

@@ -9,7 +9,9 @@ use super::json::{Node, Object, list, quoted};
 use super::steps::{Answered, PieceContent, Rules, Step, is_web_image, steps};
 use super::{ReadMessage, Reading, Said, Written, image, is_reference, opaque};
 use crate::proto::{self, part::Content, tool_result_part};
-use crate::{Invalid, Opaque, Provider, Reasoning, Role, ToolOutput, ToolResult, text};
+use crate::{
+    ImageDetail, Invalid, Opaque, Provider, Reasoning, Role, ToolOutput, ToolResult, text,
+};
 
 const PROVIDER: Provider = Provider::OpenaiResponses;
 const RULES: Rules = Rules {
@@ -20,14 +22,17 @@ const RULES: Rules = Rules {
 };
 
 /// Writes messages.
-pub(super) fn write(messages: &[Said<'_>]) -> Written {
+pub(super) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
     let (prompts, spoken): (Vec<Said<'_>>, Vec<Said<'_>>) =
         messages.iter().partition(|said| said.is_prompt);
     let instructions: Vec<String> = prompts
         .iter()
         .map(|said| text::of_parts(said.parts))
         .collect();
-    let mut items = Items::default();
+    let mut items = Items {
+        detail,
+        ..Items::default()
+    };
     for step in steps(&spoken, RULES, is_web_image) {
         items.step(&step);
     }
@@ -41,6 +46,8 @@ pub(super) fn write(messages: &[Said<'_>]) -> Written {
 /// The items of `input`.
 #[derive(Default)]
 struct Items {
+    /// The detail of images.
+    detail: ImageDetail,
     written: Vec<String>,
     /// Reasoning that nothing of the model has followed yet.
     reasoning: Vec<String>,
@@ -78,7 +85,7 @@ impl Items {
         }
         self.message(step.role, &mut contents);
         for answered in step.calls() {
-            let (output, opaque) = output(answered.result);
+            let (output, opaque) = output(answered.result, self.detail);
             self.provider_parts += opaque;
             let item = Object::with("type", "function_call_output")
                 .string("call_id", &answered.id)
@@ -105,7 +112,11 @@ impl Items {
         for contents in messages {
             let content = match contents {
                 [PieceContent::Text(text)] => quoted(text),
-                contents => list(contents.iter().flat_map(|content| parts(content, kind))),
+                contents => list(
+                    contents
+                        .iter()
+                        .flat_map(|content| parts(content, kind, self.detail)),
+                ),
             };
             let message = Object::with("type", "message").string("role", name);
             let message = message.json("content", &content).finish();
@@ -132,12 +143,12 @@ fn is_content(opaque: &Opaque) -> bool {
     kind.starts_with("input_") || kind.starts_with("output_") || kind == "refusal"
 }
 
-fn parts(content: &PieceContent<'_>, kind: &str) -> Vec<String> {
+fn parts(content: &PieceContent<'_>, kind: &str, detail: ImageDetail) -> Vec<String> {
     let text = |text: &str| Object::with("type", kind).string("text", text).finish();
     match content {
         PieceContent::Text(said) => vec![text(said)],
         PieceContent::File(file, url) => {
-            let image = input_image(url);
+            let image = input_image(url, detail);
             let caption = Some(&file.caption).filter(|caption| !caption.is_empty());
             let caption = caption.map(|caption| text(caption));
             [image].into_iter().chain(caption).collect()
@@ -148,10 +159,10 @@ fn parts(content: &PieceContent<'_>, kind: &str) -> Vec<String> {
 }
 
 /// An image. The API's schema requires the level of detail.
-fn input_image(url: &str) -> String {
+fn input_image(url: &str, detail: ImageDetail) -> String {
     Object::with("type", "input_image")
         .string("image_url", url)
-        .string("detail", "auto")
+        .string("detail", detail.as_str())
         .finish()
 }
 
@@ -164,7 +175,7 @@ fn call(answered: &Answered<'_>) -> String {
 }
 
 /// A string, or a list if there are images or opaque pieces; and the number of the latter.
-fn output(result: &ToolResult) -> (String, usize) {
+fn output(result: &ToolResult, detail: ImageDetail) -> (String, usize) {
     let own = |output: &&ToolOutput| matches!(output, ToolOutput::Opaque(opaque) if opaque.provider == PROVIDER);
     let opaque = result.output.iter().filter(own).count();
     let is_image =
@@ -175,7 +186,9 @@ fn output(result: &ToolResult) -> (String, usize) {
     let text = |text: &str| Object::with("type", "input_text").string("text", text);
     let items = result.output.iter().filter_map(|output| match output {
         ToolOutput::Text(said) | ToolOutput::Json(said) => Some(text(said).finish()),
-        ToolOutput::File(file) if is_web_image(file) => Some(input_image(file.location.as_str())),
+        ToolOutput::File(file) if is_web_image(file) => {
+            Some(input_image(file.location.as_str(), detail))
+        }
         ToolOutput::File(file) => Some(text(&text::of_file(file)).finish()),
         ToolOutput::Opaque(opaque) => (opaque.provider == PROVIDER).then(|| opaque.json.clone()),
     });

@@ -64,6 +64,7 @@ fn write(format: Format, messages: &[NewMessage]) -> Rendered {
     let labels = Labels {
         user: "Human".to_owned(),
         assistant: "Assistant".to_owned(),
+        image_detail: Default::default(),
     };
     render(format, &said, &labels)
 }
