@@ -262,7 +262,7 @@ async fn j09_a_ttl_for_privacy_erases_the_messages_and_what_was_made_of_them() {
     indexed(6).await;
 
     // The time of the private session comes.
-    request.ttl = Some(seconds(1));
+    request.ttl = Some(seconds(5));
     client.call(request).await;
     let read = GetWorkingMemoryRequest {
         thread: by_session(private.clone()),

@@ -78,7 +78,11 @@ pub(super) fn align(
     let rest: Vec<usize> = (covered..asked.len()).collect();
     let covered: Vec<usize> = (0..covered).collect();
     let standing = &set.messages;
-    let same = |index: usize, one: &Standing| matches(&asked[index], one, known_of(&asked[index]));
+    let is_elsewhere = |one: &Asked<'_>| {
+        known_of(one).is_some_and(|known| !known.on_path || known.depth <= set.covered)
+    };
+    let same =
+        |index: usize, one: &Standing| matches(&asked[index], one, is_elsewhere(&asked[index]));
     // How many messages of the request are those from a place on.
     let run = |from: usize| {
         let pairs = standing[from..].iter().zip(&rest);
@@ -132,18 +136,16 @@ pub(super) fn align(
     }
 }
 
-/// Whether a message of the request is the stored one. An id that the path has names its
-/// message alone; one of another branch names what replaced that message.
-fn matches(asked: &Asked<'_>, standing: &Standing, known: Option<Known>) -> bool {
+/// Whether a message of the request is the stored one. An id in the working set names its
+/// message alone; one elsewhere in the thread also names what replaced that message.
+fn matches(asked: &Asked<'_>, standing: &Standing, is_elsewhere: bool) -> bool {
     let alike = asked.role == standing.role
         && asked.name == standing.name
         && asked.digest == standing.digest;
-    match (asked.id, known) {
-        (Some(id), _) if id == standing.id => alike,
-        (Some(_), None | Some(Known { on_path: true, .. })) => false,
-        (None, _) | (Some(_), Some(Known { on_path: false, .. })) => {
-            alike && asked.said.is_none_or(|said| said == standing.said)
-        }
+    match asked.id {
+        Some(id) if id == standing.id => alike,
+        Some(_) if !is_elsewhere => false,
+        _ => alike && asked.said.is_none_or(|said| said == standing.said),
     }
 }
 

@@ -156,6 +156,20 @@ fn a_message_of_another_branch_names_what_replaced_it() {
 }
 
 #[test]
+fn a_covered_message_may_be_put_after_others() {
+    let mut set = set("aba");
+    set.messages.drain(..1);
+    set.covered = 1;
+    let again = Alignment {
+        covered: Vec::new(),
+        keep_from: Some(2),
+        branch_at: None,
+        new: Vec::new(),
+    };
+    assert_eq!(run(&set, "21"), again);
+}
+
+#[test]
 fn a_time_that_is_given_has_to_be_that_of_the_message() {
     let mut later = said('a');
     later.said = Some(OffsetDateTime::UNIX_EPOCH + time::Duration::SECOND);
