@@ -131,6 +131,77 @@ async fn openai_files_are_imported() {
     }
 }
 
+#[apply(trial)]
+async fn files_of_all_providers_are_imported_once() {
+    let client = plain().await;
+    let golden = |name: &str| {
+        let folder = project_dir().join("crates/memory-contract/tests/golden");
+        folder.join(format!("{name}.json")).display().to_string()
+    };
+    let (system, user, assistant, tool) =
+        ("ROLE_SYSTEM", "ROLE_USER", "ROLE_ASSISTANT", "ROLE_TOOL");
+    for (name, format, expected) in [
+        (
+            "openai_chat",
+            "openai-chat",
+            vec![system, "Ada", assistant, tool, tool, assistant, "Ada"],
+        ),
+        (
+            "openai_responses",
+            "openai-responses",
+            vec![system, user, assistant, tool, assistant, user],
+        ),
+        (
+            "anthropic_messages",
+            "anthropic-messages",
+            vec![system, user, assistant, tool, user, assistant, user],
+        ),
+        (
+            "gemini",
+            "gemini",
+            vec![system, user, assistant, tool, assistant, user],
+        ),
+    ] {
+        let (app, file) = (app(), golden(name));
+        for format in ["auto", format] {
+            let args = [
+                "import",
+                &file,
+                "--format",
+                format,
+                "--app",
+                &app,
+                "--user",
+                "ada",
+                "--no-wait",
+            ];
+            cli(&args).ok();
+            let stored = speakers(&client, &app).await;
+            assert_eq!(stored, [expected.as_slice()], "{name} {format}");
+        }
+    }
+    // An answer keeps its provider's id.
+    let (app, file) = (app(), golden("anthropic_messages.response"));
+    let session = session(&app, "ada", "answers");
+    let args = [
+        "import",
+        &file,
+        "--format",
+        "anthropic",
+        "--app",
+        &app,
+        "--user",
+        "ada",
+        "--session",
+        "answers",
+        "--no-wait",
+    ];
+    cli(&args).ok();
+    let thread_id = client.resolve(session).await.thread_id;
+    let messages = client.all_messages(&thread_id).await;
+    assert_eq!(messages[0].external_id, "msg_01XFDUDYJgAACzvnptvVoYEL");
+}
+
 /// The speakers of each thread of an app, the oldest thread first: names, or else roles.
 async fn speakers(client: &Client, app: &str) -> Vec<Vec<String>> {
     let request = memory_contract::proto::ListThreadsRequest {
