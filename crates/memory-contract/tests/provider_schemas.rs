@@ -230,7 +230,10 @@ fn any_content() -> impl Strategy<Value = Content> {
         any_file().prop_map(Content::File),
         (select(PROVIDERS.to_vec()), any::<[bool; 4]>()).prop_map(|(provider, has)| {
             let [id, text, signature, encrypted] = has;
-            let optional = |is: bool, text: &str| is.then(|| text.to_owned()).unwrap_or_default();
+            let optional = |is: bool, text: &str| match is {
+                true => text.to_owned(),
+                false => String::new(),
+            };
             Content::Reasoning(Reasoning {
                 provider: ProviderFormat::from(provider).into(),
                 id: optional(id, "rs_1"),
@@ -337,10 +340,13 @@ fn any_message() -> impl Strategy<Value = MessageInput> {
                 .into_iter()
                 .filter(|(content, _)| belongs(role, content))
                 .map(|(content, signature)| {
-                    let signed = !matches!(content, Content::Reasoning(_));
+                    let signature = match content {
+                        Content::Reasoning(_) => String::new(),
+                        _ => signature.to_owned(),
+                    };
                     proto::Part {
                         content: Some(content),
-                        signature: signed.then(|| signature.to_owned()).unwrap_or_default(),
+                        signature,
                     }
                 })
                 .collect();
