@@ -62,7 +62,6 @@ context = contexts.BuildContext(
         session=later,
         system_prompt="You help people with their pets.",
         input=[message_pb2.Part(text="What is my dog called?")],
-        policy=policy_pb2.MemoryPolicy(scope=policy_pb2.RECALL_SCOPE_USER),
         formats=[message_pb2.PROVIDER_FORMAT_ANTHROPIC_MESSAGES],
     )
 )

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{
     AppRef, FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, RecallReason,
-    RecallRequest, RecalledMessage, Role, SearchRequest, SessionRef, ToolCall, ToolResult, UserRef,
+    RecallRequest, RecallScope, RecalledMessage, Role, SearchRequest, SessionRef, ToolCall, ToolResult, UserRef,
     file_ref, part, tool_result_part as output,
 };
 use prost_types::{Duration, FieldMask, ListValue, Struct, Value, value::Kind};
@@ -190,10 +190,15 @@ pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallReq
     }
 }
 
-/// A search in a thread that sees everything up to a revision.
+/// A search in one thread that sees everything up to a revision.
 pub fn search_request(thread_id: &str, query: &str, revision: &str) -> SearchRequest {
     SearchRequest {
         target: by_id(thread_id),
+        // With another target a scope is refused.
+        scope: match thread_id {
+            "" => RecallScope::Unspecified.into(),
+            _ => RecallScope::Thread.into(),
+        },
         query: query.to_owned(),
         freshness: crate::at_least(revision),
         max_wait: Some(fresh_wait()),

@@ -30,9 +30,10 @@ pub enum MemoryMode {
 #[serde(rename_all = "snake_case")]
 pub enum MemoryScope {
     /// Those of the thread.
-    #[default]
     Thread,
-    /// Those of all threads of the user in the app.
+    /// Those of all threads of the user in the app; in a thread without a user those of
+    /// the thread.
+    #[default]
     User,
     /// Those of all threads of the app.
     App,

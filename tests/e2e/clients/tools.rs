@@ -76,8 +76,7 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
         "My dog is called Pixel."
     );
     let recalled = call(
-        json!({"thread_id": thread_id, "query": "What is my dog called?",
-               "policy": {"scope": "RECALL_SCOPE_USER"}}),
+        json!({"thread_id": thread_id, "query": "What is my dog called?"}),
         "recollect.v1.RecallService/Recall",
     );
     assert_eq!(recalled["messages"].as_array().unwrap().len(), 2);

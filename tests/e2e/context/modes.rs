@@ -107,20 +107,19 @@ async fn t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago() {
     let recalled = block(&context, Kind::Recalled).unwrap();
     assert!(recalled.sources.iter().any(|source| source.rank == 1));
 
-    // The user's other conversations, where the policy says so.
+    // The user's other conversations have it too, unless the policy says otherwise.
     let other = client.thread(&thread_app(&client, &thread_id).await).await;
     let elsewhere = BuildContextRequest {
         thread: by_id(other),
-        policy: Some(MemoryPolicy {
-            scope: memory_contract::proto::RecallScope::User.into(),
-            ..Default::default()
-        }),
         ..request
     };
     let context = client.context(elsewhere.clone()).await;
     assert!(quoted_texts(&context).contains(&wanted));
     let own = BuildContextRequest {
-        policy: None,
+        policy: Some(MemoryPolicy {
+            scope: memory_contract::proto::RecallScope::Thread.into(),
+            ..Default::default()
+        }),
         ..elsewhere
     };
     assert_eq!(quoted_texts(&client.context(own).await), [""; 0]);

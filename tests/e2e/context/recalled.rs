@@ -38,9 +38,12 @@ async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
         quoted_texts(&context)
     };
     let found = ["My dog Pixel eats fish."];
+    assert_eq!(build(USER_DEFAULT, RecallScope::Unspecified).await, found);
     assert_eq!(build(USER_DEFAULT, RecallScope::User).await, found);
     assert_eq!(build("bob", RecallScope::App).await, found);
     for (user, scope) in [
+        ("bob", RecallScope::Unspecified),
+        ("", RecallScope::Unspecified),
         ("bob", RecallScope::User),
         ("", RecallScope::User),
         (USER_DEFAULT, RecallScope::Thread),

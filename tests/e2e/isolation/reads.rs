@@ -144,7 +144,6 @@ async fn n15_no_user_sees_another_in_recall() {
     let question = "What is my blood type?";
     let mut recall = recall_request(&adas, question, &own.revision);
     recall.policy = Some(MemoryPolicy {
-        scope: RecallScope::User.into(),
         recent_window: Some(0),
         ..Default::default()
     });
@@ -215,8 +214,11 @@ async fn n15_a_global_thread_is_in_no_users_memory() {
         ),
     ] {
         let mut search = search_request(thread_id, "canteen", revision);
-        search.scope = RecallScope::User.into();
-        assert_eq!(texts(&client.search(search).await.matches), [text]);
+        for scope in [RecallScope::Unspecified, RecallScope::User] {
+            search.scope = scope.into();
+            let found = client.search(search.clone()).await;
+            assert_eq!(texts(&found.matches), [text], "{scope:?}");
+        }
     }
     let mut search = search_request("", "canteen", &said.revision);
     search.target = of_user(&app, "bob");
@@ -238,7 +240,12 @@ async fn t15_recall_stays_within_the_app() {
     let said = client
         .append_text(&first, "My locker number is 2203.")
         .await;
-    for scope in [RecallScope::Thread, RecallScope::User, RecallScope::App] {
+    for scope in [
+        RecallScope::Unspecified,
+        RecallScope::Thread,
+        RecallScope::User,
+        RecallScope::App,
+    ] {
         let mut search = search_request(&second, "locker number 2203", &said.revision);
         search.scope = scope.into();
         assert_eq!(client.search(search).await.matches, [], "{scope:?}");

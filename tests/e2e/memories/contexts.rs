@@ -6,7 +6,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, app, apply, block, block_texts, body, by_session, check_context, context_request,
-    fresh_wait, kinds, known_texts, memory, mode, quoted_texts, session, trial,
+    fresh_wait, kinds, known_texts, memory, mode, quoted_texts, search_request, session, trial,
 };
 
 use crate::plain;
@@ -37,9 +37,12 @@ async fn r09_a_context_of_another_session_has_the_known_facts() {
     known(&client, &app, "bob", &["Bob's dog Pixel bites."]).await;
     let revision = known(&client, &app, "", &["Pixel is out of stock."]).await;
     let old = client.thread(&app).await;
-    client
+    let barks = client
         .append_turn(&old, "Pixel barks a lot.", "I see.")
         .await;
+    // It is in the index from now on.
+    let search = search_request(&old, "barks", &barks.revision);
+    assert!(!client.search(search).await.matches.is_empty());
 
     let thread_id = client.thread(&app).await;
     client.append_turn(&thread_id, "Hello!", "Hello!").await;
@@ -55,9 +58,16 @@ async fn r09_a_context_of_another_session_has_the_known_facts() {
     assert_eq!(context.degradations, []);
     assert_eq!(
         kinds(&context),
-        [Kind::System, Kind::Memories, Kind::Recent, Kind::Input]
+        [
+            Kind::System,
+            Kind::Memories,
+            Kind::Recalled,
+            Kind::Recent,
+            Kind::Input
+        ]
     );
     assert_eq!(known_texts(&context), facts[..2]);
+    assert_eq!(quoted_texts(&context), ["Pixel barks a lot.", "I see."]);
     let sources = &block(&context, Kind::Memories).unwrap().sources;
     assert_eq!(sources.len(), 2);
     for source in sources {

@@ -2,11 +2,11 @@
 
 use memory_contract::proto::{
     ExtractionStrategy, GetEffectivePolicyRequest, MemoryMode, MemoryPolicy, PolicyLevel,
-    RecallReason, RecallRequest, RecallScope, ResolveThreadRequest, Role, UserRef,
+    RecallReason, RecallRequest, RecallScope, ResolveThreadRequest, Role, SearchRequest, UserRef,
 };
 use recollect_tests::{
-    Refused as _, app, apply, by_id, by_session, has_reason, of_app, recall_request, say, session,
-    texts, trial,
+    Refused as _, app, apply, by_id, by_session, has_reason, of_app, recall_request, say,
+    search_request, session, texts, trial,
 };
 use tonic::Code;
 
@@ -303,6 +303,13 @@ async fn the_scope_of_a_policy_bounds_recall() {
             .filter(|message| has_reason(message, RecallReason::Match))
             .count()
     };
+    let searched = async || {
+        let request = SearchRequest {
+            scope: RecallScope::Unspecified.into(),
+            ..search_request(&threads[0], "zebra", &last)
+        };
+        client.search(request).await.matches.len()
+    };
     let set_scope = async |scope: RecallScope| {
         let policy = MemoryPolicy {
             scope: scope.into(),
@@ -310,12 +317,19 @@ async fn the_scope_of_a_policy_bounds_recall() {
         };
         set(&client, &app, policy).await;
     };
+    // All threads of the user, unless a policy says otherwise.
+    assert_eq!(found(RecallScope::Unspecified).await, 2);
+    assert_eq!(searched().await, 2);
+    set_scope(RecallScope::Thread).await;
     assert_eq!(found(RecallScope::Unspecified).await, 1);
+    assert_eq!(searched().await, 1);
+    assert_eq!(found(RecallScope::User).await, 2);
     set_scope(RecallScope::User).await;
     assert_eq!(found(RecallScope::Unspecified).await, 2);
     assert_eq!(found(RecallScope::Thread).await, 1);
     set_scope(RecallScope::App).await;
     assert_eq!(found(RecallScope::Unspecified).await, 3);
+    assert_eq!(searched().await, 3);
     assert_eq!(found(RecallScope::User).await, 2);
     // A user without a conversation selects all of the user's threads.
     let request = RecallRequest {

@@ -66,7 +66,7 @@ fn defaults() -> MemoryPolicy {
         neighbors_before: Some(2),
         neighbors_after: Some(1),
         min_score: Some(0.0),
-        scope: RecallScope::Thread.into(),
+        scope: RecallScope::User.into(),
         user_label: Some("Human".to_owned()),
         assistant_label: Some("Assistant".to_owned()),
         query_prompt_template: None,

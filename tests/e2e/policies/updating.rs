@@ -291,7 +291,7 @@ async fn the_policies_of_the_documentation_do_not_overwrite_each_other() {
         assert_eq!(updates, 1);
     }
     let expected = MemoryPolicy {
-        scope: RecallScope::User.into(),
+        scope: RecallScope::Thread.into(),
         extraction: ExtractionStrategy::Discrete.into(),
         ..Default::default()
     };

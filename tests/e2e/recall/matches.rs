@@ -238,7 +238,6 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
     .zip(&revisions)
     {
         let mut request = recall_request(&today, query, revision);
-        request.policy.get_or_insert_default().scope = RecallScope::User.into();
         let recalled = client.recall(request.clone()).await;
         let found = texts(&recalled.messages);
         assert!(found.contains(&said.to_owned()), "{query}: {found:?}");

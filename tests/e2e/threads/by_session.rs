@@ -114,14 +114,14 @@ async fn a_read_by_an_unknown_session_answers_empty() {
         target: by_session(named.clone()),
         ..recall_request("", "anything", "")
     };
-    let recalled = client.recall(recall.clone()).await;
+    let recalled = client.recall(recall).await;
     assert_eq!((recalled.messages.len(), recalled.total_tokens), (0, 0));
     assert!(recalled.effective_policy.is_some());
     let search = SearchRequest {
         target: by_session(named.clone()),
         ..search_request("", "anything", "")
     };
-    assert_eq!(client.search(search.clone()).await.matches, []);
+    assert_eq!(client.search(search).await.matches, []);
     let context = client
         .context(BuildContextRequest {
             thread: by_session(named.clone()),
@@ -131,29 +131,33 @@ async fn a_read_by_an_unknown_session_answers_empty() {
     assert_eq!(message_count(&context), 1);
     does_not_exist(&client, &named).await;
 
-    // A wider scope searches the other threads of the user.
+    // The other threads of the user are searched, unless the request narrows the scope.
     let other = client.thread_of(&app, "ada").await;
     let stored = client.append_text(&other, "My dog is called Pixel.").await;
-    let wide = SearchRequest {
-        target: by_session(named.clone()),
-        scope: RecallScope::User.into(),
-        ..search_request("", "dog Pixel", &stored.revision)
-    };
-    let found = client.search(wide).await;
-    assert_eq!(texts(&found.matches), ["My dog is called Pixel."]);
-    let wide = RecallRequest {
-        target: by_session(named.clone()),
-        policy: Some(MemoryPolicy {
-            scope: RecallScope::User.into(),
-            ..Default::default()
-        }),
-        max_wait: Some(fresh_wait()),
-        ..recall_request("", "dog Pixel", &stored.revision)
-    };
-    let recalled = client.recall(wide).await;
-    assert_eq!(texts(&recalled.messages), ["My dog is called Pixel."]);
-    assert_eq!(client.search(search).await.matches, []);
-    assert!(client.recall(recall).await.messages.is_empty());
+    for (scope, expected) in [
+        (RecallScope::Unspecified, vec!["My dog is called Pixel."]),
+        (RecallScope::User, vec!["My dog is called Pixel."]),
+        (RecallScope::Thread, vec![]),
+    ] {
+        let search = SearchRequest {
+            target: by_session(named.clone()),
+            scope: scope.into(),
+            ..search_request("", "dog Pixel", &stored.revision)
+        };
+        let found = client.search(search).await;
+        assert_eq!(texts(&found.matches), expected, "{scope:?}");
+        let recall = RecallRequest {
+            target: by_session(named.clone()),
+            policy: Some(MemoryPolicy {
+                scope: scope.into(),
+                ..Default::default()
+            }),
+            max_wait: Some(fresh_wait()),
+            ..recall_request("", "dog Pixel", &stored.revision)
+        };
+        let recalled = client.recall(recall).await;
+        assert_eq!(texts(&recalled.messages), expected, "{scope:?}");
+    }
     does_not_exist(&client, &named).await;
 }
 

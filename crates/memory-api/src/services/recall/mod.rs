@@ -7,9 +7,11 @@ use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
-use memory_contract::{MemoryPolicy, MemoryScope, Session, Thread, ThreadId};
+use memory_contract::{
+    MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy, Session, Thread, ThreadId,
+};
 use memory_recall::{Found, Recall, Recalled};
-use memory_store::{Caller, Policies, Scope, Store, StoreError};
+use memory_store::{Caller, Policies, Scope, Store};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::files::{annotate, references};
@@ -54,32 +56,7 @@ impl Recalls {
         let deadline = wait_deadline(&request);
         let (metadata, _, request) = request.into_parts();
         let (place, call) = recall_call(&metadata, request)?;
-        // Policies are not cached: another process may have changed them.
-        let (begin, own, app) = match place {
-            Place::Others { app, scope } => {
-                let app = self.store.policies(&caller).app_policy(&app).await?.policy;
-                (Begin::Others(scope), MemoryPolicy::default(), app)
-            }
-            Place::Conversation(NamedConversation::Thread(thread)) => {
-                let Policies { thread, app } =
-                    self.store.policies(&caller).policies(thread).await?;
-                let policy = thread.policy.clone();
-                (Begin::Thread(Box::new(thread)), policy, app)
-            }
-            Place::Conversation(NamedConversation::Session(names)) => {
-                let (session, _) = resolve_session(&self.store, &caller, names).await?;
-                let policies = self.store.policies(&caller);
-                let (thread, app) = policies.session_policies(&session).await?;
-                match thread {
-                    Some(thread) => {
-                        let policy = thread.policy.clone();
-                        (Begin::Thread(Box::new(thread)), policy, app)
-                    }
-                    None => (Begin::NewSession(session), MemoryPolicy::default(), app),
-                }
-            }
-        };
-        let policy = call.resolve(&app, &own);
+        let (begin, policy) = self.begin(&caller, place, &call.policy).await?;
         let (thread, scope) = begin.search(policy.scope);
         let tokenizer = call.tokenizer();
         let recalled = match scope {
@@ -104,7 +81,7 @@ impl Recalls {
         let (metadata, _, request) = request.into_parts();
         let (place, scope, mut query) = search_query(&metadata, request)?;
         let found = match (place, scope) {
-            (Place::Conversation(NamedConversation::Thread(thread)), MemoryScope::Thread) => {
+            (Place::Conversation(NamedConversation::Thread(thread)), Some(MemoryScope::Thread)) => {
                 query.thread = Some(thread);
                 query.scope = Scope::Thread(thread);
                 query.max_wait = shortened_wait(deadline, query.max_wait);
@@ -114,15 +91,22 @@ impl Recalls {
                 let search = async { Ok::<_, ApiError>(self.recall.search(&caller, query).await?) };
                 tokio::try_join!(exists, search)?.1
             }
-            (place, scope) => match self.begin(&caller, place).await?.search(scope) {
-                (thread, Some(scope)) => {
-                    query.thread = thread;
-                    query.scope = scope;
-                    query.max_wait = shortened_wait(deadline, query.max_wait);
-                    self.recall.search(&caller, query).await?
+            (place, scope) => {
+                let request = MemoryPolicy {
+                    scope,
+                    ..MemoryPolicy::default()
+                };
+                let (begin, policy) = self.begin(&caller, place, &request).await?;
+                match begin.search(policy.scope) {
+                    (thread, Some(scope)) => {
+                        query.thread = thread;
+                        query.scope = scope;
+                        query.max_wait = shortened_wait(deadline, query.max_wait);
+                        self.recall.search(&caller, query).await?
+                    }
+                    (_, None) => Found::default(),
                 }
-                (_, None) => Found::default(),
-            },
+            }
         };
         let mut matches: Vec<_> = found.matches.into_iter().map(recalled_message).collect();
         self.annotate(&caller, &mut matches).await?;
@@ -132,22 +116,44 @@ impl Recalls {
         })
     }
 
-    async fn begin(&self, caller: &Caller, place: Place) -> Result<Begin, ApiError> {
-        let threads = self.store.threads(caller);
-        match place {
-            Place::Others { scope, .. } => Ok(Begin::Others(scope)),
+    /// Reads where a search begins, and the policy that applies: `request` is its most
+    /// specific level. Policies are not cached, because another process may have changed
+    /// them.
+    async fn begin(
+        &self,
+        caller: &Caller,
+        place: Place,
+        request: &MemoryPolicy,
+    ) -> Result<(Begin, ResolvedPolicy), ApiError> {
+        let policies = self.store.policies(caller);
+        let (begin, own, app) = match place {
+            Place::Others { app, scope } => {
+                let app = policies.app_policy(&app).await?.policy;
+                (Begin::Others(scope), MemoryPolicy::default(), app)
+            }
             Place::Conversation(NamedConversation::Thread(thread)) => {
-                Ok(Begin::Thread(Box::new(threads.get_thread(thread).await?)))
+                let Policies { thread, app } = policies.policies(thread).await?;
+                let policy = thread.policy.clone();
+                (Begin::Thread(Box::new(thread)), policy, app)
             }
             Place::Conversation(NamedConversation::Session(names)) => {
                 let (session, _) = resolve_session(&self.store, caller, names).await?;
-                match threads.find_thread(&session).await {
-                    Ok(thread) => Ok(Begin::Thread(Box::new(thread))),
-                    Err(StoreError::ThreadNotFound) => Ok(Begin::NewSession(session)),
-                    Err(error) => Err(error.into()),
+                let (thread, app) = policies.session_policies(&session).await?;
+                match thread {
+                    Some(thread) => {
+                        let policy = thread.policy.clone();
+                        (Begin::Thread(Box::new(thread)), policy, app)
+                    }
+                    None => (Begin::NewSession(session), MemoryPolicy::default(), app),
                 }
             }
-        }
+        };
+        let policy = ResolvedPolicy::resolve(&[
+            (PolicyLevel::App, &app),
+            (PolicyLevel::Thread, &own),
+            (PolicyLevel::Request, request),
+        ]);
+        Ok((begin, policy))
     }
 
     /// Adds what is known of the referenced files. Recall has reserved bytes for it.

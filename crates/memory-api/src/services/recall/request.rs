@@ -23,7 +23,7 @@ pub(super) struct RecallCall {
     /// them.
     query: RecallQuery,
     /// The request's own level of the policy.
-    policy: MemoryPolicy,
+    pub(super) policy: MemoryPolicy,
 }
 
 /// Validates a recall request.
@@ -90,15 +90,16 @@ pub(super) fn recall_call(
     Ok((place, call))
 }
 
-/// Validates a search request. Returns where to search, how far beyond a conversation,
-/// and a query that searches nothing until it gets its scope.
+/// Validates a search request. Returns where to search, how far beyond a conversation
+/// (`None`: as the policy says), and a query that searches nothing until it gets its
+/// scope.
 ///
 /// # Errors
 /// Every wrong field at once.
 pub(super) fn search_query(
     metadata: &MetadataMap,
     request: SearchRequest,
-) -> Result<(Place, MemoryScope, RecallQuery), InvalidFields> {
+) -> Result<(Place, Option<MemoryScope>, RecallQuery), InvalidFields> {
     let SearchRequest {
         target,
         scope,
@@ -132,19 +133,10 @@ pub(super) fn search_query(
         all_branches,
         ..RecallQuery::new(None, nothing(), query)
     };
-    Ok((place, scope.unwrap_or(MemoryScope::Thread), query))
+    Ok((place, scope, query))
 }
 
 impl RecallCall {
-    /// The policy that holds. The request's own is its most specific level.
-    pub(super) fn resolve(&self, app: &MemoryPolicy, thread: &MemoryPolicy) -> ResolvedPolicy {
-        ResolvedPolicy::resolve(&[
-            (PolicyLevel::App, app),
-            (PolicyLevel::Thread, thread),
-            (PolicyLevel::Request, &self.policy),
-        ])
-    }
-
     pub(super) fn tokenizer(&self) -> Tokenizer {
         self.query.tokenizer
     }

@@ -186,7 +186,7 @@ impl ThreadChoice {
 #[command(after_help = "\
 Examples:
   recollect recall --user conversation \"Where do they keep the spare key?\"
-  recollect recall --thread 0197… --scope user --top-k 10 \"refund of order 1138\"
+  recollect recall --thread 0197… --scope thread --top-k 10 \"refund of order 1138\"
   recollect recall --user ada --method lexical --json \"invoice 4711\" | jq .messages
 
 With --thread or --session the recent messages of that conversation are returned too;
@@ -197,8 +197,8 @@ pub struct RecallArgs {
     pub query: String,
     #[command(flatten)]
     pub choice: ThreadChoice,
-    /// The conversations to search. [default: thread with --thread or --session, else
-    /// user]
+    /// The conversations to search. [default: as the policy says, which is those of the
+    /// user unless it is set]
     #[arg(long, value_enum)]
     pub scope: Option<ScopeArg>,
     /// The number of best matches. [default: 5]
