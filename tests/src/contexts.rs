@@ -155,11 +155,11 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
         .find(|tokenizer| tokenizer.name() == context.tokenizer)
         .unwrap();
     let kinds = kinds(context);
+    let before_input = 3 * i32::from(ContextBlockKind::Input);
     let place = |kind: &ContextBlockKind| match kind {
-        ContextBlockKind::Memories if memories_come_last(context) => {
-            2 * i32::from(ContextBlockKind::Input) - 1
-        }
-        other => 2 * i32::from(*other),
+        ContextBlockKind::Memories if is_distilled(context) => before_input - 2,
+        ContextBlockKind::Recalled if is_distilled(context) => before_input - 1,
+        other => 3 * i32::from(*other),
     };
     let in_order = kinds.is_sorted_by(|left, right| place(left) < place(right));
     assert!(in_order, "{kinds:?}");
@@ -203,15 +203,14 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
     assert!(context.effective_policy.is_some());
 }
 
-/// Whether memories come right before the input.
-fn memories_come_last(context: &BuildContextResponse) -> bool {
+/// Whether the mode has derived text; memories and matches come right before the input then.
+fn is_distilled(context: &BuildContextResponse) -> bool {
     let effective = context.effective_policy.as_ref();
     let mode = effective
         .and_then(|effective| effective.policy.as_ref())
         .unwrap()
         .mode();
-    let distilled = matches!(mode, MemoryMode::Working | MemoryMode::Observational);
-    distilled && block(context, ContextBlockKind::Input).is_some()
+    matches!(mode, MemoryMode::Working | MemoryMode::Observational)
 }
 
 /// The one thing that a source or an omission names.

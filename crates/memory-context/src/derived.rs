@@ -20,6 +20,8 @@ const RANGE_BYTES: i64 = 4 * 1024 * 1024;
 pub(crate) struct DerivedText {
     /// Its number in the thread.
     pub(crate) number: i64,
+    /// The text itself.
+    pub(crate) text: String,
     /// One line of JSON.
     pub(crate) line: String,
 }
@@ -200,6 +202,7 @@ impl DerivedText {
         };
         Self {
             number: one.number,
+            text: one.text.clone(),
             line: json_line(&Line {
                 record,
                 text: &one.text,

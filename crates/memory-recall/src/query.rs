@@ -227,7 +227,8 @@ pub struct Omission {
 pub enum OmissionReason {
     /// It exceeds the token or byte budget.
     Budget,
-    /// A message with the same role, name and content is returned.
+    /// A message with the same role, name and content is returned, or the caller has its
+    /// content in another form.
     Duplicate,
     /// Its score is below `min_score`.
     Threshold,

@@ -107,6 +107,24 @@ impl MessageStore<'_> {
         rows::message(messages.first().ok_or(StoreError::MessageNotFound)?, thread)
     }
 
+    /// Reads the newest message of the user on the path to a message; `None`: to the
+    /// thread's head.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn newest_of_user(
+        self,
+        thread: ThreadId,
+        head: Option<&MessageName>,
+    ) -> Result<Option<Message>, StoreError> {
+        let (tenant, head) = (&self.caller.tenant, head.map(MessageName::as_str));
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &head];
+        let newest = query!("messages/newest_of_user");
+        let found = self.store.pool.within(self.caller, newest, params).await?;
+        let found = found.first();
+        found.map(|row| rows::message(row, thread)).transpose()
+    }
+
     /// Lists messages by seq.
     ///
     /// # Errors

@@ -104,26 +104,20 @@ impl Assembly {
         let memories = quote_memories(&self.remembered.memories, tokenizer, left);
         left = left.minus(size_in(&memories.block));
         let recalled = quote_recalled(&self.remembered.found, &labels, tokenizer, left);
+        let found = [memories.block, recalled.block];
         // With derived text, recent messages only grow at their end, so they change less
-        // between calls than memories, which depend on the query.
-        let last = self.remembered.derived.is_some() && self.prompt.input.is_some();
-        let (first, last) = match last {
-            true => (None, memories.block),
-            false => (memories.block, None),
+        // between calls than what is found, which depends on the query.
+        let (first, last) = match self.remembered.derived {
+            Some(_) => ([None, None], found),
+            None => (found, [None, None]),
         };
-        let blocks: Vec<Block> = [
-            self.prompt.system.clone(),
-            derived.block,
-            first,
-            recalled.block,
-            recent,
-            node,
-            last,
-            self.prompt.input.clone(),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let blocks = [self.prompt.system.clone(), derived.block]
+            .into_iter()
+            .chain(first)
+            .chain([recent, node])
+            .chain(last)
+            .chain([self.prompt.input.clone()]);
+        let blocks: Vec<Block> = blocks.flatten().collect();
         let omitted = derived.omitted.into_iter().chain(memories.omitted);
         let omitted = omitted.chain(recalled.omitted);
         let omitted = omitted.chain(self.remembered.omitted.iter().map(not_recalled));

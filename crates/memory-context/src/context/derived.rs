@@ -58,6 +58,15 @@ impl DerivedShare {
         self.fitting.block.as_ref().map_or(0, Block::tokens)
     }
 
+    /// The texts that fit into its share.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let sources = self.fitting.block.iter().flat_map(|block| &block.sources);
+        let numbers: Vec<&SourceId> = sources.map(|source| &source.id).collect();
+        let records = self.records.iter();
+        let fitting = records.filter(move |one| numbers.contains(&&SourceId::Derived(one.number)));
+        fitting.map(|one| one.text.as_str())
+    }
+
     /// The size of all records, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.records.iter().map(|one| one.line.len()).sum()

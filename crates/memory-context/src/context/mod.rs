@@ -1,12 +1,14 @@
 //! Contexts: everything that a model is given for one request.
 //!
 //! A context is made of blocks, in this order: system prompt, derived text, memories,
-//! recalled messages, recent messages, a node's dialogue, input. System prompt and input
+//! recalled messages, recent messages, a node's dialogue, input. With derived text, the
+//! memories and the recalled messages come right before the input. System prompt and input
 //! are always there; the others share the tokens that these leave.
 
 mod assemble;
 mod block;
 mod derived;
+mod gist;
 mod hash;
 mod memories;
 mod prompt;

@@ -7,12 +7,13 @@ use memory_contract::{
     MemoryMode, MemoryOwner, Message, ResolvedPolicy, Role, Session, ThreadId, limits,
 };
 use memory_recall::{
-    Degradation, FoundMemories, FoundMemory, Omission, Recall, RecallQuery, Recalled,
+    Degradation, FoundMemories, FoundMemory, Omission, Ranking, Recall, RecallQuery, Recalled,
     RecalledMessage,
 };
-use memory_store::{Caller, HistoryQuery, Node, Scope, Store};
+use memory_store::{Caller, Node, Scope, Store};
 
 use super::derived::DerivedShare;
+use super::gist::Gist;
 use super::memories::matching_memories;
 use super::request::{ContextRequest, query_of};
 use crate::counting::counting;
@@ -111,19 +112,7 @@ impl Reader<'_> {
         }
         let recent = newest.await?;
         let mut shown = recent.messages.clone();
-        let question = match question_among(&shown) {
-            Some(question) => question,
-            // Counts as shown, so that it does not match itself.
-            None => match self.question().await? {
-                Some(question) => {
-                    let text = query_of(&question.parts);
-                    shown.push(question);
-                    text
-                }
-                None => String::new(),
-            },
-        };
-        let query = self.query(question);
+        let query = self.query(self.question_of(&mut shown).await?);
         let recalled = async {
             let ranking = self.recall.rank(self.caller, &query).await?;
             let recalled = self
@@ -135,30 +124,55 @@ impl Reader<'_> {
         Ok(hybrid(recent, recalled).with(known))
     }
 
-    /// Derived text, the messages that it does not cover, and long-term memories.
+    /// Derived text, the messages that it does not cover, what matches beyond both, and
+    /// long-term memories.
     async fn derived(&self) -> Result<Remembered, ContextError> {
         let history = self.derived_history();
-        let ((derived, recent), known) = if self.request.query.is_empty() {
-            let (derived, recent) = history.await?;
-            let question = match (self.owner, question_among(&recent.messages)) {
-                (Some(_), Some(question)) => question,
-                (Some(_), None) => {
-                    let question = self.question().await?;
-                    question.map_or_else(String::new, |question| query_of(&question.parts))
-                }
-                (None, _) => String::new(),
+        if !self.request.query.is_empty() {
+            let query = self.query(self.request.query.clone());
+            let recalled = async {
+                let rank = async { Ok(self.recall.rank(self.caller, &query).await?) };
+                let ((derived, recent), ranking) = tokio::try_join!(history, rank)?;
+                let shown = recent.messages.clone();
+                self.beyond(&query, ranking, derived, recent, shown).await
             };
-            let known = self.known(&question).await?;
-            ((derived, recent), known)
-        } else {
-            tokio::try_join!(history, self.known(&self.request.query))?
+            let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
+            return Ok(memory.with(known));
+        }
+        let (derived, recent) = history.await?;
+        let mut shown = recent.messages.clone();
+        let question = match self.owner.is_some() || self.policy.top_k > 0 {
+            true => self.question_of(&mut shown).await?,
+            false => String::new(),
         };
-        let memory = Remembered {
-            derived: Some(derived),
-            recent,
-            ..Remembered::default()
+        let query = self.query(question);
+        let recalled = async {
+            let ranking = self.recall.rank(self.caller, &query).await?;
+            self.beyond(&query, ranking, derived, recent, shown).await
         };
+        let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
         Ok(memory.with(known))
+    }
+
+    /// Adds the matches that neither the messages in full nor the derived text contain.
+    async fn beyond(
+        &self,
+        query: &RecallQuery,
+        ranking: Ranking,
+        derived: DerivedShare,
+        recent: Cut,
+        shown: Vec<Message>,
+    ) -> Result<Remembered, ContextError> {
+        let gist = Gist::of(derived.texts());
+        let adds = |message: &Message| !gist.has_all_of(&message.parts);
+        let recalled = self
+            .recall
+            .complete_beyond(self.caller, query, ranking, &shown, adds)
+            .await?;
+        Ok(Remembered {
+            derived: Some(derived),
+            ..hybrid(recent, recalled)
+        })
     }
 
     /// Derived text, as much as fits, and the messages that it does not cover.
@@ -225,18 +239,23 @@ impl Reader<'_> {
             .map_err(|error| ContextError::naming(error, "head_message_id"))
     }
 
-    /// The newest message of the user, read where the recent window has none.
-    async fn question(&self) -> Result<Option<Message>, ContextError> {
-        let newest_turn = HistoryQuery {
-            thread: self.thread,
-            head: self.request.head.clone(),
-            max_tokens: 0,
-            limit: limits::HISTORY_MESSAGES_MAX.unsigned_abs(),
+    /// The text of the newest message of the user; empty if there is none. A message that
+    /// is not among those shown is added to them, so that it does not match itself.
+    async fn question_of(&self, shown: &mut Vec<Message>) -> Result<String, ContextError> {
+        let newest = shown
+            .iter()
+            .rfind(|message| message.role == Role::User);
+        if let Some(question) = newest {
+            return Ok(query_of(&question.parts));
+        }
+        let messages = self.store.messages(self.caller);
+        let head = self.request.head.as_ref();
+        let Some(question) = messages.newest_of_user(self.thread, head).await? else {
+            return Ok(String::new());
         };
-        let turn = self.store.messages(self.caller).history(&newest_turn).await;
-        let turn = turn.map_err(|error| ContextError::naming(error, "head_message_id"))?;
-        let mut newest_first = turn.messages.into_iter();
-        Ok(newest_first.find(|message| message.role == Role::User))
+        let text = query_of(&question.parts);
+        shown.push(question);
+        Ok(text)
     }
 
     async fn dialogue(&self) -> Result<Dialogue, ContextError> {
@@ -304,14 +323,6 @@ impl Reader<'_> {
     }
 }
 
-/// The text of the newest message of the user among messages, the oldest first.
-fn question_among(messages: &[Message]) -> Option<String> {
-    let question = messages
-        .iter()
-        .rfind(|message| message.role == Role::User)?;
-    Some(query_of(&question.parts))
-}
-
 /// What a session without a thread finds in other conversations, if the scope of the
 /// policy goes beyond its own.
 pub(super) async fn recall_beyond(
@@ -324,8 +335,11 @@ pub(super) async fn recall_beyond(
     let Some(scope) = Scope::beyond_thread(session, policy.scope) else {
         return Ok(Remembered::default());
     };
-    if policy.mode != MemoryMode::Hybrid {
-        return Ok(Remembered::default());
+    match policy.mode {
+        MemoryMode::None | MemoryMode::Window | MemoryMode::Node => {
+            return Ok(Remembered::default());
+        }
+        MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => {}
     }
     let query = recall_query(policy, request, None, scope, request.query.clone());
     let ranking = recall.rank(caller, &query).await?;

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use memory_budget::{Room, Size};
 use memory_contract::{Message, MessageId, limits};
-use memory_store::{Caller, Recent, Store};
+use memory_store::{Caller, Neighbor, Recent, Store};
 
 use crate::config::SearchConfig;
 use crate::embed::Embedder;
@@ -23,11 +23,14 @@ use crate::error::RecallError;
 use crate::index::Index;
 use crate::indexer::IndexerHandle;
 use crate::merge::{MergeInput, bytes_of, merge};
-use crate::query::{Found, FoundMemories, MemoryQuery, RecallQuery, Recalled, RecalledMessage};
+use crate::query::{
+    Degradation, Found, FoundMemories, MemoryQuery, RecallQuery, Recalled, RecalledMessage,
+};
 pub use find::Ranking;
 pub(crate) use find::describe_metrics;
 use inferences::Inferences;
 use names::Names;
+use select::Selected;
 use word_weights::WordWeights;
 
 /// Answers recall, search and memory queries. Clones share one state.
@@ -122,6 +125,36 @@ impl Recall {
         self.shared.assemble(caller, query, ranking, pieces).await
     }
 
+    /// Returns the best matches and their neighbors that are neither among `shown` nor
+    /// rejected by `adds`: the caller shows the former anyway, and has the content of the
+    /// latter in another form. Better candidates that are left out are replaced by others.
+    ///
+    /// # Errors
+    /// As [`Recall::recall`].
+    pub async fn complete_beyond(
+        &self,
+        caller: &Caller,
+        query: &RecallQuery,
+        ranking: Ranking,
+        shown: &[Message],
+        adds: impl Fn(&Message) -> bool + Send + Sync,
+    ) -> Result<Recalled, RecallError> {
+        let shared = &self.shared;
+        let mut selected = shared
+            .select(caller, query, ranking.ranked, shown, &adds)
+            .await?;
+        let known: HashSet<MessageId> = shown.iter().map(|message| message.id).collect();
+        selected
+            .neighbors
+            .retain(|Neighbor { message, .. }| !known.contains(&message.id) && adds(message));
+        Ok(answer(
+            query,
+            selected,
+            MergeInput::default(),
+            ranking.degradations,
+        ))
+    }
+
     /// Returns the best matches alone, without window and neighbors: at most
     /// `query.top_k`, the best first.
     ///
@@ -208,30 +241,13 @@ impl Shared {
         caller: &Caller,
         query: &RecallQuery,
         ranking: Ranking,
-        mut pieces: MergeInput,
+        pieces: MergeInput,
     ) -> Result<Recalled, RecallError> {
+        let all = |_: &Message| true;
         let selected = self
-            .select(caller, query, ranking.ranked, &pieces.window)
+            .select(caller, query, ranking.ranked, &pieces.window, &all)
             .await?;
-        pieces.matches = selected.matches;
-        pieces.neighbors = selected.neighbors;
-        let merged = merge(pieces, query.max_tokens, query.tokenizer);
-        let mut omitted = Vec::new();
-        if query.explain {
-            // A candidate of too low a rank may be returned as a neighbor.
-            let returned: HashSet<MessageId> =
-                merged.messages.iter().map(|one| one.message.id).collect();
-            let unselected = selected.omitted.into_iter();
-            omitted = merged.omitted;
-            omitted.extend(unselected.filter(|one| !returned.contains(&one.message)));
-            omitted.truncate(limits::OMITTED);
-        }
-        Ok(Recalled {
-            messages: merged.messages,
-            total_tokens: merged.total_tokens,
-            degradations: ranking.degradations,
-            omitted,
-        })
+        Ok(answer(query, selected, pieces, ranking.degradations))
     }
 
     async fn search(&self, caller: &Caller, query: RecallQuery) -> Result<Found, RecallError> {
@@ -242,7 +258,10 @@ impl Shared {
             ..query
         };
         let ranking = self.find(caller, &query).await?;
-        let selected = self.select(caller, &query, ranking.ranked, &[]).await?;
+        let all = |_: &Message| true;
+        let selected = self
+            .select(caller, &query, ranking.ranked, &[], &all)
+            .await?;
         let mut room = Room::new(Size {
             tokens: i32::MAX,
             bytes: limits::ANSWER_BYTES,
@@ -256,5 +275,33 @@ impl Shared {
             matches,
             degradations: ranking.degradations,
         })
+    }
+}
+
+/// Merges what was selected with the other pieces into one answer.
+fn answer(
+    query: &RecallQuery,
+    selected: Selected,
+    mut pieces: MergeInput,
+    degradations: Vec<Degradation>,
+) -> Recalled {
+    pieces.matches = selected.matches;
+    pieces.neighbors = selected.neighbors;
+    let merged = merge(pieces, query.max_tokens, query.tokenizer);
+    let mut omitted = Vec::new();
+    if query.explain {
+        // A candidate of too low a rank may be returned as a neighbor.
+        let returned: HashSet<MessageId> =
+            merged.messages.iter().map(|one| one.message.id).collect();
+        let unselected = selected.omitted.into_iter();
+        omitted = merged.omitted;
+        omitted.extend(unselected.filter(|one| !returned.contains(&one.message)));
+        omitted.truncate(limits::OMITTED);
+    }
+    Recalled {
+        messages: merged.messages,
+        total_tokens: merged.total_tokens,
+        degradations,
+        omitted,
     }
 }

@@ -26,19 +26,23 @@ const SPARE: usize = 8;
 impl Shared {
     /// Reads candidates from the store, best first, until `query.top_k` of them may be
     /// returned: readable in the scope, of sufficient score, on an allowed branch, and
-    /// not in the window. Of several with the same content the best is taken. Reads
-    /// their neighbors as well.
+    /// neither in the window nor rejected by `adds`. Of several with the same content the
+    /// best is taken. Reads their neighbors as well.
     pub(super) async fn select(
         &self,
         caller: &Caller,
         query: &RecallQuery,
         ranked: Vec<Ranked>,
         window: &[Message],
+        adds: &(dyn Fn(&Message) -> bool + Send + Sync),
     ) -> Result<Selected, RecallError> {
-        let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
-        let mut said: HashSet<Content> = window.iter().map(Content::of).collect();
         let mut selected = Selected::default();
         let mut rest = ranked;
+        if rest.is_empty() {
+            return Ok(selected);
+        }
+        let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
+        let mut said: HashSet<Content> = window.iter().map(Content::of).collect();
         rest.retain(|one| !recent.contains(&one.id));
         if !query.explain {
             rest.retain(|one| one.score >= query.min_score);
@@ -68,7 +72,7 @@ impl Shared {
             } else {
                 hydrate.await?
             };
-            selected.sort_out(part, found, &mut said, query);
+            selected.sort_out(part, found, &mut said, adds, query);
             take = take.saturating_mul(2).min(limits::OMITTED);
         }
         if let Some(prefetched) = prefetched {
@@ -112,6 +116,7 @@ impl Selected {
         part: Vec<Ranked>,
         found: Vec<Hydrated>,
         said: &mut HashSet<Content>,
+        adds: &(dyn Fn(&Message) -> bool + Send + Sync),
         query: &RecallQuery,
     ) {
         let mut found: HashMap<MessageId, Hydrated> =
@@ -126,7 +131,7 @@ impl Selected {
                 OmissionReason::Branch
             } else if self.matches.len() >= query.top_k {
                 OmissionReason::Rank
-            } else if !said.insert(Content::of(&found.message)) {
+            } else if !adds(&found.message) || !said.insert(Content::of(&found.message)) {
                 OmissionReason::Duplicate
             } else {
                 self.matches.push(Match { found, ranked });

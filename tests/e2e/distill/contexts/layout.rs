@@ -250,12 +250,12 @@ async fn n06_memories_that_change_with_the_question_come_before_the_input() {
         }
         assert_ne!(known_texts(&fish), known_texts(&runs));
         assert_eq!(before_the_input(&fish)[..2], before_the_input(&runs)[..2]);
-        // Without input, the last message is the question.
+        // Without input they come last, so that all before them stays as it is.
         client
             .append(&thread_id, vec![turn("Is Biscuit fast?", "").remove(0)])
             .await;
         let appended = about("").await;
-        assert_eq!(kinds(&appended), [Kind::Memories, Kind::Recent]);
+        assert_eq!(kinds(&appended), [Kind::Recent, Kind::Memories]);
         assert_eq!(known_texts(&appended), known_texts(&runs));
         client
             .append(&thread_id, vec![turn("", "Yes.").remove(1)])

@@ -69,6 +69,7 @@ fn record() -> impl Strategy<Value = DerivedText> {
     text().prop_map(|text| DerivedText {
         number: 1,
         line: json_line(&serde_json::json!({"record": "observation", "text": text})),
+        text,
     })
 }
 
@@ -233,6 +234,7 @@ fn plain(max_tokens: i32) -> Case {
 fn derived_text_comes_first_and_leaves_room_for_the_newest_turns() {
     let records = (1..=4).map(|number| DerivedText {
         number,
+        text: "word ".repeat(50),
         line: json_line(&serde_json::json!({"record": number, "text": "word ".repeat(50)})),
     });
     let conversation =

@@ -11,6 +11,7 @@ use crate::quote;
 fn record(number: i64, text: &str) -> DerivedText {
     DerivedText {
         number,
+        text: text.to_owned(),
         line: json_line(&json!({"record": "observation", "text": text})),
     }
 }
