@@ -155,11 +155,12 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
         .find(|tokenizer| tokenizer.name() == context.tokenizer)
         .unwrap();
     let kinds = kinds(context);
-    let before_input = 3 * i32::from(ContextBlockKind::Input);
+    let before_input = 4 * i32::from(ContextBlockKind::Input);
     let place = |kind: &ContextBlockKind| match kind {
+        ContextBlockKind::Plan => before_input - 3,
         ContextBlockKind::Memories if is_distilled(context) => before_input - 2,
         ContextBlockKind::Recalled if is_distilled(context) => before_input - 1,
-        other => 3 * i32::from(*other),
+        other => 4 * i32::from(*other),
     };
     let in_order = kinds.is_sorted_by(|left, right| place(left) < place(right));
     assert!(in_order, "{kinds:?}");

@@ -2,8 +2,8 @@
 
 use memory_contract::proto::{
     AppRef, FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, RecallReason,
-    RecallRequest, RecallScope, RecalledMessage, Role, SearchRequest, SessionRef, ToolCall, ToolResult, UserRef,
-    file_ref, part, tool_result_part as output,
+    RecallRequest, RecallScope, RecalledMessage, Role, SearchRequest, SessionRef, ToolCall,
+    ToolResult, UserRef, file_ref, part, tool_result_part as output,
 };
 use prost_types::{Duration, FieldMask, ListValue, Struct, Value, value::Kind};
 

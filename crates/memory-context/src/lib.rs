@@ -14,6 +14,7 @@ mod files;
 mod fit;
 mod history;
 mod inline;
+mod plan;
 mod sending;
 
 pub use briefing::{Briefing, BriefingRequest, build_briefing};

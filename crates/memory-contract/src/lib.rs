@@ -14,6 +14,7 @@ mod key;
 pub mod limits;
 mod listing;
 mod memory;
+mod memory_space;
 mod naming;
 mod node;
 mod page;
@@ -58,6 +59,7 @@ pub use memory::{
     Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
     normalized,
 };
+pub use memory_space::MemorySpace;
 pub use naming::{Owner, Target, ThreadName};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace};
 pub use page::{Cursor, PageToken, page_size};

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub const TENANT_CHARS: usize = 128;
 /// Characters in an app id.
 pub const APP_ID_CHARS: usize = 128;
+/// Characters of the name of a memory space.
+pub const MEMORY_SPACE_CHARS: usize = 128;
 /// Characters in a user id.
 pub const USER_ID_CHARS: usize = 256;
 /// Characters in a session key.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FileDelivery, FileType, ImageDetail, limits};
+use crate::{FileDelivery, FileType, ImageDetail, MemorySpace, limits};
 
 /// The memory that a conversation's contexts are built from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub enum MemoryScope {
     User,
     /// Those of all threads of the app.
     App,
+    /// Those of all threads of the user in the apps that share the app's memory space;
+    /// without a space those of the user in the app.
+    Space,
 }
 
 /// Which memories are extracted from messages in the background.
@@ -231,7 +234,7 @@ macro_rules! policy_fields {
             /// Lays the levels over the defaults.
             pub fn resolve(levels: &[(PolicyLevel, &MemoryPolicy)]) -> Self {
                 let mut origins = Vec::new();
-                Self {
+                let resolved = Self {
                     $(
                         $field: match levels
                             .iter()
@@ -247,7 +250,8 @@ macro_rules! policy_fields {
                         },
                     )*
                     origins,
-                }
+                };
+                resolved.with_default_scope()
             }
         }
 
@@ -335,6 +339,8 @@ policy_fields! {
     image_detail: ImageDetail = ImageDetail::default(),
     /// Whether requests without a session key use the thread with the app's id as its key.
     flow_session_default: bool = false,
+    /// The apps that share the memory of a user.
+    memory_space: String as MemorySpace = MemorySpace::App,
 }
 
 /// A change of a stored policy.

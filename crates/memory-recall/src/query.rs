@@ -7,7 +7,7 @@ use memory_contract::{
     Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, MessageName, ThreadId,
     limits,
 };
-use memory_store::{Revision, Scope};
+use memory_store::{Revision, Scope, Space};
 
 /// How messages are matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -118,6 +118,8 @@ impl RecallQuery {
 pub struct MemoryQuery {
     /// The user whose memories may be found; those of no other are.
     pub owner: MemoryOwner,
+    /// The space whose apps are searched; `None`: the app of the owner alone.
+    pub space: Option<Space>,
     /// The text to search for; blank finds nothing.
     pub query: String,
     /// Most memories to return.

@@ -22,6 +22,8 @@ DROP FUNCTION IF EXISTS recollect.history(text, uuid, uuid, bigint, integer, big
 DROP FUNCTION IF EXISTS recollect.read_range(text, uuid, uuid, integer, integer, integer, bigint, bigint);
 DROP FUNCTION IF EXISTS recollect.read_working_memory(text, uuid, integer, bigint);
 DROP FUNCTION IF EXISTS recollect.neighbors(text, uuid[], text, text, uuid, uuid, integer, integer);
+DROP FUNCTION IF EXISTS recollect.neighbors(text, uuid[], text, text, uuid, uuid, text, integer, integer);
+DROP FUNCTION IF EXISTS recollect.unindexed(text, text, text, text, uuid, integer, integer, bigint);
 DROP FUNCTION IF EXISTS recollect.delete_message(text, text, uuid, uuid);
 DROP FUNCTION IF EXISTS recollect.set_head(text, text, uuid, uuid, boolean, uuid);
 DROP FUNCTION IF EXISTS recollect.distill_state(text, uuid, uuid, boolean);

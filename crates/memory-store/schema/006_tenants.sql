@@ -5,6 +5,8 @@ CREATE TABLE recollect.app_policies (
     -- The order of creation.
     ordinal bigint GENERATED ALWAYS AS IDENTITY,
     policy jsonb NOT NULL,
+    -- The name of the space that the app shares with others.
+    memory_space text GENERATED ALWAYS AS (policy ->> 'memory_space') STORED,
     -- The etag: each change replaces it.
     version uuid NOT NULL DEFAULT gen_random_uuid(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -12,6 +14,8 @@ CREATE TABLE recollect.app_policies (
 );
 
 CREATE INDEX app_policies_by_ordinal ON recollect.app_policies (tenant_id, ordinal);
+CREATE INDEX app_policies_by_space ON recollect.app_policies (tenant_id, memory_space, ordinal)
+    WHERE memory_space IS NOT NULL;
 
 -- The record of who did what, without content: one row for each change, written in the
 -- change's own transaction, and one for equal refusals of a change.

@@ -85,7 +85,7 @@ pub use outbox::{
 pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};
 pub use pool::PoolStatus;
-pub use recall::{Freshness, Hydrated, Neighbor, Recent, Scope, TextMatch, Unindexed};
+pub use recall::{Freshness, Hydrated, Neighbor, Recent, Scope, Space, TextMatch, Unindexed};
 pub use revision::{InvalidRevision, Revision};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};

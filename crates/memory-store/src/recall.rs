@@ -1,15 +1,15 @@
 //! Reads for recall, search and indexing freshness.
 
 use memory_contract::{
-    AppId, MemoryScope, Message, MessageFilter, MessageId, MessageName, Session, Thread, ThreadId,
-    UserId,
+    AppId, MemoryScope, Message, MessageFilter, MessageId, MessageName, ResolvedPolicy, Session,
+    Thread, ThreadId, UserId,
 };
 
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
-    MessageStore, Revision, StoreError,
+    MessageStore, PolicyStore, Revision, StoreError,
     message::{Filter, Path},
     query::{Params, query},
     rows::{self, column, only},
@@ -30,6 +30,31 @@ pub enum Scope {
     },
     /// Messages in all threads of an app.
     App(AppId),
+    /// Messages in all threads of one user of the apps that share a memory space.
+    Space {
+        /// The user; never empty.
+        user: UserId,
+        /// The space.
+        space: Space,
+    },
+}
+
+/// A memory space. The index is asked for the threads of `apps`; what it finds is kept only
+/// if its app is in the space of this name when it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// The name that the policies of its apps set.
+    pub name: String,
+    /// Its apps.
+    pub apps: Vec<AppId>,
+}
+
+/// A scope as query parameters; `None` is not restricted.
+struct Bounds<'a> {
+    app: Option<&'a str>,
+    user: Option<&'a str>,
+    thread: Option<Uuid>,
+    space: Option<&'a str>,
 }
 
 /// A thread and its recent window.
@@ -97,31 +122,104 @@ pub struct Freshness {
 
 impl Scope {
     /// The scope of a search from a thread. A thread without a user is alone in the
-    /// scope of its user.
-    pub fn of_thread(thread: ThreadId, session: &Session, scope: MemoryScope) -> Self {
-        Self::beyond_thread(session, scope).unwrap_or(Self::Thread(thread))
+    /// scope of its user. `space` is what [`PolicyStore::searched_space`] returns.
+    pub fn of_thread(
+        thread: ThreadId,
+        session: &Session,
+        scope: MemoryScope,
+        space: Option<Space>,
+    ) -> Self {
+        Self::beyond_thread(session, scope, space).unwrap_or(Self::Thread(thread))
     }
 
     /// The scope of a search from a session if it goes beyond the thread, which may not
     /// exist.
-    pub fn beyond_thread(session: &Session, scope: MemoryScope) -> Option<Self> {
+    pub fn beyond_thread(
+        session: &Session,
+        scope: MemoryScope,
+        space: Option<Space>,
+    ) -> Option<Self> {
+        let Session { app, user, .. } = session;
         match scope {
-            MemoryScope::App => Some(Self::App(session.app.clone())),
-            MemoryScope::User if !session.user.is_empty() => Some(Self::User {
-                app: session.app.clone(),
-                user: session.user.clone(),
-            }),
-            MemoryScope::User | MemoryScope::Thread => None,
+            MemoryScope::App => Some(Self::App(app.clone())),
+            MemoryScope::User | MemoryScope::Space if !user.is_empty() => {
+                let (app, user) = (app.clone(), user.clone());
+                Some(Self::User { app, user }.within(space))
+            }
+            MemoryScope::User | MemoryScope::Space | MemoryScope::Thread => None,
         }
     }
 
-    /// The scope as query parameters: app, user, thread; `None` is not restricted.
-    fn bounds(&self) -> (Option<&str>, Option<&str>, Option<Uuid>) {
-        match self {
-            Self::Thread(thread) => (None, None, Some(thread.uuid())),
-            Self::User { app, user } => (Some(app.as_str()), Some(user.as_str()), None),
-            Self::App(app) => (Some(app.as_str()), None, None),
+    /// The scope of a user extended to a memory space; other scopes stay as they are.
+    pub fn within(self, space: Option<Space>) -> Self {
+        match (self, space) {
+            (Self::User { app: _, user }, Some(space)) => Self::Space { user, space },
+            (scope, _) => scope,
         }
+    }
+
+    fn bounds(&self) -> Bounds<'_> {
+        let mut bounds = Bounds {
+            app: None,
+            user: None,
+            thread: None,
+            space: None,
+        };
+        match self {
+            Self::Thread(thread) => bounds.thread = Some(thread.uuid()),
+            Self::User { app, user } => {
+                bounds.app = Some(app.as_str());
+                bounds.user = Some(user.as_str());
+            }
+            Self::App(app) => bounds.app = Some(app.as_str()),
+            Self::Space { user, space } => {
+                bounds.user = Some(user.as_str());
+                bounds.space = Some(&space.name);
+            }
+        }
+        bounds
+    }
+
+    /// The apps of the scope; `None` for a thread.
+    fn apps(&self) -> Option<Vec<&str>> {
+        match self {
+            Self::Thread(_) => None,
+            Self::User { app, .. } | Self::App(app) => Some(vec![app.as_str()]),
+            Self::Space { space, .. } => Some(space.apps()),
+        }
+    }
+}
+
+impl Space {
+    /// Its apps as query parameters.
+    pub(crate) fn apps(&self) -> Vec<&str> {
+        self.apps.iter().map(AppId::as_str).collect()
+    }
+}
+
+impl PolicyStore<'_> {
+    /// The memory space that searches of an app extend over under a policy; `None` if the
+    /// policy searches none, or the app has just left it.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn searched_space(
+        self,
+        app: &AppId,
+        policy: &ResolvedPolicy,
+    ) -> Result<Option<Space>, StoreError> {
+        let Some(name) = policy.searched_space() else {
+            return Ok(None);
+        };
+        let params: Params<'_> = &[&self.caller.tenant.as_str(), &name];
+        let apps = query!("policies/space");
+        let found = self.store.pool.within(self.caller, apps, params).await?;
+        let apps = found
+            .iter()
+            .map(|row| Ok(AppId::new(column::<String>(row, "app_id")?)));
+        let apps = apps.collect::<Result<Vec<_>, StoreError>>()?;
+        let name = name.to_owned();
+        Ok(apps.contains(app).then_some(Space { name, apps }))
     }
 }
 
@@ -183,7 +281,12 @@ impl MessageStore<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let (app, user, thread) = scope.bounds();
+        let Bounds {
+            app,
+            user,
+            thread,
+            space,
+        } = scope.bounds();
         let (head_thread, head) = head_params(head);
         let params: Params<'_> = &[
             &tenant.as_str(),
@@ -193,6 +296,7 @@ impl MessageStore<'_> {
             &thread,
             &head_thread,
             &head,
+            &space,
         ];
         let found = self
             .store
@@ -230,7 +334,12 @@ impl MessageStore<'_> {
         if anchors.is_empty() || (before == 0 && after == 0) {
             return Ok(Vec::new());
         }
-        let (app, user, thread) = scope.bounds();
+        let Bounds {
+            app,
+            user,
+            thread,
+            space,
+        } = scope.bounds();
         let (before, after) = (
             i32::try_from(before).unwrap_or(i32::MAX),
             i32::try_from(after).unwrap_or(i32::MAX),
@@ -242,6 +351,7 @@ impl MessageStore<'_> {
             &app,
             &user,
             &thread,
+            &space,
             &head_thread,
             &head,
             &before,
@@ -319,11 +429,14 @@ impl MessageStore<'_> {
         counted: u32,
         max_bytes: u32,
     ) -> Result<Unindexed<MessageId>, StoreError> {
-        let (app, user, thread) = scope.bounds();
+        let (apps, Bounds { user, thread, .. }) = (scope.apps(), scope.bounds());
+        let threads = thread.map(|thread| vec![thread]);
         let tenant = self.caller.tenant.as_str();
         let (limit, counted) = (limit.cast_signed(), counted.cast_signed());
         let max_bytes = i64::from(max_bytes);
-        let params: Params<'_> = &[&tenant, &app, &user, &thread, &limit, &counted, &max_bytes];
+        let params: Params<'_> = &[
+            &tenant, &apps, &user, &threads, &limit, &counted, &max_bytes,
+        ];
         let found = self.store.pool.call(query!("messages/unindexed"), params);
         Unindexed::read(&only(found.await?)?)
     }

@@ -79,12 +79,17 @@ pub(crate) fn scope_lexemes(tenant: &TenantId, thread: ThreadId, session: &Sessi
 
 /// The text of the `tsquery` that restricts a search to a scope.
 pub(crate) fn scope_query(tenant: &TenantId, scope: &Scope) -> String {
-    let lexeme = match scope {
-        Scope::Thread(thread) => thread_lexeme(*thread),
-        Scope::User { app, user } => user_lexeme(tenant, app, user),
-        Scope::App(app) => app_lexeme(tenant, app),
+    let lexemes = match scope {
+        Scope::Thread(thread) => vec![thread_lexeme(*thread)],
+        Scope::User { app, user } => vec![user_lexeme(tenant, app, user)],
+        Scope::App(app) => vec![app_lexeme(tenant, app)],
+        Scope::Space { user, space } => {
+            let apps = space.apps.iter();
+            apps.map(|app| user_lexeme(tenant, app, user)).collect()
+        }
     };
-    format!("'{lexeme}'")
+    let lexemes: Vec<String> = lexemes.iter().map(|one| format!("'{one}'")).collect();
+    lexemes.join(" | ")
 }
 
 /// A digest of several texts; other texts give another digest.

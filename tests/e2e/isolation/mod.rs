@@ -2,3 +2,4 @@
 
 mod other_tenants;
 pub mod reads;
+mod spaces;

@@ -109,6 +109,7 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
     let instructions = vec![json!("a\u{0}b"), json!("x".repeat(4_097))];
     let scores = ["NaN", "Infinity", "-Infinity"].map(Value::from);
     let scores = [scores.to_vec(), vec![json!(-0.01), json!(1.01)]].concat();
+    let space = vec![json!(""), json!("a\u{0}b"), json!("x".repeat(129))];
     vec![
         ("mode", Whose::Request, choice()),
         ("window_size", Whose::Request, number(1, 500)),
@@ -142,6 +143,7 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
         ),
         ("image_detail", Whose::Request, choice()),
         ("flow_session_default", Whose::App, Vec::new()),
+        ("memory_space", Whose::App, space),
     ]
 }
 
@@ -150,6 +152,7 @@ fn allowed_above(field: &str) -> Value {
     match field {
         "shared_session_default" | "flow_session_default" => json!(false),
         "memory_max_count" => json!(5),
+        "memory_space" => json!("desk"),
         "memory_max_age" | "memory_max_inactivity" => json!("86400s"),
         _ => json!("60s"),
     }
@@ -293,11 +296,12 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "memories_top_k": 0, "rebuild_expired": false, "memory_max_age": "86400s",
         "memory_max_inactivity": "86400s", "memory_max_count": 1,
         "file_delivery": 1, "file_types": [1], "image_detail": 1, "flow_session_default": false,
+        "memory_space": "s",
     });
     let template = "{{query}}".to_owned() + &"x".repeat(4_096 - 9);
     let most = json!({
         "mode": 3, "window_enabled": true, "window_size": 500, "recent_window": 500, "top_k": 100,
-        "neighbors_before": 20, "neighbors_after": 20, "min_score": 1.0, "scope": 3,
+        "neighbors_before": 20, "neighbors_after": 20, "min_score": 1.0, "scope": 4,
         "user_label": "ä".repeat(64), "assistant_label": "ä".repeat(64),
         "query_prompt_template": template, "shared_session_default": true, "extraction": 5,
         "ttl": "315619200s", "node_ttl": "315619200s",
@@ -308,6 +312,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "memory_max_inactivity": "3155760000s", "memory_max_count": 1_000_000,
         "file_delivery": 4, "file_types": [5, 1], "image_detail": 3,
         "flow_session_default": true,
+        "memory_space": "ä".repeat(128),
     });
     for policy in [least, most] {
         for (method, level) in METHODS {

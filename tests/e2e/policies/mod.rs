@@ -89,6 +89,7 @@ fn defaults() -> MemoryPolicy {
         file_types: vec![1, 2, 3, 4, 5],
         image_detail: ImageDetail::Auto.into(),
         flow_session_default: Some(false),
+        memory_space: None,
     }
 }
 

@@ -89,6 +89,10 @@ async fn a_value_that_a_level_may_not_set_is_refused() {
         shared_session_default: Some(true),
         ..Default::default()
     };
+    let space = MemoryPolicy {
+        memory_space: Some("desk".to_owned()),
+        ..Default::default()
+    };
     let second = Some(seconds(1));
     let ttl = MemoryPolicy {
         ttl: second,
@@ -116,6 +120,7 @@ async fn a_value_that_a_level_may_not_set_is_refused() {
     for (policy, field) in [
         (&shared, "policy.shared_session_default"),
         (&ttl, "policy.ttl"),
+        (&space, "policy.memory_space"),
     ] {
         of_thread(policy).await.refused().names_field(field);
         of_request(policy).await.refused().names_field(field);

@@ -4,6 +4,6 @@ pub mod diary;
 mod explanations;
 mod freshness;
 mod matches;
-mod qdrant;
+pub mod qdrant;
 mod search;
 mod unindexed;

@@ -16,7 +16,7 @@ use recollect_tests::{
 use super::diary;
 
 /// `serve` without a worker, or `worker`.
-pub(super) fn role(command: &'static str, url: &str, qdrant: &Qdrant) -> Options {
+pub fn role(command: &'static str, url: &str, qdrant: &Qdrant) -> Options {
     let mut options = Options {
         command,
         env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
@@ -42,7 +42,7 @@ pub(super) fn reasons(degradations: &[Degradation]) -> Vec<DegradationReason> {
     degradations.iter().map(Degradation::reason).collect()
 }
 
-pub(super) async fn index_ready(client: &Client) {
+pub async fn index_ready(client: &Client) {
     eventually("the index is ready", SOON, async || {
         client.index_status().await.state() == IndexState::Ready
     })

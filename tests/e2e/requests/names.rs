@@ -223,7 +223,7 @@ async fn a_request_without_a_choice_names_what_is_required() {
     ];
     for (method, field) in [(recall, "policy.scope"), (search, "scope")] {
         cases.push((method, json!({"query": "x"}), Some("thread_id")));
-        for scope in 0..=3 {
+        for scope in 0..=4 {
             // A scope refines a conversation, and nothing else.
             let wrong = (scope > 0).then_some(field);
             cases.push((method, scoped(field, "user", &person, scope), wrong));

@@ -4,13 +4,14 @@
 //! text, the newest turns.
 
 use memory_budget::{Budget, OversizedTurn, Size, Tokenizer, cut, turns};
-use memory_contract::{Iteration, Message, NewIteration, NewPlan, PlanStep, json_line, limits};
+use memory_contract::{Iteration, Message, NewIteration, NewPlan, json_line, limits};
 use serde::Serialize;
 
 use super::Briefing;
 use crate::derived::DerivedText;
 use crate::error::ContextError;
 use crate::fit::{Finished, Layout, Line, Sheet};
+use crate::plan::write_plan;
 use crate::quote::{self, Frame};
 
 /// Steps of the search for how much of an oversized turn fits: to a thousandth of the
@@ -34,23 +35,6 @@ pub(super) struct Content {
     pub(super) truncated: bool,
     pub(super) tokenizer: Tokenizer,
     pub(super) max_tokens: i32,
-}
-
-#[derive(Serialize)]
-struct Goal<'a> {
-    goal: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    phase: &'a str,
-    iterations: i32,
-}
-
-#[derive(Serialize)]
-struct Step<'a> {
-    step: &'a str,
-    title: &'a str,
-    status: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    result: &'a str,
 }
 
 #[derive(Serialize)]
@@ -99,7 +83,9 @@ impl Content {
         }
         let mut whole = !truncated;
         if let Some(plan) = &plan {
-            whole &= write_plan(&mut sheet, plan);
+            whole &= write_plan(plan, |place, line| {
+                sheet.write(Section::Plan, vec![(place, line)])
+            });
         }
         whole &= write_failures(&mut sheet, &failures);
         whole &= write_records(&mut sheet, &records, &conversation);
@@ -158,46 +144,6 @@ impl Layout for Page {
         };
         format!("{frame}\n## {heading}")
     }
-}
-
-/// Writes the goal, then the steps without results, open ones first, then the results.
-/// Returns whether all of it fits.
-fn write_plan(sheet: &mut Sheet<Page>, plan: &NewPlan) -> bool {
-    let goal = json_line(&Goal {
-        goal: &plan.goal,
-        phase: &plan.current_phase,
-        iterations: plan.iteration_count,
-    });
-    if !sheet.write(Section::Plan, vec![(0, goal)]) {
-        return false;
-    }
-    let mut whole = true;
-    let steps = || plan.steps.iter().enumerate();
-    let open = steps().filter(|(_, step)| !step.status.is_over());
-    // The last ones are the most informative of those that are over.
-    let over = steps().rev().filter(|(_, step)| step.status.is_over());
-    let by_priority: Vec<(usize, &PlanStep)> = open.chain(over).collect();
-    for (index, step) in &by_priority {
-        let line = (index + 1, quoted_step(step, ""));
-        whole &= sheet.write(Section::Plan, vec![line]);
-    }
-    for (index, step) in by_priority {
-        let place = index + 1;
-        if !step.result.is_empty() && sheet.has(Section::Plan, place) {
-            let line = (place, quoted_step(step, &step.result));
-            whole &= sheet.write(Section::Plan, vec![line]);
-        }
-    }
-    whole
-}
-
-fn quoted_step(step: &PlanStep, result: &str) -> String {
-    json_line(&Step {
-        step: &step.id,
-        title: &step.title,
-        status: step.status.as_str(),
-        result,
-    })
 }
 
 /// Writes failed attempts, the newest first, and skips those that do not fit. They

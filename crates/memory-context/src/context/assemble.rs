@@ -17,6 +17,7 @@ use super::block::{
 use super::derived::DerivedShare;
 use super::hash;
 use super::memories::quote_memories;
+use super::planned::quote_plan;
 use super::prompt::Prompt;
 use super::quoted::Quoted;
 use super::recalled::quote_recalled;
@@ -58,6 +59,7 @@ impl Assembly {
             found,
             memories,
             dialogue,
+            plan,
             ..
         } = &self.remembered;
         let found = found.iter().map(|one| size_of(&one.message.parts));
@@ -65,7 +67,9 @@ impl Assembly {
         let dialogue = dialogue.messages.iter().map(|one| one.content.len());
         let others = found.chain(memories).chain(dialogue);
         let derived = derived.as_ref().map_or(0, DerivedShare::bytes);
-        others.sum::<usize>() + derived + bytes_of(recent)
+        // A plan counts as large instead of being measured.
+        let plan = plan.as_ref().map_or(0, |_| limits::PAGE_BYTES);
+        others.sum::<usize>() + derived + bytes_of(recent) + plan
     }
 
     /// Assembles the context and makes an answer of it. What is remembered is shortened
@@ -101,6 +105,9 @@ impl Assembly {
         let recent = self.recent(left.bytes)?;
         left = left.minus(size_in(&recent));
         let node = self.node(room);
+        let plan = self.remembered.plan.as_ref();
+        let plan = plan.and_then(|plan| quote_plan(plan, tokenizer, left));
+        left = left.minus(size_in(&plan));
         let memories = quote_memories(&self.remembered.memories, tokenizer, left);
         left = left.minus(size_in(&memories.block));
         let recalled = quote_recalled(&self.remembered.found, &labels, tokenizer, left);
@@ -114,7 +121,7 @@ impl Assembly {
         let blocks = [self.prompt.system.clone(), derived.block]
             .into_iter()
             .chain(first)
-            .chain([recent, node])
+            .chain([recent, node, plan])
             .chain(last)
             .chain([self.prompt.input.clone()]);
         let blocks: Vec<Block> = blocks.flatten().collect();

@@ -21,6 +21,8 @@ pub enum BlockKind {
     Recent,
     /// The dialogue of a node.
     Node,
+    /// The quoted plan of an agent.
+    Plan,
     /// The current input of the user.
     Input,
 }

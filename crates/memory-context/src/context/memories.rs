@@ -7,7 +7,7 @@ use memory_contract::{
     Memory, MemoryFilter, MemoryMode, MemoryOwner, ResolvedPolicy, json_line, to_the_second,
 };
 use memory_recall::{FoundMemories, FoundMemory, MemoryQuery, Reason, Recall};
-use memory_store::Caller;
+use memory_store::{Caller, Space};
 use serde::Serialize;
 
 use super::block::{BlockKind, BlockSource, SourceId};
@@ -26,12 +26,13 @@ struct MemoryEntry<'a> {
     text: &'a str,
 }
 
-/// Finds the memories of a user that match a text; none without an owner, and in modes
+/// Finds the memories of a user, in the app or in all apps of a space, that match a text; none without an owner, and in modes
 /// without memories.
 pub(super) async fn matching_memories(
     recall: &Recall,
     caller: &Caller,
     owner: Option<&MemoryOwner>,
+    space: Option<&Space>,
     policy: &ResolvedPolicy,
     request: &ContextRequest,
     text: &str,
@@ -42,6 +43,7 @@ pub(super) async fn matching_memories(
     };
     let query = MemoryQuery {
         owner: owner.clone(),
+        space: space.cloned(),
         query: text.to_owned(),
         limit,
         filter: MemoryFilter::default(),

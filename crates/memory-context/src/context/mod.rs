@@ -1,9 +1,9 @@
 //! Contexts: everything that a model is given for one request.
 //!
 //! A context is made of blocks, in this order: system prompt, derived text, memories,
-//! recalled messages, recent messages, a node's dialogue, input. With derived text, the
-//! memories and the recalled messages come right before the input. System prompt and input
-//! are always there; the others share the tokens that these leave.
+//! recalled messages, recent messages, a node's dialogue, input. With derived text, an
+//! agent's plan, the memories and the recalled messages come right before the input. System
+//! prompt and input are always there; the others share the tokens that these leave.
 
 mod assemble;
 mod block;
@@ -11,6 +11,7 @@ mod derived;
 mod gist;
 mod hash;
 mod memories;
+mod planned;
 mod prompt;
 mod quoted;
 mod recalled;
@@ -23,10 +24,10 @@ use memory_budget::{Budget, Tokenizer};
 use memory_contract::formats::Rendered;
 use memory_contract::{
     FileRef, ImageDetail, Invalid, MemoryMode, MemoryOwner, Part, PolicyLevel, ResolvedPolicy,
-    ThreadId, limits,
+    Session, ThreadId, limits,
 };
 use memory_recall::{Degradation, Recall};
-use memory_store::{Caller, Scope, Store};
+use memory_store::{Caller, Scope, Space, Store};
 
 pub use self::block::{
     Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage,
@@ -86,6 +87,7 @@ pub async fn build_context<A: Send + 'static>(
         thread,
         scope,
         owner,
+        space,
         policy,
     } = resolve(store, caller, &request).await?;
     if policy.mode == MemoryMode::Node && request.node_id.is_empty() {
@@ -107,6 +109,7 @@ pub async fn build_context<A: Send + 'static>(
                 thread,
                 scope,
                 owner: owner.as_ref(),
+                space: space.as_ref(),
                 policy: &policy,
                 request: &request,
                 max_tokens,
@@ -117,9 +120,10 @@ pub async fn build_context<A: Send + 'static>(
         None => match &request.conversation {
             Some(Conversation::Session(session)) => {
                 let (owner, query) = (owner.as_ref(), &request.query);
+                let space = space.as_ref();
                 let (recalled, known) = tokio::try_join!(
-                    recall_beyond(recall, caller, session, &policy, &request),
-                    matching_memories(recall, caller, owner, &policy, &request, query)
+                    recall_beyond(recall, caller, session, space, &policy, &request),
+                    matching_memories(recall, caller, owner, space, &policy, &request, query)
                 )?;
                 recalled.with(known)
             }
@@ -166,11 +170,41 @@ struct Resolved {
     scope: Option<Scope>,
     /// The owner of long-term memories; `None` if there are none.
     owner: Option<MemoryOwner>,
+    /// The memory space that is searched; `None`: the app alone.
+    space: Option<Space>,
     policy: ResolvedPolicy,
 }
 
+impl Resolved {
+    /// What a conversation may find under a policy. `any`: whether its user has memories in
+    /// the app.
+    async fn of(
+        store: &Store,
+        caller: &Caller,
+        thread: Option<ThreadId>,
+        session: &Session,
+        policy: ResolvedPolicy,
+        any: bool,
+    ) -> Result<Self, ContextError> {
+        let policies = store.policies(caller);
+        let space = match session.user.is_empty() {
+            true => None,
+            false => policies.searched_space(&session.app, &policy).await?,
+        };
+        let scope = |id| Scope::of_thread(id, session, policy.scope, space.clone());
+        Ok(Self {
+            thread,
+            scope: thread.map(scope),
+            // The other apps of a space may have some.
+            owner: (any || space.is_some()).then(|| MemoryOwner::of(session)),
+            space,
+            policy,
+        })
+    }
+}
+
 /// Finds the thread, whether its user has long-term memories, and the policy that
-/// applies, in one round trip.
+/// applies, in one round trip, and the apps of a memory space in another.
 async fn resolve(
     store: &Store,
     caller: &Caller,
@@ -184,12 +218,7 @@ async fn resolve(
                 .await?;
             let session = &policies.thread.session;
             let policy = policies.resolve_with(&request.policy);
-            Ok(Resolved {
-                thread: Some(*thread),
-                scope: Some(Scope::of_thread(*thread, session, policy.scope)),
-                owner: any.then(|| MemoryOwner::of(session)),
-                policy,
-            })
+            Resolved::of(store, caller, Some(*thread), session, policy, any).await
         }
         Some(Conversation::Session(session)) => {
             let (thread, app, any) = store
@@ -205,17 +234,13 @@ async fn resolve(
                 (PolicyLevel::Thread, &own),
                 (PolicyLevel::Request, &request.policy),
             ]);
-            Ok(Resolved {
-                thread,
-                scope: thread.map(|id| Scope::of_thread(id, session, policy.scope)),
-                owner: any.then(|| MemoryOwner::of(session)),
-                policy,
-            })
+            Resolved::of(store, caller, thread, session, policy, any).await
         }
         None => Ok(Resolved {
             thread: None,
             scope: None,
             owner: None,
+            space: None,
             policy: ResolvedPolicy::resolve(&[(PolicyLevel::Request, &request.policy)]),
         }),
     }

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use memory_budget::{Budget, BudgetError, Cut};
 use memory_contract::{
-    MemoryMode, MemoryOwner, Message, ResolvedPolicy, Role, Session, ThreadId, limits,
+    MemoryMode, MemoryOwner, Message, NewPlan, ResolvedPolicy, Role, Session, ThreadId, limits,
 };
 use memory_recall::{
     Degradation, FoundMemories, FoundMemory, Omission, Ranking, Recall, RecallQuery, Recalled,
     RecalledMessage,
 };
-use memory_store::{Caller, Node, Scope, Store};
+use memory_store::{Caller, Node, PlanError, Scope, Space, Store, StoreError};
 
 use super::derived::DerivedShare;
 use super::gist::Gist;
@@ -35,6 +35,8 @@ pub(super) struct Remembered {
     pub(super) memories: Vec<FoundMemory>,
     /// The dialogue of a node.
     pub(super) dialogue: Dialogue,
+    /// The plan of an agent.
+    pub(super) plan: Option<NewPlan>,
     /// The parts that were degraded, each reason once.
     pub(super) degradations: Vec<Degradation>,
     /// Messages that the search left out.
@@ -51,6 +53,8 @@ pub(super) struct Reader<'a> {
     pub(super) scope: Scope,
     /// The owner of long-term memories; `None` if there are none.
     pub(super) owner: Option<&'a MemoryOwner>,
+    /// The memory space that is searched; `None`: the app alone.
+    pub(super) space: Option<&'a Space>,
     pub(super) policy: &'a ResolvedPolicy,
     pub(super) request: &'a ContextRequest,
     /// The tokens that system prompt and input leave.
@@ -83,7 +87,11 @@ impl Reader<'_> {
                 ..Remembered::default()
             }),
             MemoryMode::Hybrid => self.hybrid().await,
-            MemoryMode::Working | MemoryMode::Observational => self.derived().await,
+            MemoryMode::Working => self.derived().await,
+            MemoryMode::Observational => {
+                let (remembered, plan) = tokio::try_join!(self.derived(), self.plan())?;
+                Ok(Remembered { plan, ..remembered })
+            }
             MemoryMode::Node => Ok(Remembered {
                 dialogue: self.dialogue().await?,
                 ..Remembered::default()
@@ -175,6 +183,15 @@ impl Reader<'_> {
         })
     }
 
+    /// The plan of the thread, if it has one.
+    async fn plan(&self) -> Result<Option<NewPlan>, ContextError> {
+        match self.store.plans(self.caller).get_plan(self.thread).await {
+            Ok(stored) => Ok(Some(stored.plan)),
+            Err(StoreError::Plan(PlanError::NotFound)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Derived text, as much as fits, and the messages that it does not cover.
     async fn derived_history(&self) -> Result<(DerivedShare, Cut), ContextError> {
         let (store, request) = (self.store, self.request);
@@ -199,7 +216,17 @@ impl Reader<'_> {
     /// The long-term memories that match a text.
     async fn known(&self, text: &str) -> Result<FoundMemories, ContextError> {
         let (policy, request) = (self.policy, self.request);
-        matching_memories(self.recall, self.caller, self.owner, policy, request, text).await
+        let (owner, space) = (self.owner, self.space);
+        matching_memories(
+            self.recall,
+            self.caller,
+            owner,
+            space,
+            policy,
+            request,
+            text,
+        )
+        .await
     }
 
     fn query(&self, text: String) -> RecallQuery {
@@ -242,9 +269,7 @@ impl Reader<'_> {
     /// The text of the newest message of the user; empty if there is none. A message that
     /// is not among those shown is added to them, so that it does not match itself.
     async fn question_of(&self, shown: &mut Vec<Message>) -> Result<String, ContextError> {
-        let newest = shown
-            .iter()
-            .rfind(|message| message.role == Role::User);
+        let newest = shown.iter().rfind(|message| message.role == Role::User);
         if let Some(question) = newest {
             return Ok(query_of(&question.parts));
         }
@@ -329,10 +354,11 @@ pub(super) async fn recall_beyond(
     recall: &Recall,
     caller: &Caller,
     session: &Session,
+    space: Option<&Space>,
     policy: &ResolvedPolicy,
     request: &ContextRequest,
 ) -> Result<Remembered, ContextError> {
-    let Some(scope) = Scope::beyond_thread(session, policy.scope) else {
+    let Some(scope) = Scope::beyond_thread(session, policy.scope, space.cloned()) else {
         return Ok(Remembered::default());
     };
     match policy.mode {

@@ -125,6 +125,7 @@ fn fields_from(
         file_types,
         image_detail,
         flow_session_default,
+        memory_space,
     } = policy;
     let of_app = level == PolicyLevel::App;
     let of_whoever_stays = level != PolicyLevel::Request;
@@ -203,6 +204,7 @@ fn fields_from(
             of_app,
             "an app",
         )),
+        memory_space: wrong.take(space(memory_space, of_app)),
     }
 }
 
@@ -226,6 +228,13 @@ fn only<T>(
         )),
         false => Ok(value),
     }
+}
+
+fn space(value: Option<String>, allowed: bool) -> Result<Option<String>, Invalid> {
+    let field = "memory_space";
+    only(field, value, allowed, "an app")?
+        .map(|name| check::required_text(field, name, limits::MEMORY_SPACE_CHARS))
+        .transpose()
 }
 
 fn template(
@@ -301,9 +310,10 @@ pub fn scope_from(field: &str, scope: i32) -> Result<Option<MemoryScope>, Invali
         Ok(proto::RecallScope::Thread) => Ok(Some(MemoryScope::Thread)),
         Ok(proto::RecallScope::User) => Ok(Some(MemoryScope::User)),
         Ok(proto::RecallScope::App) => Ok(Some(MemoryScope::App)),
+        Ok(proto::RecallScope::Space) => Ok(Some(MemoryScope::Space)),
         Err(_) => Err(Invalid::new(
             field,
-            "must be RECALL_SCOPE_THREAD, RECALL_SCOPE_USER or RECALL_SCOPE_APP",
+            "must be RECALL_SCOPE_THREAD, _USER, _APP or _SPACE",
         )),
     }
 }
@@ -344,6 +354,7 @@ impl From<MemoryScope> for proto::RecallScope {
             MemoryScope::Thread => Self::Thread,
             MemoryScope::User => Self::User,
             MemoryScope::App => Self::App,
+            MemoryScope::Space => Self::Space,
         }
     }
 }
@@ -405,6 +416,7 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             file_types,
             image_detail,
             flow_session_default,
+            memory_space,
         } = policy;
         let number =
             |value: Option<u32>| value.map(|value| i32::try_from(value).unwrap_or(i32::MAX));
@@ -447,6 +459,7 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
                 .collect(),
             image_detail: image_detail.map_or(0, |detail| proto::ImageDetail::from(detail).into()),
             flow_session_default,
+            memory_space,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! selection always has a tenant.
 
 use memory_contract::{MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId};
-use memory_store::Scope;
+use memory_store::{Scope, Space};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -117,6 +117,10 @@ impl Selection {
                 selection.is(field::USER, user.as_str());
             }
             Scope::App(app) => selection.is(field::APP, app.as_str()),
+            Scope::Space { user, space } => {
+                selection.in_space(space);
+                selection.is(field::USER, user.as_str());
+            }
         }
         if !filter.roles.is_empty() {
             let roles = filter
@@ -147,9 +151,14 @@ impl Selection {
         selection
     }
 
-    /// The memories of one user that pass a filter. The empty user has memories of its
-    /// own.
-    pub fn memories(tenant: &TenantId, owner: &MemoryOwner, filter: &MemoryFilter) -> Self {
+    /// The memories of one user, in the app or in all apps of a space, that pass a filter.
+    /// The empty user has memories of its own.
+    pub fn memories(
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        space: Option<&Space>,
+        filter: &MemoryFilter,
+    ) -> Self {
         let MemoryFilter {
             kind,
             topics,
@@ -162,7 +171,10 @@ impl Selection {
             superseded,
         } = filter;
         let mut selection = Self::of(tenant, Kind::Memory);
-        selection.is(field::APP, owner.app.as_str());
+        match space {
+            Some(space) => selection.in_space(space),
+            None => selection.is(field::APP, owner.app.as_str()),
+        }
         selection.is(field::USER, owner.user.as_str());
         if let Some(thread) = thread {
             selection.is(field::THREAD, thread.to_string());
@@ -228,6 +240,13 @@ impl Selection {
         if !tags.is_empty() {
             self.conditions.push(Condition::AnyOf(field::META, tags));
         }
+    }
+
+    /// Requires one of the apps of a space.
+    fn in_space(&mut self, space: &Space) {
+        let apps = space.apps.iter().map(|app| app.as_str().to_owned());
+        self.conditions
+            .push(Condition::AnyOf(field::APP, apps.collect()));
     }
 
     fn is(&mut self, field: &'static str, value: impl Into<String>) {
@@ -346,6 +365,38 @@ mod tests {
             ("meta", json!(["open=true"])),
         ] {
             assert!(!admits(field, value), "{field}");
+        }
+    }
+
+    #[test]
+    fn a_space_has_the_user_in_its_apps_alone() {
+        let tenant = TenantId::new("acme");
+        let (app, user) = (AppId::new("one"), UserId::new("ada"));
+        let space = Space {
+            name: "desk".to_owned(),
+            apps: vec![app.clone(), AppId::new("two")],
+        };
+        let owner = MemoryOwner {
+            app,
+            user: user.clone(),
+        };
+        let of_memories =
+            Selection::memories(&tenant, &owner, Some(&space), &MemoryFilter::default());
+        let scope = Scope::Space { user, space };
+        let of_messages = Selection::new(&tenant, &scope, &MessageFilter::default());
+        for (selection, kind) in [(of_messages, "message"), (of_memories, "memory")] {
+            let admits = |tenant: &str, app: &str, user: &str| {
+                let payload = json!({
+                    "tenant": tenant, "kind": kind, "app": app, "user": user,
+                    "meta": ["holds=\"true\""],
+                });
+                selection.admits(payload.as_object().unwrap())
+            };
+            assert!(admits("acme", "one", "ada") && admits("acme", "two", "ada"));
+            assert!(!admits("acme", "three", "ada"), "an app outside");
+            assert!(!admits("acme", "two", "bob"), "another user");
+            assert!(!admits("acme", "two", ""), "no user");
+            assert!(!admits("rival", "two", "ada"), "another tenant");
         }
     }
 }

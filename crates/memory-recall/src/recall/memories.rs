@@ -30,7 +30,10 @@ impl Shared {
         if query.limit == 0 || query.query.trim().is_empty() {
             return Ok(FoundMemories::default());
         }
-        let selection = Selection::memories(&caller.tenant, &query.owner, &query.filter);
+        let selection = {
+            let space = query.space.as_ref();
+            Selection::memories(&caller.tenant, &query.owner, space, &query.filter)
+        };
         // Memories have no speakers, so names in the query are ordinary words.
         let Asked {
             found,
@@ -67,14 +70,13 @@ impl Shared {
     ) -> Result<Vec<(MemoryId, f32)>, RecallError> {
         let MemoryQuery {
             owner,
+            space,
             query,
             filter,
             ..
         } = query;
-        let searched =
-            self.store
-                .memories(caller)
-                .search_memories(owner, query, filter, TEXT_MATCHES);
+        let memories = self.store.memories(caller);
+        let searched = memories.search_memories(owner, space.as_ref(), query, filter, TEXT_MATCHES);
         match searched.await {
             Ok(matches) => Ok(matches
                 .into_iter()
@@ -105,7 +107,7 @@ impl Shared {
             let found = self
                 .store
                 .memories(caller)
-                .hydrate_memories(&query.owner, &query.filter, &ids)
+                .hydrate_memories(&query.owner, query.space.as_ref(), &query.filter, &ids)
                 .await?;
             let mut found: HashMap<MemoryId, Memory> = found
                 .into_iter()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use memory_contract::{MessageFilter, TenantId};
+use memory_contract::{AppId, MessageFilter, TenantId};
 use memory_store::{Scope, task};
 
 use crate::index::{Index, Selection};
@@ -107,5 +107,10 @@ fn key(scope: &Scope) -> String {
         // An app id contains no NUL.
         Scope::User { app, user } => format!("user {app}\0{user}"),
         Scope::App(app) => format!("app {app}"),
+        // An app that leaves the space changes the key.
+        Scope::Space { user, space } => {
+            let apps: Vec<&str> = space.apps.iter().map(AppId::as_str).collect();
+            format!("space {}\0\0{user}", apps.join("\0"))
+        }
     }
 }

@@ -468,7 +468,7 @@ fn remember(points: impl IntoIterator<Item = MemoryPoint>) -> Vec<Change> {
 }
 
 fn memories(user: &str, filter: &MemoryFilter) -> Selection {
-    Selection::memories(&TenantId::new("acme"), &owner(user), filter)
+    Selection::memories(&TenantId::new("acme"), &owner(user), None, filter)
 }
 
 #[tokio::test(flavor = "multi_thread")]

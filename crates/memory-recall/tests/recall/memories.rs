@@ -19,6 +19,7 @@ impl Service {
     async fn ask_memories(&self, user: &str, query: &str) -> FoundMemories {
         let query = MemoryQuery {
             owner: owner(user),
+            space: None,
             query: query.to_owned(),
             limit: 5,
             filter: MemoryFilter::default(),

@@ -134,6 +134,7 @@ async fn a_memory_that_waits_to_be_indexed_is_found_as_it_is_now() {
     let ask = async |query: &str, freshness| {
         let query = MemoryQuery {
             owner: owner("ada"),
+            space: None,
             query: query.to_owned(),
             limit: 5,
             filter: MemoryFilter::default(),

@@ -2,8 +2,8 @@
 -- active path if the anchor is on that, or else along its own branch. p_head names the
 -- message that replaces the head of p_head_thread; null: each thread's own. Walks only as far as is returned.
 CREATE OR REPLACE FUNCTION recollect.neighbors(
-    p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_head_thread uuid, p_head text,
-    p_before integer, p_after integer
+    p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_space text, p_head_thread uuid,
+    p_head text, p_before integer, p_after integer
 )
 RETURNS TABLE (
     anchor_id uuid, distance integer, ordinal bigint, thread_id uuid,
@@ -39,6 +39,7 @@ BEGIN
             AND (p_app IS NULL OR t.app_id = p_app)
             AND (p_user IS NULL OR t.user_id = p_user)
             AND (p_thread IS NULL OR t.thread_id = p_thread)
+            AND (p_space IS NULL OR recollect.is_in_space(p_tenant, t.app_id, p_space))
     LOOP
         anchor_id := v_anchor.message_id;
         ordinal := v_anchor.ordinal;

@@ -3,10 +3,10 @@
 -- first, until they have p_max_bytes of content; the rest is counted. Dead letters do not
 -- wait.
 --
--- The scope is a thread, a user of an app, or an app. For memories, p_thread is the queue
--- of their user. Each is a backward scan of one index, which ends with the limit.
+-- The scope is a thread, a user of some apps, or an app. For memories, p_threads are the
+-- queues of their users. Each is a backward scan of one index, which ends with the limit.
 CREATE OR REPLACE FUNCTION recollect.unindexed(
-    p_tenant text, p_kind text, p_app text, p_user text, p_thread uuid,
+    p_tenant text, p_kind text, p_apps text[], p_user text, p_threads uuid[],
     p_limit integer, p_counted integer, p_max_bytes bigint,
     OUT ids uuid[], OUT more bigint
 )
@@ -21,22 +21,32 @@ BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
     -- dead_order is null where dead_at is, but allows no plan over outbox_live, which
     -- would read the changes of all tenants.
-    IF p_thread IS NOT NULL THEN
+    IF p_threads IS NOT NULL THEN
         v_waiting := ARRAY(
-            SELECT o.message_id FROM recollect.outbox o
-            WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.dead_order IS NULL
-                AND o.op = 'upsert' AND o.kind = p_kind
-            ORDER BY o.id DESC LIMIT p_limit + p_counted);
+            SELECT waiting.message_id
+            FROM unnest(p_threads) AS threads (id)
+            CROSS JOIN LATERAL (
+                SELECT o.id, o.message_id FROM recollect.outbox o
+                WHERE o.tenant_id = p_tenant AND o.thread_id = threads.id AND o.dead_order IS NULL
+                    AND o.op = 'upsert' AND o.kind = p_kind
+                ORDER BY o.id DESC LIMIT p_limit + p_counted
+            ) AS waiting
+            ORDER BY waiting.id DESC LIMIT p_limit + p_counted);
     ELSIF p_user IS NOT NULL THEN
         v_waiting := ARRAY(
-            SELECT o.message_id FROM recollect.outbox o
-            WHERE o.tenant_id = p_tenant AND o.user_queue = recollect.memory_queue(p_tenant, p_app, p_user)
-                AND o.dead_order IS NULL
-            ORDER BY o.id DESC LIMIT p_limit + p_counted);
+            SELECT waiting.message_id
+            FROM unnest(p_apps) AS apps (id)
+            CROSS JOIN LATERAL (
+                SELECT o.id, o.message_id FROM recollect.outbox o
+                WHERE o.tenant_id = p_tenant AND o.user_queue = recollect.memory_queue(p_tenant, apps.id, p_user)
+                    AND o.dead_order IS NULL
+                ORDER BY o.id DESC LIMIT p_limit + p_counted
+            ) AS waiting
+            ORDER BY waiting.id DESC LIMIT p_limit + p_counted);
     ELSE
         v_waiting := ARRAY(
             SELECT o.message_id FROM recollect.outbox o
-            WHERE o.tenant_id = p_tenant AND o.app_id = p_app AND o.dead_order IS NULL
+            WHERE o.tenant_id = p_tenant AND o.app_id = p_apps[1] AND o.dead_order IS NULL
             ORDER BY o.id DESC LIMIT p_limit + p_counted);
     END IF;
     ids := v_waiting[1:p_limit];

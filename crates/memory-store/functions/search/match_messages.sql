@@ -5,8 +5,8 @@
 -- separate role, which may read no content, and filters by the tenant that the
 -- transaction names. It returns ids and scores; content is read under the policy.
 --
--- p_scope is the lexeme of a thread, a user or an app, a condition of the index: the size
--- of other scopes costs nothing. Each word is looked up by itself, at most 5,000 messages
+-- p_scope has the lexeme of a thread, a user or an app, or of a user in several apps. It
+-- is a condition of the index: the size of other scopes costs nothing. Each word is looked up by itself, at most 5,000 messages
 -- of it. The score is BM25 with k1 = 1.2, b = 0.75 and every word counted once, over the
 -- messages found.
 CREATE OR REPLACE FUNCTION recollect.match_messages(

@@ -2,15 +2,17 @@ SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m
     m.record_id, m.thread_id, recollect.sources_of($1, m.memory_id) AS sources, m.pinned, m.valid_from, m.valid_until, m.superseded_by,
     m.made_by, m.strategy, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal
 FROM recollect.memories m
-WHERE m.tenant_id = $1 AND m.app_id = $2 AND m.user_id = $3
+WHERE m.tenant_id = $1 AND m.user_id = $3
+    -- The app, or any app of the space $5.
+    AND (m.app_id = $2 OR $5::text IS NOT NULL AND recollect.is_in_space($1, m.app_id, $5))
     AND m.memory_id = ANY ($4)
     -- The filter; null: any.
-    AND ($5::boolean OR m.valid_until IS NULL)
-    AND ($6::text IS NULL OR m.type = $6)
-    AND ($7::text[] IS NULL OR m.topics && $7)
-    AND ($8::text[] IS NULL OR m.entities && $8)
-    AND ($9::uuid IS NULL OR m.thread_id = $9)
-    AND ($10::text[] IS NULL OR m.origin = ANY ($10))
-    AND ($11::timestamptz IS NULL OR m.created_at >= $11)
-    AND ($12::timestamptz IS NULL OR m.created_at < $12)
-    AND ($13::jsonb IS NULL OR m.metadata @> $13)
+    AND ($6::boolean OR m.valid_until IS NULL)
+    AND ($7::text IS NULL OR m.type = $7)
+    AND ($8::text[] IS NULL OR m.topics && $8)
+    AND ($9::text[] IS NULL OR m.entities && $9)
+    AND ($10::uuid IS NULL OR m.thread_id = $10)
+    AND ($11::text[] IS NULL OR m.origin = ANY ($11))
+    AND ($12::timestamptz IS NULL OR m.created_at >= $12)
+    AND ($13::timestamptz IS NULL OR m.created_at < $13)
+    AND ($14::jsonb IS NULL OR m.metadata @> $14)

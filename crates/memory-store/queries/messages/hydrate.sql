@@ -20,6 +20,7 @@ hits AS MATERIALIZED (
         AND ($3::text IS NULL OR t.app_id = $3)
         AND ($4::text IS NULL OR t.user_id = $4)
         AND ($5::uuid IS NULL OR t.thread_id = $5)
+        AND ($8::text IS NULL OR recollect.is_in_space($1, t.app_id, $8))
 ),
 -- The path of each thread's head, as far back as the hits.
 path AS MATERIALIZED (

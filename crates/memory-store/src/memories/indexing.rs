@@ -9,7 +9,7 @@ use tokio_postgres::types::Json;
 
 use super::uuids;
 use crate::{
-    MemoryStore, StoreError, Unindexed,
+    MemoryStore, Space, StoreError, Unindexed,
     query::{Params, query},
     rows::{column, id, only, optional_id},
 };
@@ -96,14 +96,15 @@ impl MemoryStore<'_> {
             .collect()
     }
 
-    /// The newest memories of a user that wait to be indexed, at most `limit`. Up to
-    /// `counted` more are counted.
+    /// The newest memories of a user, in the app or in all apps of a space, that wait to be
+    /// indexed, at most `limit`. Up to `counted` more are counted.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn unindexed_memories(
         self,
         owner: &MemoryOwner,
+        space: Option<&Space>,
         limit: u32,
         counted: u32,
     ) -> Result<Unindexed<MemoryId>, StoreError> {
@@ -114,9 +115,10 @@ impl MemoryStore<'_> {
             });
         }
         let tenant = self.caller.tenant.as_str();
-        let (app, user) = (owner.app.as_str(), owner.user.as_str());
+        let apps = space.map_or_else(|| vec![owner.app.as_str()], Space::apps);
+        let user = owner.user.as_str();
         let (limit, counted) = (limit.cast_signed(), counted.cast_signed());
-        let params: Params<'_> = &[&tenant, &app, &user, &limit, &counted];
+        let params: Params<'_> = &[&tenant, &apps, &user, &limit, &counted];
         let found = self.store.pool.call(query!("memories/unindexed"), params);
         Unindexed::read(&only(found.await?)?)
     }

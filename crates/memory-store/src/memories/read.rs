@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{rows, uuids, write::scope_query};
 use crate::{
-    MemoryError, MemoryStore, Page, Policies, StoreError,
+    MemoryError, MemoryStore, Page, Policies, Space, StoreError,
     policy::session_policies_of,
     query::{Params, query},
     rows::{column, id as id_of, only, scalar},
@@ -205,14 +205,16 @@ impl MemoryStore<'_> {
         Ok(Page::cut(memories, limit.min(fitting)))
     }
 
-    /// Reads memories of one user that a filter keeps. What is another's, erased
-    /// or unknown is left out. The order is undefined.
+    /// Reads memories of one user that a filter keeps, in the app or in all apps that are
+    /// in a space now. What is another's, erased or unknown is left out. The order is
+    /// undefined.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn hydrate_memories(
         self,
         owner: &MemoryOwner,
+        space: Option<&Space>,
         filter: &MemoryFilter,
         ids: &[MemoryId],
     ) -> Result<Vec<Memory>, StoreError> {
@@ -226,6 +228,7 @@ impl MemoryStore<'_> {
             &owner.app.as_str(),
             &owner.user.as_str(),
             &uuids(ids),
+            &space.map(|space| space.name.as_str()),
         ];
         let found = self
             .store
@@ -239,8 +242,8 @@ impl MemoryStore<'_> {
         found.iter().map(rows::memory).collect()
     }
 
-    /// Finds memories of one user by word, the best first: what a search falls
-    /// back to when the index is down. Words match as in
+    /// Finds memories of one user by word, in the app or in all apps of a space, the best
+    /// first: what a search falls back to when the index is down. Words match as in
     /// [`MessageStore::search_text`](crate::MessageStore::search_text).
     ///
     /// # Errors
@@ -248,6 +251,7 @@ impl MemoryStore<'_> {
     pub async fn search_memories(
         self,
         owner: &MemoryOwner,
+        space: Option<&Space>,
         query: &str,
         filter: &MemoryFilter,
         limit: u32,
@@ -258,7 +262,7 @@ impl MemoryStore<'_> {
         }
         let filter = Filter::of(filter);
         let first: Params<'_> = &[
-            &scope_query(tenant, owner),
+            &scope_query(tenant, owner, space),
             &words::prepare(query),
             &i32::try_from(limit).unwrap_or(i32::MAX),
         ];

@@ -9,7 +9,7 @@ use tokio_postgres::{Row, types::Json};
 
 use super::{Item, item_of, newer, revision, rows};
 use crate::{
-    MemoryError, MemoryStore, Revision, Scope, StoreError,
+    MemoryError, MemoryStore, Revision, Scope, Space, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
     words,
@@ -289,13 +289,13 @@ pub(crate) fn scope_of(tenant: &TenantId, owner: &MemoryOwner) -> String {
     words::user_lexeme(tenant, &owner.app, &owner.user)
 }
 
-/// The query that keeps a user's memories.
-pub(super) fn scope_query(tenant: &TenantId, owner: &MemoryOwner) -> String {
+/// The query that keeps a user's memories of the app, or of all apps of a space.
+pub(super) fn scope_query(tenant: &TenantId, owner: &MemoryOwner, space: Option<&Space>) -> String {
     let scope = Scope::User {
         app: owner.app.clone(),
         user: owner.user.clone(),
     };
-    words::scope_query(tenant, &scope)
+    words::scope_query(tenant, &scope.within(space.cloned()))
 }
 
 pub(crate) fn index(row: &Row, name: &str) -> Result<usize, StoreError> {

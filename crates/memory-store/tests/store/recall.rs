@@ -1,5 +1,8 @@
-use memory_contract::{AppId, MessageFilter, Parent, Role, UserId};
-use memory_store::{Scope, Store};
+use memory_contract::{
+    AppId, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryPolicy, MessageFilter, NewMemory, Parent,
+    PolicyChange, Precondition, ResolvedPolicy, Role, UserId,
+};
+use memory_store::{Scope, Space, Store};
 
 use crate::world::{World, after, said};
 
@@ -148,6 +151,134 @@ async fn hydration_checks_the_scope_again() {
             .unwrap()
             .is_empty()
     );
+}
+
+impl World {
+    /// Puts an app into a space, or out of any.
+    async fn set_space(&self, app: &str, space: Option<&str>) {
+        let change = PolicyChange {
+            replace: true,
+            set: MemoryPolicy {
+                memory_space: space.map(str::to_owned),
+                ..MemoryPolicy::default()
+            },
+            clear: Vec::new(),
+        };
+        let policies = self.store.policies(&self.caller);
+        let (app, always) = (AppId::new(app), Precondition::default());
+        let changed = policies.update_app_policy(&app, &always, &change).await;
+        changed.unwrap();
+    }
+
+    /// The space that is searched from an app.
+    async fn space_of(&self, app: &str) -> Option<Space> {
+        let policies = self.store.policies(&self.caller);
+        let app = AppId::new(app);
+        let policy = MemoryPolicy {
+            memory_space: Some("desk".to_owned()),
+            ..MemoryPolicy::default()
+        };
+        let level = memory_contract::PolicyLevel::App;
+        let policy = ResolvedPolicy::resolve(&[(level, &policy)]);
+        policies.searched_space(&app, &policy).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn what_is_read_is_checked_against_the_space_as_it_is_now() {
+    let world = World::new().await;
+    let (store, caller) = (&world.store, &world.caller);
+    world.set_space("one", Some("desk")).await;
+    world.set_space("two", Some("desk")).await;
+    world.set_space("three", Some("other")).await;
+    let mut said = Vec::new();
+    let mut known = Vec::new();
+    for (app, user) in [
+        ("one", "ada"),
+        ("two", "ada"),
+        ("two", "bob"),
+        ("three", "ada"),
+    ] {
+        let thread = world.thread_of(app, user, "session:1").await.id;
+        said.push(world.say(thread, Role::User, "The boat is red.").await);
+        world.say(thread, Role::Assistant, "I see.").await;
+        let owner = MemoryOwner {
+            app: AppId::new(app),
+            user: UserId::new(user),
+        };
+        let memory = NewMemory {
+            text: "Has a boat.".to_owned(),
+            ..NewMemory::default()
+        };
+        let added = store
+            .memories(caller)
+            .add_memories(&owner, &[memory], MemoryOrigin::Caller, None)
+            .await
+            .unwrap();
+        known.push(added.memories[0].memory.id);
+    }
+    let space = world.space_of("one").await.unwrap();
+    assert_eq!(space.apps, [AppId::new("one"), AppId::new("two")]);
+    assert_eq!(world.space_of("three").await, None, "it is in another one");
+    let owner = MemoryOwner {
+        app: AppId::new("one"),
+        user: UserId::new("ada"),
+    };
+    let of_ada = |apps: &[&str]| Space {
+        name: space.name.clone(),
+        apps: apps.iter().map(|app| AppId::new(*app)).collect(),
+    };
+    // An index that answers with too much, as if each app were in the space.
+    let wide = of_ada(&["one", "two", "three"]);
+    let read = async || {
+        let scope = Scope::Space {
+            user: UserId::new("ada"),
+            space: wide.clone(),
+        };
+        let messages = store.messages(caller);
+        let hits = messages.hydrate(&scope, None, &said).await.unwrap();
+        let mut hits: Vec<_> = hits.into_iter().map(|hit| hit.message.id).collect();
+        hits.sort_by_key(|id| said.iter().position(|one| one == id));
+        let near = messages.neighbors(&scope, None, &said, 0, 1).await.unwrap();
+        let mut near: Vec<_> = near.into_iter().map(|near| near.anchor).collect();
+        near.sort_by_key(|id| said.iter().position(|one| one == id));
+        assert_eq!(hits, near);
+        let all = MemoryFilter::default();
+        let memories = store.memories(caller);
+        let found = memories.hydrate_memories(&owner, Some(&wide), &all, &known);
+        let mut found: Vec<_> = found.await.unwrap().into_iter().map(|one| one.id).collect();
+        found.sort_by_key(|id| known.iter().position(|one| one == id));
+        (hits, found)
+    };
+    assert_eq!(read().await, (said[..2].to_vec(), known[..2].to_vec()));
+
+    // By word, and what waits to be indexed.
+    let scope = Scope::Space {
+        user: UserId::new("ada"),
+        space: space.clone(),
+    };
+    let everything = MessageFilter::default();
+    let mut by_word = found(&world, &scope, "boat", &everything).await;
+    by_word.sort_by_key(|id| said.iter().position(|one| one == id));
+    assert_eq!(by_word, said[..2]);
+    let messages = store.messages(caller);
+    let waiting = messages.unindexed(&scope, 10, 10, 1_000_000).await.unwrap();
+    assert_eq!((waiting.ids.len(), waiting.more), (4, 0));
+    assert_eq!((waiting.ids[1], waiting.ids[3]), (said[1], said[0]));
+    let all = MemoryFilter::default();
+    let memories = store.memories(caller);
+    let by_word = memories.search_memories(&owner, Some(&space), "boat", &all, 10);
+    assert_eq!(by_word.await.unwrap().len(), 2);
+    let waiting = memories.unindexed_memories(&owner, Some(&space), 10, 10);
+    assert_eq!(waiting.await.unwrap().ids, [known[1], known[0]]);
+
+    // An app that has left is not read any more, although the caller still names it.
+    world.set_space("two", None).await;
+    assert_eq!(read().await, (said[..1].to_vec(), known[..1].to_vec()));
+    assert_eq!(world.space_of("one").await, Some(of_ada(&["one"])));
+    assert_eq!(world.space_of("two").await, None);
+    world.set_space("one", None).await;
+    assert_eq!(read().await, (Vec::new(), known[..1].to_vec()));
 }
 
 #[tokio::test]

@@ -259,6 +259,16 @@ async fn sql_reads_policies_by_the_names_that_rust_writes() {
     assert_eq!(row.get::<_, f64>(0), 90.5);
     assert!(row.get::<_, bool>(1));
     assert_eq!(row.get::<_, &str>(2), "summary");
+
+    let policy = MemoryPolicy {
+        memory_space: Some("desk".to_owned()),
+        ..MemoryPolicy::default()
+    };
+    let sql =
+        "INSERT INTO recollect.app_policies (tenant_id, app_id, policy) VALUES ('acme', 'app', $1)
+               RETURNING memory_space";
+    let row = owner.query_one(sql, &[&Json(policy)]).await.unwrap();
+    assert_eq!(row.get::<_, &str>(0), "desk");
 }
 
 /// The tables with a column, from the catalog.

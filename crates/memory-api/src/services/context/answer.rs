@@ -67,6 +67,7 @@ fn block_kind(kind: BlockKind) -> ContextBlockKind {
         BlockKind::Recalled => ContextBlockKind::Recalled,
         BlockKind::Recent => ContextBlockKind::Recent,
         BlockKind::Node => ContextBlockKind::Node,
+        BlockKind::Plan => ContextBlockKind::Plan,
         BlockKind::Input => ContextBlockKind::Input,
     }
 }

@@ -11,8 +11,9 @@ use memory_contract::proto::{
     UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    Invalid, MemoryId, MemoryOrigin, PageToken, check, etag_from, fit_metadata, limits,
-    memories_from, memory_bytes, memory_change_from, memory_filter_from, memory_from,
+    Invalid, MemoryId, MemoryOrigin, PageToken, PolicyLevel, ResolvedPolicy, check, etag_from,
+    fit_metadata, limits, memories_from, memory_bytes, memory_change_from, memory_filter_from,
+    memory_from,
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
@@ -191,6 +192,12 @@ impl Memories {
         let deadline = wait_deadline(&request);
         let mut query = query_from(request.into_inner())?;
         query.max_wait = shortened_wait(deadline, query.max_wait);
+        if !query.owner.user.is_empty() {
+            let policies = self.store.policies(&caller);
+            let app = policies.app_policy(&query.owner.app).await?.policy;
+            let policy = ResolvedPolicy::resolve(&[(PolicyLevel::App, &app)]);
+            query.space = policies.searched_space(&query.owner.app, &policy).await?;
+        }
         let found = self.recall.memories(&caller, &query).await?;
         let mut room = limits::ANSWER_BYTES;
         let fits = |found: &FoundMemory| {

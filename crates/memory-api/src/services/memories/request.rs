@@ -44,6 +44,8 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
     let max_wait = fields.take(max_wait_from(max_wait));
     Ok(MemoryQuery {
         owner: fields.all(owner)?,
+        // It depends on the app's policy.
+        space: None,
         query,
         limit,
         filter,

@@ -8,7 +8,7 @@ use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
 use memory_contract::{
-    MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy, Session, Thread, ThreadId,
+    AppId, MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy, Session, Thread, ThreadId,
 };
 use memory_recall::{Found, Recall, Recalled};
 use memory_store::{Caller, Policies, Scope, Store};
@@ -57,7 +57,7 @@ impl Recalls {
         let (metadata, _, request) = request.into_parts();
         let (place, call) = recall_call(&metadata, request)?;
         let (begin, policy) = self.begin(&caller, place, &call.policy).await?;
-        let (thread, scope) = begin.search(policy.scope);
+        let (thread, scope) = self.searched(&caller, begin, &policy).await?;
         let tokenizer = call.tokenizer();
         let recalled = match scope {
             Some(scope) => {
@@ -97,7 +97,7 @@ impl Recalls {
                     ..MemoryPolicy::default()
                 };
                 let (begin, policy) = self.begin(&caller, place, &request).await?;
-                match begin.search(policy.scope) {
+                match self.searched(&caller, begin, &policy).await? {
                     (thread, Some(scope)) => {
                         query.thread = thread;
                         query.scope = scope;
@@ -128,8 +128,9 @@ impl Recalls {
         let policies = self.store.policies(caller);
         let (begin, own, app) = match place {
             Place::Others { app, scope } => {
-                let app = policies.app_policy(&app).await?.policy;
-                (Begin::Others(scope), MemoryPolicy::default(), app)
+                let stored = policies.app_policy(&app).await?.policy;
+                let begin = Begin::Others { app, scope };
+                (begin, MemoryPolicy::default(), stored)
             }
             Place::Conversation(NamedConversation::Thread(thread)) => {
                 let Policies { thread, app } = policies.policies(thread).await?;
@@ -148,12 +149,49 @@ impl Recalls {
                 }
             }
         };
-        let policy = ResolvedPolicy::resolve(&[
-            (PolicyLevel::App, &app),
-            (PolicyLevel::Thread, &own),
-            (PolicyLevel::Request, request),
-        ]);
+        let resolve = |request: &MemoryPolicy| {
+            ResolvedPolicy::resolve(&[
+                (PolicyLevel::App, &app),
+                (PolicyLevel::Thread, &own),
+                (PolicyLevel::Request, request),
+            ])
+        };
+        let policy = resolve(request);
+        let Begin::Others { scope, .. } = &begin else {
+            return Ok((begin, policy));
+        };
+        // The target decides the scope, and the response reports it.
+        let scope = match (scope, policy.scope) {
+            (Scope::App(_), _) => MemoryScope::App,
+            (_, MemoryScope::Space) => MemoryScope::Space,
+            _ => MemoryScope::User,
+        };
+        let policy = resolve(&MemoryPolicy {
+            scope: Some(scope),
+            ..request.clone()
+        });
         Ok((begin, policy))
+    }
+
+    /// The thread, and the messages that a search may find: `None` if there are none.
+    async fn searched(
+        &self,
+        caller: &Caller,
+        begin: Begin,
+        policy: &ResolvedPolicy,
+    ) -> Result<(Option<ThreadId>, Option<Scope>), ApiError> {
+        let policies = self.store.policies(caller);
+        let space = policies.searched_space(begin.app(), policy).await?;
+        Ok(match begin {
+            Begin::Thread(thread) => {
+                let scope = Scope::of_thread(thread.id, &thread.session, policy.scope, space);
+                (Some(thread.id), Some(scope))
+            }
+            Begin::NewSession(session) => {
+                (None, Scope::beyond_thread(&session, policy.scope, space))
+            }
+            Begin::Others { scope, .. } => (None, Some(scope.within(space))),
+        })
     }
 
     /// Adds what is known of the referenced files. Recall has reserved bytes for it.
@@ -173,19 +211,18 @@ enum Begin {
     /// A session that has no thread yet.
     NewSession(Session),
     /// The threads of a user or an app, without a conversation.
-    Others(Scope),
+    Others {
+        app: AppId,
+        scope: Scope,
+    },
 }
 
 impl Begin {
-    /// The thread, and the messages that a search may find: `None` if there are none.
-    fn search(self, scope: MemoryScope) -> (Option<ThreadId>, Option<Scope>) {
+    fn app(&self) -> &AppId {
         match self {
-            Self::Thread(thread) => {
-                let scope = Scope::of_thread(thread.id, &thread.session, scope);
-                (Some(thread.id), Some(scope))
-            }
-            Self::NewSession(session) => (None, Scope::beyond_thread(&session, scope)),
-            Self::Others(scope) => (None, Some(scope)),
+            Self::Thread(thread) => &thread.session.app,
+            Self::NewSession(session) => &session.app,
+            Self::Others { app, .. } => app,
         }
     }
 }

@@ -64,15 +64,7 @@ pub(super) fn recall_call(
     let method = fields.take(method_from(method));
     let freshness = fields.take(freshness_from(freshness));
     let max_wait = fields.take(max_wait_from(max_wait));
-    let (place, mut policy) = fields.all(place.zip(policy))?;
-    // The target decides the scope, and the response reports it.
-    policy.scope = match &place {
-        Place::Conversation(_) => policy.scope,
-        Place::Others { scope, .. } => Some(match scope {
-            Scope::App(_) => MemoryScope::App,
-            _ => MemoryScope::User,
-        }),
-    };
+    let (place, policy) = fields.all(place.zip(policy))?;
     let call = RecallCall {
         policy,
         query: RecallQuery {

@@ -174,7 +174,7 @@ impl Content {
             ..Default::default()
         };
         let store = self.store.memories(&self.caller);
-        let mut memories = store.hydrate_memories(&owner, &all, ids).await?;
+        let mut memories = store.hydrate_memories(&owner, None, &all, ids).await?;
         memories.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
         Ok(memories)
     }

@@ -752,7 +752,7 @@ async fn words_find_the_memories_of_one_user_alone() {
         let found = world
             .store
             .memories(&world.caller)
-            .search_memories(&owner(user), query, filter, 10)
+            .search_memories(&owner(user), None, query, filter, 10)
             .await
             .unwrap();
         found.into_iter().map(|found| found.id).collect::<Vec<_>>()
@@ -782,7 +782,7 @@ async fn words_find_the_memories_of_one_user_alone() {
     let store = &world.store;
     let foreign = store
         .memories(&world.caller)
-        .hydrate_memories(&owner("bob"), &all, &[id(&added, 0)])
+        .hydrate_memories(&owner("bob"), None, &all, &[id(&added, 0)])
         .await
         .unwrap();
     assert!(foreign.is_empty());

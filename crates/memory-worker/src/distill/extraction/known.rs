@@ -186,6 +186,7 @@ async fn search(
 ) -> Result<Vec<Memory>, Failure> {
     let query = MemoryQuery {
         owner: owner.clone(),
+        space: None,
         query,
         limit,
         filter: MemoryFilter::default(),

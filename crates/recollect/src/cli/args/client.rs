@@ -241,6 +241,8 @@ pub enum ScopeArg {
     User,
     /// All threads of the app.
     App,
+    /// All threads of the user in the apps of the app's memory space.
+    Space,
 }
 
 /// How messages are matched.

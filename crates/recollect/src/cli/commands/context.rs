@@ -111,6 +111,7 @@ fn kind(kind: ContextBlockKind) -> &'static str {
         ContextBlockKind::Recalled => "recalled",
         ContextBlockKind::Recent => "recent",
         ContextBlockKind::Node => "node",
+        ContextBlockKind::Plan => "plan",
         ContextBlockKind::Input => "input",
         ContextBlockKind::Unspecified => "?",
     }

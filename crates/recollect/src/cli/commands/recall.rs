@@ -33,9 +33,10 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
         (Some(thread), Some(ScopeArg::Thread)) => (thread, RecallScope::Thread),
         (Some(thread), Some(ScopeArg::User)) => (thread, RecallScope::User),
         (Some(thread), Some(ScopeArg::App)) => (thread, RecallScope::App),
-        (None, Some(ScopeArg::Thread)) => {
+        (Some(thread), Some(ScopeArg::Space)) => (thread, RecallScope::Space),
+        (None, Some(ScopeArg::Thread | ScopeArg::Space)) => {
             return Err(Failure::Usage(
-                "--scope thread needs --thread or --session".to_owned(),
+                "--scope thread and --scope space need --thread or --session".to_owned(),
             ));
         }
         (None, Some(ScopeArg::App)) => (Target::App(AppRef { app_id }), RecallScope::Unspecified),
