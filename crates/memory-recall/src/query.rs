@@ -154,6 +154,8 @@ pub struct FoundMemory {
 pub struct FoundMemories {
     /// Best match first.
     pub memories: Vec<FoundMemory>,
+    /// How they were matched; `None`: nothing was searched.
+    pub method: Option<Method>,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
 }
@@ -166,6 +168,8 @@ pub struct Recalled {
     pub messages: Vec<RecalledMessage>,
     /// Size of all messages together, in tokens of the query's tokenizer.
     pub total_tokens: usize,
+    /// How the matches were found; `None`: nothing was searched.
+    pub method: Option<Method>,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
     /// Candidates that were left out, at most `limits::OMITTED`; empty unless the query
@@ -178,6 +182,8 @@ pub struct Recalled {
 pub struct Found {
     /// Best match first.
     pub matches: Vec<RecalledMessage>,
+    /// How they were found; `None`: nothing was searched.
+    pub method: Option<Method>,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
 }

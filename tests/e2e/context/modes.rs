@@ -2,11 +2,13 @@
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, CreateThreadRequest,
-    MemoryMode, MemoryPolicy, MessageInput, PolicyLevel, RecallReason, Role,
+    MemoryMode, MemoryPolicy, MessageInput, PolicyLevel, ProviderFormat, RecallReason,
+    ResolveThreadRequest, Role,
 };
 use recollect_tests::{
-    Client, app, apply, block, block_texts, by_id, by_session, check_context, context_request,
-    fresh_wait, history_request, kinds, mode, quoted_texts, reply, say, session, trial, turn,
+    Client, app, apply, block, block_texts, by_id, by_session, chat_messages, check_context,
+    context_request, fresh_wait, history_request, kinds, mode, quoted_texts, reply, say, session,
+    trial, turn,
 };
 
 use crate::recall::diary;
@@ -55,6 +57,37 @@ async fn t01_window_mode_gives_the_newest_messages_in_order() {
     for source in &recent.sources {
         assert_eq!(source.reasons, [i32::from(RecallReason::Recent)]);
         assert_eq!(source.thread_id, thread_id);
+    }
+}
+
+#[apply(trial)]
+async fn n03_with_nothing_set_but_the_mode_the_newest_messages_are_in_full() {
+    let client = plain().await;
+    for (wanted, expected) in [
+        // The number of messages, and of those of the default mode.
+        (MemoryMode::Window, 20),
+        (MemoryMode::Unspecified, 4),
+        (MemoryMode::Hybrid, 4),
+        // All that no observation or summary covers.
+        (MemoryMode::Observational, 60),
+        (MemoryMode::Working, 60),
+    ] {
+        let request = ResolveThreadRequest {
+            session: Some(session(&app(), "", "thread:1")),
+            policy: Some(mode(wanted)),
+            ..Default::default()
+        };
+        let thread_id = client.call(request).await.thread.unwrap().thread_id;
+        client.append(&thread_id, turns(30)).await;
+        let request = BuildContextRequest {
+            max_tokens: None,
+            ..context_request(&thread_id, "Now?")
+        };
+        let context = client.context(request).await;
+        check_context(&context, i32::MAX);
+        let recent = block_texts(&context, Kind::Recent);
+        assert_eq!(recent.len(), expected, "{wanted:?}");
+        assert_eq!(recent.last().unwrap(), "a29", "{wanted:?}");
     }
 }
 
@@ -364,11 +397,40 @@ async fn d19_history_comes_before_the_current_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append(&thread_id, turns(2)).await;
-    let context = in_mode(&client, &thread_id, MemoryMode::Window).await;
-    let last = context.blocks.last().unwrap();
-    assert_eq!(last.kind(), Kind::Input);
-    assert_eq!(last.messages.len(), 1);
-    assert_eq!(last.messages[0].role(), Role::User);
+    let said = ["q0", "a0", "q1", "a1"];
+    for policy in [None, Some(mode(MemoryMode::Window))] {
+        let request = BuildContextRequest {
+            policy,
+            formats: vec![ProviderFormat::OpenaiChat.into()],
+            ..context_request(&thread_id, "And now?")
+        };
+        let context = client.context(request).await;
+        check_context(&context, 1_000_000);
+        assert_eq!(kinds(&context), [Kind::Recent, Kind::Input]);
+        assert_eq!(block_texts(&context, Kind::Recent), said);
+        assert_eq!(block_texts(&context, Kind::Input), ["And now?"]);
+        let last = &block(&context, Kind::Input).unwrap().messages;
+        assert_eq!(last[0].role(), Role::User);
+        // The model is given it in this order.
+        let messages = chat_messages(&context);
+        let given: Vec<(&str, &str)> = messages
+            .iter()
+            .map(|one| {
+                (
+                    one["role"].as_str().unwrap(),
+                    one["content"].as_str().unwrap(),
+                )
+            })
+            .collect();
+        let expected = [
+            ("user", "q0"),
+            ("assistant", "a0"),
+            ("user", "q1"),
+            ("assistant", "a1"),
+            ("user", "And now?"),
+        ];
+        assert_eq!(given, expected);
+    }
     let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages.len(), 4, "building stores nothing");
 }

@@ -54,6 +54,42 @@ async fn d18_labels_and_template_are_those_of_the_policy() {
 }
 
 #[apply(trial)]
+async fn d18_the_memory_config_of_an_app_holds_for_its_contexts() {
+    let client = plain().await;
+    let app = app();
+    let config = MemoryPolicy {
+        mode: MemoryMode::Window.into(),
+        window_size: Some(2),
+        user_label: Some("Customer".to_owned()),
+        assistant_label: Some("Clerk".to_owned()),
+        query_prompt_template: Some("Answer in one line:\n{{ query }}".to_owned()),
+        ..Default::default()
+    };
+    client.set_policy(&app, config).await;
+    let thread_id = client.thread(&app).await;
+    let said = [turn("Old?", "Old."), turn("Hello!", "Hi.")];
+    client.append(&thread_id, said.concat()).await;
+    // The request itself sets nothing.
+    let request = BuildContextRequest {
+        formats: vec![ProviderFormat::Text.into()],
+        max_tokens: None,
+        ..context_request(&thread_id, "Where is my parcel?")
+    };
+    let context = client.context(request).await;
+    check_context(&context, i32::MAX);
+    assert_eq!(kinds(&context), [Kind::Recent, Kind::Input]);
+    assert_eq!(block_texts(&context, Kind::Recent), ["Hello!", "Hi."]);
+    let asked = "Answer in one line:\nWhere is my parcel?";
+    assert_eq!(block_texts(&context, Kind::Input), [asked]);
+    let written = format!("Customer: Hello!\n\nClerk: Hi.\n\nCustomer: {asked}\n\nClerk:");
+    assert_eq!(body(&context, ProviderFormat::Text), written);
+    // Another app has none of it.
+    let other = client.thread(&recollect_tests::app()).await;
+    let context = client.context(context_request(&other, "Where?")).await;
+    assert_eq!(block_texts(&context, Kind::Input), ["Where?"]);
+}
+
+#[apply(trial)]
 async fn d18_a_query_stays_a_value_of_the_template() {
     let client = plain().await;
     let policy = MemoryPolicy {

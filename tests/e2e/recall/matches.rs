@@ -4,15 +4,16 @@ use std::collections::HashSet;
 
 use memory_contract::proto::{
     MemoryMode, MemoryPolicy, OmissionReason, RecallReason, RecallRequest, RecallResponse,
-    RecallScope, RecalledMessage, Role,
+    RecallScope, RecalledMessage, Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Client, app, apply, by_id, file, has_reason, ids, of_user, recall_request, reply, say, text_of,
-    texts, trial, with_parts,
+    Client, USER_DEFAULT, app, apply, by_id, context_request, file, has_reason, ids, memory,
+    memory_search, of_user, recall_request, reply, say, search_request, text_of, texts, trial,
+    with_parts,
 };
 
 use super::diary;
-use crate::acme;
+use crate::{acme, plain};
 
 pub async fn with_talk() -> (Client, String, String) {
     let client = acme().await;
@@ -290,6 +291,63 @@ async fn around(request: RecallRequest, client: &Client) -> Vec<i64> {
         assert_eq!(message.rank, 0);
     }
     seqs(&recalled)
+}
+
+#[apply(trial)]
+async fn n10_without_an_embedding_model_recall_is_by_word_and_says_so() {
+    for (client, expected) in [
+        (plain().await, SearchMethod::Lexical),
+        (acme().await, SearchMethod::Hybrid),
+    ] {
+        let app = app();
+        let thread_id = client.thread(&app).await;
+        let stored = diary::store(&client, &thread_id).await;
+        let indexed = search_request(&thread_id, "greyhound", &stored.revision);
+        client.search(indexed).await;
+        client
+            .remember(&app, USER_DEFAULT, vec![memory("Has a greyhound.")])
+            .await;
+        let question = "What is our greyhound called?";
+        let recall = RecallRequest {
+            target: by_id(&thread_id),
+            query: question.to_owned(),
+            ..Default::default()
+        };
+        let recalled = client.recall(recall.clone()).await;
+        assert_eq!(
+            (recalled.method(), recalled.degradations),
+            (expected, vec![])
+        );
+        let matches = recalled.messages.iter().filter(|one| one.rank > 0);
+        let matches: Vec<&RecalledMessage> = matches.collect();
+        assert!(!matches.is_empty() && matches.len() <= 5);
+        let by_word = expected == SearchMethod::Lexical;
+        assert!(by_word == matches.iter().all(|one| one.dense_score.is_none()));
+        let search = SearchRequest {
+            target: by_id(&thread_id),
+            query: question.to_owned(),
+            ..Default::default()
+        };
+        let found = client.search(search.clone()).await;
+        assert_eq!((found.method(), found.degradations), (expected, vec![]));
+        let context = client.context(context_request(&thread_id, question)).await;
+        assert_eq!((context.method(), context.degradations), (expected, vec![]));
+        let known = memory_search(&app, USER_DEFAULT, question, "");
+        let known = client.search_memories(known).await;
+        assert_eq!((known.method(), known.degradations), (expected, vec![]));
+        // By word on request; and nothing where nothing is searched.
+        let lexical = SearchRequest {
+            method: SearchMethod::Lexical.into(),
+            ..search
+        };
+        assert_eq!(client.search(lexical).await.method(), SearchMethod::Lexical);
+        let none = RecallRequest {
+            query: String::new(),
+            ..recall
+        };
+        let none = client.recall(none).await;
+        assert_eq!(none.method(), SearchMethod::Unspecified);
+    }
 }
 
 #[apply(trial)]

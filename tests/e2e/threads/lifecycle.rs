@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use futures::future::join_all;
 use memory_contract::proto::{
-    CreateThreadRequest, GetThreadRequest, ListThreadsRequest, ResolveThreadRequest, Thread,
-    UpdateThreadRequest,
+    AppendMessagesRequest, CreateThreadRequest, GetAppPolicyRequest, GetHistoryRequest,
+    GetThreadRequest, ListThreadsRequest, ResolveThreadRequest, Thread, UpdateThreadRequest,
 };
 use prost_types::FieldMask;
 use recollect_tests::{
     Client, Refused as _, SOON, app, apply, by_id, by_session, eventually, mask, metadata, of_app,
-    of_user, seconds, session, trial,
+    of_user, seconds, session, texts, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -63,9 +63,33 @@ async fn l09_custom_session_ids_isolate_users() {
     let app = app();
     let ada = client.resolve(session(&app, "ada", "session:1")).await;
     let bob = client.resolve(session(&app, "bob", "session:1")).await;
-    client.append_text(&ada.thread_id, "I am Ada.").await;
     assert_ne!(ada.thread_id, bob.thread_id);
-    assert!(client.all_messages(&bob.thread_id).await.is_empty());
+    // By session alone, several ids of each user, and no policy.
+    let key = |number: usize| format!("session:{number}");
+    for number in 1..=3 {
+        for user in ["ada", "bob"] {
+            let request = AppendMessagesRequest {
+                thread: by_session(session(&app, user, &key(number))),
+                messages: turn(&format!("I am {user} in {number}."), "Hello!"),
+                ..Default::default()
+            };
+            client.call(request).await;
+        }
+    }
+    for number in 1..=3 {
+        for user in ["ada", "bob"] {
+            let request = GetHistoryRequest {
+                thread: by_session(session(&app, user, &key(number))),
+                ..Default::default()
+            };
+            let history = client.call(request).await.messages;
+            let expected = [format!("I am {user} in {number}."), "Hello!".to_owned()];
+            assert_eq!(texts(&history), expected);
+        }
+    }
+    let request = GetAppPolicyRequest { app_id: app };
+    let stored = client.call(request).await.app_policy.unwrap();
+    assert_eq!(stored.update_time, None, "the app has no policy");
 }
 
 #[apply(trial)]

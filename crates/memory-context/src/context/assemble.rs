@@ -133,6 +133,7 @@ impl Assembly {
             tokenizer,
             policy: self.policy.clone(),
             omitted: omitted.take(limits::OMITTED).collect(),
+            method: self.remembered.method,
             degradations: self.remembered.degradations.clone(),
             rendered: Vec::new(),
             hash: hash::of_blocks(blocks.iter().map(Block::hash)),

@@ -26,7 +26,7 @@ use memory_contract::{
     FileRef, ImageDetail, Invalid, MemoryMode, MemoryOwner, Part, PolicyLevel, ResolvedPolicy,
     Session, ThreadId, limits,
 };
-use memory_recall::{Degradation, Recall};
+use memory_recall::{Degradation, Method, Recall};
 use memory_store::{Caller, Scope, Space, Store};
 
 pub use self::block::{
@@ -56,6 +56,8 @@ pub struct Context {
     pub policy: ResolvedPolicy,
     /// What was left out, at most [`limits::OMITTED`] entries.
     pub omitted: Vec<Omission>,
+    /// How messages and memories were matched; `None`: nothing was searched.
+    pub method: Option<Method>,
     /// The parts of the context that were degraded, each reason once.
     pub degradations: Vec<Degradation>,
     /// The context in each format that was asked for, in the order of the request.

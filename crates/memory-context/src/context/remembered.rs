@@ -7,8 +7,8 @@ use memory_contract::{
     MemoryMode, MemoryOwner, Message, NewPlan, ResolvedPolicy, Role, Session, ThreadId, limits,
 };
 use memory_recall::{
-    Degradation, FoundMemories, FoundMemory, Omission, Ranking, Recall, RecallQuery, Recalled,
-    RecalledMessage,
+    Degradation, FoundMemories, FoundMemory, Method, Omission, Ranking, Recall, RecallQuery,
+    Recalled, RecalledMessage,
 };
 use memory_store::{Caller, Node, PlanError, Scope, Space, Store, StoreError};
 
@@ -37,6 +37,8 @@ pub(super) struct Remembered {
     pub(super) dialogue: Dialogue,
     /// The plan of an agent.
     pub(super) plan: Option<NewPlan>,
+    /// How messages and memories were matched; `None`: nothing was searched.
+    pub(super) method: Option<Method>,
     /// The parts that were degraded, each reason once.
     pub(super) degradations: Vec<Degradation>,
     /// Messages that the search left out.
@@ -67,6 +69,7 @@ impl Remembered {
     /// Adds long-term memories.
     pub(super) fn with(mut self, known: FoundMemories) -> Self {
         self.memories = known.memories;
+        self.method = self.method.or(known.method);
         for degradation in known.degradations {
             let mut reasons = self.degradations.iter().map(|one| one.reason);
             if !reasons.any(|reason| reason == degradation.reason) {
@@ -408,12 +411,14 @@ fn hybrid(recent: Cut, recalled: Recalled) -> Remembered {
     let Recalled {
         messages,
         total_tokens: _,
+        method,
         degradations,
         omitted,
     } = recalled;
     Remembered {
         recent,
         found: messages,
+        method,
         degradations,
         omitted,
         ..Remembered::default()

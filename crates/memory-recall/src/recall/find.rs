@@ -26,6 +26,8 @@ pub(super) struct Question<'a> {
 #[derive(Default)]
 pub struct Ranking {
     pub(super) ranked: Vec<Ranked>,
+    /// How they were found; `None`: nothing was searched.
+    pub(super) method: Option<Method>,
     pub(super) degradations: Vec<Degradation>,
 }
 
@@ -34,6 +36,9 @@ pub(super) struct Asked {
     pub(super) found: Result<Candidates, RecallError>,
     /// How the candidates are to be ranked: not by meaning if embedding failed.
     pub(super) method: Method,
+    /// How the candidates were found: by word alone without a vector of the question or an
+    /// answer of the index.
+    pub(super) searched_by: Method,
     pub(super) lag: Lag,
     pub(super) degradations: Vec<Degradation>,
 }
@@ -105,6 +110,7 @@ impl Shared {
         let Asked {
             found,
             method,
+            searched_by,
             lag,
             degradations,
         } = {
@@ -113,6 +119,7 @@ impl Shared {
                 .await?
         };
         ranking.degradations = degradations;
+        ranking.method = Some(searched_by);
         let index_answers = found.is_ok();
         let shortfall = self.shortfall(&found, lag);
         ranking.ranked = rank_all(found.unwrap_or_default(), method, &query.query, &names);
@@ -180,9 +187,14 @@ impl Shared {
         if reached.given_up {
             degradations.push(not_indexed());
         }
+        let searched_by = match (&dense, &found) {
+            (Some(_), Ok(_)) => method,
+            _ => Method::Lexical,
+        };
         Ok(Asked {
             found,
             method,
+            searched_by,
             lag: match pending.more {
                 _ if reached.lagging => Lag::Revision,
                 0 => Lag::None,

@@ -38,6 +38,7 @@ impl Shared {
         let Asked {
             found,
             method,
+            searched_by,
             lag,
             mut degradations,
         } = {
@@ -58,6 +59,7 @@ impl Shared {
         let memories = self.read_memories(caller, query, ranked).await?;
         Ok(FoundMemories {
             memories,
+            method: Some(searched_by),
             degradations,
         })
     }

@@ -147,12 +147,11 @@ impl Recall {
         selected
             .neighbors
             .retain(|Neighbor { message, .. }| !known.contains(&message.id) && adds(message));
-        Ok(answer(
-            query,
-            selected,
-            MergeInput::default(),
-            ranking.degradations,
-        ))
+        let pieces = MergeInput::default();
+        Ok(Recalled {
+            method: ranking.method,
+            ..answer(query, selected, pieces, ranking.degradations)
+        })
     }
 
     /// Returns the best matches alone, without window and neighbors: at most
@@ -247,7 +246,10 @@ impl Shared {
         let selected = self
             .select(caller, query, ranking.ranked, &pieces.window, &all)
             .await?;
-        Ok(answer(query, selected, pieces, ranking.degradations))
+        Ok(Recalled {
+            method: ranking.method,
+            ..answer(query, selected, pieces, ranking.degradations)
+        })
     }
 
     async fn search(&self, caller: &Caller, query: RecallQuery) -> Result<Found, RecallError> {
@@ -273,6 +275,7 @@ impl Shared {
             .collect();
         Ok(Found {
             matches,
+            method: ranking.method,
             degradations: ranking.degradations,
         })
     }
@@ -301,6 +304,7 @@ fn answer(
     Recalled {
         messages: merged.messages,
         total_tokens: merged.total_tokens,
+        method: None,
         degradations,
         omitted,
     }

@@ -33,7 +33,7 @@ async fn all_about(world: &World, word: &str) -> (String, Vec<String>) {
 }
 
 /// Everything that a thread has, as text.
-async fn everything(client: &Client, thread_id: &str) -> String {
+pub async fn everything(client: &Client, thread_id: &str) -> String {
     let mut all = Vec::new();
     for wanted in [MemoryMode::Working, MemoryMode::Observational] {
         let context = build(client, asked(thread_id, wanted)).await;

@@ -1,6 +1,7 @@
 //! Contexts and briefings hold derived text. Except in `worker`, `World` inserts the
 //! text as the workers do.
 
+mod apart;
 mod budgets;
 mod isolation;
 mod layout;

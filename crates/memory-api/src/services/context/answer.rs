@@ -8,7 +8,7 @@ use memory_contract::proto::{self, BuildContextResponse, ContextBlockKind};
 use memory_contract::timestamp;
 
 use crate::services::files::{add_metadata, references_in};
-use crate::services::recall::{degradation, omission_reason, reason};
+use crate::services::recall::{degradation, omission_reason, reason, searched_by};
 
 /// A context with the metadata of its files.
 pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
@@ -18,6 +18,7 @@ pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
         tokenizer,
         policy,
         omitted,
+        method,
         degradations,
         rendered,
         hash,
@@ -33,6 +34,7 @@ pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
         tokenizer: tokenizer.name().to_owned(),
         effective_policy: Some(policy.into()),
         omitted: omitted.into_iter().map(omission).collect(),
+        method: searched_by(method),
         degradations: degradations.into_iter().map(degradation).collect(),
         rendered: rendered.into_iter().map(Into::into).collect(),
         hash,

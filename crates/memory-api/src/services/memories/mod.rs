@@ -23,7 +23,7 @@ use memory_store::{
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::recall::degradation;
+use super::recall::{degradation, searched_by};
 use super::request::{
     Fields, next_token, page_limit, required_owner_from, shortened_wait, wait_deadline,
 };
@@ -212,6 +212,7 @@ impl Memories {
         let matches = found.memories.into_iter().take_while(fits);
         Ok(SearchMemoriesResponse {
             memories: matches.map(memory).collect(),
+            method: searched_by(found.method),
             degradations: found.degradations.into_iter().map(degradation).collect(),
         })
     }

@@ -4,7 +4,8 @@ use memory_budget::Tokenizer;
 use memory_contract::ResolvedPolicy;
 use memory_contract::proto::{self, RecallResponse};
 use memory_recall::{
-    Degradation, DegradationReason, Omission, OmissionReason, Reason, Recalled, RecalledMessage,
+    Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, Recalled,
+    RecalledMessage,
 };
 
 pub(super) fn recalled_response(
@@ -15,6 +16,7 @@ pub(super) fn recalled_response(
     let Recalled {
         messages,
         total_tokens,
+        method,
         degradations,
         omitted,
     } = recalled;
@@ -22,6 +24,7 @@ pub(super) fn recalled_response(
         messages: messages.into_iter().map(recalled_message).collect(),
         total_tokens: i32::try_from(total_tokens).unwrap_or(i32::MAX),
         tokenizer: tokenizer.name().to_owned(),
+        method: searched_by(method),
         degradations: degradations.into_iter().map(degradation).collect(),
         omitted: omitted.into_iter().map(omission).collect(),
         effective_policy: Some(policy.into()),
@@ -54,6 +57,17 @@ pub(in crate::services) fn reason(reason: Reason) -> i32 {
         Reason::Recent => proto::RecallReason::Recent,
         Reason::Match => proto::RecallReason::Match,
         Reason::Neighbor => proto::RecallReason::Neighbor,
+    }
+    .into()
+}
+
+/// How matches were found; unspecified where nothing was searched.
+pub(in crate::services) fn searched_by(method: Option<Method>) -> i32 {
+    match method {
+        Some(Method::Hybrid) => proto::SearchMethod::Hybrid,
+        Some(Method::Dense) => proto::SearchMethod::Dense,
+        Some(Method::Lexical) => proto::SearchMethod::Lexical,
+        None => proto::SearchMethod::Unspecified,
     }
     .into()
 }

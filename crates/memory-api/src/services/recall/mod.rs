@@ -21,7 +21,7 @@ use crate::layers::caller_of;
 use answer::{recalled_message, recalled_response};
 use request::{Place, recall_call, search_query};
 
-pub(super) use answer::{degradation, omission_reason, reason};
+pub(super) use answer::{degradation, omission_reason, reason, searched_by};
 
 /// Implements `RecallService`.
 #[derive(Clone)]
@@ -112,6 +112,7 @@ impl Recalls {
         self.annotate(&caller, &mut matches).await?;
         Ok(SearchResponse {
             matches,
+            method: searched_by(found.method),
             degradations: found.degradations.into_iter().map(degradation).collect(),
         })
     }

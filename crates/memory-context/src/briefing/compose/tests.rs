@@ -2,7 +2,7 @@
 
 use memory_contract::json_line;
 use memory_contract::limits::BRIEFING_TOKENS_MIN;
-use memory_contract::{MessageId, Part, PlanStepStatus, Role, ThreadId};
+use memory_contract::{MessageId, Part, PlanStep, PlanStepStatus, Role, ThreadId};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
