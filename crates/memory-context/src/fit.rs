@@ -85,11 +85,6 @@ impl<L: Layout> Sheet<L> {
         room.tokens <= 0 || room.bytes == 0
     }
 
-    /// Whether there is a line at a place.
-    pub(crate) fn has(&self, section: L::Section, place: usize) -> bool {
-        self.line(section, place).is_some()
-    }
-
     /// Writes lines, all of them or none. A line replaces the one at its place.
     /// Returns whether they fit.
     pub(crate) fn write(&mut self, section: L::Section, lines: Vec<Line>) -> bool {
