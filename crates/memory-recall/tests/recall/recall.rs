@@ -38,7 +38,7 @@ impl World {
             .await
             .unwrap()
             .session;
-        let scope = Scope::of_thread(thread, &session, scope);
+        let scope = Scope::of_thread(thread, &session, scope, None);
         RecallQuery::new(Some(thread), scope, query)
     }
 }
