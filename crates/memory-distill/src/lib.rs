@@ -15,7 +15,7 @@ pub use distiller::{
     Purpose, RejectedCounts,
 };
 pub use error::{ConfigError, DistillError, ModelError};
-pub use extractive::{Extractive, SentenceVectors, supersedes};
+pub use extractive::{Extractive, SentenceVectors, SentenceWeights, supersedes};
 pub use fact::{
     FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, content_hash, cosine, is_duplicate,
     same_figures,

@@ -102,7 +102,9 @@ async fn days_are_headings_over_their_messages() {
     let messages = [user("I live in Oslo."), user("I am a nurse."), later];
     let extractive = Extractive::new();
     let summary = extractive.summary("", &messages, 500).await;
-    let expected = "[2023-05-08]\nAda: I live in Oslo.\nAda: I am a nurse.\n[2023-05-11]\nAda: I moved to Bergen.";
+    // What a speaker says without interruption shares a line, and a year stands once.
+    let expected =
+        "[2023-05-08]\nAda: I live in Oslo. I am a nurse.\n[05-11]\nAda: I moved to Bergen.";
     assert_eq!(summary, expected);
     // Carried on, they stay where they were.
     assert_eq!(extractive.summary(&summary, &[], 500).await, expected);

@@ -13,14 +13,19 @@ use crate::locomo;
 use crate::words::{content, flat};
 
 pub struct Conversation {
+    /// The name of its file.
+    pub name: String,
     pub sources: Vec<SourceMessage>,
     pub facts: Vec<Fact>,
 }
 
-/// An answer and a turn that contains it.
+/// A question, its answer, and a turn that contains it.
 pub struct Fact {
+    pub question: String,
     answer: String,
     turn: String,
+    /// The index of the turn among the sources.
+    pub source: usize,
 }
 
 impl Conversation {
@@ -34,16 +39,25 @@ impl Conversation {
     }
 }
 
+/// The sentences of a text.
+pub fn sentences(text: &str) -> Vec<&str> {
+    text.lines()
+        .flat_map(|line| line.unicode_sentences())
+        .map(str::trim)
+        .filter(|sentence| sentence.chars().any(char::is_alphanumeric))
+        .collect()
+}
+
 impl Fact {
-    fn survives(&self, text: &str) -> bool {
-        let quoted: Vec<&str> = self
-            .turn
-            .lines()
-            .flat_map(|line| line.unicode_sentences())
-            .map(str::trim)
-            .filter(|sentence| sentence.chars().any(char::is_alphanumeric))
-            .filter(|sentence| text.contains(&flat(sentence)))
-            .collect();
+    /// The sentences of the turn.
+    pub fn sentences(&self) -> Vec<&str> {
+        sentences(&self.turn)
+    }
+
+    /// Whether the fact is left in a text with single blanks.
+    pub fn survives(&self, text: &str) -> bool {
+        let mut quoted = self.sentences();
+        quoted.retain(|sentence| text.contains(&flat(sentence)));
         let turn = content(&self.turn);
         let quoted = content(&quoted.join(" "));
         let answer: Vec<String> = content(&self.answer)
@@ -69,11 +83,12 @@ pub fn read_all(dir: &Path) -> Vec<Conversation> {
 
 fn from_locomo(conversation: locomo::Conversation) -> Conversation {
     let mut sources = Vec::new();
-    let mut turns: BTreeMap<String, String> = BTreeMap::new();
+    let mut turns: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for input in conversation.sessions.into_values().flatten() {
         let read = NewMessage::try_from(input).expect("the turn is within its limits");
         if let Some(id) = read.metadata.get(locomo::DIA_ID).and_then(Value::as_str) {
-            turns.insert(id.to_owned(), memory_contract::text_of_parts(&read.parts));
+            let text = memory_contract::text_of_parts(&read.parts);
+            turns.insert(id.to_owned(), (sources.len(), text));
         }
         let said = read.created.unwrap_or(OffsetDateTime::UNIX_EPOCH);
         sources.push(message(read.role, &read.name, read.parts, said));
@@ -85,12 +100,18 @@ fn from_locomo(conversation: locomo::Conversation) -> Conversation {
             continue;
         }
         let answering = question.evidence.iter().filter_map(|id| turns.get(id));
-        facts.extend(answering.map(|turn| Fact {
+        facts.extend(answering.map(|(source, turn)| Fact {
+            question: question.text.clone(),
             answer: question.answer.clone(),
             turn: turn.clone(),
+            source: *source,
         }));
     }
-    Conversation { sources, facts }
+    Conversation {
+        name: conversation.name,
+        sources,
+        facts,
+    }
 }
 
 pub fn message(role: Role, name: &str, parts: Vec<Part>, said: OffsetDateTime) -> SourceMessage {

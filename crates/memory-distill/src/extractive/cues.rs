@@ -1,9 +1,6 @@
-//! Weights of sentences by surface features, as in extractive summarization (H. P.
-//! Edmundson, "New Methods in Automatic Extracting", 1969: cue words and location), with
-//! words for conversations and agents.
-//!
-//! The weights were tuned on three long conversations of the LoCoMo dataset with
-//! memory-bench's example `compression`.
+//! Surface features of sentences: cue words, names, numbers and form.
+
+use std::collections::HashSet;
 
 use super::words;
 
@@ -54,22 +51,51 @@ const TIMES: &[&str] = &[
     "evening",
     "night",
 ];
+const FIRST: &[&str] = &[
+    "i", "i'm", "i've", "i'd", "i'll", "my", "we", "we're", "we've", "our", "me", "mine",
+];
+const RELATIONS: &[&str] = &[
+    "mom",
+    "mother",
+    "dad",
+    "father",
+    "parents",
+    "son",
+    "daughter",
+    "kids",
+    "kid",
+    "children",
+    "husband",
+    "wife",
+    "sister",
+    "brother",
+    "friend",
+    "friends",
+    "grandma",
+    "grandpa",
+    "family",
+    "dog",
+    "cat",
+    "puppy",
+    "pet",
+    "pets",
+    "boss",
+    "colleague",
+    "team",
+    "neighbor",
+];
+const NEGATIONS: &[&str] = &[
+    "not", "never", "no", "don't", "didn't", "can't", "won't", "couldn't", "isn't", "wasn't",
+    "haven't",
+];
 const DECISIONS: &[&str] = &[
     "decide",
     "decided",
     "decision",
     "agree",
-    "agreed",
     "chose",
     "chosen",
     "settled",
-    "plan",
-    "planning",
-    "planned",
-    "will",
-    "i'll",
-    "we'll",
-    "promise",
     "promised",
     "must",
     "deadline",
@@ -81,26 +107,7 @@ const DECISIONS: &[&str] = &[
     "signed",
     "booked",
     "switched",
-];
-const PREFERENCES: &[&str] = &[
-    "love",
-    "loves",
-    "like",
-    "likes",
-    "prefer",
-    "prefers",
-    "hate",
-    "hates",
-    "enjoy",
-    "enjoys",
-    "favorite",
-    "favourite",
-    "always",
-    "never",
-    "allergic",
-    "dislike",
-    "want",
-    "wants",
+    "agreed",
 ];
 const ERRORS: &[&str] = &[
     "error",
@@ -136,62 +143,13 @@ const FIXES: &[&str] = &[
     "fix",
     "solved",
     "resolved",
-    "because",
     "cause",
     "caused",
     "workaround",
     "diagnosis",
     "diagnosed",
 ];
-const FIRST: &[&str] = &[
-    "i", "i'm", "i've", "i'd", "i'll", "my", "we", "we're", "we've", "our", "me", "mine",
-];
-const SECOND: &[&str] = &[
-    "you", "your", "you're", "you've", "yours", "you'll", "you'd",
-];
-const FILLERS: &[&str] = &[
-    "wow",
-    "thanks",
-    "thank",
-    "great",
-    "awesome",
-    "cool",
-    "nice",
-    "amazing",
-    "yeah",
-    "yep",
-    "yes",
-    "hey",
-    "hi",
-    "hello",
-    "sure",
-    "ok",
-    "okay",
-    "haha",
-    "lol",
-    "congrats",
-    "congratulations",
-    "bye",
-    "absolutely",
-    "definitely",
-    "totally",
-    "sounds",
-    "good",
-    "glad",
-    "sorry",
-    "welcome",
-    "oh",
-    "aw",
-    "aww",
-    "woah",
-    "whoa",
-    "exactly",
-    "right",
-    "agreed",
-    "true",
-    "that's",
-];
-/// The same for Chinese and Japanese, which do not separate words.
+/// Decisions, errors and preferences in Chinese and Japanese, which do not separate words.
 const DENSE: &[&str] = &[
     "决定",
     "決定",
@@ -211,51 +169,58 @@ const DENSE: &[&str] = &[
     "誕生日",
 ];
 
-/// The weight of a sentence by its words.
-pub(super) fn weight(text: &str) -> f32 {
-    let said = words::plain(text);
-    let has = |list: &[&str]| said.iter().any(|word| list.contains(&word.as_str()));
-    let mut weight = 0.0;
-    // A sentence with few content words is an interjection.
-    let content = words::content(text).len();
-    weight += 0.06 * content.min(10) as f32;
-    if text.chars().any(char::is_numeric) {
-        weight += 0.25;
+/// Log-odds of cues that are too rare in everyday conversation to be fitted.
+const ERROR: f32 = 0.8;
+const DECISION: f32 = 0.4;
+const DENSE_CUE: f32 = 0.5;
+const AMOUNT: f32 = 0.3;
+
+/// The features of a sentence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cues {
+    /// Capitalized words except the first and the names of speakers.
+    pub(super) names: usize,
+    pub(super) number: bool,
+    pub(super) quotation: bool,
+    pub(super) time: bool,
+    pub(super) first_person: bool,
+    pub(super) relation: bool,
+    pub(super) negation: bool,
+    pub(super) question: bool,
+    /// The log-odds of errors, fixes, decisions and amounts.
+    pub(super) other: f32,
+}
+
+impl Cues {
+    /// The features of a text. `speakers` are the stems of the speakers' names.
+    pub(super) fn of(text: &str, speakers: &HashSet<String>) -> Self {
+        let said = words::plain(text);
+        let has = |list: &[&str]| said.iter().any(|word| list.contains(&word.as_str()));
+        let mut other = 0.0;
+        if has(ERRORS) || has(FIXES) {
+            other += ERROR;
+        }
+        if has(DECISIONS) {
+            other += DECISION;
+        }
+        if DENSE.iter().any(|word| text.contains(word)) {
+            other += DENSE_CUE;
+        }
+        if text.contains(['$', '€', '£', '¥', '%']) {
+            other += AMOUNT;
+        }
+        Self {
+            names: names(text, speakers),
+            number: text.chars().any(char::is_numeric),
+            quotation: text.contains(['"', '“', '„', '«', '「', '『', '《']),
+            time: has(TIMES),
+            first_person: has(FIRST),
+            relation: has(RELATIONS),
+            negation: has(NEGATIONS),
+            question: is_question(text),
+            other,
+        }
     }
-    weight += 0.15 * names(text).min(3) as f32;
-    if has(TIMES) {
-        weight += 0.25;
-    }
-    if text.contains(['$', '€', '£', '¥', '%']) {
-        weight += 0.15;
-    }
-    if has(DECISIONS) || DENSE.iter().any(|word| text.contains(word)) {
-        weight += 0.15;
-    }
-    if has(PREFERENCES) {
-        weight += 0.1;
-    }
-    if has(ERRORS) || has(FIXES) {
-        weight += 0.2;
-    }
-    let first = has(FIRST);
-    if first {
-        weight += 0.25;
-    }
-    if !first && has(SECOND) {
-        weight -= 0.25;
-    }
-    if is_question(text) {
-        weight -= 0.4;
-    }
-    if said
-        .first()
-        .is_some_and(|word| FILLERS.contains(&word.as_str()))
-        && content < 6
-    {
-        weight -= 0.25;
-    }
-    weight
 }
 
 /// Whether a line of a tool or a log reports an error.
@@ -272,8 +237,8 @@ pub(super) fn is_question(text: &str) -> bool {
         .ends_with(['?', '？'])
 }
 
-/// Number of capitalized words except the first.
-fn names(text: &str) -> usize {
+/// Number of capitalized words except the first and the names of speakers.
+fn names(text: &str, speakers: &HashSet<String>) -> usize {
     text.split_whitespace()
         .skip(1)
         .filter(|word| {
@@ -282,5 +247,28 @@ fn names(text: &str) -> usize {
             // "I" and "I'm" are not names.
             capital && letters.next().is_some_and(char::is_alphanumeric)
         })
+        .filter(|word| {
+            !words::content(word)
+                .iter()
+                .any(|word| speakers.contains(word))
+        })
         .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speaker_who_is_addressed_is_no_name() {
+        let speakers = HashSet::from(["ada".to_owned()]);
+        let cues = Cues::of(
+            "Well Ada, I met Grace Hopper in \"Mark I\" days.",
+            &speakers,
+        );
+        assert_eq!(cues.names, 3);
+        assert!(cues.quotation && cues.first_person && !cues.question && !cues.number);
+        let plain = Cues::of("ok", &speakers);
+        assert_eq!((plain.names, plain.other), (0, 0.0));
+    }
 }

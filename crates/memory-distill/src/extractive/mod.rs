@@ -12,6 +12,7 @@ mod tool;
 mod unit;
 mod vectors;
 mod words;
+mod worth;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use unit::{Unit, View};
 
 pub use claim::supersedes;
 pub use vectors::SentenceVectors;
+pub use worth::SentenceWeights;
 
 /// The longest wait for vectors; after that sentences are compared by words.
 const EMBEDDING: Duration = Duration::from_secs(60);
@@ -32,12 +34,14 @@ const EMBEDDING: Duration = Duration::from_secs(60);
 /// Distills without a language model. Cheap to clone.
 ///
 /// Budgets are in `o200k_base` tokens unless another tokenizer is set. The output is lines
-/// under headings such as `[2023-05-08]`, the day of the messages; each line begins with
-/// its speaker, or describes a tool call and its result.
+/// under headings such as `[2023-05-08]`, the day of the messages, or `[05-08]` after a day
+/// of the same year. A line begins with its speaker and quotes whole sentences of one or more
+/// messages, or describes a tool call and its result.
 #[derive(Clone, Default)]
 pub struct Extractive {
     vectors: Option<Arc<dyn SentenceVectors>>,
     tokenizer: Tokenizer,
+    weights: SentenceWeights,
 }
 
 impl Extractive {
@@ -58,6 +62,11 @@ impl Extractive {
     /// Counts tokens with this tokenizer.
     pub fn with_tokenizer(self, tokenizer: Tokenizer) -> Self {
         Self { tokenizer, ..self }
+    }
+
+    /// Rates sentences with these weights instead of the default ones.
+    pub fn with_weights(self, weights: SentenceWeights) -> Self {
+        Self { weights, ..self }
     }
 
     /// Summarizes a previous summary and the messages after it, in at most `max_tokens`. The
@@ -123,8 +132,11 @@ impl Extractive {
             Some(_) => select::EMBEDDED,
             None => select::CANDIDATES,
         };
+        let weights = self.weights;
         let prepared = blocking(move || {
-            let units = select::promising(units(), most);
+            let mut units = units();
+            worth::assess(&mut units, &weights);
+            let units = select::promising(units, most);
             let whole = unit::render(&units);
             // A token has few bytes in any script, so most texts need no counting.
             let may_fit = whole.len() / 16 <= max_tokens.unsigned_abs() as usize;

@@ -1,39 +1,32 @@
-//! Selects sentences. The worth of a sentence is its similarity to the centroid of its
-//! neighborhood (D. Radev et al., "Centroid-based summarization of multiple documents",
-//! 2004) plus the weight of its words. Sentences are chosen greedily, the best first,
-//! minus their similarity to those already chosen (maximal marginal relevance: J.
-//! Carbonell and J. Goldstein, 1998).
+//! Selects sentences greedily, those with the highest worth per token first. A sentence that
+//! repeats a chosen one is worth less (after maximal marginal relevance: J. Carbonell and J.
+//! Goldstein, "The Use of MMR", 1998).
 
 use memory_budget::Tokenizer;
 
 use super::unit::{Costs, Unit, line, render};
 use super::vectors::{Space, Sparse};
 
-/// Weights of a sentence's worth, tuned together with those of the cues.
-const CENTRALITY: f32 = 0.35;
-/// The penalty for similarity to a chosen sentence.
-const REDUNDANCY: f32 = 0.7;
-/// The smallest worth, so that length counts for all sentences alike.
-const BASE_WORTH: f32 = 0.5;
-/// Worth is divided by this power of a sentence's tokens plus [`BASE_TOKENS`]: 0 would
-/// ignore length, 1 would prefer short sentences.
-const LENGTH: f32 = 0.5;
-/// Approximate tokens of a sentence's speaker and separator.
-const BASE_TOKENS: f32 = 8.0;
-/// Sentences of one neighborhood, which share a centroid.
-const NEIGHBORHOOD: usize = 60;
+/// The similarity to a chosen sentence from which on a sentence loses worth. At 1 it has lost
+/// nearly all of it.
+const ALIKE: f32 = 0.5;
+/// Tokens that are added to the length of each sentence, so that the shortest are not
+/// preferred too much.
+const BASE_TOKENS: f32 = 3.0;
+/// Most rounds that spend what the costs overestimated.
+const ROUNDS: usize = 4;
 /// Most candidates. More would take time and change little.
 pub(super) const CANDIDATES: usize = 4_000;
 /// Most candidates with vectors of a model, which take about two milliseconds each.
 pub(super) const EMBEDDED: usize = 2_000;
-/// The share of the budget that is reserved for lines of the previous text.
+/// The share of the budget that is reserved for the previous text.
 const FLOOR: f32 = 0.4;
 
-/// The `most` units with the highest weights, in their order.
+/// The `most` units with the highest worth, in their order.
 pub(super) fn promising(mut units: Vec<Unit>, most: usize) -> Vec<Unit> {
     if units.len() > most {
         let mut order: Vec<usize> = (0..units.len()).collect();
-        order.sort_by(|a, b| units[*b].weight.total_cmp(&units[*a].weight).then(a.cmp(b)));
+        order.sort_by(|a, b| units[*b].worth.total_cmp(&units[*a].worth).then(a.cmp(b)));
         order.truncate(most);
         order.sort_unstable();
         let mut place = 0;
@@ -58,22 +51,15 @@ pub(super) fn select(
         Some(vectors) if is_usable(&vectors, units.len()) => Space::Meaning(vectors),
         _ => Space::of_words(sparse),
     };
-    let groups: Vec<usize> = (0..units.len()).map(|place| place / NEIGHBORHOOD).collect();
-    let centrality = space.centrality(&groups);
-    let worth: Vec<f32> = units
-        .iter()
-        .zip(&centrality)
-        .map(|(unit, central)| unit.weight + CENTRALITY * central)
-        .collect();
     let own: Vec<i32> = units
         .iter()
         .map(|unit| Costs::own(tokenizer, unit))
         .collect();
-    let most = (0..units.len()).max_by(|a, b| worth[*a].total_cmp(&worth[*b]).then(b.cmp(a)));
+    let most =
+        (0..units.len()).max_by(|a, b| units[*a].worth.total_cmp(&units[*b].worth).then(b.cmp(a)));
     let mut choice = Choice {
         units,
         own,
-        worth,
         nearest: vec![0.0; units.len()],
         open: vec![true; units.len()],
         chosen: Vec::new(),
@@ -84,8 +70,16 @@ pub(super) fn select(
         let floor = (max_tokens.max(0) as f32 * FLOOR) as i32;
         choice.take(&space, max_tokens - floor, |unit| unit.kept);
     }
-    choice.take(&space, 0, |_| true);
-    let text = choice.text(max_tokens, tokenizer);
+    for _ in 0..ROUNDS {
+        let chosen = choice.chosen.len();
+        choice.take(&space, 0, |_| true);
+        if choice.chosen.len() == chosen {
+            break;
+        }
+        // Costs are sums of parts and overestimate the whole.
+        choice.left = max_tokens - tokenizer.count(&choice.text());
+    }
+    let text = choice.fitting(max_tokens, tokenizer);
     match most {
         Some(most) if text.is_empty() => {
             let line = line(&units[most]);
@@ -107,7 +101,6 @@ fn is_usable(vectors: &[Vec<f32>], units: usize) -> bool {
 struct Choice<'a> {
     units: &'a [Unit],
     own: Vec<i32>,
-    worth: Vec<f32>,
     /// The similarity of each unit to the most similar chosen one.
     nearest: Vec<f32>,
     open: Vec<bool>,
@@ -138,11 +131,9 @@ impl Choice<'_> {
             self.chosen.push(best);
             space.raise(best, &mut self.nearest);
         }
-        if reserve > 0 {
-            // Units that did not fit compete again.
-            for place in passed {
-                self.open[place] = true;
-            }
+        // Units that did not fit compete again.
+        for place in passed {
+            self.open[place] = true;
         }
     }
 
@@ -162,18 +153,22 @@ impl Choice<'_> {
     }
 
     fn score(&self, place: usize) -> f32 {
-        let worth = BASE_WORTH + self.worth[place] - REDUNDANCY * self.nearest[place];
-        let size = (self.own[place] as f32 + BASE_TOKENS).powf(LENGTH);
-        // Dividing a negative worth would prefer the longest.
-        worth.max(0.001) / size
+        let repeated = (self.nearest[place] - ALIKE).max(0.0) / (1.0 - ALIKE);
+        let worth = self.units[place].worth * (1.0 - repeated).max(0.01);
+        worth / (self.own[place] as f32 + BASE_TOKENS)
     }
 
-    fn text(mut self, max_tokens: i32, tokenizer: Tokenizer) -> String {
+    /// The chosen units in their order.
+    fn text(&self) -> String {
+        let mut places = self.chosen.clone();
+        places.sort_unstable();
+        render(places.into_iter().map(|place| &self.units[place]))
+    }
+
+    /// The text without the last choices that exceed the budget.
+    fn fitting(mut self, max_tokens: i32, tokenizer: Tokenizer) -> String {
         loop {
-            let mut places = self.chosen.clone();
-            places.sort_unstable();
-            let text = render(places.into_iter().map(|place| &self.units[place]));
-            // Costs are sums of parts; the whole text decides.
+            let text = self.text();
             if text.is_empty() || tokenizer.count(&text) <= max_tokens {
                 return text;
             }

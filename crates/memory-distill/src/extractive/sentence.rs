@@ -54,26 +54,29 @@ fn prose(line: &str, found: &mut Vec<Sentence>) {
         Some((end, _)) => &line[..end],
         None => line,
     };
+    for text in split(line) {
+        found.push(Sentence {
+            text: words::clip(&text, SENTENCE_CHARS),
+            is_code: false,
+        });
+    }
+}
+
+/// The sentences of a line, in full.
+pub(super) fn split(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
     let mut open = String::new();
     for sentence in line.unicode_sentences() {
         open.push_str(sentence);
         if ends_early(&open) {
             continue;
         }
-        push(&open, found);
+        found.push(words::one_line(&open));
         open.clear();
     }
-    push(&open, found);
-}
-
-fn push(text: &str, found: &mut Vec<Sentence>) {
-    let text = words::one_line(text);
-    if text.chars().any(char::is_alphanumeric) {
-        found.push(Sentence {
-            text: words::clip(&text, SENTENCE_CHARS),
-            is_code: false,
-        });
-    }
+    found.push(words::one_line(&open));
+    found.retain(|text| text.chars().any(char::is_alphanumeric));
+    found
 }
 
 /// Whether a sentence ends with an abbreviation and thus continues.

@@ -98,17 +98,29 @@ fn answered(call: Option<&ToolCall>, result: &ToolResult) -> Line {
         (false, true) => "done".to_owned(),
         (false, false) => digest,
     };
-    let mut weight = weight(name);
-    if failed {
-        weight += 0.8;
-    }
-    if digest::has_identifier(&outcome) {
-        weight += 0.2;
-    }
+    let weight = weigh(name, &outcome, failed);
     Line {
         text: words::clip(&format!("{} → {outcome}", head(name, call)), 900),
         weight,
     }
+}
+
+/// The weight of a line as rendered here; `None` if it describes no call.
+pub(super) fn weight_of_line(line: &str) -> Option<f32> {
+    let (head, outcome) = line.split_once(" → ")?;
+    let (name, _) = head.split_once('(')?;
+    Some(weigh(name, outcome, cues::reports_error(outcome)))
+}
+
+fn weigh(name: &str, outcome: &str, failed: bool) -> f32 {
+    let mut weight = weight(name);
+    if failed {
+        weight += 0.8;
+    }
+    if digest::has_identifier(outcome) {
+        weight += 0.2;
+    }
+    weight
 }
 
 fn head(name: &str, call: Option<&ToolCall>) -> String {

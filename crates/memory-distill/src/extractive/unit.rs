@@ -6,8 +6,11 @@ use memory_budget::Tokenizer;
 use memory_contract::{Content, Role, text};
 use time::Date;
 
-use super::{cues, sentence::sentences, tool, words};
+use super::{cues, sentence, tool, words};
 use crate::SourceMessage;
+
+/// Most characters of a unit of a previous text.
+const LINE_CHARS: usize = 1_000;
 
 /// One sentence or line.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,11 +23,33 @@ pub(super) struct Unit {
     pub(super) day: Option<Date>,
     /// The index of its message or line; units with the same index share a line.
     pub(super) place: usize,
-    /// The weight of its words.
+    /// What its features are.
+    pub(super) kind: Kind,
+    /// What is known of it besides its text: log-odds of a sentence, the weight of a digest.
     pub(super) weight: f32,
+    /// The probability that it is asked for, 0 to 1; set by `worth::assess`.
+    pub(super) worth: f32,
     /// Whether it is from the previous text.
     pub(super) kept: bool,
 }
+
+/// The features that tell a unit's worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A sentence.
+    Said,
+    /// A tool call with its result, in short.
+    Digest,
+}
+
+/// Log-odds of a line of code or data.
+const CODE: f32 = -0.6;
+/// Log-odds of a system message.
+const SYSTEM: f32 = -0.6;
+/// Log-odds of what the user of an agent says: its task, and corrections.
+const TASK: f32 = 1.2;
+/// Log-odds of an unanswered question at the end.
+const OPEN_QUESTION: f32 = 2.5;
 
 /// The weighting of tool calls against messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,43 +67,41 @@ pub(super) fn of_messages(sources: &[SourceMessage], first_place: usize, view: V
     let mut seen: HashSet<String> = HashSet::new();
     for (index, source) in sources.iter().enumerate() {
         let message = &source.message;
-        let unit = |text: String, speaker: &str, weight: f32| Unit {
+        let unit = |text: String, kind: Kind, weight: f32| Unit {
             text,
-            speaker: words::clip(&words::one_line(speaker), 64),
+            speaker: match kind {
+                Kind::Said => words::clip(&words::one_line(source.speaker()), 64),
+                Kind::Digest => String::new(),
+            },
             day: Some(message.created.date()),
             place: first_place + index,
+            kind,
             weight,
+            worth: 0.0,
             kept: false,
+        };
+        let of_role = match message.role {
+            Role::System => SYSTEM,
+            Role::User if view == View::Work => TASK,
+            Role::User | Role::Assistant | Role::Tool => 0.0,
         };
         let start = units.len();
         for (nth, part) in message.parts.iter().enumerate() {
             match &part.content {
                 Content::Text(text) => {
-                    for sentence in sentences(text) {
-                        let mut weight = cues::weight(&sentence.text);
-                        if sentence.is_code {
-                            weight -= 0.3;
-                        }
-                        if view == View::Work && message.role == Role::User {
-                            // The agent's task, and corrections of it.
-                            weight += 0.6;
-                        }
-                        if message.role == Role::System {
-                            weight -= 0.3;
-                        }
-                        units.push(unit(sentence.text, source.speaker(), weight));
+                    for sentence in sentence::sentences(text) {
+                        let code = if sentence.is_code { CODE } else { 0.0 };
+                        units.push(unit(sentence.text, Kind::Said, of_role + code));
                     }
                 }
                 Content::Json(text) => {
                     let digest = super::digest::of_text(text);
-                    let weight = cues::weight(&digest) - 0.1;
-                    units.push(unit(digest, source.speaker(), weight));
+                    units.push(unit(digest, Kind::Said, of_role + CODE));
                 }
                 Content::File(file) => {
                     if !file.name.is_empty() || !file.caption.is_empty() {
                         let text = words::clip(&words::one_line(&text::of_file(file)), 200);
-                        let weight = cues::weight(&text) + 0.1;
-                        units.push(unit(text, source.speaker(), weight));
+                        units.push(unit(text, Kind::Said, of_role));
                     }
                 }
                 Content::Reasoning(_) | Content::Opaque(_) => {}
@@ -88,7 +111,7 @@ pub(super) fn of_messages(sources: &[SourceMessage], first_place: usize, view: V
                             View::Conversation => -0.1,
                             View::Work => 0.4,
                         };
-                        units.push(unit(line.text, "", base + line.weight));
+                        units.push(unit(line.text, Kind::Digest, base + line.weight));
                     }
                 }
             }
@@ -106,31 +129,53 @@ pub(super) fn of_messages(sources: &[SourceMessage], first_place: usize, view: V
     units
 }
 
-/// The units of a previously distilled text: its lines, with the days of their headings.
+/// The units of a previously distilled text: the sentences of its lines, with their speakers
+/// and the days of their headings.
 pub(super) fn of_lines(text: &str) -> Vec<Unit> {
     let mut day = None;
     let mut units = Vec::new();
     for (place, line) in text.lines().enumerate() {
         let line = words::one_line(line);
-        if let Some(date) = heading(&line) {
+        if let Some(date) = heading(&line, day) {
             day = Some(date);
             continue;
         }
         if line.is_empty() {
             continue;
         }
-        let line = words::clip(&line, 1_000);
-        let weight = cues::weight(&line);
-        units.push(Unit {
-            text: line,
-            speaker: String::new(),
-            day,
-            place,
-            weight,
-            kept: true,
-        });
+        let mut push = |text: &str, speaker: &str, kind: Kind, weight: f32| {
+            units.push(Unit {
+                text: words::clip(text, LINE_CHARS),
+                speaker: speaker.to_owned(),
+                day,
+                place,
+                kind,
+                weight,
+                worth: 0.0,
+                kept: true,
+            });
+        };
+        if let Some((speaker, said)) = with_speaker(&line) {
+            for sentence in sentence::split(said) {
+                push(&sentence, speaker, Kind::Said, 0.0);
+            }
+        } else if let Some(weight) = tool::weight_of_line(&line) {
+            push(&line, "", Kind::Digest, 0.4 + weight);
+        } else {
+            push(&line, "", Kind::Said, 0.0);
+        }
     }
     units
+}
+
+/// Splits a line that begins with its speaker. A speaker is a few words without the
+/// punctuation of sentences and data.
+fn with_speaker(line: &str) -> Option<(&str, &str)> {
+    let (speaker, said) = line.split_once(": ")?;
+    let is_name = !speaker.is_empty()
+        && speaker.chars().count() <= 64
+        && !speaker.contains(['.', '!', '?', '。', '(', '[', '{', '=', '"', '→', '|']);
+    is_name.then_some((speaker, said))
 }
 
 /// Keeps an unanswered question at the end.
@@ -138,30 +183,33 @@ fn open_question(units: &mut [Unit], end: usize) {
     let last = units.iter_mut().rev();
     for unit in last.take_while(|unit| unit.place + 1 >= end) {
         if cues::is_question(&unit.text) {
-            unit.weight += 0.9;
+            unit.weight += OPEN_QUESTION;
         }
     }
 }
 
-/// Renders units in order. Days become headings, and units of one message share a line.
+/// Renders units in order. Days become headings, and what a speaker says without
+/// interruption shares a line.
 pub(super) fn render<'a>(units: impl IntoIterator<Item = &'a Unit>) -> String {
     let mut text = String::new();
+    let mut before: Option<&Unit> = None;
     let mut day = None;
-    let mut place = None;
     for unit in units {
         if unit.day.is_some() && unit.day != day {
-            day = unit.day;
-            place = None;
             new_line(&mut text);
-            text.push_str(&heading_of(unit.day));
+            text.push_str(&heading_of(unit.day, day));
+            day = unit.day;
+            before = None;
         }
-        if place == Some((unit.place, unit.kept)) && !unit.speaker.is_empty() {
+        let goes_on =
+            before.is_some_and(|before| !unit.speaker.is_empty() && before.speaker == unit.speaker);
+        if goes_on {
             text.push(' ');
         } else {
             new_line(&mut text);
             text.push_str(&opening(unit));
         }
-        place = Some((unit.place, unit.kept));
+        before = Some(unit);
         text.push_str(&unit.text);
     }
     text
@@ -187,15 +235,27 @@ fn opening(unit: &Unit) -> String {
     }
 }
 
-fn heading_of(day: Option<Date>) -> String {
-    day.map_or_else(String::new, |day| format!("[{day}]"))
+/// The heading of a day, `[2023-05-08]`; `[05-08]` after a day of the same year.
+fn heading_of(day: Option<Date>, before: Option<Date>) -> String {
+    let Some(day) = day else {
+        return String::new();
+    };
+    match before {
+        Some(before) if before.year() == day.year() => {
+            format!("[{:02}-{:02}]", u8::from(day.month()), day.day())
+        }
+        _ => format!("[{day}]"),
+    }
 }
 
-/// The day of a heading such as `[2023-05-08]`.
-fn heading(line: &str) -> Option<Date> {
+/// The day of a heading. One without a year has the year of the heading before it.
+fn heading(line: &str, before: Option<Date>) -> Option<Date> {
     let inner = line.strip_prefix('[')?.strip_suffix(']')?;
     let format = time::macros::format_description!("[year]-[month]-[day]");
-    Date::parse(inner, format).ok()
+    Date::parse(inner, format).ok().or_else(|| {
+        let year = before?.year();
+        Date::parse(&format!("{year:04}-{inner}"), format).ok()
+    })
 }
 
 /// Tokens of units, counted separately; the sum is never less than that of the text.
@@ -224,7 +284,7 @@ impl Costs {
     pub(super) fn around(&self, unit: &Unit) -> i32 {
         let mut tokens = 0;
         if unit.day.is_some_and(|day| !self.days.contains(&day)) {
-            tokens += self.tokenizer.count(&heading_of(unit.day)) + 1;
+            tokens += self.tokenizer.count(&heading_of(unit.day, None)) + 1;
         }
         if !self.places.contains(&(unit.place, unit.kept)) {
             tokens += self.tokenizer.count(&opening(unit)) + 1;

@@ -65,24 +65,6 @@ pub(super) fn normalized(mut vector: Sparse) -> Sparse {
     vector
 }
 
-/// The centroid of vectors, of length 1.
-pub(super) fn centroid<'a>(vectors: impl IntoIterator<Item = &'a Sparse>) -> HashMap<u32, f32> {
-    let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
-    for vector in vectors {
-        for (number, weight) in vector {
-            *sums.entry(*number).or_insert(0.0) += weight;
-        }
-    }
-    normalized(sums.into_iter().collect()).into_iter().collect()
-}
-
-pub(super) fn dot(vector: &Sparse, other: &HashMap<u32, f32>) -> f32 {
-    vector
-        .iter()
-        .filter_map(|(number, weight)| Some(weight * other.get(number)?))
-        .sum()
-}
-
 /// The pairwise similarity of sentences.
 pub(super) enum Space {
     /// By words, with the sentences that contain each word.
@@ -123,43 +105,6 @@ impl Space {
                 for (other, vector) in vectors.iter().enumerate() {
                     nearest[other] = nearest[other].max(cosine(vector, &vectors[place]));
                 }
-            }
-        }
-    }
-
-    /// The similarity of each sentence to the centroid of its group, 0 to 1.
-    pub(super) fn centrality(&self, groups: &[usize]) -> Vec<f32> {
-        match self {
-            Self::Words { vectors, .. } => {
-                let mut members: BTreeMap<usize, Vec<&Sparse>> = BTreeMap::new();
-                for (vector, group) in vectors.iter().zip(groups) {
-                    members.entry(*group).or_default().push(vector);
-                }
-                let middles: BTreeMap<usize, HashMap<u32, f32>> = members
-                    .into_iter()
-                    .map(|(group, vectors)| (group, centroid(vectors)))
-                    .collect();
-                vectors
-                    .iter()
-                    .zip(groups)
-                    .map(|(vector, group)| dot(vector, &middles[group]))
-                    .collect()
-            }
-            Self::Meaning(vectors) => {
-                let mut middles: BTreeMap<usize, Vec<f32>> = BTreeMap::new();
-                for (vector, group) in vectors.iter().zip(groups) {
-                    let middle = middles
-                        .entry(*group)
-                        .or_insert_with(|| vec![0.0; vector.len()]);
-                    for (sum, number) in middle.iter_mut().zip(vector) {
-                        *sum += number;
-                    }
-                }
-                vectors
-                    .iter()
-                    .zip(groups)
-                    .map(|(vector, group)| cosine(vector, &middles[group]).max(0.0))
-                    .collect()
             }
         }
     }

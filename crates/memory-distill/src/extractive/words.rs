@@ -22,6 +22,23 @@ static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
+/// Stems of words of praise, greeting and vague reference.
+static GENERIC: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let words = "absolutely actually also amazing appreciate aw aww awesome awful back basically \
+        beautiful believe best better big bit blast brilliant bye caught chat chatted check \
+        congrats congratulations cool crazy day definitely delicious enjoy enjoyed everything \
+        exactly excited exciting experience fantastic feel feeling felt fun glad good gorgeous \
+        grateful great guess haha happen happy hard hear hello help hey hi honestly hope huh \
+        important incredible insane inspire inspiring joy keep kind kinda last literally lol look \
+        love lovely luck lucky mean met moment neat news nice oh perfect pleased plus powerful \
+        pretty proud quite rewarding right rough see seem seriously since something sorry sort \
+        sound speaking special spoke still stoked stressful stuff stunning super support \
+        supportive sure sweet talk tell terrific thank thanks thankful thought thrill thrilled \
+        thrilling time totally tough true unforgettable unreal wait want way welcome whoa wild \
+        woah wonderful wow yep";
+    content(words).into_iter().collect()
+});
+
 /// The content words of a text: lower case, without stop words, reduced to their stems
 /// (Porter's English stemmer, which hardly changes other languages). Scripts without
 /// spaces give pairs of characters.
@@ -47,6 +64,11 @@ pub(super) fn content(text: &str) -> Vec<String> {
         previous = dense.then_some(c);
     }
     words
+}
+
+/// Whether a content word says little by itself, such as "great" or "thing".
+pub(super) fn is_generic(word: &str) -> bool {
+    GENERIC.contains(word)
 }
 
 /// All words in lower case, with straight apostrophes.
