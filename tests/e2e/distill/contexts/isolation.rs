@@ -1,7 +1,8 @@
 //! Isolation of derived text between threads and between databases.
 
 use memory_contract::proto::{
-    LedgerKind, ListIterationsRequest, ListLedgerRequest, MemoryMode, Thread, UpdateThreadRequest,
+    AgentEvent, AppendEventsRequest, LedgerKind, ListEventsRequest, ListIterationsRequest,
+    ListLedgerRequest, MemoryMode, Thread, UpdateThreadRequest,
 };
 use prost::Message as _;
 use recollect_tests::{
@@ -29,6 +30,15 @@ async fn all_about(world: &World, word: &str) -> (String, Vec<String>) {
         .await;
     let tried = attempt("work", word, "It failed.");
     client.log_attempt(&thread_id, tried, "").await;
+    let event = AppendEventsRequest {
+        thread: by_id(&thread_id),
+        events: vec![AgentEvent {
+            r#type: word.to_owned(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    client.call(event).await;
     (thread_id, ids)
 }
 
@@ -58,6 +68,11 @@ pub async fn everything(client: &Client, thread_id: &str) -> String {
     for one in client.attempts(log).await {
         all.extend(one.encode_to_vec());
     }
+    let events = ListEventsRequest {
+        thread: by_id(thread_id),
+        ..Default::default()
+    };
+    all.extend(client.call(events).await.encode_to_vec());
     String::from_utf8_lossy(&all).into_owned()
 }
 
@@ -156,6 +171,7 @@ async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without(
         ("distillates", 2),
         ("plans", 1),
         ("iterations", 1),
+        ("agent_events", 1),
         ("transactions", 8),
     ];
     holds(&admin, &thread_id, &tables).await;
