@@ -100,7 +100,7 @@ async fn j11_the_memory_prompt_has_working_memory_and_what_search_finds_in_one_c
         turn(SEAT, "I will remember that you like seat 61."),
     ];
     append(&client, &earlier, long_ago(40, said.concat())).await;
-    let fact = "Ada travels with a folding wheelchair.";
+    let fact = "Ada needs a train with a place for her wheelchair.";
     client.remember(&app, "ada", vec![memory(fact)]).await;
     // Another user's session is about the same.
     let bobs = session(&app, "bob", "session:trip-1");
@@ -160,7 +160,7 @@ async fn j11_the_memory_prompt_has_working_memory_and_what_search_finds_in_one_c
         for text in [
             planned,
             recent[0],
-            "folding wheelchair",
+            "place for her wheelchair",
             "seat 61",
             question,
         ] {
@@ -205,7 +205,7 @@ async fn j12_a_memory_with_metadata_is_found_in_another_session_through_another_
     // With and without a filter, at once.
     let search = SearchMemoriesRequest {
         user: of_user(app, user),
-        query: "Which nuts are dangerous?".to_owned(),
+        query: "What is the guest allergic to?".to_owned(),
         filter: Some(MemoryFilter {
             metadata: Some(metadata(json!({"source": "form"}))),
             ..Default::default()
@@ -220,7 +220,13 @@ async fn j12_a_memory_with_metadata_is_found_in_another_session_through_another_
     assert_eq!(stored.topics, ["food"]);
     let expected = metadata(json!({"source": "form", "tier": 2}));
     assert_eq!(stored.metadata, Some(expected));
-    let context = asked(&two, &second, None, "Book a table for tonight.").await;
+    let context = asked(
+        &two,
+        &second,
+        None,
+        "Book a table, and mind what I am allergic to.",
+    )
+    .await;
     assert!(known_texts(&context).contains(&fact.to_owned()));
 }
 
