@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use memory_contract::proto::{BuildContextResponse, ProviderFormat};
 use recollect_tests::{body_json, chat_messages};
-use serde_json::{Value, json as value};
+use serde_json::Value;
 
 /// Everything that OpenAI's reference asks of `messages`.
 pub fn openai(context: &BuildContextResponse) -> Vec<Value> {
@@ -44,12 +44,11 @@ pub fn openai(context: &BuildContextResponse) -> Vec<Value> {
                         "text" => assert!(part["text"].is_string()),
                         "image_url" => {
                             assert_eq!(role, "user", "only users show pictures");
-                            assert!(
-                                part["image_url"]["url"]
-                                    .as_str()
-                                    .unwrap()
-                                    .starts_with("http")
-                            );
+                            let url = part["image_url"]["url"].as_str().unwrap();
+                            let is_image = ["http", "data:image/"]
+                                .into_iter()
+                                .any(|start| url.starts_with(start));
+                            assert!(is_image, "{url}");
                         }
                         other => panic!("{other}"),
                     }
@@ -104,7 +103,14 @@ pub fn anthropic(context: &BuildContextResponse) -> Vec<Value> {
                     others = true;
                 }
                 "image" => {
-                    assert_eq!((role, &block["source"]["type"]), ("user", &value!("url")));
+                    assert_eq!(role, "user");
+                    let source = &block["source"];
+                    let is_inline = source["data"].is_string() && source["media_type"].is_string();
+                    match source["type"].as_str().unwrap() {
+                        "url" => assert!(source["url"].is_string(), "{block}"),
+                        "base64" => assert!(is_inline, "{block}"),
+                        other => panic!("{other}"),
+                    }
                     others = true;
                 }
                 "thinking" | "redacted_thinking" => {
@@ -228,10 +234,8 @@ pub fn gemini(context: &BuildContextResponse) -> Vec<Value> {
                 open.remove(call.unwrap_or_else(|| panic!("no call is {id:?}")));
             } else {
                 assert!(open.is_empty(), "calls without a response before {part}");
-                assert!(
-                    part["text"].is_string() || part["fileData"].is_object(),
-                    "{part}"
-                );
+                let is_file = part["fileData"].is_object() || part["inlineData"].is_object();
+                assert!(part["text"].is_string() || is_file, "{part}");
             }
         }
         assert!(open.is_empty(), "calls without a response: {open:?}");

@@ -61,13 +61,11 @@ pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
             contents.provider_parts += usize::from(is_own);
             contents.add(role, written);
         }
-        let responses: Vec<String> = step
+        let mut responses: Vec<String> = step
             .calls()
-            .flat_map(|answered| {
-                let response = contents.response(answered);
-                std::iter::once(response).chain(images(answered.result))
-            })
+            .map(|answered| contents.response(answered))
             .collect();
+        responses.extend(step.calls().flat_map(|answered| images(answered.result)));
         if !responses.is_empty() {
             contents.written.push(("user", responses));
             contents.is_closed = true;
