@@ -63,6 +63,9 @@ fn reference(location: file_ref::Location) -> FileRef {
     FileRef {
         r#type: FileType::Image.into(),
         location: Some(location),
+        // Small enough for several in a history.
+        width: 320,
+        height: 240,
         ..Default::default()
     }
 }
