@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use memory_budget::Tokenizer;
 use memory_contract::proto::{
-    BuildContextRequest, BuildContextResponse, ContextBlock, ContextBlockKind, ContextMessage,
-    MemoryMode, MemoryPolicy, MessageInput, Part, ProviderFormat, part,
+    BuildContextRequest, BuildContextResponse, ContextBlock, ContextBlockKind, ContextCut,
+    ContextMessage, MemoryMode, MemoryPolicy, MessageInput, Part, ProviderFormat, part,
 };
 use memory_contract::{NewMessage, new_messages_from, object_from};
 use prost_types::Struct;
@@ -45,6 +45,14 @@ pub fn mode(mode: MemoryMode) -> MemoryPolicy {
 
 pub fn block(context: &BuildContextResponse, kind: ContextBlockKind) -> Option<&ContextBlock> {
     context.blocks.iter().find(|block| block.kind() == kind)
+}
+
+/// What a context says that a block lacks; nothing where it says nothing.
+pub fn cut(context: &BuildContextResponse, kind: ContextBlockKind) -> ContextCut {
+    let mut cuts = context.cuts.iter();
+    cuts.find(|cut| cut.kind() == kind)
+        .copied()
+        .unwrap_or_default()
 }
 
 /// The body of a context in a format; empty where it was not asked for.
@@ -184,6 +192,10 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
             let id = id_of(&source.message_id, &source.memory_id, source.number);
             assert!(stored.insert(id.clone()), "{id} is there twice");
         }
+        if block.truncated {
+            let lacking = cut(context, block.kind());
+            assert!(lacking.item_count > 0, "{:?} is cut silently", block.kind());
+        }
         match block.kind() {
             ContextBlockKind::Recent | ContextBlockKind::Node => {
                 let ids = |ids: Vec<&String>| ids.into_iter().cloned().collect::<Vec<_>>();
@@ -194,8 +206,18 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
             _ => assert!(block.messages.iter().all(|one| one.message_id.is_empty())),
         }
     }
+    for cut in &context.cuts {
+        assert!(cut.item_count > 0 || cut.token_count > 0, "{cut:?}");
+        assert!(cut.item_count >= 0 && cut.token_count >= 0, "{cut:?}");
+    }
+    assert!(
+        context
+            .cuts
+            .is_sorted_by(|left, right| left.kind < right.kind)
+    );
     assert_eq!(context.total_tokens, total);
     assert!(total <= max_tokens, "{total} of {max_tokens} tokens");
+    assert!(total <= context.max_tokens);
     assert!(context.omitted.len() <= 200);
     for omission in &context.omitted {
         let id = id_of(&omission.message_id, &omission.memory_id, omission.number);

@@ -44,8 +44,8 @@ pub use calls::Call;
 pub use cli::{Finished, Spawned, recollect, recollect_at, run_to_end};
 pub use client::{Client, Key, USER_DEFAULT};
 pub use contexts::{
-    block, block_texts, body, body_json, chat_messages, check_context, context_request, domain,
-    kinds, mode, object_json, quoted_texts, quotes, records,
+    block, block_texts, body, body_json, chat_messages, check_context, context_request, cut,
+    domain, kinds, mode, object_json, quoted_texts, quotes, records,
 };
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;

@@ -3,7 +3,7 @@
 use memory_contract::Message;
 
 use crate::{
-    BudgetError, Tokenizer,
+    Amount, BudgetError, Tokenizer,
     shorten::shorten,
     turns::{Turn, turns},
 };
@@ -49,9 +49,23 @@ pub struct Cut {
     pub truncated: bool,
     /// Whether texts of the newest turn were shortened.
     pub content_truncated: bool,
+    /// The messages that were left out, with their tokens and those that were shortened
+    /// off texts. [`cut`] counts those that it was given.
+    pub omitted: Amount,
     /// Whether a cut with older messages than those given might keep more. Always false if
     /// they reach the root.
     pub needs_older: bool,
+}
+
+impl Cut {
+    /// The cut as one of `all` messages, of which those given to [`cut`] were a part.
+    #[must_use]
+    pub fn of_all(self, all: Amount) -> Self {
+        Self {
+            omitted: all.minus(Amount::of(&self.messages)),
+            ..self
+        }
+    }
 }
 
 /// Keeps the newest whole turns that fit the budget. [`OversizedTurn`] decides about a
@@ -70,6 +84,7 @@ pub fn cut(
     budget: &Budget,
     reaches_root: bool,
 ) -> Result<Cut, BudgetError> {
+    let given = Amount::of(&messages);
     let turns = turns(&messages, reaches_root);
     let mut start = messages.len();
     let mut total: i64 = 0;
@@ -79,7 +94,8 @@ pub fn cut(
         let too_large = total + tokens > i64::from(budget.max_tokens)
             || messages.len() - turn.messages.start > budget.message_limit;
         if too_large && start == messages.len() {
-            return oversized(messages, turn, budget, reaches_root);
+            let cut = oversized(messages, turn, budget, reaches_root)?;
+            return Ok(cut.of_all(given));
         }
         if too_large {
             needs_older = turn.misses_call;
@@ -99,9 +115,11 @@ pub fn cut(
         total_tokens: clamp(total),
         truncated: start > 0 || !reaches_root,
         content_truncated: false,
+        omitted: Amount::default(),
         needs_older: needs_older && room,
         messages: kept,
-    })
+    }
+    .of_all(given))
 }
 
 /// Cuts a newest turn that is larger than the budget.
@@ -142,6 +160,7 @@ fn oversized(
                 total_tokens: clamp(recount(&kept, budget.tokenizer)),
                 truncated: kept.len() < given || !reaches_root,
                 content_truncated,
+                omitted: Amount::default(),
                 needs_older: false,
                 messages: kept,
             })
@@ -157,7 +176,7 @@ fn tokens_of(messages: &[Message], tokenizer: Tokenizer) -> i64 {
 fn recount(messages: &[Message], tokenizer: Tokenizer) -> i64 {
     messages
         .iter()
-        .map(|m| i64::from(tokenizer.count_message(&m.name, &m.parts)))
+        .map(|m| i64::from(tokenizer.count_known_message(&m.name, &m.parts)))
         .sum()
 }
 

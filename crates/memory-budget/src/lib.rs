@@ -1,15 +1,18 @@
 #![doc = include_str!("../README.md")]
 
+mod amount;
 mod cut;
 mod error;
 mod files;
 mod lines;
+mod recount;
 mod room;
 mod shorten;
 mod tokenizer;
 mod turns;
 mod window;
 
+pub use amount::Amount;
 pub use cut::{Budget, Cut, OversizedTurn, cut};
 pub use error::BudgetError;
 pub use room::{Room, Size};

@@ -22,10 +22,10 @@ impl Size {
         Self { tokens, bytes: 0 }
     }
 
-    /// The size of a text.
+    /// The size of a text that was probably counted before; see [`Tokenizer::recount`].
     pub fn of(text: &str, tokenizer: Tokenizer) -> Self {
         Self {
-            tokens: tokenizer.count(text),
+            tokens: tokenizer.recount(text),
             bytes: text.len(),
         }
     }

@@ -153,10 +153,20 @@ impl Tokenizer {
     /// break, so that a message is the sum of its parts. The content of a file counts 1 token
     /// or more: an image by the formula of the model's provider, others by estimates.
     pub fn count_message(self, name: &str, parts: &[Part]) -> i32 {
-        let mut tokens = FRAME_TOKENS.saturating_add(self.count(name));
+        self.message_tokens(name, parts, |text| self.count(text))
+    }
+
+    /// [`Tokenizer::count_message`] of a message that was probably counted before, as
+    /// [`Tokenizer::recount`].
+    pub fn count_known_message(self, name: &str, parts: &[Part]) -> i32 {
+        self.message_tokens(name, parts, |text| self.recount(text))
+    }
+
+    fn message_tokens(self, name: &str, parts: &[Part], count: impl Fn(&str) -> i32) -> i32 {
+        let mut tokens = FRAME_TOKENS.saturating_add(count(name));
         for (index, line) in lines(parts).enumerate() {
             let line_break = i32::from(index > 0);
-            tokens = tokens.saturating_add(self.count(&line) + line_break);
+            tokens = tokens.saturating_add(count(&line) + line_break);
         }
         tokens.saturating_add(self.count_files(parts))
     }
@@ -166,7 +176,7 @@ impl Tokenizer {
     pub fn recount_message(self, stored: i32, name: &str, parts: &[Part]) -> i32 {
         match self {
             Self::O200kBase => stored,
-            _ if !self.counts_texts_as_stored() => self.count_message(name, parts),
+            _ if !self.counts_texts_as_stored() => self.count_known_message(name, parts),
             _ if !has_files(parts) => stored,
             _ => stored
                 .saturating_sub(STORED_RATES.of_parts(parts))

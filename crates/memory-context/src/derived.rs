@@ -1,6 +1,6 @@
 //! The derived text of a conversation, and the messages that no derived text covers.
 
-use memory_budget::{Budget, Cut};
+use memory_budget::{Amount, Budget, Cut};
 use memory_contract::{MemoryMode, Message, MessageId, MessageName, ThreadId, json_line};
 use memory_store::{
     Caller, DistillKind, DistillState, Distillate, RangeQuery, Raw, Standing, Store,
@@ -22,6 +22,8 @@ pub(crate) struct DerivedText {
     pub(crate) number: i64,
     /// The text itself.
     pub(crate) text: String,
+    /// The tokens of its text.
+    pub(crate) tokens: i32,
     /// One line of JSON.
     pub(crate) line: String,
 }
@@ -108,10 +110,10 @@ impl DerivedHistory {
         }
     }
 
-    /// The size of the messages that are not covered, by the stored counts.
-    pub(crate) fn raw_tokens(&self) -> i64 {
-        let older = self.uncovered.iter().map(|raw| raw.message_tokens);
-        older.sum::<i64>().saturating_add(self.tail.message_tokens)
+    /// The messages that are not covered.
+    pub(crate) fn raw(&self) -> Amount {
+        let ranges = self.uncovered.iter().chain([&self.tail]);
+        ranges.map(amount_of).sum()
     }
 
     /// The messages that are not covered, as many of the newest turns as fit.
@@ -130,16 +132,17 @@ impl DerivedHistory {
         )?;
         let (mut messages, whole) = older;
         if recent.truncated || messages.is_empty() {
-            return Ok(Cut {
+            let cut = Cut {
                 truncated: recent.truncated || !whole,
                 ..recent
-            });
+            };
+            return Ok(cut.of_all(self.raw()));
         }
         messages.extend(recent.messages);
         let mut cut = history::cut_whole(messages, budget).await?;
         cut.truncated |= !whole;
         cut.content_truncated |= recent.content_truncated;
-        Ok(cut)
+        Ok(cut.of_all(self.raw()))
     }
 
     async fn newest(
@@ -153,7 +156,7 @@ impl DerivedHistory {
         }
         let tail = Tail {
             after_depth: self.tail.after_depth,
-            messages: u32::try_from(self.tail.message_count).unwrap_or(u32::MAX),
+            amount: amount_of(&self.tail),
         };
         let head = self.head.map(MessageName::from);
         history::newest_of(store, caller, self.thread, head, tail, budget).await
@@ -203,11 +206,19 @@ impl DerivedText {
         Self {
             number: one.number,
             text: one.text.clone(),
+            tokens: one.tokens,
             line: json_line(&Line {
                 record,
                 text: &one.text,
             }),
         }
+    }
+}
+
+fn amount_of(raw: &Raw) -> Amount {
+    Amount {
+        count: raw.message_count,
+        tokens: raw.message_tokens,
     }
 }
 

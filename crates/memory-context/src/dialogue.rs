@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use memory_budget::{Budget, Cut};
+use memory_budget::{Amount, Budget, Cut};
 use memory_contract::{Content, FileRef as File, Message, MessageId, NodeMessage, Part, ThreadId};
 use memory_store::{Caller, Node, Store};
 use serde_json::Map;
@@ -22,6 +22,8 @@ pub struct Dialogue {
     pub truncated: bool,
     /// Whether texts were shortened.
     pub content_truncated: bool,
+    /// The messages that were left out, and the tokens that were shortened off texts.
+    pub omitted: Amount,
 }
 
 /// The newest turns of a node's dialogue that lead to the message `current` (empty: the
@@ -81,6 +83,7 @@ impl Dialogue {
             total_tokens,
             truncated,
             content_truncated,
+            omitted,
             needs_older: _,
         } = cut;
         Self {
@@ -88,6 +91,7 @@ impl Dialogue {
             total_tokens,
             truncated,
             content_truncated,
+            omitted,
         }
     }
 }

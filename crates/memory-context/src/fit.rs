@@ -135,7 +135,7 @@ impl<L: Layout> Sheet<L> {
         let mut shortened = false;
         loop {
             let text = self.text();
-            let tokens = self.tokenizer.count(&text);
+            let tokens = self.tokenizer.recount(&text);
             let mut over = tokens - self.limit.tokens;
             if over <= 0 || self.written.is_empty() {
                 let of_section = |(section, lines): (L::Section, BTreeMap<usize, String>)| {

@@ -1,6 +1,6 @@
 //! Reads the path that leads to a message, cut to a budget of whole turns.
 
-use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
+use memory_budget::{Amount, Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
 use memory_contract::{
     Message, MessageName, ThreadId, limits, message_bytes, message_bytes_at_most,
 };
@@ -27,15 +27,7 @@ const GROWTH: u32 = 4;
 pub(crate) struct Tail {
     /// Messages at this depth and above are not part of it.
     pub(crate) after_depth: i32,
-    pub(crate) messages: u32,
-}
-
-impl Tail {
-    /// The whole path.
-    const WHOLE: Self = Self {
-        after_depth: 0,
-        messages: u32::MAX,
-    };
+    pub(crate) amount: Amount,
 }
 
 /// The newest turns that lead to `head` (`None`: the thread's head), as many as fit into
@@ -51,7 +43,7 @@ pub async fn read_history(
     head: Option<MessageName>,
     budget: Budget,
 ) -> Result<(Cut, KnownFiles), ContextError> {
-    let cut = within_budget(store, caller, thread, head, Tail::WHOLE, budget).await?;
+    let cut = within_budget(store, caller, thread, head, None, budget).await?;
     fitting(store, caller, cut, budget).await
 }
 
@@ -63,7 +55,8 @@ pub(crate) async fn newest(
     head: Option<MessageName>,
     budget: Budget,
 ) -> Result<Cut, ContextError> {
-    newest_of(store, caller, thread, head, Tail::WHOLE, budget).await
+    let cut = within_budget(store, caller, thread, head, None, budget).await?;
+    within_answer(cut, budget).await
 }
 
 /// Like [`newest`], of the tail of a path.
@@ -75,7 +68,7 @@ pub(crate) async fn newest_of(
     tail: Tail,
     budget: Budget,
 ) -> Result<Cut, ContextError> {
-    let cut = within_budget(store, caller, thread, head, tail, budget).await?;
+    let cut = within_budget(store, caller, thread, head, Some(tail), budget).await?;
     within_answer(cut, budget).await
 }
 
@@ -113,27 +106,33 @@ async fn within_answer(cut: Cut, budget: Budget) -> Result<Cut, ContextError> {
     Ok(tokio::task::spawn_blocking(fitting).await??)
 }
 
-/// Reads back from `head` until the budget is full, and cuts.
+/// Reads back from `head` until the budget is full, and cuts; without a tail, the whole
+/// path.
 async fn within_budget(
     store: &Store,
     caller: &Caller,
     thread: ThreadId,
     head: Option<MessageName>,
-    tail: Tail,
+    tail: Option<Tail>,
     budget: Budget,
 ) -> Result<Cut, ContextError> {
+    let of_tail = |tail: Tail| u32::try_from(tail.amount.count).unwrap_or(u32::MAX);
+    let most = tail.map_or(u32::MAX, of_tail);
+    let after_depth = tail.map_or(0, |tail| tail.after_depth);
     let limit = u32::try_from(budget.message_limit).unwrap_or(u32::MAX);
     let mut query = HistoryQuery {
         thread,
         head,
         max_tokens: i64::from(budget.max_tokens),
-        limit: limit.min(tail.messages),
+        limit: limit.min(most),
     };
     let mut read = 1;
     loop {
         let History {
             mut messages,
             older,
+            path_messages,
+            path_tokens,
         } = store
             .messages(caller)
             .history(&query)
@@ -141,15 +140,21 @@ async fn within_budget(
             .map_err(|error| ContextError::naming(error, "head_message_id"))?;
         messages.reverse();
         let read_count = messages.len();
-        messages.retain(|message| message.depth > tail.after_depth);
+        messages.retain(|message| message.depth > after_depth);
         let older = older
             && messages.len() == read_count
-            && u32::try_from(read_count).is_ok_and(|count| count < tail.messages);
+            && u32::try_from(read_count).is_ok_and(|count| count < most);
         let last = read == READS || !older;
         match cut_apart(messages, budget, !older).await? {
             Ok(cut) if cut.needs_older && !last => {}
             Err(BudgetError::TurnTooLarge { whole: false, .. }) if !last => {}
-            other => return Ok(other?),
+            other => {
+                let path = Amount {
+                    count: path_messages,
+                    tokens: path_tokens,
+                };
+                return Ok(other?.of_all(tail.map_or(path, |tail| tail.amount)));
+            }
         }
         read += 1;
         query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
@@ -177,7 +182,8 @@ pub(crate) fn within_bytes(
             ..budget
         };
         let shortened = cut.content_truncated;
-        cut = memory_budget::cut(cut.messages, &smaller, false)?;
+        let all = cut.omitted.plus(Amount::of(&cut.messages));
+        cut = memory_budget::cut(cut.messages, &smaller, false)?.of_all(all);
         cut.content_truncated |= shortened;
     }
     Ok(cut)

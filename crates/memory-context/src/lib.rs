@@ -19,8 +19,8 @@ mod sending;
 
 pub use briefing::{Briefing, BriefingRequest, build_briefing};
 pub use context::{
-    Block, BlockKind, BlockSource, Context, ContextMessage, ContextRequest, Conversation, Omission,
-    SourceId, StoredMessage, build_context, query_of,
+    Block, BlockCut, BlockKind, BlockSource, Context, ContextMessage, ContextRequest, Conversation,
+    Omission, SourceId, StoredMessage, build_context, query_of,
 };
 pub use dialogue::{Dialogue, parts_of, read_dialogue};
 pub use error::ContextError;

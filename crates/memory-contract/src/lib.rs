@@ -72,8 +72,8 @@ pub use plan::{
     PlanStep, PlanStepStatus,
 };
 pub use policy::{
-    ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode, MemoryPolicy,
-    MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy,
+    ContextBudget, ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode,
+    MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy,
 };
 pub use precondition::Precondition;
 pub use quoted::{json_line, to_the_second};

@@ -133,8 +133,9 @@ pub const NEIGHBORS_BEFORE: i32 = 2;
 pub const NEIGHBORS_AFTER: i32 = 1;
 /// Most neighbors on one side of a match.
 pub const NEIGHBORS_MAX: i32 = 20;
-/// Default budget of a context, in tokens.
-pub const CONTEXT_TOKENS: i32 = 8_000;
+/// Most messages in full of a context in the modes with derived text. About so many short
+/// ones fit into an answer.
+pub const CONTEXT_MESSAGES: u32 = 10_000;
 /// Default number of entries in a page.
 pub const PAGE_SIZE: i32 = 50;
 /// Most entries in a page.

@@ -90,6 +90,8 @@ impl ExtractionStrategy {
 pub enum PolicyLevel {
     /// The documented default.
     Default,
+    /// The configuration of the server.
+    Server,
     /// The app's policy.
     App,
     /// The thread's policy.
@@ -142,6 +144,30 @@ impl From<InputWording> for Option<String> {
         match wording {
             InputWording::Verbatim => None,
             InputWording::Template(template) => Some(template),
+        }
+    }
+}
+
+/// The token budget of contexts whose requests set none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextBudget {
+    /// A budget that depends on the mode.
+    ByMode,
+    /// So many tokens.
+    Tokens(u32),
+}
+
+impl From<u32> for ContextBudget {
+    fn from(tokens: u32) -> Self {
+        Self::Tokens(tokens)
+    }
+}
+
+impl From<ContextBudget> for Option<u32> {
+    fn from(budget: ContextBudget) -> Self {
+        match budget {
+            ContextBudget::ByMode => None,
+            ContextBudget::Tokens(tokens) => Some(tokens),
         }
     }
 }
@@ -207,6 +233,13 @@ macro_rules! policy_fields {
             pub fn set_fields(&self) -> Vec<&'static str> {
                 let fields = [$((stringify!($field), self.$field.is_some()),)*];
                 fields.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
+            }
+
+            /// Clears the fields that have the same value as in `other`.
+            pub fn clear_equal(&mut self, other: &Self) {
+                $(if self.$field == other.$field {
+                    self.$field = None;
+                })*
             }
 
             /// Clears the fields that `keep` rejects.
@@ -341,6 +374,8 @@ policy_fields! {
     flow_session_default: bool = false,
     /// The apps that share the memory of a user.
     memory_space: String as MemorySpace = MemorySpace::App,
+    /// The token budget of contexts whose requests set none: 1 to 10,000,000.
+    context_tokens: u32 as ContextBudget = ContextBudget::ByMode,
 }
 
 /// A change of a stored policy.

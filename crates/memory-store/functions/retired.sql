@@ -19,6 +19,7 @@ DROP FUNCTION IF EXISTS recollect.put_working_memory(
     text, text, uuid, text, integer, uuid[], text[], text[], json[], jsonb[], integer[], text[], timestamptz[], text,
     integer, jsonb, text, json, double precision, text, integer, bigint);
 DROP FUNCTION IF EXISTS recollect.history(text, uuid, uuid, bigint, integer, bigint, bigint, bigint, uuid);
+DROP FUNCTION IF EXISTS recollect.history(text, uuid, text, bigint, integer, bigint, bigint, bigint, uuid);
 DROP FUNCTION IF EXISTS recollect.read_range(text, uuid, uuid, integer, integer, integer, bigint, bigint);
 DROP FUNCTION IF EXISTS recollect.read_working_memory(text, uuid, integer, bigint);
 DROP FUNCTION IF EXISTS recollect.neighbors(text, uuid[], text, text, uuid, uuid, integer, integer);

@@ -43,6 +43,7 @@ impl Window {
         Some(History {
             messages: self.history.messages[..count].to_vec(),
             older: count < self.history.messages.len() || self.history.older,
+            ..self.history
         })
     }
 

@@ -1,7 +1,8 @@
 //! Configuration of the store: Postgres and the caches.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use memory_contract::MemoryPolicy;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -59,6 +60,9 @@ pub struct StoreConfig {
     /// Whether no other process can connect, because this one started Postgres for itself.
     #[serde(skip)]
     pub private: bool,
+    /// What the server sets for the policies of all apps. It has a section of its own.
+    #[serde(skip)]
+    pub policy: Arc<MemoryPolicy>,
 }
 
 impl Default for StoreConfig {
@@ -78,6 +82,7 @@ impl Default for StoreConfig {
             request_retention: Duration::from_secs(48 * 3600),
             transaction_retention: Duration::from_secs(90 * 24 * 3600),
             private: false,
+            policy: Arc::default(),
         }
     }
 }

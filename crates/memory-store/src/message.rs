@@ -71,6 +71,10 @@ pub struct History {
     pub messages: Vec<Message>,
     /// Whether the path has older readable messages.
     pub older: bool,
+    /// All readable messages of the path.
+    pub path_messages: i64,
+    /// Their tokens together.
+    pub path_tokens: i64,
 }
 
 impl MessageStore<'_> {
@@ -371,6 +375,8 @@ fn read_history(thread: ThreadId, found: &[Row]) -> Result<PathRead, StoreError>
                     .map(|row| rows::message(row, thread))
                     .collect::<Result<_, _>>()?,
                 older: column(last, "older")?,
+                path_messages: column(last, "path_messages")?,
+                path_tokens: column(last, "path_tokens")?,
             },
             version: Version {
                 last_seq: column(last, "last_seq")?,

@@ -1,5 +1,7 @@
 //! Policies of apps and threads.
 
+use std::sync::Arc;
+
 use memory_contract::{
     AppId, MemoryPolicy, PolicyChange, PolicyLevel, Precondition, ResolvedPolicy, Session, Thread,
     ThreadId,
@@ -9,7 +11,7 @@ use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    Page, PolicyStore, StoreError,
+    Page, PolicyStore, Store, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
     thread::{one_more, one_thread, session_digest},
@@ -28,9 +30,11 @@ pub struct AppPolicy {
     pub etag: Option<String>,
 }
 
-/// A thread with the policy of its app.
+/// A thread with the policies that hold for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policies {
+    /// What the server sets for all apps.
+    pub server: Arc<MemoryPolicy>,
     /// The thread, with its policy if it has one.
     pub thread: Thread,
     /// The policy of the thread's app; empty if the app has none.
@@ -39,8 +43,9 @@ pub struct Policies {
 
 impl Policies {
     /// Reads both from the rows of their queries.
-    pub(crate) fn of(threads: &[Row], policies: &[Row]) -> Result<Self, StoreError> {
+    pub(crate) fn of(store: &Store, threads: &[Row], policies: &[Row]) -> Result<Self, StoreError> {
         Ok(Self {
+            server: store.policy.clone(),
             thread: one_thread(threads)?,
             app: first_policy(policies)?,
         })
@@ -54,6 +59,7 @@ impl Policies {
     /// The policy that holds for a request to the thread.
     pub fn resolve_with(&self, request: &MemoryPolicy) -> ResolvedPolicy {
         ResolvedPolicy::resolve(&[
+            (PolicyLevel::Server, &self.server),
             (PolicyLevel::App, &self.app),
             (PolicyLevel::Thread, &self.thread.policy),
             (PolicyLevel::Request, request),
@@ -83,7 +89,7 @@ impl PolicyStore<'_> {
         let [threads, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        let mut policies = Policies::of(threads, policies)?;
+        let mut policies = Policies::of(self.store, threads, policies)?;
         let store = self.store.threads(self.caller);
         store.used(&mut policies.thread).await?;
         Ok(policies)

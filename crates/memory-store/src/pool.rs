@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr as _, time::Duration};
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod, Runtime, Timeouts,
 };
+use memory_contract::MemoryPolicy;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use secrecy::ExposeSecret as _;
 use tokio_postgres::{Config, NoTls, config::SslMode};
@@ -96,10 +97,11 @@ impl Pool {
         // The role is set at start-up, not by a statement, so that row-level security
         // applies to every query, even of a superuser's connection.
         let options = format!(
-            "{} -c role={} -c statement_timeout={} -c jit=off{}",
+            "{} -c role={} -c statement_timeout={} -c jit=off -c recollect.policy={}{}",
             postgres.get_options().unwrap_or_default(),
             role.name(),
             config.statement_timeout.as_millis(),
+            policy_for_sql(&config.policy),
             role.settings(),
         );
         postgres.options(options.trim_start());
@@ -161,6 +163,25 @@ impl Pool {
             max: status.max_size,
         }
     }
+}
+
+/// The fields that the SQL function `policy_fields` reads, as JSON without spaces: in the
+/// options of a connection a space ends a value.
+fn policy_for_sql(policy: &MemoryPolicy) -> String {
+    let MemoryPolicy {
+        ttl,
+        rebuild_expired,
+        extraction,
+        ..
+    } = *policy;
+    let read = MemoryPolicy {
+        ttl,
+        rebuild_expired,
+        extraction,
+        ..MemoryPolicy::default()
+    };
+    // Numbers, flags and names serialize.
+    serde_json::to_string(&read).unwrap_or_default()
 }
 
 /// Reads a URL, without ever repeating it in an error: it may hold a password.

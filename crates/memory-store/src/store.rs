@@ -1,5 +1,8 @@
 //! The store: its connections, and what its views share.
 
+use std::sync::Arc;
+
+use memory_contract::MemoryPolicy;
 use memory_objects::Objects;
 
 use crate::{
@@ -30,6 +33,8 @@ pub struct Store {
     pub(crate) uses: Uses,
     /// Whether long-term memory is switched on.
     pub(crate) remembers: bool,
+    /// What the server sets for the policies of all apps.
+    pub(crate) policy: Arc<MemoryPolicy>,
 }
 
 /// One page of a list.
@@ -80,6 +85,7 @@ impl Store {
             feeds: Feeds::new(config, &pool, &main),
             uses: Uses::new(pool.clone()),
             remembers: true,
+            policy: config.policy.clone(),
             pool,
             main,
             windows: Windows::default(),
@@ -100,6 +106,11 @@ impl Store {
     pub fn with_ephemeral(mut self, config: &EphemeralConfig) -> Self {
         self.ephemeral = config.clone();
         self
+    }
+
+    /// What the server sets for the policies of all apps.
+    pub fn server_policy(&self) -> Arc<MemoryPolicy> {
+        self.policy.clone()
     }
 
     /// Whether the conversations have a separate database.

@@ -2,6 +2,7 @@
 
 pub mod budgets;
 pub mod chat_rules;
+mod cuts;
 mod formats;
 mod modes;
 mod prompt;

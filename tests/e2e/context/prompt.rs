@@ -6,7 +6,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, app, apply, block, block_texts, body, by_id, by_session, check_context,
-    context_request, file, kinds, mode, seconds, tool_call, trial, turn,
+    context_request, cut, file, kinds, mode, seconds, tool_call, trial, turn,
 };
 use serde_json::json as value;
 use tonic::Code;
@@ -152,13 +152,23 @@ async fn a_prompt_that_does_not_fit_is_refused_with_its_size() {
     let failure = client.refused(less).await;
     failure.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
 
-    // The default is 8,000.
-    let request = BuildContextRequest {
+    // By default a context has a quarter of the window, which an input may exceed as long
+    // as there is room for the answer.
+    let request = |words: usize| BuildContextRequest {
         max_tokens: None,
-        ..context_request(&thread_id, &"why ".repeat(9_000))
+        input: vec![text(&"why ".repeat(words / 5)); 5],
+        ..context_request(&thread_id, "")
     };
-    let failure = client.refused(request).await;
-    assert!(failure.message.contains("8000"), "{}", failure.message);
+    let context = client.context(request(5)).await;
+    assert_eq!(context.max_tokens, 32_000);
+    assert_eq!(kinds(&context), [Kind::Recent, Kind::Input]);
+    let context = client.context(request(40_000)).await;
+    assert_eq!(context.max_tokens, context.total_tokens);
+    check_context(&context, 41_000);
+    assert_eq!(kinds(&context), [Kind::Input]);
+    assert_eq!(cut(&context, Kind::Recent).item_count, 2);
+    let failure = client.refused(request(113_000)).await;
+    assert!(failure.message.contains("112000"), "{}", failure.message);
 }
 
 /// A request that is right but for one field.

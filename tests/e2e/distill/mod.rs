@@ -3,6 +3,7 @@
 
 mod contexts;
 mod crashes;
+mod defaults;
 mod faults;
 pub mod ledger;
 mod observations;

@@ -1,4 +1,5 @@
 //! History is exact, and is cut to its budget in whole turns.
 
 pub mod budgets;
+mod golden;
 mod oversized_turns;

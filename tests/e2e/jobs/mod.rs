@@ -7,6 +7,8 @@ mod dify;
 mod dify_files;
 mod langflow;
 mod n8n;
+mod n8n_loop;
 mod recalled;
 mod redis;
+mod redis_window;
 mod tensorify;

@@ -2,6 +2,7 @@
 
 mod configured;
 mod facts;
+mod held;
 mod outages;
 mod strategies;
 mod summaries;

@@ -90,6 +90,7 @@ fn defaults() -> MemoryPolicy {
         image_detail: ImageDetail::Auto.into(),
         flow_session_default: Some(false),
         memory_space: None,
+        context_tokens: None,
     }
 }
 

@@ -174,6 +174,7 @@ impl Nodes {
             total_tokens,
             truncated,
             content_truncated,
+            omitted,
         } = dialogue;
         let mut messages: Vec<proto::NodeMessage> = messages.into_iter().map(Into::into).collect();
         for reference in messages.iter_mut().flat_map(|message| &mut message.files) {
@@ -184,6 +185,8 @@ impl Nodes {
             total_tokens,
             truncated,
             content_truncated,
+            omitted_message_count: omitted.count,
+            omitted_token_count: omitted.tokens,
             tokenizer: budget.tokenizer.name().to_owned(),
         })
     }
@@ -272,6 +275,7 @@ impl Nodes {
                     .session_policies(&session)
                     .await?;
                 Policies {
+                    server: self.store.server_policy(),
                     thread: thread.ok_or(StoreError::ThreadNotFound)?,
                     app,
                 }

@@ -180,6 +180,7 @@ impl Policies {
                     .await?;
                 let thread = thread.map(|thread| thread.policy).unwrap_or_default();
                 Ok(ResolvedPolicy::resolve(&[
+                    (PolicyLevel::Server, &self.store.server_policy()),
                     (PolicyLevel::App, &app),
                     (PolicyLevel::Thread, &thread),
                     (PolicyLevel::Request, request),
@@ -188,6 +189,7 @@ impl Policies {
             Whose::App(app) => {
                 let app = self.store.policies(caller).app_policy(&app).await?.policy;
                 Ok(ResolvedPolicy::resolve(&[
+                    (PolicyLevel::Server, &self.store.server_policy()),
                     (PolicyLevel::App, &app),
                     (PolicyLevel::Request, request),
                 ]))

@@ -2,6 +2,7 @@
 
 mod append;
 mod contention;
+mod contexts;
 mod facts;
 mod history;
 mod nodes;
@@ -79,6 +80,9 @@ struct Report {
     history_ratio_100k_to_100: f64,
     /// Absent for a running service, whose cache cannot be switched off.
     window_ratio_cached_to_uncached: Option<f64>,
+    /// Absent for a running service, which may not distill.
+    #[serde(flatten)]
+    context_long: contexts::Ratios,
     rss_mb: Option<f64>,
     cold_start_s: Option<f64>,
     warm_start_s: Option<f64>,
@@ -102,6 +106,7 @@ struct Distilled {
     same_prefix_percent: f64,
     append_p95_ratio: f64,
     observed: observed::Measured,
+    contexts: contexts::Measured,
     contention: contention::Measured,
     facts: facts::Measured,
 }
@@ -196,6 +201,9 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         context_p50_ratio_to_recall: recall.p50_ratio_of_context(),
         history_ratio_100k_to_100: history.ratio(),
         window_ratio_cached_to_uncached: window.as_ref().map(window::Measured::ratio),
+        context_long: distilled
+            .as_ref()
+            .map_or_else(contexts::Ratios::default, |one| one.contexts.ratios()),
         rss_mb: rss_mb.map(|mib| rounded(mib, 0)),
         cold_start_s: cold_start.map(seconds),
         warm_start_s: warm_start.map(seconds),
@@ -223,6 +231,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
 async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Failure> {
     let distilling = Service::start(target, WITHOUT_MODEL).await?;
     let observed = observed::measure(&distilling, options.steps).await?;
+    let contexts = contexts::measure(&distilling).await?;
     let idle = Service::start(target, WITHOUT_DISTILLING).await?;
     let length = Duration::from_secs(options.seconds);
     let contention = contention::measure(&distilling, &idle, length).await?;
@@ -238,6 +247,7 @@ async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Fail
         same_prefix_percent: observed.same_prefix(),
         append_p95_ratio: contention.p95_ratio(),
         observed,
+        contexts,
         contention,
         facts,
     })

@@ -55,6 +55,31 @@ pub fn print(report: &Report) {
             "< 1",
         ),
         (
+            "window context p50, 2,000 messages to few",
+            or_dash(report.context_long.context_long_window_p50_ratio, ""),
+            "≤ 1.5",
+        ),
+        (
+            "hybrid context p50, the same",
+            or_dash(report.context_long.context_long_hybrid_p50_ratio, ""),
+            "≤ 1.5",
+        ),
+        (
+            "node context p50, the same",
+            or_dash(report.context_long.context_long_node_p50_ratio, ""),
+            "≤ 1.5",
+        ),
+        (
+            "working context p50, the same",
+            or_dash(report.context_long.context_long_working_p50_ratio, ""),
+            "≤ 1.5",
+        ),
+        (
+            "observational context p50, the same",
+            or_dash(report.context_long.context_long_observational_p50_ratio, ""),
+            "≤ 1.5",
+        ),
+        (
             "node turns lost or doubled",
             nodes(|nodes| nodes.wrong().to_string()),
             "0",
@@ -159,12 +184,16 @@ pub fn print(report: &Report) {
     }
     if let Some(Distilled {
         observed,
+        contexts,
         contention,
         facts,
         ..
     }) = &report.distilled
     {
         println!("loop: {}", observed.line());
+        for line in contexts.lines() {
+            println!("context of a long conversation, {line}");
+        }
         println!("appends: {}", contention.line());
         println!("memories: {}", facts.line());
     }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
-use memory_budget::{Budget, Cut, Size};
+use memory_budget::{Amount, Budget, Cut, Size};
 use memory_contract::formats::{Format, Labels, Said, render};
 use memory_contract::{
     MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes,
@@ -14,6 +15,7 @@ use super::Context;
 use super::block::{
     Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage, tokens_of,
 };
+use super::cut::cuts;
 use super::derived::DerivedShare;
 use super::hash;
 use super::memories::quote_memories;
@@ -78,7 +80,9 @@ impl Assembly {
         self,
         answer: impl Fn(Context, &KnownFiles) -> Option<A>,
     ) -> Result<A, ContextError> {
-        let mut room = limits::ANSWER_BYTES / (1 + self.formats.len());
+        // Each format repeats the blocks, but often all of it fits.
+        let mut room = limits::ANSWER_BYTES;
+        let mut divisor = 1 + self.formats.len();
         loop {
             if let Some(answer) = answer(self.context(room)?, &self.files) {
                 return Ok(answer);
@@ -88,7 +92,8 @@ impl Assembly {
                     needed_tokens: self.prompt.tokens,
                 });
             }
-            room /= 2;
+            room /= divisor.max(2);
+            divisor = 2;
         }
     }
 
@@ -102,9 +107,9 @@ impl Assembly {
         };
         let derived = self.derived(room);
         left = left.minus(size_in(&derived.block));
-        let recent = self.recent(left.bytes)?;
+        let (recent, not_recent) = self.recent(left.bytes)?;
         left = left.minus(size_in(&recent));
-        let node = self.node(room);
+        let (node, not_of_node) = self.node(room);
         let plan = self.remembered.plan.as_ref();
         let plan = plan.and_then(|plan| quote_plan(plan, tokenizer, left));
         left = left.minus(size_in(&plan));
@@ -128,7 +133,16 @@ impl Assembly {
         let omitted = derived.omitted.into_iter().chain(memories.omitted);
         let omitted = omitted.chain(recalled.omitted);
         let omitted = omitted.chain(self.remembered.omitted.iter().map(not_recalled));
+        let cuts = cuts([
+            (BlockKind::Derived, derived.lacking),
+            (BlockKind::Memories, memories.lacking),
+            (BlockKind::Recalled, recalled.lacking),
+            (BlockKind::Recent, not_recent),
+            (BlockKind::Node, not_of_node),
+        ]);
         let mut context = Context {
+            max_tokens: self.max_tokens,
+            cuts,
             total_tokens: blocks.iter().map(Block::tokens).sum(),
             tokenizer,
             policy: self.policy.clone(),
@@ -166,10 +180,11 @@ impl Assembly {
         derived.map_or_else(Quoted::default, |derived| derived.quote(room / 2))
     }
 
-    fn recent(&self, room: usize) -> Result<Option<Block>, ContextError> {
+    /// The newest messages, and how much older ones are.
+    fn recent(&self, room: usize) -> Result<(Option<Block>, Amount), ContextError> {
         let (Some(thread), false) = (self.thread, self.remembered.recent.messages.is_empty())
         else {
-            return Ok(None);
+            return Ok((None, self.remembered.recent.omitted));
         };
         let recent = self.remembered.recent.clone();
         let Cut {
@@ -177,6 +192,7 @@ impl Assembly {
             total_tokens: _,
             truncated,
             content_truncated,
+            omitted,
             needs_older: _,
         } = within_bytes(recent, self.budget, room, |message| {
             message_bytes(message) + self.files.bytes_of(&message.parts)
@@ -194,18 +210,24 @@ impl Assembly {
         });
         let sources: Vec<BlockSource> = sources.collect();
         let stored = |message| ContextMessage::stored(message, self.budget.tokenizer);
-        Ok((!messages.is_empty()).then(|| Block {
+        let block = (!messages.is_empty()).then(|| Block {
             kind: BlockKind::Recent,
             messages: messages.into_iter().map(stored).collect(),
             sources,
             truncated,
             content_truncated,
-        }))
+            hash: OnceLock::new(),
+        });
+        Ok((block, omitted))
     }
 
-    fn node(&self, room: usize) -> Option<Block> {
-        let thread = self.thread?;
+    /// The dialogue of the node, and how much of it is missing.
+    fn node(&self, room: usize) -> (Option<Block>, Amount) {
         let dialogue = &self.remembered.dialogue;
+        let Some(thread) = self.thread else {
+            return (None, Amount::default());
+        };
+        let mut omitted = dialogue.omitted;
         let messages = dialogue.messages.iter();
         let mut messages: Vec<ContextMessage> =
             messages.map(|message| self.of_node(message)).collect();
@@ -213,7 +235,9 @@ impl Assembly {
         while tokens_of(&messages) > self.budget.max_tokens || self.bytes_of(&messages) > room {
             let later = messages.iter().skip(1);
             let turn = later.take_while(|one| one.role != Role::User).count() + 1;
-            messages.drain(..turn);
+            let left_out = messages.drain(..turn);
+            let left_out = left_out.map(|message| Amount::one(message.tokens));
+            omitted = omitted.plus(left_out.sum());
             truncated = true;
         }
         let sources = messages
@@ -224,13 +248,15 @@ impl Assembly {
             BlockSource::new(id, thread, vec![Reason::Recent])
         };
         let sources = sources.map(source).collect();
-        (!messages.is_empty()).then_some(Block {
+        let block = (!messages.is_empty()).then_some(Block {
             kind: BlockKind::Node,
             messages,
             sources,
             truncated,
             content_truncated: dialogue.content_truncated,
-        })
+            hash: OnceLock::new(),
+        });
+        (block, omitted)
     }
 
     fn of_node(&self, message: &NodeMessage) -> ContextMessage {

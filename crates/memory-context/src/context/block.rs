@@ -1,5 +1,7 @@
 //! Blocks of a context.
 
+use std::sync::OnceLock;
+
 use memory_budget::Tokenizer;
 use memory_contract::formats::Said;
 use memory_contract::{MemoryId, Message, Part, Role, ThreadId};
@@ -40,6 +42,8 @@ pub struct Block {
     pub truncated: bool,
     /// Whether texts were shortened.
     pub content_truncated: bool,
+    /// See [`Block::hash`].
+    pub(super) hash: OnceLock<String>,
 }
 
 /// A message as a model is given it.
@@ -109,7 +113,7 @@ impl ContextMessage {
     /// A message that is made for the context.
     pub(super) fn new(role: Role, name: String, parts: Vec<Part>, tokenizer: Tokenizer) -> Self {
         Self {
-            tokens: tokenizer.count_message(&name, &parts),
+            tokens: tokenizer.count_known_message(&name, &parts),
             role,
             name,
             parts,
@@ -165,6 +169,7 @@ impl Block {
             sources: Vec::new(),
             truncated: false,
             content_truncated: false,
+            hash: OnceLock::new(),
         }
     }
 

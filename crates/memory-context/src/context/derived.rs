@@ -96,7 +96,8 @@ impl DerivedShare {
                 break;
             }
         }
-        quotation.finish(newest_first(), |place| {
+        let tokens = |place: usize| self.records[place].tokens;
+        quotation.finish(newest_first(), tokens, |place| {
             let id = SourceId::Derived(self.records[place].number);
             BlockSource::new(id, self.thread, Vec::new())
         })

@@ -13,7 +13,11 @@ impl Block {
     /// It is made of one line for each message: the JSON array of its role, name and
     /// parts. JSON is unambiguous, and the keys of objects have one order. The metadata of
     /// files is not included, because a model is not given it.
-    pub fn hash(&self) -> String {
+    pub fn hash(&self) -> &str {
+        self.hash.get_or_init(|| self.digest())
+    }
+
+    fn digest(&self) -> String {
         let mut digest = Sha256::new();
         for message in &self.messages {
             let content = (message.role, &message.name, &message.parts);
@@ -26,7 +30,7 @@ impl Block {
 }
 
 /// The SHA-256 of the hashes of blocks, one a line.
-pub(super) fn of_blocks(hashes: impl IntoIterator<Item = String>) -> String {
+pub(super) fn of_blocks<'a>(hashes: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Sha256::new();
     for hash in hashes {
         digest.update(&hash);

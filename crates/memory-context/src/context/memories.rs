@@ -76,7 +76,8 @@ pub(super) fn quote_memories(found: &[FoundMemory], tokenizer: Tokenizer, room: 
     for (rank, one) in found.iter().enumerate() {
         quotation.add(places[rank], || line(&one.memory));
     }
-    quotation.finish(places, |place| {
+    let tokens = |place: usize| Tokenizer::O200kBase.count(&found[by_age[place]].memory.text);
+    quotation.finish(places, tokens, |place| {
         let rank = by_age[place];
         source(rank, &found[rank])
     })

@@ -7,6 +7,8 @@
 
 mod assemble;
 mod block;
+mod budget;
+mod cut;
 mod derived;
 mod gist;
 mod hash;
@@ -32,6 +34,7 @@ use memory_store::{Caller, Scope, Space, Store};
 pub use self::block::{
     Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage,
 };
+pub use self::cut::BlockCut;
 pub use self::request::{ContextRequest, Conversation, query_of};
 
 use self::assemble::Assembly;
@@ -50,6 +53,8 @@ pub struct Context {
     pub blocks: Vec<Block>,
     /// The tokens of all blocks, within the budget.
     pub total_tokens: i32,
+    /// The budget.
+    pub max_tokens: i32,
     /// The tokenizer that counted them.
     pub tokenizer: Tokenizer,
     /// The policy that applied.
@@ -58,6 +63,8 @@ pub struct Context {
     pub omitted: Vec<Omission>,
     /// How messages and memories were matched; `None`: nothing was searched.
     pub method: Option<Method>,
+    /// How much was left out, one entry for each kind of block that lacks something.
+    pub cuts: Vec<BlockCut>,
     /// The parts of the context that were degraded, each reason once.
     pub degradations: Vec<Degradation>,
     /// The context in each format that was asked for, in the order of the request.
@@ -100,8 +107,15 @@ pub async fn build_context<A: Send + 'static>(
     if policy.image_detail == ImageDetail::Low {
         request.tokenizer = request.tokenizer.in_low_detail();
     }
-    let prompt = take_prompt(&mut request, &policy).await?;
-    let max_tokens = request.max_tokens - prompt.tokens;
+    let given = request.max_tokens;
+    let (prompt, window) = tokio::try_join!(
+        take_prompt(&mut request, &policy),
+        model_window(store, caller, thread, given, &policy)
+    )?;
+    let by_policy = || budget::default_budget(&policy, window, prompt.tokens);
+    let whole_budget = given.unwrap_or_else(by_policy);
+    prompt.check(whole_budget)?;
+    let max_tokens = whole_budget - prompt.tokens;
     let remembered = match thread.zip(scope) {
         Some((thread, scope)) => {
             let reader = Reader {
@@ -114,6 +128,7 @@ pub async fn build_context<A: Send + 'static>(
                 space: space.as_ref(),
                 policy: &policy,
                 request: &request,
+                whole_budget,
                 max_tokens,
                 deadline,
             };
@@ -157,7 +172,7 @@ pub async fn build_context<A: Send + 'static>(
             oversized_turn: request.oversized_turn,
             tokenizer: request.tokenizer,
         },
-        max_tokens: request.max_tokens,
+        max_tokens: whole_budget,
         formats: request.formats,
     };
     let bytes = assembly.bytes();
@@ -232,6 +247,7 @@ async fn resolve(
                 None => (None, Default::default()),
             };
             let policy = ResolvedPolicy::resolve(&[
+                (PolicyLevel::Server, &store.server_policy()),
                 (PolicyLevel::App, &app),
                 (PolicyLevel::Thread, &own),
                 (PolicyLevel::Request, &request.policy),
@@ -243,9 +259,31 @@ async fn resolve(
             scope: None,
             owner: None,
             space: None,
-            policy: ResolvedPolicy::resolve(&[(PolicyLevel::Request, &request.policy)]),
+            policy: ResolvedPolicy::resolve(&[
+                (PolicyLevel::Server, &store.server_policy()),
+                (PolicyLevel::Request, &request.policy),
+            ]),
         }),
     }
+}
+
+/// The window of the model that the thread's working memory names, if the budget depends
+/// on it and it is known, or else that of the policy.
+async fn model_window(
+    store: &Store,
+    caller: &Caller,
+    thread: Option<ThreadId>,
+    max_tokens: Option<i32>,
+    policy: &ResolvedPolicy,
+) -> Result<u32, ContextError> {
+    let thread = thread.filter(|_| max_tokens.is_none() && budget::depends_on_model(policy));
+    let Some(thread) = thread else {
+        return Ok(policy.context_window);
+    };
+    let memories = store.working_memories(caller);
+    let (_, window) = memories.working_model(thread).await?;
+    let window = window.and_then(|window| u32::try_from(window).ok());
+    Ok(window.unwrap_or(policy.context_window))
 }
 
 /// Takes system prompt and input out of the request and counts them.
@@ -256,18 +294,11 @@ async fn take_prompt(
     let system_prompt = std::mem::take(&mut request.system_prompt);
     let input = std::mem::take(&mut request.input);
     let input_name = std::mem::take(&mut request.input_name);
-    let (tokenizer, max_tokens) = (request.tokenizer, request.max_tokens);
+    let tokenizer = request.tokenizer;
     let policy = policy.clone();
     let bytes = system_prompt.len() + size_of(&input);
     counting(bytes, tokenizer, move || {
-        Prompt::new(
-            system_prompt,
-            input,
-            input_name,
-            &policy,
-            tokenizer,
-            max_tokens,
-        )
+        Prompt::new(system_prompt, input, input_name, &policy, tokenizer)
     })
     .await?
 }

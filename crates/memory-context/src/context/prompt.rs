@@ -20,14 +20,13 @@ impl Prompt {
     /// Renders the input with the template of the policy, and counts.
     ///
     /// # Errors
-    /// Both need more tokens than the budget has, or the template fails with this input.
+    /// The template fails with this input.
     pub(super) fn new(
         system_prompt: String,
         input: Vec<Part>,
         input_name: String,
         policy: &ResolvedPolicy,
         tokenizer: Tokenizer,
-        max_tokens: i32,
     ) -> Result<Self, ContextError> {
         let system = (!system_prompt.is_empty()).then(|| {
             let parts = vec![Part::text(system_prompt)];
@@ -43,17 +42,23 @@ impl Prompt {
             .into_iter()
             .flatten()
             .fold(0_i32, |sum, block| sum.saturating_add(block.tokens()));
-        if tokens > max_tokens {
-            return Err(ContextError::PromptTooLarge {
-                needed_tokens: tokens,
-                max_tokens,
-            });
-        }
         Ok(Self {
             system,
             input,
             tokens,
         })
+    }
+
+    /// # Errors
+    /// It needs more tokens than the budget has.
+    pub(super) fn check(&self, max_tokens: i32) -> Result<(), ContextError> {
+        match self.tokens > max_tokens {
+            true => Err(ContextError::PromptTooLarge {
+                needed_tokens: self.tokens,
+                max_tokens,
+            }),
+            false => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Blocks of quotations, fitted to the room that is left.
 
-use memory_budget::{FRAME_TOKENS, Size, Tokenizer};
+use memory_budget::{Amount, FRAME_TOKENS, Size, Tokenizer};
 use memory_contract::{Part, Role};
 use memory_recall::OmissionReason;
 
@@ -14,6 +14,8 @@ pub(super) struct Quoted {
     pub(super) block: Option<Block>,
     /// The most important first.
     pub(super) omitted: Vec<Omission>,
+    /// How much they are.
+    pub(super) lacking: Amount,
 }
 
 /// The entries of a block that is being filled.
@@ -57,45 +59,50 @@ impl Quotation {
     }
 
     /// The block. Of the `candidates`, places with the most important first, those
-    /// without an entry are omitted. `source` describes the entry of a place.
+    /// without an entry are omitted. `tokens` is the size of what a place quotes, and
+    /// `source` describes its entry.
     pub(super) fn finish(
         self,
         candidates: impl IntoIterator<Item = usize>,
+        tokens: impl Fn(usize) -> i32,
         source: impl Fn(usize) -> BlockSource,
     ) -> Quoted {
         let kind = self.kind;
         let Finished {
             text,
-            tokens,
+            tokens: text_tokens,
             places,
             shortened: _,
         } = self.sheet.finish();
         let has = |place: usize| places.binary_search(&((), place)).is_ok();
-        let omitted = candidates
-            .into_iter()
-            .filter(|&place| !has(place))
-            .map(|place| {
-                let BlockSource { id, score, .. } = source(place);
-                Omission {
-                    kind,
-                    id,
-                    reason: OmissionReason::Budget,
-                    score,
-                }
+        let mut lacking = Amount::default();
+        let mut omitted = Vec::new();
+        for place in candidates.into_iter().filter(|&place| !has(place)) {
+            let BlockSource { id, score, .. } = source(place);
+            lacking = lacking.plus(Amount::one(tokens(place)));
+            omitted.push(Omission {
+                kind,
+                id,
+                reason: OmissionReason::Budget,
+                score,
             });
-        let omitted = omitted.collect();
+        }
         let message = ContextMessage {
             role: Role::User,
             name: String::new(),
             parts: vec![Part::text(text)],
             stored: None,
-            tokens: tokens.saturating_add(FRAME_TOKENS),
+            tokens: text_tokens.saturating_add(FRAME_TOKENS),
         };
         let sources = places.iter().map(|((), place)| source(*place)).collect();
         let block = (!places.is_empty()).then(|| Block {
             sources,
             ..Block::of(kind, message)
         });
-        Quoted { block, omitted }
+        Quoted {
+            block,
+            omitted,
+            lacking,
+        }
     }
 }

@@ -37,7 +37,8 @@ pub(super) fn quote_recalled(
             quoted.insert(message.id);
         }
     }
-    quotation.finish(candidates, |place| source(&found[place]))
+    let tokens = |place: usize| found[place].message.tokens;
+    quotation.finish(candidates, tokens, |place| source(&found[place]))
 }
 
 fn source(found: &RecalledMessage) -> BlockSource {

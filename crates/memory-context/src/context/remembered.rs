@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use memory_budget::{Budget, BudgetError, Cut};
+use memory_budget::{Amount, Budget, BudgetError, Cut};
 use memory_contract::{
     MemoryMode, MemoryOwner, Message, NewPlan, ResolvedPolicy, Role, Session, ThreadId, limits,
 };
@@ -59,6 +59,8 @@ pub(super) struct Reader<'a> {
     pub(super) space: Option<&'a Space>,
     pub(super) policy: &'a ResolvedPolicy,
     pub(super) request: &'a ContextRequest,
+    /// The tokens of the whole context.
+    pub(super) whole_budget: i32,
     /// The tokens that system prompt and input leave.
     pub(super) max_tokens: i32,
     /// The end of reads of object storage.
@@ -204,11 +206,11 @@ impl Reader<'_> {
         let records = std::mem::take(&mut history.records);
         let bytes = records.iter().map(|record| record.line.len()).sum();
         let (raw, tokenizer, max_tokens) =
-            (history.raw_tokens(), request.tokenizer, self.max_tokens);
+            (history.raw().tokens, request.tokenizer, self.max_tokens);
         let fit = move || DerivedShare::fit(thread, records, raw, tokenizer, max_tokens);
         let derived = counting(bytes, tokenizer, fit).await?;
         let max_tokens = self.max_tokens - derived.tokens();
-        let budget = self.budget(limits::WINDOW_MAX.unsigned_abs(), max_tokens);
+        let budget = self.budget(limits::CONTEXT_MESSAGES, max_tokens);
         let recent = history.recent(store, caller, budget).await;
         Ok((
             derived,
@@ -239,8 +241,7 @@ impl Reader<'_> {
 
     async fn newest(&self, message_limit: u32) -> Result<Cut, ContextError> {
         if message_limit == 0 {
-            self.check_head().await?;
-            return Ok(Cut::default());
+            return self.nothing_recent().await;
         }
         let budget = self.budget(message_limit, self.max_tokens);
         history::newest(
@@ -254,19 +255,26 @@ impl Reader<'_> {
         .map_err(|error| self.of_the_whole(error, self.max_tokens))
     }
 
-    /// Fails if the head that the request names is not stored, where no window reads it.
-    async fn check_head(&self) -> Result<(), ContextError> {
-        let Some(head) = self.request.head.clone() else {
-            return Ok(());
+    /// A recent window without messages, which counts those that it lacks. Fails if the head
+    /// that the request names is not stored.
+    async fn nothing_recent(&self) -> Result<Cut, ContextError> {
+        let newest = HistoryQuery {
+            thread: self.thread,
+            head: self.request.head.clone(),
+            max_tokens: 0,
+            limit: 0,
         };
-        let found = self
-            .store
-            .messages(self.caller)
-            .get_message(self.thread, head)
-            .await;
-        found
-            .map(drop)
-            .map_err(|error| ContextError::naming(error, "head_message_id"))
+        let path = self.store.messages(self.caller).history(&newest).await;
+        let path = path.map_err(|error| ContextError::naming(error, "head_message_id"))?;
+        let omitted = Amount {
+            count: path.path_messages,
+            tokens: path.path_tokens,
+        };
+        Ok(Cut {
+            truncated: omitted.count > 0,
+            omitted,
+            ..Cut::default()
+        })
     }
 
     /// The text of the newest message of the user; empty if there is none. A message that
@@ -337,11 +345,11 @@ impl Reader<'_> {
                 message_limit,
                 whole,
             }) => {
-                let taken = self.request.max_tokens - left;
+                let taken = self.whole_budget - left;
                 ContextError::Budget(BudgetError::TurnTooLarge {
                     needed_tokens: needed_tokens.saturating_add(taken),
                     needed_messages,
-                    max_tokens: self.request.max_tokens,
+                    max_tokens: self.whole_budget,
                     message_limit,
                     whole,
                 })

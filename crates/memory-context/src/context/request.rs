@@ -33,8 +33,8 @@ pub struct ContextRequest {
     pub input_name: String,
     /// The query of the search; empty for the newest message of the user.
     pub query: String,
-    /// The budget of the whole context in tokens of `tokenizer`.
-    pub max_tokens: i32,
+    /// The budget of the whole context in tokens of `tokenizer`; `None`: the policy's.
+    pub max_tokens: Option<i32>,
     /// Counts the context.
     pub tokenizer: Tokenizer,
     /// The policy of the request.

@@ -126,8 +126,9 @@ fn fields_from(
         image_detail,
         flow_session_default,
         memory_space,
+        context_tokens,
     } = policy;
-    let of_app = level == PolicyLevel::App;
+    let of_app = matches!(level, PolicyLevel::App | PolicyLevel::Server);
     let of_whoever_stays = level != PolicyLevel::Request;
     let (window, top, neighbors) = (limits::WINDOW_MAX, limits::TOP_K_MAX, limits::NEIGHBORS_MAX);
     MemoryPolicy {
@@ -205,6 +206,12 @@ fn fields_from(
             "an app",
         )),
         memory_space: wrong.take(space(memory_space, of_app)),
+        context_tokens: wrong.take(number(
+            "context_tokens",
+            context_tokens,
+            1,
+            limits::BUDGET_TOKENS,
+        )),
     }
 }
 
@@ -375,6 +382,7 @@ impl From<PolicyLevel> for proto::PolicyLevel {
     fn from(level: PolicyLevel) -> Self {
         match level {
             PolicyLevel::Default => Self::Default,
+            PolicyLevel::Server => Self::Server,
             PolicyLevel::App => Self::App,
             PolicyLevel::Thread => Self::Thread,
             PolicyLevel::Request => Self::Request,
@@ -417,6 +425,7 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             image_detail,
             flow_session_default,
             memory_space,
+            context_tokens,
         } = policy;
         let number =
             |value: Option<u32>| value.map(|value| i32::try_from(value).unwrap_or(i32::MAX));
@@ -460,6 +469,7 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             image_detail: image_detail.map_or(0, |detail| proto::ImageDetail::from(detail).into()),
             flow_session_default,
             memory_space,
+            context_tokens: number(context_tokens),
         }
     }
 }

@@ -1,6 +1,8 @@
 -- Reads the messages from a head (p_head names it; null: the thread's) back along its
 -- parents, the newest first. Then comes one row without a message, with the status (ok, thread_not_found,
--- message_not_found, unchanged) and whether older messages remain.
+-- message_not_found, unchanged), whether older messages remain, and the number and the
+-- tokens of all readable messages of the path. Where a message of the thread was erased,
+-- those that remain are counted one by one.
 --
 -- That row also has what the path to the thread's head depends on: last_seq, message_count
 -- and head_id. While these three stay, so does the path, because messages only come, with
@@ -20,7 +22,7 @@ RETURNS TABLE (
     status text, older boolean,
     message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
     parts json, metadata jsonb, tokens integer, said_at timestamptz,
-    last_seq bigint, message_count bigint, head_id uuid
+    last_seq bigint, message_count bigint, head_id uuid, path_messages bigint, path_tokens bigint
 )
 LANGUAGE plpgsql
 -- The index has the order. A plan that sorts would read the whole branch, and outdated
@@ -38,9 +40,12 @@ DECLARE
     v_size integer;
     v_last_role text := '';
     v_older boolean := false;
+    v_oldest integer;
+    v_rest record;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
-    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.idle_ttl INTO v_thread
+    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.path_tokens, t.idle_ttl
+    INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
@@ -61,8 +66,9 @@ BEGIN
     END IF;
     v_branch := v_thread.head_branch;
     v_depth := v_thread.head_depth;
+    path_tokens := v_thread.path_tokens;
     IF p_head IS NOT NULL THEN
-        SELECT m.branch, m.depth INTO v_branch, v_depth
+        SELECT m.branch, m.depth, m.path_tokens INTO v_branch, v_depth, path_tokens
         FROM recollect.messages m
         WHERE m.tenant_id = p_tenant AND m.message_id = recollect.named_message(p_tenant, p_thread, p_head);
         IF NOT FOUND THEN
@@ -71,6 +77,7 @@ BEGIN
             RETURN;
         END IF;
     END IF;
+    path_messages := v_depth;
 
     <<path>>
     WHILE v_branch > 0 LOOP
@@ -86,6 +93,7 @@ BEGIN
         LOOP
             IF v_rows = p_max_rows OR v_bytes > p_max_bytes OR (v_tokens > p_max_tokens AND v_last_role = 'user') THEN
                 v_older := true;
+                v_oldest := depth;
                 EXIT path;
             END IF;
             RETURN NEXT;
@@ -97,6 +105,19 @@ BEGIN
         SELECT p.branch, p.depth INTO STRICT v_branch, v_depth
         FROM recollect.parent_of_branch(p_tenant, p_thread, v_branch, v_depth) p;
     END LOOP;
+
+    IF v_thread.last_seq <> v_thread.message_count THEN
+        path_messages := v_rows;
+        path_tokens := v_tokens;
+        IF v_older THEN
+            SELECT z.message_count AS messages, z.message_tokens AS tokens INTO v_rest
+            FROM recollect.path_arrays(p_tenant, p_thread, v_branch, v_oldest) p
+            CROSS JOIN LATERAL recollect.range_size(
+                p_tenant, p_thread, false, p.branches, p.above, p.depths, 0, v_oldest) z;
+            path_messages := path_messages + v_rest.messages;
+            path_tokens := path_tokens + v_rest.tokens;
+        END IF;
+    END IF;
 
     message_id := NULL;
     status := 'ok';

@@ -1,6 +1,6 @@
 -- Finds the thread of a session, or creates it. A thread that has expired
--- is deleted first. Without p_ttl_seconds a new one lives as long as the app's policy
--- says, or without end. With p_idle_seconds a new one is ephemeral: it ends when it is
+-- is deleted first. Without p_ttl_seconds a new one lives as long as the policy of the
+-- app or the server says, or without end. With p_idle_seconds a new one is ephemeral: it ends when it is
 -- not used for that long, and a tenant has at most p_max_ephemeral of them.
 CREATE OR REPLACE FUNCTION recollect.open_thread(
     p_tenant text, p_actor text, p_thread uuid, p_app text, p_user text, p_key text, p_digest bytea,
@@ -36,9 +36,9 @@ BEGIN
         created := true;
         IF v_ttl_seconds IS NULL THEN
             SELECT f.ttl_seconds INTO v_ttl_seconds
-            FROM recollect.app_policies p
-            CROSS JOIN LATERAL recollect.policy_fields(p.policy) AS f
-            WHERE p.tenant_id = p_tenant AND p.app_id = p_app;
+            FROM recollect.policy_fields(recollect.server_policy() || COALESCE((
+                SELECT p.policy FROM recollect.app_policies p
+                WHERE p.tenant_id = p_tenant AND p.app_id = p_app), '{}')) AS f;
         END IF;
         INSERT INTO recollect.threads
             (tenant_id, thread_id, app_id, user_id, session_key, session_digest, title, metadata, scope, expires_at,

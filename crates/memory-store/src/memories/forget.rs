@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, Memory, TenantId, UserId, limits};
+use memory_contract::{AppId, Memory, PolicyLevel, ResolvedPolicy, TenantId, UserId, limits};
 
 use super::rows;
 use crate::{
@@ -101,19 +101,17 @@ impl MemoryStore<'_> {
     /// Forgets what an app's policy does not keep, at most `limit`. Returns whether there
     /// are more.
     async fn forget_by_policy(self, app: &AppId, limit: i32) -> Result<bool, StoreError> {
-        let policy = self
-            .store
-            .policies(self.caller)
-            .app_policy(app)
-            .await?
-            .policy;
-        let most = limits::MEMORY_COUNT.unsigned_abs();
+        let app_policy = self.store.policies(self.caller).app_policy(app).await?;
+        let policy = ResolvedPolicy::resolve(&[
+            (PolicyLevel::Server, &self.store.policy),
+            (PolicyLevel::App, &app_policy.policy),
+        ]);
         let forget = Forget {
             app: app.clone(),
             user: None,
-            max_age: policy.memory_max_age,
-            max_inactivity: policy.memory_max_inactivity,
-            max_count: Some(policy.memory_max_count.unwrap_or(most)),
+            max_age: policy.memory_max_age.into(),
+            max_inactivity: policy.memory_max_inactivity.into(),
+            max_count: Some(policy.memory_max_count),
             dry_run: false,
         };
         let forgotten = self.forget(&forget, limit, 0).await?;

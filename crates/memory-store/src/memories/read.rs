@@ -334,7 +334,7 @@ impl MemoryStore<'_> {
         let [threads, policies, any] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        let mut policies = Policies::of(threads, policies)?;
+        let mut policies = Policies::of(self.store, threads, policies)?;
         let store = self.store.threads(self.caller);
         store.used(&mut policies.thread).await?;
         let any = any.first().map(scalar).transpose()?;

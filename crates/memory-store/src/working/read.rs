@@ -147,7 +147,12 @@ impl WorkingMemoryStore<'_> {
         let [state, records, threads, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        seen_of(thread, state, records, Policies::of(threads, policies)?)
+        seen_of(
+            thread,
+            state,
+            records,
+            Policies::of(self.store, threads, policies)?,
+        )
     }
 }
 

@@ -11,10 +11,10 @@ mod summary;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_contract::{PolicyLevel, ResolvedPolicy, Thread};
+use memory_contract::{ResolvedPolicy, Thread};
 use memory_distill::{DistillError, Distiller, Method};
 use memory_recall::{Recall, RecallError};
-use memory_store::{Caller, DistillJob, Policies, Store, StoreError};
+use memory_store::{Caller, DistillJob, Store, StoreError};
 use tokio::task::JoinError;
 
 use crate::config::DistillWorkConfig;
@@ -126,15 +126,13 @@ impl Distilling {
     }
 
     async fn try_distill(&self, job: &DistillJob) -> Result<Due, Failure> {
-        let Policies { thread, app } = self
+        let policies = self
             .store
             .policies(&job.caller)
             .policies(job.thread)
             .await?;
-        let policy = ResolvedPolicy::resolve(&[
-            (PolicyLevel::App, &app),
-            (PolicyLevel::Thread, &thread.policy),
-        ]);
+        let policy = policies.resolve();
+        let thread = policies.thread;
         let run = DistillRun {
             with: self,
             caller: &job.caller,

@@ -69,6 +69,7 @@ impl Config {
         self.check_secrets()?;
         self.check_database()?;
         self.check_memory()?;
+        self.policy.policy()?;
         self.check_objects()?;
         self.check_recall()?;
         self.check_distill()?;

@@ -4,6 +4,7 @@ mod check;
 mod check_models;
 mod keys;
 mod load;
+mod policy;
 mod sections;
 mod sources;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use memory_worker::WorkerConfig;
 use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, Loaded, Provenance};
+pub use policy::PolicyConfig;
 pub use sections::{LogFormat, MemoriesConfig, TelemetryConfig};
 pub use sources::{Sources, ValueSource};
 
@@ -42,6 +44,8 @@ pub struct Config {
     pub objects: ObjectsConfig,
     /// Long-term memory.
     pub memories: MemoriesConfig,
+    /// Defaults of the policies of all apps.
+    pub policy: PolicyConfig,
     /// Models that summarize, observe and extract.
     pub distill: DistillConfig,
     /// The vector index.

@@ -47,11 +47,13 @@ pub(super) async fn open(
     let loading = tokio::task::spawn_blocking(move || Embedder::start(&embedding));
     // The first count would take a tenth of a second otherwise.
     let warming = tokio::task::spawn_blocking(|| Tokenizer::O200kBase.warm());
-    let (store, outbox) = tokio::try_join!(
-        Store::connect(&config.database),
-        connect(roles.worker, &config.database)
-    )
-    .map_err(store_error)?;
+    let database = StoreConfig {
+        policy: Arc::new(config.policy.policy()?),
+        ..config.database.clone()
+    };
+    let (store, outbox) =
+        tokio::try_join!(Store::connect(&database), connect(roles.worker, &database))
+            .map_err(store_error)?;
     let store = store
         .with_cache(&config.cache)
         .with_ephemeral(&config.ephemeral)

@@ -6,7 +6,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, SOON, app, apply, block, block_texts, chat_messages, context_request, eventually,
-    eventually_some, reply, say, tool_call, tool_result, trial, turn,
+    eventually_some, mode, reply, say, tool_call, tool_result, trial, turn,
 };
 use serde_json::{Value, json};
 
@@ -115,11 +115,7 @@ async fn r03_a_long_conversation_keeps_fitting_a_small_window() {
 #[apply(trial)]
 async fn n06_the_loop_of_an_agent_keeps_its_prefix_but_where_observations_are_swapped_in() {
     let client = plain().await;
-    let policy = MemoryPolicy {
-        mode: MemoryMode::Observational.into(),
-        observer_tokens: Some(5_000),
-        ..Default::default()
-    };
+    let policy = mode(MemoryMode::Observational);
     let thread_id = thread(&client, policy).await;
     let task = say(Role::User, "Find out why the build fails, and mend it.");
     client.append(&thread_id, vec![task]).await;
@@ -130,7 +126,7 @@ async fn n06_the_loop_of_an_agent_keeps_its_prefix_but_where_observations_are_sw
     let mut left = 200;
     while left > 0 {
         let id = format!("call-{number}");
-        let log = (0..40).map(|line| format!("Module {line} compiled in {number} ms.\n"));
+        let log = (0..120).map(|line| format!("Module {line} compiled in {number} ms.\n"));
         let log = format!(
             "{}ERROR E{number}: disk {number} is full",
             log.collect::<String>()

@@ -1,8 +1,8 @@
 //! Converts contexts to protobuf.
 
 use memory_context::{
-    Block, BlockKind, BlockSource, Context, ContextMessage, KnownFiles, Omission, SourceId,
-    StoredMessage,
+    Block, BlockCut, BlockKind, BlockSource, Context, ContextMessage, KnownFiles, Omission,
+    SourceId, StoredMessage,
 };
 use memory_contract::proto::{self, BuildContextResponse, ContextBlockKind};
 use memory_contract::timestamp;
@@ -15,10 +15,12 @@ pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
     let Context {
         blocks,
         total_tokens,
+        max_tokens,
         tokenizer,
         policy,
         omitted,
         method,
+        cuts,
         degradations,
         rendered,
         hash,
@@ -31,6 +33,8 @@ pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
     BuildContextResponse {
         blocks,
         total_tokens,
+        max_tokens,
+        cuts: cuts.into_iter().map(cut).collect(),
         tokenizer: tokenizer.name().to_owned(),
         effective_policy: Some(policy.into()),
         omitted: omitted.into_iter().map(omission).collect(),
@@ -42,13 +46,14 @@ pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
 }
 
 fn block(block: Block) -> proto::ContextBlock {
-    let (token_count, hash) = (block.tokens(), block.hash());
+    let (token_count, hash) = (block.tokens(), block.hash().to_owned());
     let Block {
         kind,
         messages,
         sources,
         truncated,
         content_truncated,
+        ..
     } = block;
     proto::ContextBlock {
         kind: block_kind(kind).into(),
@@ -131,6 +136,15 @@ fn omission(omission: Omission) -> proto::ContextOmission {
         score,
         memory_id,
         number,
+    }
+}
+
+fn cut(cut: BlockCut) -> proto::ContextCut {
+    let BlockCut { kind, omitted } = cut;
+    proto::ContextCut {
+        kind: block_kind(kind).into(),
+        item_count: omitted.count,
+        token_count: omitted.tokens,
     }
 }
 

@@ -13,8 +13,8 @@ use tonic::metadata::MetadataMap;
 
 use crate::error::ApiError;
 use crate::services::request::{
-    Fields, conversation_from, freshness_from, max_tokens_from, max_wait_from, method_from,
-    oversized_turn_from, policy_at, tokenizer_from,
+    Fields, conversation_from, freshness_from, max_wait_from, method_from, oversized_turn_from,
+    policy_at, tokenizer_from,
 };
 
 /// Reads a request.
@@ -68,7 +68,9 @@ pub(super) async fn read(
     let input = fields.take(user_parts_from("input", input));
     let input_name = fields.take(check::text("input_name", input_name, limits::NAME_CHARS));
     let query = fields.take(check::text("query", query, limits::QUERY_CHARS));
-    let max_tokens = fields.take(max_tokens_from(max_tokens, limits::CONTEXT_TOKENS));
+    let max_tokens =
+        max_tokens.map(|tokens| check::range("max_tokens", tokens, 1, limits::BUDGET_TOKENS));
+    let max_tokens = fields.take(max_tokens.transpose());
     let tokenizer = fields.take(tokenizer_from(model));
     let policy = fields.get_all(policy_at(PolicyLevel::Request, policy));
     let node_id = fields.take(check::text("node_id", node_id, limits::NODE_ID_CHARS));

@@ -195,7 +195,10 @@ impl Memories {
         if !query.owner.user.is_empty() {
             let policies = self.store.policies(&caller);
             let app = policies.app_policy(&query.owner.app).await?.policy;
-            let policy = ResolvedPolicy::resolve(&[(PolicyLevel::App, &app)]);
+            let policy = ResolvedPolicy::resolve(&[
+                (PolicyLevel::Server, &self.store.server_policy()),
+                (PolicyLevel::App, &app),
+            ]);
             query.space = policies.searched_space(&query.owner.app, &policy).await?;
         }
         let found = self.recall.memories(&caller, &query).await?;

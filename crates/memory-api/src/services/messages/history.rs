@@ -53,6 +53,7 @@ impl Messages {
             total_tokens,
             truncated,
             content_truncated,
+            omitted,
             needs_older: _,
         } = cut;
         let messages = messages.into_iter();
@@ -68,6 +69,8 @@ impl Messages {
             total_tokens,
             truncated,
             content_truncated,
+            omitted_message_count: omitted.count,
+            omitted_token_count: omitted.tokens,
             tokenizer: budget.tokenizer.name().to_owned(),
         })
     }

@@ -134,7 +134,7 @@ impl Recalls {
                 (begin, MemoryPolicy::default(), stored)
             }
             Place::Conversation(NamedConversation::Thread(thread)) => {
-                let Policies { thread, app } = policies.policies(thread).await?;
+                let Policies { thread, app, .. } = policies.policies(thread).await?;
                 let policy = thread.policy.clone();
                 (Begin::Thread(Box::new(thread)), policy, app)
             }
@@ -152,6 +152,7 @@ impl Recalls {
         };
         let resolve = |request: &MemoryPolicy| {
             ResolvedPolicy::resolve(&[
+                (PolicyLevel::Server, &self.store.server_policy()),
                 (PolicyLevel::App, &app),
                 (PolicyLevel::Thread, &own),
                 (PolicyLevel::Request, request),

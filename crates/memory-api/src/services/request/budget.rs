@@ -14,7 +14,13 @@ pub(in crate::services) fn budget_from(
     oversized_turn: i32,
     model: String,
 ) -> Budget {
-    let max_tokens = fields.take(max_tokens_from(max_tokens, limits::HISTORY_TOKENS));
+    let max_tokens = fields.take(check::range_or(
+        "max_tokens",
+        max_tokens,
+        limits::HISTORY_TOKENS,
+        1,
+        limits::BUDGET_TOKENS,
+    ));
     let max_messages = fields.take(check::range_or(
         "max_messages",
         max_messages,
@@ -30,14 +36,6 @@ pub(in crate::services) fn budget_from(
         oversized_turn,
         tokenizer,
     }
-}
-
-/// Reads `max_tokens`.
-pub(in crate::services) fn max_tokens_from(
-    max_tokens: Option<i32>,
-    default: i32,
-) -> Result<i32, Invalid> {
-    check::range_or("max_tokens", max_tokens, default, 1, limits::BUDGET_TOKENS)
 }
 
 /// The tokenizer of the `model` that a request names.

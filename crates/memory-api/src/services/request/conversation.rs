@@ -136,7 +136,10 @@ pub(in crate::services) async fn resolve_session(
 ) -> Result<(Session, SessionKeySource), ApiError> {
     let names = if names.source().is_none() || names.wants_shared() {
         let app = store.policies(caller).app_policy(names.app()).await?.policy;
-        let policy = ResolvedPolicy::resolve(&[(PolicyLevel::App, &app)]);
+        let policy = ResolvedPolicy::resolve(&[
+            (PolicyLevel::Server, &store.server_policy()),
+            (PolicyLevel::App, &app),
+        ]);
         match (policy.shared_session_default, names.source()) {
             (_, None) if policy.flow_session_default => names.of_flow(),
             (true, Some(_)) => names,

@@ -10,7 +10,7 @@ mod policy;
 mod search;
 mod waiting;
 
-pub(super) use budget::{budget_from, max_tokens_from, oversized_turn_from, tokenizer_from};
+pub(super) use budget::{budget_from, oversized_turn_from, tokenizer_from};
 pub(super) use conversation::{
     NamedConversation, conversation_from, required_conversation_from, resolve_session,
     resource_from, session_names_from,

@@ -68,6 +68,7 @@ fn failure() -> impl Strategy<Value = Iteration> {
 fn record() -> impl Strategy<Value = DerivedText> {
     text().prop_map(|text| DerivedText {
         number: 1,
+        tokens: 1,
         line: json_line(&serde_json::json!({"record": "observation", "text": text})),
         text,
     })
@@ -235,6 +236,7 @@ fn derived_text_comes_first_and_leaves_room_for_the_newest_turns() {
     let records = (1..=4).map(|number| DerivedText {
         number,
         text: "word ".repeat(50),
+        tokens: 50,
         line: json_line(&serde_json::json!({"record": number, "text": "word ".repeat(50)})),
     });
     let conversation =

@@ -12,6 +12,7 @@ fn record(number: i64, text: &str) -> DerivedText {
     DerivedText {
         number,
         text: text.to_owned(),
+        tokens: Tokenizer::O200kBase.count(text),
         line: json_line(&json!({"record": "observation", "text": text})),
     }
 }
@@ -65,6 +66,7 @@ proptest! {
             (records.quote(usize::MAX), usize::MAX),
             (records.quote(max_bytes), max_bytes),
         ] {
+            prop_assert_eq!(quoted.lacking.count, i64::try_from(quoted.omitted.len()).unwrap());
             let mut numbers: Vec<i64> = quoted.omitted.iter().map(|one| number(&one.id)).collect();
             numbers.reverse();
             if let Some(block) = &quoted.block {

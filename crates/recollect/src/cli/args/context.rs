@@ -32,9 +32,9 @@ pub struct ContextArgs {
         hide_default_value = true
     )]
     pub system: String,
-    /// The token budget of the whole context.
-    #[arg(long, default_value_t = 8000, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=MOST_TOKENS))]
-    pub max_tokens: i32,
+    /// The token budget of the whole context. [default: as the policy says]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=MOST_TOKENS))]
+    pub max_tokens: Option<i32>,
     /// The model whose tokenizer counts.
     #[arg(
         long,

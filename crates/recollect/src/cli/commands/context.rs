@@ -41,7 +41,7 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
         thread: choice.thread(),
         system_prompt: args.system,
         input: input.map(text).into_iter().collect(),
-        max_tokens: Some(args.max_tokens),
+        max_tokens: args.max_tokens,
         model: args.model,
         policy: Some(MemoryPolicy {
             mode: mode.into(),
@@ -89,14 +89,23 @@ fn print(context: &BuildContextResponse) -> Result<(), Failure> {
     }
     table.print()?;
     println!(
-        "{} ({}){}",
+        "{} of at most {} ({}){}",
         count(context.total_tokens, "token"),
+        context.max_tokens,
         context.tokenizer,
         match context.omitted.len() {
             0 => String::new(),
             left_out => format!("; {} left out", count(left_out, "candidate")),
         }
     );
+    for cut in &context.cuts {
+        println!(
+            "Not in the block {}: {}, {}",
+            kind(cut.kind()),
+            count(cut.item_count, "item"),
+            count(cut.token_count, "token")
+        );
+    }
     for degradation in &context.degradations {
         println!("Note: {}", degradation.message);
     }

@@ -61,10 +61,9 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
         count(history.messages.len(), "message"),
         count(history.total_tokens, "token"),
         history.tokenizer,
-        if history.truncated {
-            "; older turns were left out"
-        } else {
-            ""
+        match history.omitted_message_count {
+            0 => String::new(),
+            left_out => format!("; {} left out", count(left_out, "older message")),
         },
         if history.content_truncated {
             "; the newest turn was shortened"
