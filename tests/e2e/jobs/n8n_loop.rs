@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use memory_contract::proto::{
     AppendMessagesRequest, BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind,
     GetObservationsRequest, GetObservationsResponse, MemoryMode, MessageInput, PolicyLevel,
-    ProviderFormat, ResolveThreadRequest, Role, SearchRequest, SessionRef,
+    ResolveThreadRequest, Role, SearchRequest, SessionRef,
 };
 use recollect_tests::{
-    Client, SOON, app, apply, block, body, by_session, check_context, context_request, cut,
+    Client, SOON, app, apply, block, block_texts, by_session, check_context, context_request, cut,
     eventually, mode, say, session, text_of, tool_call, tool_result, trial,
 };
 use serde_json::json;
@@ -155,10 +155,18 @@ async fn context(client: &Client, run: &SessionRef) -> BuildContextResponse {
         thread: by_session(run.clone()),
         system_prompt: "You keep the nightly build green. Work step by step.".to_owned(),
         max_tokens: None,
-        formats: vec![ProviderFormat::Text.into()],
         ..context_request("", "")
     };
     client.context(request).await
+}
+
+/// What comes before the memories and matches of the question: the part that grows at its end.
+fn prefix(context: &BuildContextResponse) -> String {
+    let kinds = [Kind::System, Kind::Distilled, Kind::Recent];
+    let texts = kinds
+        .into_iter()
+        .flat_map(|kind| block_texts(context, kind));
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Checks that each message is in the context, covered by an observation, or counted as
@@ -202,7 +210,7 @@ async fn j13_an_agent_of_300_steps_loses_nothing_and_keeps_its_prefix() {
     assert_eq!(policy.origins.len(), 1);
     assert_eq!(policy.origins[0].level(), PolicyLevel::Thread);
 
-    let mut before = body(&first, ProviderFormat::Text).to_owned();
+    let mut before = prefix(&first);
     let (mut all_bytes, mut same_bytes) = (0, 0);
     let (mut said_tokens, mut swapped, mut reflected) = (0_i64, 0, false);
     let mut covered = 0;
@@ -225,11 +233,11 @@ async fn j13_an_agent_of_300_steps_loses_nothing_and_keeps_its_prefix() {
         swapped += usize::from(covers > covered);
         covered = covers;
         said_tokens = said_tokens.max(i64::from(now.total_tokens));
-        let text = body(&now, ProviderFormat::Text);
+        let text = prefix(&now);
         all_bytes += before.len();
         let pairs = before.bytes().zip(text.bytes());
         same_bytes += pairs.take_while(|(old, new)| old == new).count();
-        before = text.to_owned();
+        before = text;
     }
     assert_eq!(ids.len(), 1 + 2 * STEPS);
     assert!(

@@ -49,6 +49,8 @@ pub(super) struct Assembly {
     /// What the prompt leaves, and how it is counted.
     pub(super) budget: Budget,
     pub(super) max_tokens: i32,
+    /// The most tokens of memories and matches.
+    pub(super) most_found: i32,
     pub(super) formats: Vec<Format>,
 }
 
@@ -113,6 +115,7 @@ impl Assembly {
         let plan = self.remembered.plan.as_ref();
         let plan = plan.and_then(|plan| quote_plan(plan, tokenizer, left));
         left = left.minus(size_in(&plan));
+        left.tokens = left.tokens.min(self.most_found);
         let memories = quote_memories(&self.remembered.memories, tokenizer, left);
         left = left.minus(size_in(&memories.block));
         let recalled = quote_recalled(&self.remembered.found, &labels, tokenizer, left);

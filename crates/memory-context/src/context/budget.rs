@@ -14,6 +14,17 @@ const WAITING_PARTS: u32 = 4;
 /// The tokens for memories and matches beside observations and messages in full.
 const QUOTED_TOKENS: u32 = 4_000;
 
+/// The most tokens of memories and matches in a context whose budget is the default of its
+/// mode. Beside derived text they have their own room, so that large matches do not make
+/// each context as large as its budget.
+pub(super) fn most_found(policy: &ResolvedPolicy, given: Option<i32>) -> i32 {
+    let derived = matches!(policy.mode, MemoryMode::Working | MemoryMode::Observational);
+    match derived && given.is_none() && policy.context_tokens == ContextBudget::ByMode {
+        true => i32::try_from(QUOTED_TOKENS).unwrap_or(i32::MAX),
+        false => i32::MAX,
+    }
+}
+
 /// Whether the budget depends on the model that the thread's working memory names.
 pub(super) fn depends_on_model(policy: &ResolvedPolicy) -> bool {
     let derived = matches!(policy.mode, MemoryMode::Working | MemoryMode::Observational);

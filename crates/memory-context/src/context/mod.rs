@@ -116,6 +116,7 @@ pub async fn build_context<A: Send + 'static>(
     let whole_budget = given.unwrap_or_else(by_policy);
     prompt.check(whole_budget)?;
     let max_tokens = whole_budget - prompt.tokens;
+    let most_found = budget::most_found(&policy, given);
     let remembered = match thread.zip(scope) {
         Some((thread, scope)) => {
             let reader = Reader {
@@ -173,6 +174,7 @@ pub async fn build_context<A: Send + 'static>(
             tokenizer: request.tokenizer,
         },
         max_tokens: whole_budget,
+        most_found,
         formats: request.formats,
     };
     let bytes = assembly.bytes();

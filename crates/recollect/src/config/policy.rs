@@ -262,7 +262,7 @@ mod tests {
             ("neighbors_before", "3"),
             ("neighbors_after", "0"),
             ("min_score", "0.25"),
-            ("scope", "user"),
+            ("scope", "app"),
             ("user_label", "42"),
             ("assistant_label", "Bot"),
             ("query_prompt_template", "Answer: {{ query }}"),
