@@ -10,7 +10,7 @@ use memory_recall::{
     Degradation, FoundMemories, FoundMemory, Method, Omission, Ranking, Recall, RecallQuery,
     Recalled, RecalledMessage,
 };
-use memory_store::{Caller, Node, PlanError, Scope, Space, Store, StoreError};
+use memory_store::{Caller, HistoryQuery, Node, PlanError, Scope, Space, Store, StoreError};
 
 use super::derived::DerivedShare;
 use super::gist::Gist;
@@ -275,6 +275,21 @@ impl Reader<'_> {
             omitted,
             ..Cut::default()
         })
+    }
+
+    /// Fails if the head that the request names is not stored, where no window reads it.
+    async fn check_head(&self) -> Result<(), ContextError> {
+        let Some(head) = self.request.head.clone() else {
+            return Ok(());
+        };
+        let found = self
+            .store
+            .messages(self.caller)
+            .get_message(self.thread, head)
+            .await;
+        found
+            .map(drop)
+            .map_err(|error| ContextError::naming(error, "head_message_id"))
     }
 
     /// The text of the newest message of the user; empty if there is none. A message that
