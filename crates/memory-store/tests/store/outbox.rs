@@ -489,7 +489,7 @@ async fn a_long_queue_of_others_is_not_read() {
         let transaction = service.transaction().await.unwrap();
         let row = transaction
             .query_one(
-                "SELECT u.more FROM recollect.unindexed('a', 'message', 'app', $1, NULL, 64, 300, 1000000) AS u",
+                "SELECT u.more FROM recollect.unindexed('a', 'message', ARRAY['app'], $1, NULL, 64, 300, 1000000) AS u",
                 &[&user],
             )
             .await

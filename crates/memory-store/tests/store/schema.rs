@@ -135,7 +135,7 @@ async fn a_failed_migration_changes_nothing() {
     owner
         .batch_execute(
             "CREATE SCHEMA recollect;
-             CREATE FUNCTION recollect.working_tail(p_tenant text, p_thread uuid, p_limit integer)
+             CREATE FUNCTION recollect.sweep_working_memory(p_tenant text, p_actor text, p_thread uuid)
              RETURNS integer LANGUAGE sql AS 'SELECT 1'",
         )
         .await
@@ -144,7 +144,7 @@ async fn a_failed_migration_changes_nothing() {
     let Err(StoreError::Migration { why, .. }) = migrate(&config(&url)).await else {
         panic!("it has to fail");
     };
-    assert!(why.contains("functions/working/tail.sql"), "{why}");
+    assert!(why.contains("functions/working/sweep.sql"), "{why}");
     assert_eq!(cluster::catalog(&url), before);
 }
 

@@ -293,11 +293,12 @@ async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
         ..asked(&agent, MemoryMode::Observational)
     };
     let context = build(client, request).await;
-    assert_eq!(kinds(&context), [Kind::Distilled, Kind::Recent]);
+    let parts = [Kind::Distilled, Kind::Recent, Kind::Recalled];
+    assert_eq!(kinds(&context), parts);
     assert_eq!(record_texts(&context), [noted]);
     assert_eq!(in_full(&context), stored[7..]);
     let messages = chat_messages(&context);
-    for (place, pair) in messages[1..].chunks(2).enumerate() {
+    for (place, pair) in messages[1..7].chunks(2).enumerate() {
         let id = format!("call-{}", place + 3);
         assert_eq!(pair[0]["tool_calls"][0]["id"], id, "{pair:?}");
         assert_eq!(pair[1]["tool_call_id"], id, "{pair:?}");
