@@ -21,7 +21,7 @@ pub fn run(file: Option<PathBuf>, args: ConfigArgs) -> Result<(), Failure> {
     if args.json {
         return values.iter().try_for_each(print_json);
     }
-    let mut table = Table::new(&["Key", "Value", "Source"]);
+    let mut table = Table::new(&["Key!", "Value", "Source!"]);
     for value in values {
         table.row([value.key, value.value, value.source.to_string()]);
     }
