@@ -200,12 +200,14 @@ async fn serving(cluster: &Cluster, client: &Client, thread_id: &str) -> i32 {
     lock.batch_execute("LOCK TABLE recollect.threads IN ACCESS EXCLUSIVE MODE")
         .await
         .unwrap();
+    // A transaction sees one state of pg_stat_activity, so another connection looks.
+    let observer = cluster.superuser().await;
     let mut pid = None;
     let find = async {
         let waiting = "SELECT pid FROM pg_stat_activity \
                        WHERE usename = 'recollect_owner' AND wait_event_type = 'Lock' LIMIT 1";
         eventually("the history waits for the table", SOON, async || {
-            pid = lock
+            pid = observer
                 .query_opt(waiting, &[])
                 .await
                 .unwrap()
