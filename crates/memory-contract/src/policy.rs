@@ -343,8 +343,7 @@ policy_fields! {
     node_ttl: Duration as Lifetime = Lifetime::Unlimited,
     /// Whether older turns are summarized.
     summarize: bool = true,
-    /// The model's window in tokens where no call has named the model: 1,000 to
-    /// 10,000,000.
+    /// The model's window in tokens: 1,000 to 10,000,000.
     context_window: u32 = limits::CONTEXT_WINDOW.unsigned_abs(),
     /// The share of the window at which older turns are summarized: 0.1 to 0.95.
     summarization_threshold: f32 = limits::SUMMARIZATION_THRESHOLD,

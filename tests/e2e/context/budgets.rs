@@ -2,12 +2,13 @@
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, MemoryMode, MemoryPolicy,
-    Message, MessageInput, OmissionReason, OversizedTurnPolicy, Part, Role, SearchMethod, part,
+    Message, MessageInput, OmissionReason, OversizedTurnPolicy, Part, PutWorkingMemoryRequest,
+    Role, SearchMethod, part,
 };
 use prost::Message as _;
 use recollect_tests::{
-    Refused as _, app, apply, block, check_context, context_request, file, history_request, kinds,
-    mode, quoted_texts, say, tool_call, tool_result, trial, turn, with_parts,
+    Refused as _, app, apply, block, by_id, check_context, context_request, cut, file,
+    history_request, kinds, mode, quoted_texts, say, tool_call, tool_result, trial, turn, with_parts,
 };
 use serde_json::json as value;
 use tonic::Code;
@@ -353,4 +354,92 @@ async fn an_answer_is_no_longer_than_a_client_takes() {
         ..request
     };
     assert!(client.context(one).await.encoded_len() <= 3_670_016);
+}
+
+#[apply(trial)]
+async fn t16_without_max_tokens_the_budget_follows_the_model_of_the_request() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let long = "why ".repeat(150);
+    let said = (0..30).flat_map(|_| turn(&long, &long)).collect();
+    client.append(&thread_id, said).await;
+    let request = |thread_id: &str, model: &str, policy: MemoryPolicy| BuildContextRequest {
+        policy: Some(policy),
+        model: model.to_owned(),
+        node_id: "planner".to_owned(),
+        max_tokens: None,
+        ..context_request(thread_id, "Why?")
+    };
+    // Its window has 8,192 tokens, fewer than the messages.
+    for (wanted, budget) in [
+        (MemoryMode::None, 2_048),
+        (MemoryMode::Window, 2_048),
+        (MemoryMode::Hybrid, 2_048),
+        (MemoryMode::Node, 2_048),
+        (MemoryMode::Working, 7_168),
+        (MemoryMode::Observational, 7_168),
+    ] {
+        let request = request(&thread_id, "gpt-4", mode(wanted));
+        let context = client.context(request).await;
+        assert_eq!(context.max_tokens, budget, "{wanted:?}");
+        check_context(&context, budget);
+        let fills = [
+            MemoryMode::Window,
+            MemoryMode::Working,
+            MemoryMode::Observational,
+        ];
+        if fills.contains(&wanted) {
+            assert!(context.total_tokens > budget - 400, "{wanted:?}");
+            assert!(cut(&context, Kind::Recent).item_count > 0, "{wanted:?}");
+        }
+    }
+
+    let budget = async |thread_id: &str, model: &str, policy: &MemoryPolicy| {
+        let request = request(thread_id, model, policy.clone());
+        client.context(request).await.max_tokens
+    };
+    let window = mode(MemoryMode::Window);
+    for (model, tokens) in [
+        ("", 32_000),
+        ("our-own-model", 32_000),
+        ("openai/gpt-4.1", 261_894),
+    ] {
+        let found = budget(&thread_id, model, &window).await;
+        assert_eq!(found, tokens, "{model}");
+    }
+
+    // The model of the working memory counts in every mode, after that of the request.
+    let other = client.thread(&app).await;
+    let named = PutWorkingMemoryRequest {
+        thread: by_id(&other),
+        model: "gpt-4".to_owned(),
+        ..Default::default()
+    };
+    client.call(named).await;
+    assert_eq!(budget(&other, "", &window).await, 2_048);
+    assert_eq!(budget(&other, "our-own-model", &window).await, 2_048);
+    assert_eq!(budget(&other, "gpt-4o", &window).await, 32_000);
+    let working = mode(MemoryMode::Working);
+    assert_eq!(budget(&other, "", &working).await, 7_168);
+
+    // What a level sets comes before every model.
+    let app_policy = MemoryPolicy {
+        context_window: Some(12_000),
+        ..Default::default()
+    };
+    client.set_policy(&app, app_policy).await;
+    for thread_id in [&thread_id, &other] {
+        assert_eq!(budget(thread_id, "gpt-4", &window).await, 3_000);
+    }
+    let set = MemoryPolicy {
+        context_window: Some(16_000),
+        ..window.clone()
+    };
+    assert_eq!(budget(&other, "gpt-4", &set).await, 4_000);
+    let set = MemoryPolicy {
+        context_tokens: Some(500),
+        ..window
+    };
+    assert_eq!(budget(&other, "gpt-4", &set).await, 500);
 }

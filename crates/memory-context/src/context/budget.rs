@@ -25,10 +25,11 @@ pub(super) fn most_found(policy: &ResolvedPolicy, given: Option<i32>) -> i32 {
     }
 }
 
-/// Whether the budget depends on the model that the thread's working memory names.
+/// Whether the budget depends on the model: no level sets the budget or the window.
 pub(super) fn depends_on_model(policy: &ResolvedPolicy) -> bool {
-    let derived = matches!(policy.mode, MemoryMode::Working | MemoryMode::Observational);
-    derived && policy.context_tokens == ContextBudget::ByMode
+    let mut origins = policy.origins.iter();
+    let window_is_set = origins.any(|(field, _)| *field == "context_window");
+    policy.context_tokens == ContextBudget::ByMode && !window_is_set
 }
 
 /// The budget of a context with a system prompt and an input of `prompt` tokens, for a

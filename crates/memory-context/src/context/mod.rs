@@ -108,9 +108,10 @@ pub async fn build_context<A: Send + 'static>(
         request.tokenizer = request.tokenizer.in_low_detail();
     }
     let given = request.max_tokens;
+    let named = request.model_window;
     let (prompt, window) = tokio::try_join!(
         take_prompt(&mut request, &policy),
-        model_window(store, caller, thread, given, &policy)
+        model_window(store, caller, thread, given, named, &policy)
     )?;
     let by_policy = || budget::default_budget(&policy, window, prompt.tokens);
     let whole_budget = given.unwrap_or_else(by_policy);
@@ -269,18 +270,22 @@ async fn resolve(
     }
 }
 
-/// The window of the model that the thread's working memory names, if the budget depends
-/// on it and it is known, or else that of the policy.
+/// The window that a default budget is a part of: the one that a policy sets, or else that
+/// of the request's model (`named`), or else that of the working memory's model, or else
+/// the default of the policy.
 async fn model_window(
     store: &Store,
     caller: &Caller,
     thread: Option<ThreadId>,
     max_tokens: Option<i32>,
+    named: Option<u32>,
     policy: &ResolvedPolicy,
 ) -> Result<u32, ContextError> {
-    let thread = thread.filter(|_| max_tokens.is_none() && budget::depends_on_model(policy));
-    let Some(thread) = thread else {
+    if max_tokens.is_some() || !budget::depends_on_model(policy) {
         return Ok(policy.context_window);
+    }
+    let (None, Some(thread)) = (named, thread) else {
+        return Ok(named.unwrap_or(policy.context_window));
     };
     let memories = store.working_memories(caller);
     let (_, window) = memories.working_model(thread).await?;

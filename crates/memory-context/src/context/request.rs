@@ -37,6 +37,9 @@ pub struct ContextRequest {
     pub max_tokens: Option<i32>,
     /// Counts the context.
     pub tokenizer: Tokenizer,
+    /// The window of the model that the request names, in tokens; `None`: it names none, or
+    /// an unknown one.
+    pub model_window: Option<u32>,
     /// The policy of the request.
     pub policy: MemoryPolicy,
     /// The node in node mode; else ignored.

@@ -71,6 +71,8 @@ pub(super) async fn read(
     let max_tokens =
         max_tokens.map(|tokens| check::range("max_tokens", tokens, 1, limits::BUDGET_TOKENS));
     let max_tokens = fields.take(max_tokens.transpose());
+    let model_window = memory_budget::context_window(&model);
+    let model_window = model_window.and_then(|window| u32::try_from(window).ok());
     let tokenizer = fields.take(tokenizer_from(model));
     let policy = fields.get_all(policy_at(PolicyLevel::Request, policy));
     let node_id = fields.take(check::text("node_id", node_id, limits::NODE_ID_CHARS));
@@ -105,6 +107,7 @@ pub(super) async fn read(
         input_name,
         max_tokens,
         tokenizer,
+        model_window,
         policy,
         node_id,
         current_message_id,
