@@ -8,7 +8,8 @@ use memory_contract::proto::{
 use prost::Message as _;
 use recollect_tests::{
     Refused as _, app, apply, block, by_id, check_context, context_request, cut, file,
-    history_request, kinds, mode, quoted_texts, say, tool_call, tool_result, trial, turn, with_parts,
+    history_request, kinds, mode, quoted_texts, say, tool_call, tool_result, trial, turn,
+    with_parts,
 };
 use serde_json::json as value;
 use tonic::Code;
