@@ -29,6 +29,7 @@ mod policies;
 mod recall;
 mod requests;
 mod servers;
+mod table;
 mod threads;
 mod transfer;
 mod watch;

@@ -20,13 +20,19 @@ pub struct Promise {
 
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
+    /// It ran and passed.
     Passed,
+    /// It could not run on this machine.
     Skipped,
+    /// It ran and failed.
     Failed,
 }
 
-static ENDINGS: Mutex<BTreeMap<String, Ending>> = Mutex::new(BTreeMap::new());
+/// How each test ended, by its name.
+pub type Endings = BTreeMap<String, Ending>;
+
+static ENDINGS: Mutex<Endings> = Mutex::new(BTreeMap::new());
 
 /// Remembers how a test ended.
 pub(crate) fn note(name: &str, ending: Ending) {
@@ -89,13 +95,16 @@ fn is_id(text: &str) -> bool {
         if letter.is_ascii_uppercase() && tens.is_ascii_digit() && units.is_ascii_digit())
 }
 
+/// The table of this run, and the number of rows that are not proved.
+pub(crate) fn report_of_run() -> (String, usize) {
+    report(&promises(), &ENDINGS.lock().unwrap())
+}
+
 /// The table with how each row's tests ended, and the number of rows that are
-/// not proved.
-pub(crate) fn report() -> (String, usize) {
-    let endings = ENDINGS.lock().unwrap();
+/// not proved. A row is proved if it has tests and all of them passed.
+pub fn report(promises: &[Promise], endings: &Endings) -> (String, usize) {
     let (mut text, mut unproved) = (String::new(), 0);
-    let promises = promises();
-    for Promise { id, text: promise } in &promises {
+    for Promise { id, text: promise } in promises {
         let tests: Vec<_> = endings
             .iter()
             .filter(|(name, _)| row_of(name).as_ref() == Some(id))
@@ -103,9 +112,10 @@ pub(crate) fn report() -> (String, usize) {
         let has = |ending| tests.iter().any(|(_, one)| **one == ending);
         let outcome = match (has(Ending::Failed), has(Ending::Passed)) {
             (true, _) => "FAIL",
+            (false, true) if has(Ending::Skipped) => "partial",
             (false, true) => "pass",
-            (false, false) if tests.is_empty() => "NO TEST",
-            (false, false) => "SKIPPED",
+            (false, false) if tests.is_empty() => "no test",
+            (false, false) => "skipped",
         };
         unproved += usize::from(outcome != "pass");
         let _ = writeln!(text, "{id}  {outcome:<7}  {promise}");

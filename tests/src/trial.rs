@@ -179,7 +179,7 @@ pub fn run_trials() -> ExitCode {
         }
     }
     if table {
-        let (report, unproved) = features::report();
+        let (report, unproved) = features::report_of_run();
         println!("{report}");
         if unproved > 0 {
             return ExitCode::FAILURE;
