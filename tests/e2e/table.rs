@@ -1,6 +1,8 @@
-//! The report of `--features-table`: which rows count as proved.
+//! The table of promises: which rows must have a test, and which count as proved.
 
-use recollect_tests::{Ending, Endings, Promise, apply, report, trial};
+use std::collections::BTreeSet;
+
+use recollect_tests::{Ending, Endings, Promise, apply, mismatches, report, trial};
 
 fn row(id: &str) -> Promise {
     Promise {
@@ -49,4 +51,41 @@ Z05  no test  The promise Z05.
 1 of 5 promises are proved.
 ";
     assert_eq!(report(&rows, &endings), (expected.to_owned(), 4));
+}
+
+#[apply(trial)]
+async fn only_rows_that_are_not_proved_yet_may_lack_a_test() {
+    let set = |ids: &[&str]| -> BTreeSet<String> { ids.iter().map(|&id| id.to_owned()).collect() };
+    let check = |promised: &[&str], tested: &[&str], not_yet: &[&str]| {
+        mismatches(&set(promised), &set(tested), not_yet)
+    };
+    assert_eq!(check(&["Z01", "Z02"], &["Z01"], &["Z02"]), Ok(()));
+    for (promised, tested, not_yet, message) in [
+        (
+            &["Z01", "Z02"][..],
+            &["Z01"][..],
+            &[][..],
+            "promised without a test: Z02",
+        ),
+        (
+            &["Z01"],
+            &["Z01", "Z02"],
+            &[],
+            "tested and not in docs/features.md: Z02",
+        ),
+        (
+            &["Z01", "Z02"],
+            &["Z01", "Z02"],
+            &["Z02"],
+            "in NOT_YET_PROVED and tested: Z02",
+        ),
+        (
+            &["Z01"],
+            &["Z01"],
+            &["Z02"],
+            "in NOT_YET_PROVED and not in docs/features.md: Z02",
+        ),
+    ] {
+        assert_eq!(check(promised, tested, not_yet), Err(message.to_owned()));
+    }
 }

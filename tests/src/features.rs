@@ -67,26 +67,63 @@ pub fn row_of(test: &str) -> Option<String> {
     is_id(&row).then_some(row)
 }
 
-/// A test that each row has a test, and that each test of a row has its row.
+/// Promises that are not kept yet and have no test, and why.
+const NOT_YET_PROVED: [(&str, &str); 2] = [
+    (
+        "B04",
+        "no call deletes all data of a user, an app or a tenant and returns a receipt",
+    ),
+    (
+        "B08",
+        "a server with another model rebuilds the index, and until then search is degraded",
+    ),
+];
+
+/// A test that each row has a test, unless it is not proved yet, and that each test
+/// of a row has its row.
 pub(crate) fn completeness(names: HashSet<&'static str>) -> Trial {
     Trial::test("every_promise_has_a_test", move || {
-        let promised: BTreeSet<String> = promises().into_iter().map(|row| row.id).collect();
-        let tested: BTreeSet<String> = names.iter().filter_map(|name| row_of(name)).collect();
-        if promised == tested {
-            return Ok(());
-        }
-        let rows = |rows: Vec<&String>| {
-            rows.into_iter()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        Err(Failed::from(format!(
-            "promised without a test: [{}]; tested and not in docs/features.md: [{}]",
-            rows(promised.difference(&tested).collect()),
-            rows(tested.difference(&promised).collect()),
-        )))
+        let promised = promises().into_iter().map(|row| row.id).collect();
+        let tested = names.iter().filter_map(|name| row_of(name)).collect();
+        let not_yet = NOT_YET_PROVED.map(|(id, _)| id);
+        mismatches(&promised, &tested, &not_yet).map_err(Failed::from)
     })
+}
+
+/// Compares the rows of the table with the rows that tests name and with those that
+/// are not proved yet.
+///
+/// # Errors
+/// The rows that do not match.
+pub fn mismatches(
+    promised: &BTreeSet<String>,
+    tested: &BTreeSet<String>,
+    not_yet: &[&str],
+) -> Result<(), String> {
+    let not_yet: BTreeSet<String> = not_yet.iter().map(|&id| id.to_owned()).collect();
+    let with_test = promised - &not_yet;
+    let kinds = [
+        ("promised without a test", &with_test - tested),
+        ("tested and not in docs/features.md", tested - promised),
+        ("in NOT_YET_PROVED and tested", &not_yet & tested),
+        (
+            "in NOT_YET_PROVED and not in docs/features.md",
+            &not_yet - promised,
+        ),
+    ];
+    let found: Vec<String> = kinds
+        .into_iter()
+        .filter(|(_, rows)| !rows.is_empty())
+        .map(|(kind, rows)| {
+            let rows: Vec<String> = rows.into_iter().collect();
+            format!("{kind}: {}", rows.join(", "))
+        })
+        .collect();
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(found.join("; "))
+    }
 }
 
 /// A letter and two digits.

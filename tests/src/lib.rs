@@ -50,7 +50,7 @@ pub use contexts::{
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
 pub use failure::{Failure, Refused};
-pub use features::{Ending, Endings, Promise, promises, report, row_of};
+pub use features::{Ending, Endings, Promise, mismatches, promises, report, row_of};
 pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
 pub use memories::{known_texts, memory, memory_search, memory_texts};
 pub use messages::{
