@@ -1,5 +1,5 @@
 //! Tests of the trait [`Index`], run with each index: the embedded one, Qdrant's client
-//! against the test server, and a real Qdrant if `QDRANT_URL` names one.
+//! against the test server, and, with `make test-qdrant`, a real Qdrant.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -76,21 +76,59 @@ async fn served() -> Fresh {
     }
 }
 
-/// Runs a case on every index.
-async fn each<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) -> F) {
+/// Runs a case on the embedded index and on Qdrant's client with the test server.
+async fn on_local_indexes<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) -> F) {
     let edge = edge();
     case(Arc::clone(&edge.index)).await;
     edge.index.stop().await;
     let served = served().await;
     case(Arc::clone(&served.index)).await;
-    match std::env::var("QDRANT_URL") {
-        Ok(url) => {
-            // A collection for each case; a real server keeps it.
-            let alias = format!("recollect-test-{}", uuid::Uuid::new_v4().simple());
-            case(client(url, &alias)).await;
+}
+
+/// Runs a case on the Qdrant that `QDRANT_URL` names, in a new collection, which stays there.
+async fn on_real_qdrant<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) -> F) {
+    let url = std::env::var("QDRANT_URL").expect("QDRANT_URL names the Qdrant to test");
+    let alias = format!("recollect-test-{}", Uuid::new_v4().simple());
+    case(client(url, &alias)).await;
+}
+
+/// Makes two tests of each case: one runs everywhere, the other needs a real Qdrant.
+macro_rules! on_each_index {
+    ($($case:ident,)*) => {
+        mod local {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $case() {
+                    super::on_local_indexes(super::$case).await;
+                }
+            )*
         }
-        Err(_) => eprintln!("skipped on a real Qdrant: QDRANT_URL is not set"),
-    }
+
+        mod real_qdrant {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                #[ignore = "needs a Qdrant: make test-qdrant QDRANT_URL=…"]
+                async fn $case() {
+                    super::on_real_qdrant(super::$case).await;
+                }
+            )*
+        }
+    };
+}
+
+on_each_index! {
+    preparing_reports_the_existing_collection,
+    a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_ranking,
+    a_query_without_known_words_finds_nothing_by_word,
+    no_tenant_sees_another_even_with_the_same_message_id,
+    each_scope_finds_its_own,
+    filters_keep_what_they_say,
+    messages_and_memories_never_find_each_other,
+    memories_are_found_by_their_labels_and_by_their_user_alone,
+    changes_are_carried_out_in_order_and_once,
+    names_are_the_speakers_of_the_selection,
+    vectors_of_another_model_are_refused,
+    searches_and_changes_run_concurrently,
 }
 
 /// The point of a message with an id and words made of a number.
@@ -164,266 +202,241 @@ async fn found(index: &dyn Index, selection: Selection) -> Vec<u128> {
     found
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn preparing_reports_the_existing_collection() {
-    each(|index| async move {
-        assert_eq!(index.prepare().await.unwrap(), Prepared::New);
-        // A worker that dies between preparing and queuing leaves a new index.
-        assert_eq!(index.prepare().await.unwrap(), Prepared::New);
-        index.mark_rebuilding(true).await.unwrap();
-        assert_eq!(index.prepare().await.unwrap(), Prepared::Rebuilding);
-        assert_eq!(index.last_state(), IndexState::Rebuilding);
-        index.mark_rebuilding(false).await.unwrap();
-        assert_eq!(index.prepare().await.unwrap(), Prepared::Whole);
-        assert_eq!(index.last_state(), IndexState::Ready);
-        let status = index.status(&TenantId::new("acme")).await;
-        assert_eq!((status.state, status.points), (IndexState::Ready, 0));
-        assert!(
-            status.collection.ends_with("-test-model-r2"),
-            "{}",
-            status.collection
-        );
-    })
-    .await;
+async fn preparing_reports_the_existing_collection(index: Arc<dyn Index>) {
+    assert_eq!(index.prepare().await.unwrap(), Prepared::New);
+    // A worker that dies between preparing and queuing leaves a new index.
+    assert_eq!(index.prepare().await.unwrap(), Prepared::New);
+    index.mark_rebuilding(true).await.unwrap();
+    assert_eq!(index.prepare().await.unwrap(), Prepared::Rebuilding);
+    assert_eq!(index.last_state(), IndexState::Rebuilding);
+    index.mark_rebuilding(false).await.unwrap();
+    assert_eq!(index.prepare().await.unwrap(), Prepared::Whole);
+    assert_eq!(index.last_state(), IndexState::Ready);
+    let status = index.status(&TenantId::new("acme")).await;
+    assert_eq!((status.state, status.points), (IndexState::Ready, 0));
+    assert!(
+        status.collection.ends_with("-test-model-r2"),
+        "{}",
+        status.collection
+    );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_ranking() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let points = [
-            point(1, [1.0, 0.0, 0.0, 0.0]),
-            point(2, [0.6, 0.8, 0.0, 0.0]),
-            point(3, [0.0, 1.0, 0.0, 0.0]),
-        ];
-        index.apply(learn(points)).await.unwrap();
+async fn a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_ranking(
+    index: Arc<dyn Index>,
+) {
+    index.prepare().await.unwrap();
+    let points = [
+        point(1, [1.0, 0.0, 0.0, 0.0]),
+        point(2, [0.6, 0.8, 0.0, 0.0]),
+        point(3, [0.0, 1.0, 0.0, 0.0]),
+    ];
+    index.apply(learn(points)).await.unwrap();
+    let search = Search {
+        lexical: Some(words(&[3])),
+        ..by_meaning(all("acme"))
+    };
+    let found = index.search(search.clone()).await.unwrap();
+    assert_eq!(numbers(&found.dense), [1, 2, 3]);
+    assert!(
+        (found.dense[1].score - 0.6).abs() < 1e-4,
+        "cosine: {}",
+        found.dense[1].score
+    );
+    assert_eq!(numbers(&found.lexical), [3]);
+    // ln(1 + (3 - 1 + 0.5) / (1 + 0.5)), the inverse document frequency.
+    assert!(
+        (found.lexical[0].score - 0.980_829).abs() < 1e-4,
+        "{}",
+        found.lexical[0].score
+    );
+    let three = &found.lexical[0];
+    assert_eq!(
+        (three.thread, three.seq, three.branch, three.depth),
+        (thread(1), 3, 1, 3)
+    );
+    assert_eq!(
+        (&*three.name, three.question, three.short),
+        ("Ada", false, true)
+    );
+    let limited = index.search(Search { limit: 1, ..search }).await.unwrap();
+    assert_eq!(numbers(&limited.dense), [1]);
+}
+
+async fn a_query_without_known_words_finds_nothing_by_word(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    index
+        .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
+        .await
+        .unwrap();
+    for lexical in [words(&[77]), words(&[])] {
         let search = Search {
-            lexical: Some(words(&[3])),
-            ..by_meaning(all("acme"))
+            selection: all("acme"),
+            dense: None,
+            lexical: Some(lexical),
+            limit: 10,
         };
-        let found = index.search(search.clone()).await.unwrap();
-        assert_eq!(numbers(&found.dense), [1, 2, 3]);
-        assert!(
-            (found.dense[1].score - 0.6).abs() < 1e-4,
-            "cosine: {}",
-            found.dense[1].score
-        );
-        assert_eq!(numbers(&found.lexical), [3]);
-        // ln(1 + (3 - 1 + 0.5) / (1 + 0.5)), the inverse document frequency.
-        assert!(
-            (found.lexical[0].score - 0.980_829).abs() < 1e-4,
-            "{}",
-            found.lexical[0].score
-        );
-        let three = &found.lexical[0];
-        assert_eq!(
-            (three.thread, three.seq, three.branch, three.depth),
-            (thread(1), 3, 1, 3)
-        );
-        assert_eq!(
-            (&*three.name, three.question, three.short),
-            ("Ada", false, true)
-        );
-        let limited = index.search(Search { limit: 1, ..search }).await.unwrap();
-        assert_eq!(numbers(&limited.dense), [1]);
-    })
-    .await;
+        let found = index.search(search).await.unwrap();
+        assert!(found.dense.is_empty() && found.lexical.is_empty());
+    }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_query_without_known_words_finds_nothing_by_word() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        index
-            .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
-            .await
-            .unwrap();
-        for lexical in [words(&[77]), words(&[])] {
-            let search = Search {
-                selection: all("acme"),
-                dense: None,
-                lexical: Some(lexical),
-                limit: 10,
-            };
-            let found = index.search(search).await.unwrap();
-            assert!(found.dense.is_empty() && found.lexical.is_empty());
-        }
-    })
-    .await;
+async fn no_tenant_sees_another_even_with_the_same_message_id(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let own = point(1, [1.0, 0.0, 0.0, 0.0]);
+    let other = Point {
+        tenant: TenantId::new("rival"),
+        name: "Eve".to_owned(),
+        ..own.clone()
+    };
+    index.apply(learn([own, other])).await.unwrap();
+    for (tenant, name) in [("acme", "Ada"), ("rival", "Eve")] {
+        let found = index.search(by_meaning(all(tenant))).await.unwrap().dense;
+        assert_eq!(found.len(), 1);
+        assert_eq!(&*found[0].name, name);
+        assert_eq!(index.names(&all(tenant), 10).await.unwrap(), [name]);
+        assert_eq!(index.status(&TenantId::new(tenant)).await.points, 1);
+    }
+    let message = MessageId::from(uuid(1));
+    let tenant = TenantId::new("rival");
+    index
+        .apply(vec![Change::Delete {
+            tenant,
+            subject: Subject::Message(message),
+        }])
+        .await
+        .unwrap();
+    assert_eq!(found(&*index, all("rival")).await, Vec::<u128>::new());
+    assert_eq!(found(&*index, all("acme")).await, [1]);
+    assert_eq!(found(&*index, all("")).await, Vec::<u128>::new());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_tenant_sees_another_even_with_the_same_message_id() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let own = point(1, [1.0, 0.0, 0.0, 0.0]);
-        let other = Point {
-            tenant: TenantId::new("rival"),
-            name: "Eve".to_owned(),
-            ..own.clone()
-        };
-        index.apply(learn([own, other])).await.unwrap();
-        for (tenant, name) in [("acme", "Ada"), ("rival", "Eve")] {
-            let found = index.search(by_meaning(all(tenant))).await.unwrap().dense;
-            assert_eq!(found.len(), 1);
-            assert_eq!(&*found[0].name, name);
-            assert_eq!(index.names(&all(tenant), 10).await.unwrap(), [name]);
-            assert_eq!(index.status(&TenantId::new(tenant)).await.points, 1);
-        }
-        let message = MessageId::from(uuid(1));
-        let tenant = TenantId::new("rival");
-        index
-            .apply(vec![Change::Delete {
-                tenant,
-                subject: Subject::Message(message),
-            }])
-            .await
-            .unwrap();
-        assert_eq!(found(&*index, all("rival")).await, Vec::<u128>::new());
-        assert_eq!(found(&*index, all("acme")).await, [1]);
-        assert_eq!(found(&*index, all("")).await, Vec::<u128>::new());
-    })
-    .await;
+async fn each_scope_finds_its_own(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let base = point(1, [1.0, 0.0, 0.0, 0.0]);
+    let with = |number, app: &str, user: &str, thread_number| Point {
+        message: uuid(number).into(),
+        app: AppId::new(app),
+        user: UserId::new(user),
+        thread: thread(thread_number),
+        ..base.clone()
+    };
+    let points = [
+        with(1, "support", "ada", 1),
+        with(2, "support", "ada", 2),
+        with(3, "support", "bo", 3),
+        with(4, "sales", "ada", 4),
+        with(5, "support", "", 5),
+    ];
+    index.apply(learn(points)).await.unwrap();
+    let user = |app: &str, user: &str| Scope::User {
+        app: AppId::new(app),
+        user: UserId::new(user),
+    };
+    for (scope, expected) in [
+        (Scope::Thread(thread(2)), vec![2]),
+        (user("support", "ada"), vec![1, 2]),
+        (user("sales", "ada"), vec![4]),
+        (user("support", ""), vec![5]),
+        (Scope::App(AppId::new("support")), vec![1, 2, 3, 5]),
+        (user("other", "ada"), vec![]),
+    ] {
+        let selection = Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
+        assert_eq!(found(&*index, selection).await, expected, "{scope:?}");
+    }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn each_scope_finds_its_own() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let base = point(1, [1.0, 0.0, 0.0, 0.0]);
-        let with = |number, app: &str, user: &str, thread_number| Point {
-            message: uuid(number).into(),
-            app: AppId::new(app),
-            user: UserId::new(user),
-            thread: thread(thread_number),
+async fn filters_keep_what_they_say(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let metadata = |value: Value| value.as_object().unwrap().clone();
+    let base = point(1, [1.0, 0.0, 0.0, 0.0]);
+    let long = "x".repeat(2_000);
+    let points = [
+        Point {
+            metadata: metadata(json!({"tier": "gold", "age": 3, "vip": true})),
             ..base.clone()
-        };
-        let points = [
-            with(1, "support", "ada", 1),
-            with(2, "support", "ada", 2),
-            with(3, "support", "bo", 3),
-            with(4, "sales", "ada", 4),
-            with(5, "support", "", 5),
-        ];
-        index.apply(learn(points)).await.unwrap();
-        let user = |app: &str, user: &str| Scope::User {
-            app: AppId::new(app),
-            user: UserId::new(user),
-        };
-        for (scope, expected) in [
-            (Scope::Thread(thread(2)), vec![2]),
-            (user("support", "ada"), vec![1, 2]),
-            (user("sales", "ada"), vec![4]),
-            (user("support", ""), vec![5]),
-            (Scope::App(AppId::new("support")), vec![1, 2, 3, 5]),
-            (user("other", "ada"), vec![]),
-        ] {
-            let selection =
-                Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
-            assert_eq!(found(&*index, selection).await, expected, "{scope:?}");
-        }
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn filters_keep_what_they_say() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let metadata = |value: Value| value.as_object().unwrap().clone();
-        let base = point(1, [1.0, 0.0, 0.0, 0.0]);
-        let long = "x".repeat(2_000);
-        let points = [
-            Point {
-                metadata: metadata(json!({"tier": "gold", "age": 3, "vip": true})),
-                ..base.clone()
+        },
+        Point {
+            role: Role::Assistant,
+            name: "Bot".to_owned(),
+            metadata: metadata(json!({"tier": "3", "age": 3.0, "tenant": "rival", "note": long})),
+            ..point(2, [1.0, 0.0, 0.0, 0.0])
+        },
+        Point {
+            role: Role::Tool,
+            name: String::new(),
+            metadata: metadata(json!({"tier": ["gold"], "age": 3.5, "vip": "true"})),
+            ..point(3, [1.0, 0.0, 0.0, 0.0])
+        },
+    ];
+    index.apply(learn(points)).await.unwrap();
+    let day = |day| Some(OffsetDateTime::UNIX_EPOCH + Span::days(day));
+    let none = MessageFilter::default;
+    let meta = |value| MessageFilter {
+        metadata: metadata(value),
+        ..none()
+    };
+    for (filter, expected) in [
+        (none(), vec![1, 2, 3]),
+        (
+            MessageFilter {
+                roles: vec![Role::User, Role::Tool],
+                ..none()
             },
-            Point {
-                role: Role::Assistant,
-                name: "Bot".to_owned(),
-                metadata: metadata(
-                    json!({"tier": "3", "age": 3.0, "tenant": "rival", "note": long}),
-                ),
-                ..point(2, [1.0, 0.0, 0.0, 0.0])
+            vec![1, 3],
+        ),
+        (
+            MessageFilter {
+                names: vec!["Bot".to_owned()],
+                ..none()
             },
-            Point {
-                role: Role::Tool,
-                name: String::new(),
-                metadata: metadata(json!({"tier": ["gold"], "age": 3.5, "vip": "true"})),
-                ..point(3, [1.0, 0.0, 0.0, 0.0])
+            vec![2],
+        ),
+        (
+            MessageFilter {
+                names: vec!["bot".to_owned(), "Ada".to_owned()],
+                ..none()
             },
-        ];
-        index.apply(learn(points)).await.unwrap();
-        let day = |day| Some(OffsetDateTime::UNIX_EPOCH + Span::days(day));
-        let none = MessageFilter::default;
-        let meta = |value| MessageFilter {
-            metadata: metadata(value),
-            ..none()
-        };
-        for (filter, expected) in [
-            (none(), vec![1, 2, 3]),
-            (
-                MessageFilter {
-                    roles: vec![Role::User, Role::Tool],
-                    ..none()
-                },
-                vec![1, 3],
-            ),
-            (
-                MessageFilter {
-                    names: vec!["Bot".to_owned()],
-                    ..none()
-                },
-                vec![2],
-            ),
-            (
-                MessageFilter {
-                    names: vec!["bot".to_owned(), "Ada".to_owned()],
-                    ..none()
-                },
-                vec![1],
-            ),
-            (
-                MessageFilter {
-                    start: day(2),
-                    ..none()
-                },
-                vec![2, 3],
-            ),
-            (
-                MessageFilter {
-                    end: day(2),
-                    ..none()
-                },
-                vec![1],
-            ),
-            (
-                MessageFilter {
-                    start: day(2),
-                    end: day(3),
-                    ..none()
-                },
-                vec![2],
-            ),
-            (meta(json!({"tier": "gold"})), vec![1]),
-            (meta(json!({"tier": "3"})), vec![2]),
-            (meta(json!({"tier": 3})), vec![]),
-            (meta(json!({"age": 3})), vec![1, 2]),
-            (meta(json!({"age": 3, "vip": true})), vec![1]),
-            (meta(json!({"vip": "true"})), vec![3]),
-            (meta(json!({"note": long})), vec![2]),
-            // No key of metadata can shadow a payload field.
-            (meta(json!({"tenant": "rival"})), vec![2]),
-            (meta(json!({"tenant": "acme"})), vec![]),
-        ] {
-            assert_eq!(
-                found(&*index, filtered(filter.clone())).await,
-                expected,
-                "{filter:?}"
-            );
-        }
-    })
-    .await;
+            vec![1],
+        ),
+        (
+            MessageFilter {
+                start: day(2),
+                ..none()
+            },
+            vec![2, 3],
+        ),
+        (
+            MessageFilter {
+                end: day(2),
+                ..none()
+            },
+            vec![1],
+        ),
+        (
+            MessageFilter {
+                start: day(2),
+                end: day(3),
+                ..none()
+            },
+            vec![2],
+        ),
+        (meta(json!({"tier": "gold"})), vec![1]),
+        (meta(json!({"tier": "3"})), vec![2]),
+        (meta(json!({"tier": 3})), vec![]),
+        (meta(json!({"age": 3})), vec![1, 2]),
+        (meta(json!({"age": 3, "vip": true})), vec![1]),
+        (meta(json!({"vip": "true"})), vec![3]),
+        (meta(json!({"note": long})), vec![2]),
+        // No key of metadata can shadow a payload field.
+        (meta(json!({"tenant": "rival"})), vec![2]),
+        (meta(json!({"tenant": "acme"})), vec![]),
+    ] {
+        assert_eq!(
+            found(&*index, filtered(filter.clone())).await,
+            expected,
+            "{filter:?}"
+        );
+    }
 }
 
 fn owner(user: &str) -> MemoryOwner {
@@ -471,294 +484,269 @@ fn memories(user: &str, filter: &MemoryFilter) -> Selection {
     Selection::memories(&TenantId::new("acme"), &owner(user), None, filter)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn messages_and_memories_never_find_each_other() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        // The same ids, words and vectors on both sides.
-        index
-            .apply(learn((1..=3).map(|n| point(n, [1.0, 0.0, 0.0, 0.0]))))
-            .await
-            .unwrap();
-        index
-            .apply(remember((1..=4).map(|n| memory(n, "ada"))))
-            .await
-            .unwrap();
-        let all_of = MemoryFilter::default();
-        let both = |selection: Selection| {
-            let mut search = by_meaning(selection);
-            search.lexical = Some(words(&[1_000]));
-            search
-        };
-        let scopes = [
-            Scope::App(AppId::new("support")),
-            Scope::Thread(thread(1)),
-            Scope::User {
-                app: AppId::new("support"),
-                user: UserId::new("ada"),
-            },
-        ];
-        let listed = |mut list: Vec<u128>| {
-            list.sort_unstable();
-            list
-        };
-        for scope in scopes {
-            let selection =
-                Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
-            let found = index.search(both(selection)).await.unwrap();
-            for list in [&found.dense, &found.lexical] {
-                assert_eq!(listed(numbers(list)), [1, 2, 3], "{scope:?}");
-                assert!(list.iter().all(|one| one.depth > 0));
-            }
-        }
-        let found = index.search(both(memories("ada", &all_of))).await.unwrap();
-        for list in [&found.dense, &found.lexical] {
-            assert_eq!(listed(numbers(list)), [1, 2, 3, 4]);
-            assert!(list.iter().all(|one| one.depth == 0));
-        }
-        let tenant = TenantId::new("acme");
-        assert_eq!(index.status(&tenant).await.points, 7);
-        // A purge deletes messages alone; a deletion, one memory alone.
-        let gone = vec![
-            Change::Purge {
-                tenant: tenant.clone(),
-                thread: thread(1),
-                up_to_seq: 2,
-            },
-            Change::Delete {
-                tenant: tenant.clone(),
-                subject: Subject::Memory(uuid(3).into()),
-            },
-        ];
-        index.apply(gone).await.unwrap();
-        let found = index.search(both(memories("ada", &all_of))).await.unwrap();
-        assert_eq!(listed(numbers(&found.dense)), [1, 2, 4]);
-        let scope = Scope::Thread(thread(1));
-        let selection = Selection::new(&tenant, &scope, &MessageFilter::default());
-        let found = index.search(both(selection)).await.unwrap();
-        assert_eq!(numbers(&found.dense), [3]);
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn memories_are_found_by_their_labels_and_by_their_user_alone() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let mut points: Vec<MemoryPoint> = (1..=4).map(|n| memory(n, "ada")).collect();
-        points[1].memory.holds = false;
-        points[2].memory.kind = MemoryType::Episodic;
-        points[3].memory.origin = MemoryOrigin::Extracted;
-        points[3].memory.thread = None;
-        points.push(memory(5, "bob"));
-        points.push(memory(6, ""));
-        index.apply(remember(points)).await.unwrap();
-        let found = async |user: &str, filter: MemoryFilter| {
-            let search = by_meaning(memories(user, &filter));
-            let mut found = numbers(&index.search(search).await.unwrap().dense);
-            found.sort_unstable();
-            found
-        };
-        let filter = MemoryFilter::default;
-        assert_eq!(found("ada", filter()).await, [1, 3, 4]);
-        assert_eq!(found("bob", filter()).await, [5]);
-        assert_eq!(found("", filter()).await, [6]);
-        assert_eq!(found("eve", filter()).await, Vec::<u128>::new());
-        let all = || MemoryFilter {
-            superseded: true,
-            ..filter()
-        };
-        assert_eq!(found("ada", all()).await, [1, 2, 3, 4]);
-        let episodic = MemoryFilter {
-            kind: Some(MemoryType::Episodic),
-            ..filter()
-        };
-        assert_eq!(found("ada", episodic).await, [3]);
-        let topics = MemoryFilter {
-            topics: vec![
-                "topic 1".to_owned(),
-                "topic 3".to_owned(),
-                "topic".to_owned(),
-            ],
-            ..filter()
-        };
-        assert_eq!(found("ada", topics).await, [1, 3]);
-        let entities = MemoryFilter {
-            entities: vec!["name 0".to_owned()],
-            ..all()
-        };
-        assert_eq!(found("ada", entities).await, [2, 4]);
-        let origins = MemoryFilter {
-            origins: vec![MemoryOrigin::Extracted, MemoryOrigin::WorkingMemory],
-            ..filter()
-        };
-        assert_eq!(found("ada", origins).await, [4]);
-        let of_thread = MemoryFilter {
-            thread: Some(thread(1)),
-            ..filter()
-        };
-        assert_eq!(found("ada", of_thread).await, [1, 3]);
-        let day = |n: i64| Some(OffsetDateTime::UNIX_EPOCH + Span::days(n));
-        let between = MemoryFilter {
-            after: day(3),
-            before: day(4),
-            ..filter()
-        };
-        assert_eq!(found("ada", between).await, [3]);
-        let metadata = |value: Value| MemoryFilter {
-            metadata: value.as_object().unwrap().clone(),
-            ..all()
-        };
-        assert_eq!(found("ada", metadata(json!({"team": "t0"}))).await, [2, 4]);
-        let both = metadata(json!({"team": "t1", "rank": 3}));
-        assert_eq!(found("ada", both).await, [3]);
-        for other in [
-            json!({"rank": "3"}),
-            json!({"team": "t2"}),
-            // Keys of metadata are not labels, nor the reverse.
-            json!({"topic": "topic 1"}),
-            json!({"holds": "true"}),
-        ] {
-            assert_eq!(found("ada", metadata(other)).await, Vec::<u128>::new());
-        }
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn changes_are_carried_out_in_order_and_once() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let points: Vec<Point> = (1..=6)
-            .map(|number| point(number, [1.0, 0.0, 0.0, 0.0]))
-            .collect();
-        let tenant = TenantId::new("acme");
-        let delete = |number| Change::Delete {
-            tenant: tenant.clone(),
-            subject: Subject::Message(uuid(number).into()),
-        };
-        let mut changes = learn(points.clone());
-        changes.push(delete(2));
-        changes.push(Change::Purge {
-            tenant: tenant.clone(),
-            thread: thread(1),
-            up_to_seq: 3,
-        });
-        // A purge up to a seq keeps later messages.
-        changes.extend(learn([Point {
-            thread: thread(1),
-            seq: 9,
-            ..points[0].clone()
-        }]));
-        changes.push(Change::Purge {
-            tenant: tenant.clone(),
-            thread: thread(2),
-            up_to_seq: 99,
-        });
-        for _ in 0..2 {
-            index.apply(changes.clone()).await.unwrap();
-            assert_eq!(found(&*index, all("acme")).await, [1, 4, 5, 6]);
-        }
-        let moved = index.search(by_meaning(all("acme"))).await.unwrap().dense;
-        let one = moved.iter().find(|one| one.id == uuid(1)).unwrap();
-        assert_eq!(one.seq, 9);
-        // An empty list of changes and a deletion of a missing point succeed.
-        index.apply(Vec::new()).await.unwrap();
-        index.apply(vec![delete(77)]).await.unwrap();
-        assert_eq!(index.status(&tenant).await.points, 4);
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn names_are_the_speakers_of_the_selection() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let base = point(1, [1.0, 0.0, 0.0, 0.0]);
-        let said = |number, name: &str, user: &str| Point {
-            message: uuid(number).into(),
-            name: name.to_owned(),
-            user: UserId::new(user),
-            ..base.clone()
-        };
-        let points = [
-            said(1, "Ada", "ada"),
-            said(2, "Bo", "ada"),
-            said(3, "", "ada"),
-            said(4, "Eve", "eve"),
-        ];
-        index.apply(learn(points)).await.unwrap();
-        let scope = Scope::User {
+async fn messages_and_memories_never_find_each_other(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    // The same ids, words and vectors on both sides.
+    index
+        .apply(learn((1..=3).map(|n| point(n, [1.0, 0.0, 0.0, 0.0]))))
+        .await
+        .unwrap();
+    index
+        .apply(remember((1..=4).map(|n| memory(n, "ada"))))
+        .await
+        .unwrap();
+    let all_of = MemoryFilter::default();
+    let both = |selection: Selection| {
+        let mut search = by_meaning(selection);
+        search.lexical = Some(words(&[1_000]));
+        search
+    };
+    let scopes = [
+        Scope::App(AppId::new("support")),
+        Scope::Thread(thread(1)),
+        Scope::User {
             app: AppId::new("support"),
             user: UserId::new("ada"),
-        };
+        },
+    ];
+    let listed = |mut list: Vec<u128>| {
+        list.sort_unstable();
+        list
+    };
+    for scope in scopes {
         let selection = Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
-        let mut names = index.names(&selection, 64).await.unwrap();
-        names.sort_unstable();
-        assert_eq!(names, ["Ada", "Bo"]);
-        assert_eq!(index.names(&selection, 1).await.unwrap().len(), 1);
-    })
-    .await;
+        let found = index.search(both(selection)).await.unwrap();
+        for list in [&found.dense, &found.lexical] {
+            assert_eq!(listed(numbers(list)), [1, 2, 3], "{scope:?}");
+            assert!(list.iter().all(|one| one.depth > 0));
+        }
+    }
+    let found = index.search(both(memories("ada", &all_of))).await.unwrap();
+    for list in [&found.dense, &found.lexical] {
+        assert_eq!(listed(numbers(list)), [1, 2, 3, 4]);
+        assert!(list.iter().all(|one| one.depth == 0));
+    }
+    let tenant = TenantId::new("acme");
+    assert_eq!(index.status(&tenant).await.points, 7);
+    // A purge deletes messages alone; a deletion, one memory alone.
+    let gone = vec![
+        Change::Purge {
+            tenant: tenant.clone(),
+            thread: thread(1),
+            up_to_seq: 2,
+        },
+        Change::Delete {
+            tenant: tenant.clone(),
+            subject: Subject::Memory(uuid(3).into()),
+        },
+    ];
+    index.apply(gone).await.unwrap();
+    let found = index.search(both(memories("ada", &all_of))).await.unwrap();
+    assert_eq!(listed(numbers(&found.dense)), [1, 2, 4]);
+    let scope = Scope::Thread(thread(1));
+    let selection = Selection::new(&tenant, &scope, &MessageFilter::default());
+    let found = index.search(both(selection)).await.unwrap();
+    assert_eq!(numbers(&found.dense), [3]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn vectors_of_another_model_are_refused() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let wrong = Point {
-            dense: Some(vec![1.0; 3]),
-            ..point(1, [1.0; 4])
-        };
-        let missing = Point {
-            dense: None,
-            ..point(1, [1.0; 4])
-        };
-        for point in [wrong, missing] {
-            let refused = index.apply(learn([point])).await.unwrap_err();
-            assert!(
-                matches!(refused, RecallError::Dimensions { expected: 4, .. }),
-                "{refused}"
-            );
-            assert!(!refused.retryable());
-        }
-        let search = Search {
-            dense: Some(vec![1.0; 5]),
-            ..by_meaning(all("acme"))
-        };
-        let refused = index.search(search).await.unwrap_err();
+async fn memories_are_found_by_their_labels_and_by_their_user_alone(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let mut points: Vec<MemoryPoint> = (1..=4).map(|n| memory(n, "ada")).collect();
+    points[1].memory.holds = false;
+    points[2].memory.kind = MemoryType::Episodic;
+    points[3].memory.origin = MemoryOrigin::Extracted;
+    points[3].memory.thread = None;
+    points.push(memory(5, "bob"));
+    points.push(memory(6, ""));
+    index.apply(remember(points)).await.unwrap();
+    let found = async |user: &str, filter: MemoryFilter| {
+        let search = by_meaning(memories(user, &filter));
+        let mut found = numbers(&index.search(search).await.unwrap().dense);
+        found.sort_unstable();
+        found
+    };
+    let filter = MemoryFilter::default;
+    assert_eq!(found("ada", filter()).await, [1, 3, 4]);
+    assert_eq!(found("bob", filter()).await, [5]);
+    assert_eq!(found("", filter()).await, [6]);
+    assert_eq!(found("eve", filter()).await, Vec::<u128>::new());
+    let all = || MemoryFilter {
+        superseded: true,
+        ..filter()
+    };
+    assert_eq!(found("ada", all()).await, [1, 2, 3, 4]);
+    let episodic = MemoryFilter {
+        kind: Some(MemoryType::Episodic),
+        ..filter()
+    };
+    assert_eq!(found("ada", episodic).await, [3]);
+    let topics = MemoryFilter {
+        topics: vec![
+            "topic 1".to_owned(),
+            "topic 3".to_owned(),
+            "topic".to_owned(),
+        ],
+        ..filter()
+    };
+    assert_eq!(found("ada", topics).await, [1, 3]);
+    let entities = MemoryFilter {
+        entities: vec!["name 0".to_owned()],
+        ..all()
+    };
+    assert_eq!(found("ada", entities).await, [2, 4]);
+    let origins = MemoryFilter {
+        origins: vec![MemoryOrigin::Extracted, MemoryOrigin::WorkingMemory],
+        ..filter()
+    };
+    assert_eq!(found("ada", origins).await, [4]);
+    let of_thread = MemoryFilter {
+        thread: Some(thread(1)),
+        ..filter()
+    };
+    assert_eq!(found("ada", of_thread).await, [1, 3]);
+    let day = |n: i64| Some(OffsetDateTime::UNIX_EPOCH + Span::days(n));
+    let between = MemoryFilter {
+        after: day(3),
+        before: day(4),
+        ..filter()
+    };
+    assert_eq!(found("ada", between).await, [3]);
+    let metadata = |value: Value| MemoryFilter {
+        metadata: value.as_object().unwrap().clone(),
+        ..all()
+    };
+    assert_eq!(found("ada", metadata(json!({"team": "t0"}))).await, [2, 4]);
+    let both = metadata(json!({"team": "t1", "rank": 3}));
+    assert_eq!(found("ada", both).await, [3]);
+    for other in [
+        json!({"rank": "3"}),
+        json!({"team": "t2"}),
+        // Keys of metadata are not labels, nor the reverse.
+        json!({"topic": "topic 1"}),
+        json!({"holds": "true"}),
+    ] {
+        assert_eq!(found("ada", metadata(other)).await, Vec::<u128>::new());
+    }
+}
+
+async fn changes_are_carried_out_in_order_and_once(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let points: Vec<Point> = (1..=6)
+        .map(|number| point(number, [1.0, 0.0, 0.0, 0.0]))
+        .collect();
+    let tenant = TenantId::new("acme");
+    let delete = |number| Change::Delete {
+        tenant: tenant.clone(),
+        subject: Subject::Message(uuid(number).into()),
+    };
+    let mut changes = learn(points.clone());
+    changes.push(delete(2));
+    changes.push(Change::Purge {
+        tenant: tenant.clone(),
+        thread: thread(1),
+        up_to_seq: 3,
+    });
+    // A purge up to a seq keeps later messages.
+    changes.extend(learn([Point {
+        thread: thread(1),
+        seq: 9,
+        ..points[0].clone()
+    }]));
+    changes.push(Change::Purge {
+        tenant: tenant.clone(),
+        thread: thread(2),
+        up_to_seq: 99,
+    });
+    for _ in 0..2 {
+        index.apply(changes.clone()).await.unwrap();
+        assert_eq!(found(&*index, all("acme")).await, [1, 4, 5, 6]);
+    }
+    let moved = index.search(by_meaning(all("acme"))).await.unwrap().dense;
+    let one = moved.iter().find(|one| one.id == uuid(1)).unwrap();
+    assert_eq!(one.seq, 9);
+    // An empty list of changes and a deletion of a missing point succeed.
+    index.apply(Vec::new()).await.unwrap();
+    index.apply(vec![delete(77)]).await.unwrap();
+    assert_eq!(index.status(&tenant).await.points, 4);
+}
+
+async fn names_are_the_speakers_of_the_selection(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let base = point(1, [1.0, 0.0, 0.0, 0.0]);
+    let said = |number, name: &str, user: &str| Point {
+        message: uuid(number).into(),
+        name: name.to_owned(),
+        user: UserId::new(user),
+        ..base.clone()
+    };
+    let points = [
+        said(1, "Ada", "ada"),
+        said(2, "Bo", "ada"),
+        said(3, "", "ada"),
+        said(4, "Eve", "eve"),
+    ];
+    index.apply(learn(points)).await.unwrap();
+    let scope = Scope::User {
+        app: AppId::new("support"),
+        user: UserId::new("ada"),
+    };
+    let selection = Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
+    let mut names = index.names(&selection, 64).await.unwrap();
+    names.sort_unstable();
+    assert_eq!(names, ["Ada", "Bo"]);
+    assert_eq!(index.names(&selection, 1).await.unwrap().len(), 1);
+}
+
+async fn vectors_of_another_model_are_refused(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let wrong = Point {
+        dense: Some(vec![1.0; 3]),
+        ..point(1, [1.0; 4])
+    };
+    let missing = Point {
+        dense: None,
+        ..point(1, [1.0; 4])
+    };
+    for point in [wrong, missing] {
+        let refused = index.apply(learn([point])).await.unwrap_err();
         assert!(
-            matches!(refused, RecallError::Dimensions { found: 5, .. }),
+            matches!(refused, RecallError::Dimensions { expected: 4, .. }),
             "{refused}"
         );
-    })
-    .await;
+        assert!(!refused.retryable());
+    }
+    let search = Search {
+        dense: Some(vec![1.0; 5]),
+        ..by_meaning(all("acme"))
+    };
+    let refused = index.search(search).await.unwrap_err();
+    assert!(
+        matches!(refused, RecallError::Dimensions { found: 5, .. }),
+        "{refused}"
+    );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn searches_and_changes_run_concurrently() {
-    each(|index| async move {
-        index.prepare().await.unwrap();
-        let writer = {
-            let index = Arc::clone(&index);
-            tokio::spawn(async move {
-                for batch in 0..20_u32 {
-                    let points =
-                        (1..=20).map(|number| point(batch * 20 + number, [1.0, 0.1, 0.0, 0.0]));
-                    index.apply(learn(points)).await.unwrap();
-                }
-            })
+async fn searches_and_changes_run_concurrently(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let writer = {
+        let index = Arc::clone(&index);
+        tokio::spawn(async move {
+            for batch in 0..20_u32 {
+                let points =
+                    (1..=20).map(|number| point(batch * 20 + number, [1.0, 0.1, 0.0, 0.0]));
+                index.apply(learn(points)).await.unwrap();
+            }
+        })
+    };
+    while !writer.is_finished() {
+        let search = Search {
+            lexical: Some(words(&[1_000])),
+            ..by_meaning(all("acme"))
         };
-        while !writer.is_finished() {
-            let search = Search {
-                lexical: Some(words(&[1_000])),
-                ..by_meaning(all("acme"))
-            };
-            index.search(search).await.unwrap();
-        }
-        writer.await.unwrap();
-        assert_eq!(index.status(&TenantId::new("acme")).await.points, 400);
-    })
-    .await;
+        index.search(search).await.unwrap();
+    }
+    writer.await.unwrap();
+    assert_eq!(index.status(&TenantId::new("acme")).await.points, 400);
 }
 
 // The embedded engine.
