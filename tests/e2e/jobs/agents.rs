@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, ListIterationsRequest, MemoryMode, MemoryPolicy,
-    MessageInput, PlanStepStatus, ProviderFormat, RecallScope, ResolveThreadRequest, Role,
+    MessageInput, PlanStepStatus, ProviderFormat, ResolveThreadRequest, Role,
     UpdatePlanStepRequest,
 };
 use recollect_tests::{
@@ -17,11 +17,10 @@ use serde_json::{Value, json};
 
 use crate::plain;
 
-/// The agent is observed, and its memory is that of its thread alone.
+/// The agent is observed. Its session has no user, so its memory is that of its thread alone.
 fn observed() -> MemoryPolicy {
     MemoryPolicy {
         mode: MemoryMode::Observational.into(),
-        scope: RecallScope::Thread.into(),
         ..Default::default()
     }
 }
