@@ -57,6 +57,8 @@ pub struct AskedModel {
 #[derive(Default)]
 struct Talk {
     asked: Vec<AskedModel>,
+    /// Requests that have no response yet, and whose client waits for it.
+    in_progress: usize,
     answering: watch::Sender<Answering>,
 }
 
@@ -121,6 +123,11 @@ impl LanguageModel {
         self.state.lock().unwrap().asked.clone()
     }
 
+    /// The number of requests that have no response yet and whose client waits for it.
+    pub fn in_progress(&self) -> usize {
+        self.state.lock().unwrap().in_progress
+    }
+
     /// The requests so far that contain these words.
     pub fn asked_about(&self, words: &str) -> Vec<AskedModel> {
         let mut asked = self.asked();
@@ -139,6 +146,23 @@ impl Drop for LanguageModel {
     }
 }
 
+/// Counts a request as in progress until it is dropped: with the response, or when the
+/// client closes the connection.
+struct InProgress(Arc<Mutex<Talk>>);
+
+impl InProgress {
+    fn new(talk: &Arc<Mutex<Talk>>) -> Self {
+        talk.lock().unwrap().in_progress += 1;
+        Self(Arc::clone(talk))
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().in_progress -= 1;
+    }
+}
+
 async fn answer(
     State(talk): State<Arc<Mutex<Talk>>>,
     uri: Uri,
@@ -149,6 +173,7 @@ async fn answer(
         return StatusCode::BAD_REQUEST.into_response();
     };
     let asked = asked(&uri, &headers, &body);
+    let _in_progress = InProgress::new(&talk);
     let mut answering = {
         let mut talk = talk.lock().unwrap();
         talk.asked.push(asked.clone());

@@ -1,6 +1,9 @@
 //! A model that is asked and does not answer: no other call waits for it. Thresholds are the
 //! defaults.
 
+use std::future::Future;
+use std::time::{Duration, Instant};
+
 use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, GetObservationsRequest, GetObservationsResponse,
     GetWorkingMemoryRequest, MemoryMode, MessageInput, Role, TextOrigin, WorkingMemory,
@@ -37,19 +40,30 @@ fn step(number: usize) -> Vec<MessageInput> {
     ]
 }
 
+/// Longest duration of a call while the model is held, which lasts until the test ends it.
+const MAX_CALL: Duration = Duration::from_secs(5);
+
+/// The response to a call, which must not take longer than [`MAX_CALL`].
+async fn bounded<T>(name: &str, call: impl Future<Output = T>) -> T {
+    let start = Instant::now();
+    let response = call.await;
+    let took = start.elapsed();
+    assert!(took < MAX_CALL, "{name} took {took:?}");
+    response
+}
+
 /// Checks that an append, a history and a context are answered while the model is held.
 async fn others_go_on(client: &Client, thread_id: &str, model: &LanguageModel, wanted: MemoryMode) {
-    let asked = model.asked().len();
-    assert!(asked > 0);
-    let added = client.append_text(thread_id, "And what now?").await;
-    let history = client.call(history_request(thread_id)).await;
+    assert!(model.in_progress() > 0, "the model is held");
+    let added = bounded("append", client.append_text(thread_id, "And what now?")).await;
+    let history = bounded("history", client.call(history_request(thread_id))).await;
     assert_eq!(text_of(history.messages.last().unwrap()), "And what now?");
     let request = BuildContextRequest {
         policy: Some(mode(wanted)),
         max_tokens: None,
         ..context_request(thread_id, "")
     };
-    let context = client.context(request).await;
+    let context = bounded("context", client.context(request)).await;
     check_context(&context, i32::MAX);
     // Nothing is lost while it waits: all messages are there, in full.
     let recent = block(&context, Kind::Recent).unwrap();
@@ -58,7 +72,14 @@ async fn others_go_on(client: &Client, thread_id: &str, model: &LanguageModel, w
     assert_eq!(cut(&context, Kind::Recent).item_count, 0);
     let last = recent.messages.last().unwrap();
     assert_eq!(last.message_id, added.messages[0].message_id);
+    assert!(block(&context, Kind::Distilled).is_none(), "{context:?}");
 }
+
+/// A server whose model may be held for longer than a test lasts.
+const HELD: [&str; 2] = [
+    "distill.generation.timeout = \"10m\"",
+    "distill.calls.total_timeout = \"10m\"",
+];
 
 async fn observations(client: &Client, thread_id: &str) -> GetObservationsResponse {
     let request = GetObservationsRequest {
@@ -70,7 +91,7 @@ async fn observations(client: &Client, thread_id: &str) -> GetObservationsRespon
 
 #[apply(trial_with_own_server)]
 async fn n08_no_call_waits_while_observations_are_written() {
-    let (_dir, model, _server, client) = start(&[]).await;
+    let (_dir, model, _server, client) = start(&HELD).await;
     model.answers(Answering::Never);
     let thread_id = thread(&client, mode(MemoryMode::Observational)).await;
     let task = say(
@@ -82,14 +103,13 @@ async fn n08_no_call_waits_while_observations_are_written() {
         client.append(&thread_id, step(number)).await;
     }
     // More than 30,000 tokens: observations are due, and the model is asked for the first.
-    eventually("the model is asked", SOON, async || {
-        !model.asked().is_empty()
-    })
-    .await;
+    eventually("the model is asked", SOON, async || model.in_progress() > 0).await;
     others_go_on(&client, &thread_id, &model, MemoryMode::Observational).await;
-    let waiting = observations(&client, &thread_id).await;
+    let waiting = bounded("observations", observations(&client, &thread_id)).await;
     assert!(waiting.observations.is_empty(), "{waiting:?}");
+    assert_eq!(waiting.ready_message_tokens, 0);
     assert!(waiting.raw_message_tokens > 30_000, "{waiting:?}");
+    assert!(model.in_progress() > 0, "the model is still held");
 
     model.answers(Answering::Words(
         "Depot 12 is late by nine hours.".to_owned(),
@@ -116,7 +136,7 @@ async fn working(client: &Client, thread_id: &str) -> WorkingMemory {
 
 #[apply(trial_with_own_server)]
 async fn r03_no_call_waits_while_a_summary_is_written() {
-    let (_dir, model, _server, client) = start(&[]).await;
+    let (_dir, model, _server, client) = start(&HELD).await;
     model.answers(Answering::Never);
     let thread_id = client.thread(&app()).await;
     for number in 0..50 {
@@ -132,15 +152,14 @@ async fn r03_no_call_waits_while_a_summary_is_written() {
         memory.message_tokens
     );
     assert_eq!(memory.context_percentage_until_summarization, 100.0);
-    eventually("the model is asked", SOON, async || {
-        !model.asked().is_empty()
-    })
-    .await;
+    eventually("the model is asked", SOON, async || model.in_progress() > 0).await;
     others_go_on(&client, &thread_id, &model, MemoryMode::Working).await;
+    let waiting = bounded("working memory", working(&client, &thread_id)).await;
     assert_eq!(
-        working(&client, &thread_id).await.summarized_message_count,
-        0
+        (waiting.summarized_message_count, &*waiting.context),
+        (0, "")
     );
+    assert!(model.in_progress() > 0, "the model is still held");
 
     model.answers(Answering::Words(
         "They read reports about parcels.".to_owned(),
