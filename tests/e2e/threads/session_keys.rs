@@ -2,13 +2,13 @@
 //! the app's shared default.
 
 use memory_contract::proto::{
-    CreateThreadRequest, CreateThreadResponse, GetEffectivePolicyRequest, GetThreadRequest,
-    ListMessagesRequest, MemoryPolicy, ResolveThreadRequest, ResolveThreadResponse,
-    SessionKeySource, SessionRef,
+    AppendMessagesRequest, CreateThreadRequest, CreateThreadResponse, GetEffectivePolicyRequest,
+    GetThreadRequest, ListMessagesRequest, MemoryPolicy, ResolveThreadRequest,
+    ResolveThreadResponse, SessionKeySource, SessionRef,
 };
 use recollect_tests::{
     Client, Dynamic, Key, PLAIN, Refused as _, app, apply, by_session, seconds, session, texts,
-    trial,
+    trial, turn,
 };
 use serde_json::json;
 use tonic::metadata::MetadataValue;
@@ -332,7 +332,70 @@ async fn t15_apps_share_a_memory_only_by_the_same_app_id() {
 }
 
 #[apply(trial)]
-async fn l09_the_default_session_is_the_flows_and_custom_ids_isolate_users() {
+async fn l09_own_session_ids_need_no_policy_and_the_default_session_is_the_flows() {
+    let client = plain().await;
+    let flow = app();
+    let chat = async |key: &str, question: &str| {
+        let request = AppendMessagesRequest {
+            thread: by_session(session(&flow, "", key)),
+            messages: turn(question, "Noted."),
+            ..Default::default()
+        };
+        client.call(request).await.thread_id
+    };
+    let said = async |thread_id: &str| texts(&client.all_messages(thread_id).await);
+    // Session ids of the caller's own, without any policy.
+    let ada = chat("user:ada", "I am Ada.").await;
+    let bob = chat("user:bob", "I am Bob.").await;
+    let visit = chat("visit 7", "I am a guest.").await;
+    assert_eq!(said(&ada).await, ["I am Ada.", "Noted."]);
+    assert_eq!(said(&bob).await, ["I am Bob.", "Noted."]);
+    assert_eq!(said(&visit).await, ["I am a guest.", "Noted."]);
+    assert_eq!(client.get_thread(&ada).await.user_id, "ada");
+    assert_eq!(client.get_thread(&bob).await.user_id, "bob");
+
+    // A request without a key fails, and the error names each way to give one.
+    let without_key = AppendMessagesRequest {
+        thread: by_session(session(&flow, "", "")),
+        messages: turn("And I?", "Noted."),
+        ..Default::default()
+    };
+    let refused = client.refused(without_key).await;
+    let refused = refused.names_field("session.session_key");
+    let reason = &refused.fields[0].1;
+    for way in [
+        "agent_session_key",
+        HEADER,
+        "flow_session_default",
+        "shared_session_default",
+    ] {
+        assert!(reason.contains(way), "{way}: {refused:?}");
+    }
+
+    // Marked as a flow, the app has a default session: the flow's id is its key.
+    let marked = MemoryPolicy {
+        flow_session_default: Some(true),
+        ..Default::default()
+    };
+    client.set_policy(&flow, marked).await;
+    let default = chat("", "I have no session id.").await;
+    let thread = client.get_thread(&default).await;
+    assert_eq!(
+        (thread.session_key.as_str(), thread.user_id.as_str()),
+        (flow.as_str(), "")
+    );
+    assert_eq!(said(&default).await, ["I have no session id.", "Noted."]);
+    // Own session ids remain apart from it.
+    assert_eq!(chat("user:ada", "It is Ada again.").await, ada);
+    assert_eq!(
+        said(&ada).await,
+        ["I am Ada.", "Noted.", "It is Ada again.", "Noted."]
+    );
+    assert_eq!(said(&default).await.len(), 2);
+}
+
+#[apply(trial)]
+async fn l09_the_shared_default_session_is_apart_from_own_session_ids() {
     let client = plain().await;
     let flow = app();
     share(&client, &flow, true).await;
