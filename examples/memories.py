@@ -54,6 +54,8 @@ context = contexts.BuildContext(
 )
 request = json.loads(context.rendered[0].body)
 print(request["messages"])  # chat.completions.create(model=…, **request)
+for cut in context.cuts:
+    print(context_service_pb2.ContextBlockKind.Name(cut.kind), cut.item_count, cut.token_count)
 
 # Hybrid memory
 later = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:44")

@@ -1,7 +1,6 @@
 //! One chat turn with the generated client of each language, and the page that shows it.
 
 use std::fs;
-use std::process::Command;
 
 use recollect_tests::{
     Key, PLAIN, Skipped, apply, history_request, project_dir, session, texts, trial,
@@ -53,11 +52,13 @@ async fn takes_a_chat_turn(language: &str) -> Result<(), Skipped> {
         .append_turn(&thread_id, "My dog is called Pixel.", "A fine name!")
         .await;
 
-    let output = Command::new(project_dir().join("tests/clients/run"))
+    // Answering the server's pings must go on meanwhile, or it closes the connection.
+    let output = tokio::process::Command::new(project_dir().join("tests/clients/run"))
         .arg(language)
         .env("RECOLLECT_ADDR", &PLAIN.ready().addr)
         .env("RECOLLECT_API_KEY", Key::Acme.secret())
         .output()
+        .await
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(77) {

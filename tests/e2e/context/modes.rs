@@ -336,7 +336,7 @@ async fn d17_messages_after_the_named_one_are_not_found() {
     let app = app();
     for ephemeral in [false, true] {
         let thread = CreateThreadRequest {
-            session: Some(session(&app, "u", &format!("session:{ephemeral}"))),
+            session: Some(session(&app, &format!("user:{ephemeral}"), "session:1")),
             ephemeral,
             ..Default::default()
         };
