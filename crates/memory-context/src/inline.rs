@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use memory_contract::{
-    ContentDigest, FileLocation, FileRef, InlineContent, Invalid, NewMessage, NewNodeMessage,
+    ContentDigest, FileLocation, FileRef, InlineContent, Invalid, MessageId, NewMessage,
+    NewNodeMessage,
 };
-use memory_store::{Caller, ContentHolder, HeldContent, Node, Store, StoreError};
+use memory_store::{Caller, HeldContent, Store, StoreError};
 
 use crate::error::ContextError;
 
@@ -21,58 +22,57 @@ pub async fn store_contents(
     let mut contents = Contents::default();
     if store.objects().is_some() {
         for (index, message) in messages.iter_mut().enumerate() {
-            let holder = ContentHolder::Message(message.id);
-            for (place, part) in message.parts.iter_mut().enumerate() {
-                for file in part.files_mut() {
-                    let path = || format!("messages[{index}].parts[{place}]");
-                    contents.take(&holder, path, file);
-                }
-            }
+            contents.take_message(message.id, index, message);
         }
     }
     contents.hold(store, caller).await
 }
 
-/// Moves the content of a node's messages to object storage.
+/// As [`store_contents`], for messages whose ids the write chooses. Returns the claims that
+/// keep their content until then, with the places of the messages.
 ///
 /// # Errors
 /// As [`store_contents`].
-pub async fn store_node_contents(
+pub async fn claim_contents(
     store: &Store,
     caller: &Caller,
-    node: &Node,
-    messages: &mut [NewNodeMessage; 2],
-) -> Result<StoredContents, ContextError> {
-    let mut contents = Contents::default();
+    messages: &mut [NewMessage],
+) -> Result<Vec<(usize, MessageId)>, ContextError> {
+    let (mut contents, mut claims) = (Contents::default(), Vec::new());
     if store.objects().is_some() {
-        let holder = ContentHolder::Node(node.clone());
-        for (message, name) in messages.iter_mut().zip(["user", "assistant"]) {
-            for (index, file) in message.files.iter_mut().enumerate() {
-                let path = || format!("{name}.files[{index}]");
-                contents.take(&holder, path, file);
+        for (index, message) in messages.iter_mut().enumerate() {
+            let claim = MessageId::new();
+            if contents.take_message(claim, index, message) {
+                claims.push((index, claim));
             }
         }
     }
-    let stored = StoredContents(contents.held.clone());
     contents.hold(store, caller).await?;
-    Ok(stored)
+    Ok(claims)
 }
 
-/// What a turn of a node refers to.
-pub struct StoredContents(Vec<HeldContent>);
-
-impl StoredContents {
-    /// Stores it again if it was erased while the turn was added: clearing the memory
-    /// erases what it refers to, and not a turn that comes later.
-    ///
-    /// # Errors
-    /// Database or object storage fails.
-    pub async fn keep(self, store: &Store, caller: &Caller) -> Result<(), ContextError> {
-        if !self.0.is_empty() {
-            store.contents(caller).hold(self.0).await?;
+/// Moves the content of a node's messages to object storage. Returns the claim that keeps it
+/// until the turn is added; `None` where they have none.
+///
+/// # Errors
+/// As [`store_contents`].
+pub async fn claim_node_contents(
+    store: &Store,
+    caller: &Caller,
+    messages: &mut [NewNodeMessage; 2],
+) -> Result<Option<MessageId>, ContextError> {
+    let mut contents = Contents::default();
+    let claim = MessageId::new();
+    if store.objects().is_some() {
+        for (message, name) in messages.iter_mut().zip(["user", "assistant"]) {
+            for (index, file) in message.files.iter_mut().enumerate() {
+                contents.take(claim, || format!("{name}.files[{index}]"), file);
+            }
         }
-        Ok(())
     }
+    let any = !contents.held.is_empty();
+    contents.hold(store, caller).await?;
+    Ok(any.then_some(claim))
 }
 
 /// The contents of one request.
@@ -84,8 +84,19 @@ struct Contents {
 }
 
 impl Contents {
+    /// Takes the content of a message. Returns whether it has any.
+    fn take_message(&mut self, holder: MessageId, index: usize, message: &mut NewMessage) -> bool {
+        let before = self.held.len();
+        for (place, part) in message.parts.iter_mut().enumerate() {
+            for file in part.files_mut() {
+                self.take(holder, || format!("messages[{index}].parts[{place}]"), file);
+            }
+        }
+        self.held.len() > before
+    }
+
     /// Takes the content of a file, if it has any, and names it there instead.
-    fn take(&mut self, holder: &ContentHolder, path: impl Fn() -> String, file: &mut FileRef) {
+    fn take(&mut self, holder: MessageId, path: impl Fn() -> String, file: &mut FileRef) {
         let FileLocation::Url(url) = &file.location else {
             return;
         };
@@ -102,7 +113,7 @@ impl Contents {
             None => self.named.push((digest, path())),
         }
         self.held.push(HeldContent {
-            holder: holder.clone(),
+            holder,
             digest,
             content,
         });

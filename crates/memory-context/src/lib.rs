@@ -27,5 +27,5 @@ pub use error::ContextError;
 pub use files::KnownFiles;
 pub use history::read_history;
 pub use inline::{
-    StoredContents, read_contents, restore_contents, store_contents, store_node_contents,
+    claim_contents, claim_node_contents, read_contents, restore_contents, store_contents,
 };

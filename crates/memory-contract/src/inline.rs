@@ -19,7 +19,7 @@ pub struct ContentDigest([u8; 32]);
 /// The content of a `data:` URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlineContent {
-    /// The media type, such as `image/png`.
+    /// The media type, such as `image/png`, without parameters.
     pub mime_type: String,
     /// The content itself.
     pub bytes: Vec<u8>,
@@ -78,7 +78,8 @@ impl InlineContent {
         };
         let mime_type = match media.split(';').next().unwrap_or_default() {
             "" => "text/plain".to_owned(),
-            mime_type => mime_type.to_ascii_lowercase(),
+            mime_type if is_media_type(mime_type) => mime_type.to_ascii_lowercase(),
+            _ => "application/octet-stream".to_owned(),
         };
         Some(Self { mime_type, bytes })
     }
@@ -120,6 +121,20 @@ impl InlineContent {
 /// Whether a URL contains the content itself.
 pub fn is_inline(url: &str) -> bool {
     split(url).is_some()
+}
+
+/// Whether this is a type and a subtype, as HTTP headers take them (RFC 9110): tokens of
+/// together at most 255 characters.
+fn is_media_type(text: &str) -> bool {
+    let is_token = |part: &str| {
+        let special = |byte| b"!#$%&'*+-.^_`|~".contains(&byte);
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || special(byte);
+        !part.is_empty() && part.bytes().all(is_allowed)
+    };
+    text.len() <= 255
+        && text
+            .split_once('/')
+            .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
 }
 
 /// Media type with parameters, and data of a `data:` URL.
@@ -191,6 +206,27 @@ mod tests {
         ] {
             assert_eq!(InlineContent::from_url(url), None, "{url}");
         }
+    }
+
+    #[test]
+    fn a_malformed_media_type_is_replaced() {
+        let long = format!("image/{}", "x".repeat(250));
+        for media in [
+            "image",
+            "image/",
+            "/png",
+            "a/b/c",
+            "image/p ng",
+            "x/é",
+            "a/b\r\nX: y",
+            &long,
+        ] {
+            let content = InlineContent::from_url(&format!("data:{media};base64,AAE=")).unwrap();
+            assert_eq!(content.mime_type, "application/octet-stream", "{media}");
+            assert_eq!(content.bytes, [0, 1]);
+        }
+        let content = InlineContent::from_url("data:image/svg+xml;a=b,x").unwrap();
+        assert_eq!(content.mime_type, "image/svg+xml");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
-    Caller, ContentStore, Node, Store, StoreError, WorkerStore,
+    Caller, ContentStore, Store, StoreError, WorkerStore, error_chain,
     query::{Params, query},
     rows::{column, only, scalar},
 };
@@ -17,36 +17,19 @@ use crate::{
 /// After this time, what holds content has been written, or never will be. It is longer than
 /// any call.
 const SETTLE_AFTER: Duration = Duration::from_secs(3_600);
-/// Contents that one run settles of one tenant.
+/// References that one run settles of one tenant.
 const BATCH: i32 = 100;
-
-/// What refers to content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ContentHolder {
-    /// A message of a thread.
-    Message(MessageId),
-    /// The memory of a node.
-    Node(Node),
-}
 
 /// Content that is about to be referred to.
 #[derive(Clone, Debug)]
 pub struct HeldContent {
-    /// What will refer to it.
-    pub holder: ContentHolder,
+    /// The message that will refer to it; or a claim, a new id that keeps it until a write
+    /// says what refers to it.
+    pub holder: MessageId,
     /// Its digest.
     pub digest: ContentDigest,
     /// The content; `None` where it is only named.
     pub content: Option<InlineContent>,
-}
-
-impl ContentHolder {
-    fn name(&self) -> String {
-        match self {
-            Self::Message(id) => id.to_string(),
-            Self::Node(Node { thread, id }) => format!("{thread}/{id}"),
-        }
-    }
 }
 
 impl ContentStore<'_> {
@@ -59,7 +42,7 @@ impl ContentStore<'_> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
         let digests: Vec<&[u8]> = contents.iter().map(|one| one.digest.as_bytes()).collect();
-        let holders: Vec<String> = contents.iter().map(|one| one.holder.name()).collect();
+        let holders: Vec<String> = contents.iter().map(|one| one.holder.to_string()).collect();
         let given = contents.iter().map(|one| one.content.as_ref());
         let (keys, sizes): (Vec<Option<String>>, Vec<Option<i64>>) = given
             .zip(&contents)
@@ -79,7 +62,7 @@ impl ContentStore<'_> {
             let key = (!column::<bool>(row, "stored")?).then(|| column(row, "object_key"));
             found.insert(digest_of(row)?, key.transpose()?);
         }
-        let (mut missing, mut written) = (Vec::new(), Vec::new());
+        let (mut missing, mut written, mut stored_digests) = (Vec::new(), Vec::new(), Vec::new());
         for HeldContent {
             digest, content, ..
         } in contents
@@ -89,6 +72,7 @@ impl ContentStore<'_> {
                 (Some(key), Some(InlineContent { mime_type, bytes })) => {
                     if let Some(key) = key.take() {
                         objects.put_content(&key, bytes, &mime_type).await?;
+                        stored_digests.push(digest.as_bytes().to_vec());
                         written.push(key);
                     }
                 }
@@ -96,7 +80,7 @@ impl ContentStore<'_> {
             }
         }
         if !written.is_empty() {
-            let params: Params<'_> = &[&tenant.as_str(), &written];
+            let params: Params<'_> = &[&tenant.as_str(), &stored_digests, &written];
             let stored = query!("contents/stored");
             self.store.pool.within(self.caller, stored, params).await?;
         }
@@ -125,7 +109,8 @@ impl ContentStore<'_> {
 
 impl WorkerStore {
     /// Erases content that was stored and never referred to, of at most `limit` tenants.
-    /// Returns how many contents it looked at.
+    /// Returns how many references it looked at.
+    /// A tenant whose contents cannot be settled is logged and skipped.
     ///
     /// # Errors
     /// Only those of the database.
@@ -139,9 +124,15 @@ impl WorkerStore {
             let caller = Caller::worker(tenant.clone());
             let params: Params<'_> = &[&tenant.as_str(), &age, &BATCH];
             let settle = query!("contents/settle");
-            let rows = store.pool.within(&caller, settle, params).await?;
-            let count: i64 = scalar(&only(rows)?)?;
-            settled += count.unsigned_abs();
+            let rows = store.pool.within(&caller, settle, params).await;
+            match rows.and_then(only).and_then(|row| scalar::<i64>(&row)) {
+                Ok(count) => settled += count.unsigned_abs(),
+                Err(error) => tracing::warn!(
+                    tenant = tenant.as_str(),
+                    error = %error_chain(&error),
+                    "the contents of a tenant could not be settled"
+                ),
+            }
         }
         Ok(settled)
     }

@@ -51,7 +51,7 @@ pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::Authenticator;
 pub use caller::Caller;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
-pub use content::{ContentHolder, HeldContent};
+pub use content::HeldContent;
 pub use distill::{
     Commit, Committed, DistillClaim, DistillJob, DistillKind, DistillState, DistillStats,
     Distillate, Generations, MessageRange, NewObservation, NewReflection, NewSummary, Place,

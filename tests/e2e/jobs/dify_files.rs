@@ -7,8 +7,8 @@ use memory_contract::proto::{
     AddNodeTurnRequest, AppendMessagesRequest, BuildContextRequest, BuildContextResponse,
     ContextBlockKind as Kind, File, FileDelivery, FileRef, FileType, GetFileContentRequest,
     GetHistoryRequest, GetNodeHistoryRequest, ImageDetail, MemoryMode, MemoryPolicy,
-    NodeMessageInput, NodeRef, Part, ProviderFormat, RegisterFileRequest, Role, ToolResult, file,
-    file_ref, part, tool_result_part,
+    NodeMessageInput, NodeRef, Part, ProviderFormat, PutWorkingMemoryRequest, RegisterFileRequest,
+    Role, ToolResult, WorkingMessage, file, file_ref, part, tool_result_part,
 };
 use recollect_tests::{
     Client, Key, Options, S3, SOON, Server, app, apply, block, body, body_json, by_id,
@@ -337,6 +337,86 @@ async fn content_of_a_message_is_erased_with_the_last_message_that_has_it() {
     };
     let refused = client.refused(request).await;
     refused.is(Code::InvalidArgument, "INVALID_FIELD");
+}
+
+#[apply(trial_with_own_server)]
+async fn content_of_a_branched_working_memory_outlives_the_former_message() {
+    let (dir, _server, client) = Server::start_own(&options(&[])).await;
+    let objects = dir.data().join("objects");
+    let thread_id = client.thread("app").await;
+    let file = image(file_ref::Location::Url(data_url(&png(8, 8, "cat"))));
+    let picture = vec![part_of(part::Content::File(file))];
+    let said = vec![with_parts(Role::User, picture.clone())];
+    let appended = client.append(&thread_id, said).await;
+    // A new message comes first: the former one comes back on a branch, with a new id.
+    let former = &appended.messages[0].message_id;
+    let first = WorkingMessage {
+        role: Role::User.into(),
+        parts: recollect_tests::say(Role::User, "Look.").parts,
+        ..Default::default()
+    };
+    let second = WorkingMessage {
+        message_id: former.clone(),
+        role: Role::User.into(),
+        parts: picture,
+        ..Default::default()
+    };
+    let put = PutWorkingMemoryRequest {
+        thread: by_id(&thread_id),
+        messages: vec![first, second],
+        ..Default::default()
+    };
+    let put = client.call(put).await;
+    assert!(put.branched);
+    let renewed = put.working_memory.unwrap().messages.remove(1);
+    assert_ne!(renewed.message_id, *former);
+    let Some(part::Content::File(file)) = &renewed.parts[0].content else {
+        panic!("{renewed:?}")
+    };
+    let request = GetFileContentRequest {
+        url: url_of(file).to_owned(),
+    };
+    client.delete_message(&thread_id, former).await;
+    assert_eq!(client.call(request.clone()).await.content, png(8, 8, "cat"));
+    client.delete_message(&thread_id, &renewed.message_id).await;
+    client
+        .refused(request)
+        .await
+        .is(Code::NotFound, "FILE_NOT_FOUND");
+    eventually("the object is erased", SOON, async || {
+        contents_in(&objects).is_empty()
+    })
+    .await;
+}
+
+#[apply(trial_with_own_server)]
+async fn content_of_a_refused_node_turn_is_erased() {
+    let (dir, _server, client) = Server::start_own(&options(&[])).await;
+    let objects = dir.data().join("objects");
+    let node = node(&client.thread("app").await, "llm");
+    let turn = |end: &str| AddNodeTurnRequest {
+        node: Some(node.clone()),
+        user: Some(NodeMessageInput {
+            message_id: "question".to_owned(),
+            content: "What is this?".to_owned(),
+            files: vec![image(file_ref::Location::Url(data_url(&png(8, 8, end))))],
+            ..Default::default()
+        }),
+        assistant: Some(NodeMessageInput {
+            content: "A cat.".to_owned(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    client.call(turn("cat")).await;
+    let kept = contents_in(&objects);
+    assert_eq!(kept.len(), 1);
+    let refused = client.refused(turn("dog")).await;
+    assert_eq!(refused.code, Code::AlreadyExists, "{refused:?}");
+    eventually("the object is erased", SOON, async || {
+        contents_in(&objects) == kept
+    })
+    .await;
 }
 
 #[apply(trial)]

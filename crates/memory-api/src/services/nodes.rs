@@ -1,8 +1,8 @@
 //! The service of nodes' memories.
 
 use memory_budget::Tokenizer;
+use memory_context::claim_node_contents;
 use memory_context::counting::{counting, size_of};
-use memory_context::store_node_contents;
 use memory_context::{Conversation, Dialogue, parts_of, read_dialogue};
 use memory_contract::proto::node_memory_service_server::NodeMemoryService;
 use memory_contract::proto::{
@@ -98,7 +98,7 @@ impl Nodes {
             thread: policies.thread.id,
             id,
         };
-        let contents = store_node_contents(&self.store, &caller, &node, &mut messages).await?;
+        let contents = claim_node_contents(&self.store, &caller, &mut messages).await?;
         let turn = NodeTurn {
             node,
             app: policies.thread.session.app.clone(),
@@ -106,6 +106,7 @@ impl Nodes {
             place,
             tokens: sizes(&messages).await?,
             messages,
+            contents,
             request_id,
             ttl: policies.resolve().node_ttl.into(),
         };
@@ -114,7 +115,6 @@ impl Nodes {
             assistant,
             replayed,
         } = self.store.nodes(&caller).add_node_turn(&turn).await?;
-        contents.keep(&self.store, &caller).await?;
         Ok(AddNodeTurnResponse {
             user_message_id: user,
             assistant_message_id: assistant,

@@ -6,9 +6,14 @@ LANGUAGE sql AS $$
     WITH erased AS (
         DELETE FROM recollect.contents c
         WHERE c.tenant_id = p_tenant AND c.digest = ANY (p_digests)
-            AND NOT EXISTS (
-                SELECT FROM recollect.content_holders h
-                WHERE h.tenant_id = p_tenant AND h.digest = c.digest)
+            -- The holder at or after the digest in the index: one probe each, where a join
+            -- would read all holders of the tenant.
+            AND c.digest IS DISTINCT FROM (
+                SELECT h.digest
+                FROM recollect.content_holders h
+                WHERE h.tenant_id = p_tenant AND h.digest >= c.digest
+                ORDER BY h.digest
+                LIMIT 1)
         RETURNING c.object_key
     )
     -- They belong to no thread and no node.

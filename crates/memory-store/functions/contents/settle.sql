@@ -1,41 +1,46 @@
--- Erases references of holders that were never written, or no longer exist, and the content
--- that nothing else refers to, among contents that were held at least p_age seconds ago.
--- Returns how many contents it looked at.
+-- Erases references that were held at least p_age seconds ago and whose messages were never
+-- written or do not refer to the content, and the content that nothing else refers to.
+-- Returns how many references it looked at. Node memories adopt their references when they
+-- are written, so only those of messages, and claims, are unsettled.
 CREATE OR REPLACE FUNCTION recollect.settle_contents(p_tenant text, p_age double precision, p_limit integer)
 RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
+    v_before timestamptz := clock_timestamp() - make_interval(secs => p_age);
+    v_holders text[];
     v_digests bytea[];
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
-    SELECT array_agg(due.digest) INTO v_digests
+    SELECT array_agg(due.holder), array_agg(due.digest) INTO v_holders, v_digests
     FROM (
-        SELECT c.digest
-        FROM recollect.contents c
-        WHERE c.tenant_id = p_tenant AND NOT c.settled
-            AND c.held_at < clock_timestamp() - make_interval(secs => p_age)
-        ORDER BY c.digest
+        SELECT h.holder, h.digest
+        FROM recollect.content_holders h
+        WHERE h.tenant_id = p_tenant AND NOT h.settled AND h.held_at < v_before
+        ORDER BY h.held_at
         LIMIT p_limit
-        FOR UPDATE
     ) AS due;
     IF v_digests IS NULL THEN
         RETURN 0;
     END IF;
+    -- As holding and releasing do.
+    PERFORM FROM recollect.contents c
+    WHERE c.tenant_id = p_tenant AND c.digest = ANY (v_digests)
+    ORDER BY c.digest
+    FOR UPDATE;
     DELETE FROM recollect.content_holders h
-    WHERE h.tenant_id = p_tenant AND h.digest = ANY (v_digests)
-        AND NOT CASE
-            WHEN strpos(h.holder, '/') = 0 THEN EXISTS (
-                SELECT FROM recollect.messages m
-                WHERE m.tenant_id = p_tenant AND m.message_id = h.holder::uuid AND m.deleted_at IS NULL)
-            ELSE EXISTS (
-                SELECT FROM recollect.node_memories n
-                WHERE n.tenant_id = p_tenant AND n.thread_id = left(h.holder, 36)::uuid
-                    AND n.node_id = substr(h.holder, 38))
-        END;
-    PERFORM recollect.erase_unheld_contents(p_tenant, v_digests);
-    UPDATE recollect.contents c
+    USING unnest(v_holders, v_digests) AS d (holder, digest)
+    WHERE h.tenant_id = p_tenant AND h.holder = d.holder AND h.digest = d.digest
+        AND NOT h.settled AND h.held_at < v_before
+        AND NOT EXISTS (
+            SELECT FROM recollect.messages m
+            WHERE m.tenant_id = p_tenant AND m.message_id = d.holder::uuid AND m.deleted_at IS NULL
+                AND strpos(m.parts::text, recollect.content_url(d.digest)) > 0);
+    UPDATE recollect.content_holders h
     SET settled = true
-    WHERE c.tenant_id = p_tenant AND c.digest = ANY (v_digests);
+    FROM unnest(v_holders, v_digests) AS d (holder, digest)
+    WHERE h.tenant_id = p_tenant AND h.holder = d.holder AND h.digest = d.digest
+        AND NOT h.settled AND h.held_at < v_before;
+    PERFORM recollect.erase_unheld_contents(p_tenant, v_digests);
     RETURN cardinality(v_digests);
 END;
 $$;

@@ -8,11 +8,16 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_revision bigint := 0;
 BEGIN
+    -- In one call, which locks contents in order.
     PERFORM recollect.release_contents(p_tenant, ARRAY(
         SELECT m.message_id::text
         FROM recollect.messages m
         JOIN recollect.content_holders h ON h.tenant_id = p_tenant AND h.holder = m.message_id::text
-        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread));
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread
+        UNION ALL
+        SELECT p_thread || '/' || n.node_id
+        FROM recollect.node_memories n
+        WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread));
     DELETE FROM recollect.messages WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.plans WHERE tenant_id = p_tenant AND thread_id = p_thread;

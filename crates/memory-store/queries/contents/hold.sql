@@ -1,35 +1,40 @@
 -- Refers to contents, before what refers to them is written. Contents with a key are made
 -- where they are missing; the others, which are only named, have to be stored. Returns
--- those that are there, with the keys of their objects.
+-- those that are there, with the keys of their objects. The rows of contents are locked in
+-- the order of their digests, as releasing them does.
 WITH given AS MATERIALIZED (
     SELECT DISTINCT ON (g.digest) g.digest, g.object_key, g.size_bytes
     FROM unnest($2::bytea[], $3::text[], $4::bigint[]) AS g (digest, object_key, size_bytes)
     ORDER BY g.digest, g.object_key NULLS LAST
 ),
+locked AS MATERIALIZED (
+    SELECT c.digest, c.object_key, c.stored
+    FROM recollect.contents c
+    WHERE c.tenant_id = $1::text AND c.digest = ANY ($2::bytea[])
+    ORDER BY c.digest
+    FOR UPDATE
+),
 made AS (
-    INSERT INTO recollect.contents (tenant_id, digest, object_key, size_bytes)
+    INSERT INTO recollect.contents AS c (tenant_id, digest, object_key, size_bytes)
     SELECT $1::text, g.digest, g.object_key, g.size_bytes
     FROM given g
-    WHERE g.object_key IS NOT NULL
+    -- After the locks are taken.
+    WHERE g.object_key IS NOT NULL AND (SELECT count(*) FROM locked) >= 0
     ORDER BY g.digest
-    ON CONFLICT (tenant_id, digest) DO UPDATE SET held_at = clock_timestamp(), settled = false
-    RETURNING digest, object_key, stored
-),
-named AS (
-    UPDATE recollect.contents c
-    SET held_at = clock_timestamp(), settled = false
-    FROM given g
-    WHERE g.object_key IS NULL AND c.tenant_id = $1::text AND c.digest = g.digest AND c.stored
+    ON CONFLICT (tenant_id, digest) DO UPDATE SET size_bytes = c.size_bytes
     RETURNING c.digest, c.object_key, c.stored
 ),
 found AS (
-    SELECT * FROM made UNION ALL SELECT * FROM named
+    SELECT m.* FROM made m
+    UNION ALL
+    SELECT l.* FROM locked l JOIN given g ON g.digest = l.digest AND g.object_key IS NULL
+    WHERE l.stored
 ),
 held AS (
-    INSERT INTO recollect.content_holders (tenant_id, holder, digest)
+    INSERT INTO recollect.content_holders AS o (tenant_id, holder, digest)
     SELECT DISTINCT $1::text, h.holder, h.digest
     FROM unnest($5::text[], $2::bytea[]) AS h (holder, digest)
     WHERE h.digest IN (SELECT f.digest FROM found f)
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (tenant_id, holder, digest) DO UPDATE SET held_at = clock_timestamp() WHERE NOT o.settled
 )
 SELECT f.digest, f.object_key, f.stored FROM found f

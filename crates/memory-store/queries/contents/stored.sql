@@ -1,3 +1,3 @@
 UPDATE recollect.contents
 SET stored = true
-WHERE tenant_id = $1 AND object_key = ANY ($2::text[])
+WHERE tenant_id = $1 AND digest = ANY ($2::bytea[]) AND object_key = ANY ($3::text[])

@@ -1,4 +1,4 @@
-SELECT DISTINCT c.tenant_id
-FROM recollect.contents c
-WHERE NOT c.settled AND c.held_at < clock_timestamp() - make_interval(secs => $1)
+SELECT DISTINCT h.tenant_id
+FROM recollect.content_holders h
+WHERE NOT h.settled AND h.held_at < clock_timestamp() - make_interval(secs => $1)
 LIMIT $2

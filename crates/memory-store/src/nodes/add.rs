@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, NewNodeMessage, NodeMessage, NodeParent, NodePlace, RequestId, Role};
+use memory_contract::{
+    AppId, MessageId, NewNodeMessage, NodeMessage, NodeParent, NodePlace, RequestId, Role,
+};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
@@ -30,6 +32,8 @@ pub struct NodeTurn {
     pub messages: [NewNodeMessage; 2],
     /// Their sizes in `o200k_base` tokens, frame included.
     pub tokens: [i32; 2],
+    /// The claim to the content of the messages; `None` where they have none.
+    pub contents: Option<MessageId>,
     /// Makes a retry safe.
     pub request_id: Option<RequestId>,
     /// How long the memory stays after this turn; `None` without end.
@@ -67,6 +71,7 @@ impl NodeStore<'_> {
             place,
             messages,
             tokens,
+            contents,
             request_id,
             ttl,
         } = turn;
@@ -103,6 +108,7 @@ impl NodeStore<'_> {
             &ttl.map(|ttl| ttl.as_secs_f64()),
             &request_id.map(RequestId::uuid),
             &hash,
+            &contents.map(|claim| claim.to_string()),
         ];
         let row = only(
             self.store

@@ -42,6 +42,8 @@ pub(super) struct PutCall<'a> {
     policy: Option<Json<&'a MemoryPolicy>>,
     model: NamedModel<'a>,
     max_ephemeral_bytes: i64,
+    claims: Vec<String>,
+    holders: Vec<Option<String>>,
 }
 
 impl<'a> PutCall<'a> {
@@ -50,7 +52,8 @@ impl<'a> PutCall<'a> {
         session: &Session,
         place: Place<'a>,
         put: &'a WorkingPut<'_>,
-        messages: &'a [CountedMessage],
+        // The messages to append, with their places in the request.
+        (places, messages): (&[usize], &'a [CountedMessage]),
         limits: &EphemeralConfig,
     ) -> Self {
         let Place {
@@ -63,6 +66,14 @@ impl<'a> PutCall<'a> {
             app: session.app.clone(),
             user: session.user.clone(),
         };
+        let holder = |place| {
+            let mut appended = places.iter().zip(messages);
+            appended.find_map(|(at, one)| (*at == place).then(|| one.message.id.to_string()))
+        };
+        let contents = put.contents.iter();
+        let (claims, holders) = contents
+            .map(|(place, claim)| (claim.to_string(), holder(*place)))
+            .unzip();
         let items = put.memories.iter().map(|new| new_item(new).json());
         Self {
             tenant: caller.tenant.as_str(),
@@ -82,11 +93,13 @@ impl<'a> PutCall<'a> {
             policy: put.policy.as_ref().map(Json),
             model: put.model,
             max_ephemeral_bytes: limits.byte_limit(),
+            claims,
+            holders,
         }
     }
 
     /// In the order of the query.
-    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 27] {
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 29] {
         let Columns {
             ids,
             parents: _,
@@ -128,6 +141,8 @@ impl<'a> PutCall<'a> {
             &self.max_ephemeral_bytes,
             external,
             chosen,
+            &self.claims,
+            &self.holders,
         ]
     }
 }

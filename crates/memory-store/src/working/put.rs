@@ -53,6 +53,8 @@ pub struct WorkingPut<'a> {
     /// The whole working set, in order. One whose id the caller chose, or with an external
     /// id, may be there already.
     pub messages: Vec<CountedMessage>,
+    /// The claims to the content of messages, with the places of the messages.
+    pub contents: Vec<(usize, MessageId)>,
     /// The summary with its size in tokens; `None` keeps the stored one.
     pub context: Option<(String, i32)>,
     /// The memories of the session.
@@ -162,7 +164,7 @@ impl WorkingMemoryStore<'_> {
             session,
             place,
             put,
-            &messages,
+            (&new, &messages),
             &self.store.ephemeral,
         );
         let row = only(
@@ -222,17 +224,17 @@ impl WorkingMemoryStore<'_> {
             keep_from: None,
             branch_at: None,
         };
+        let all: Vec<usize> = (0..put.messages.len()).collect();
         let call = PutCall::of(
             self.caller,
             session,
             place,
             put,
-            &put.messages,
+            (&all, &put.messages),
             &self.store.ephemeral,
         );
         let params = call.params();
         let row = only(transaction.query(query!("working/put"), &params).await?)?;
-        let all = (0..put.messages.len()).collect();
         match done(thread, &put.messages, &row, all, Vec::new()) {
             Ok(Some(done)) => {
                 transaction.commit(&[]).await?;

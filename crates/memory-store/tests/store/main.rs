@@ -13,6 +13,7 @@ use memory_testing as cluster;
 mod access;
 mod appending;
 mod connecting;
+mod contents;
 mod distill;
 mod distill_model;
 mod ephemeral;

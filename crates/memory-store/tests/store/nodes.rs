@@ -52,6 +52,7 @@ impl Nodes {
             place: NodePlace::Head,
             messages: [said("user"), said("assistant")],
             tokens: [3, 3],
+            contents: None,
             request_id: None,
             ttl: None,
         };

@@ -387,6 +387,7 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         place: NodePlace::Head,
         messages: [of_node("question"), of_node("answer")],
         tokens: [1, 1],
+        contents: None,
         request_id: Some(RequestId::new()),
         ttl: None,
     };

@@ -33,6 +33,7 @@ async fn read(world: &World, thread: ThreadId) -> WorkingMemory {
 pub fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
     WorkingPut {
         messages,
+        contents: Vec::new(),
         context: Some(("They met.".to_owned(), 3)),
         memories: vec![NewMemory {
             text: "Ada is here.".to_owned(),

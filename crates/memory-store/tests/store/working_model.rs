@@ -305,6 +305,7 @@ fn kept(one: &Message) -> CountedMessage {
 fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
     WorkingPut {
         messages,
+        contents: Vec::new(),
         context: None,
         memories: Vec::new(),
         data: Map::new(),

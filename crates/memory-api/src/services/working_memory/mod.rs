@@ -5,7 +5,7 @@ mod request;
 
 use memory_context::Conversation;
 use memory_context::working::{READ_BYTES, READ_MESSAGES};
-use memory_context::{counting, store_contents};
+use memory_context::{claim_contents, counting};
 use memory_contract::proto::working_memory_service_server::WorkingMemoryService;
 use memory_contract::proto::{
     DeleteWorkingMemoryRequest, DeleteWorkingMemoryResponse, GetWorkingMemoryRequest,
@@ -107,9 +107,10 @@ impl WorkingMemories {
             precondition,
         } = Put::read(&metadata, request)?;
         let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
-        store_contents(&self.store, &caller, &mut messages).await?;
+        let contents = claim_contents(&self.store, &caller, &mut messages).await?;
         let put = WorkingPut {
             messages: counting::counted(messages).await?,
+            contents,
             context: answer::counted(context).await?,
             memories,
             data,
