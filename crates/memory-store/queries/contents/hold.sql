@@ -1,34 +1,32 @@
 -- Refers to contents, before what refers to them is written. Contents with a key are made
 -- where they are missing; the others, which are only named, have to be stored. Returns
 -- those that are there, with the keys of their objects. The rows of contents are locked in
--- the order of their digests, as releasing them does.
+-- the order of their digests, as releasing them does: those only named before the others.
 WITH given AS MATERIALIZED (
     SELECT DISTINCT ON (g.digest) g.digest, g.object_key, g.size_bytes
     FROM unnest($2::bytea[], $3::text[], $4::bigint[]) AS g (digest, object_key, size_bytes)
     ORDER BY g.digest, g.object_key NULLS LAST
 ),
-locked AS MATERIALIZED (
+named AS MATERIALIZED (
     SELECT c.digest, c.object_key, c.stored
     FROM recollect.contents c
-    WHERE c.tenant_id = $1::text AND c.digest = ANY ($2::bytea[])
+    WHERE c.tenant_id = $1::text AND c.stored
+        AND c.digest IN (SELECT g.digest FROM given g WHERE g.object_key IS NULL)
     ORDER BY c.digest
-    FOR UPDATE
+    FOR UPDATE OF c
 ),
 made AS (
     INSERT INTO recollect.contents AS c (tenant_id, digest, object_key, size_bytes)
     SELECT $1::text, g.digest, g.object_key, g.size_bytes
     FROM given g
-    -- After the locks are taken.
-    WHERE g.object_key IS NOT NULL AND (SELECT count(*) FROM locked) >= 0
+    -- The count makes the locks above come first.
+    WHERE g.object_key IS NOT NULL AND (SELECT count(*) FROM named) >= 0
     ORDER BY g.digest
     ON CONFLICT (tenant_id, digest) DO UPDATE SET size_bytes = c.size_bytes
     RETURNING c.digest, c.object_key, c.stored
 ),
 found AS (
-    SELECT m.* FROM made m
-    UNION ALL
-    SELECT l.* FROM locked l JOIN given g ON g.digest = l.digest AND g.object_key IS NULL
-    WHERE l.stored
+    SELECT * FROM made UNION ALL SELECT * FROM named
 ),
 held AS (
     INSERT INTO recollect.content_holders AS o (tenant_id, holder, digest)
