@@ -22,7 +22,7 @@ const STEPS: usize = 300;
 const OBSERVER_TOKENS: i64 = 30_000;
 const REFLECTOR_TOKENS: i32 = 40_000;
 
-/// The output of a tool, of about 1,500 tokens: the log of a build, or a page of a report.
+/// The output of a tool, of 1,500 to 3,500 tokens: the log of a build, or a page of a report.
 fn output(step: usize) -> String {
     match step % 3 {
         0 => build_log(step),
@@ -52,8 +52,8 @@ fn page(step: usize) -> String {
         "was emptied by hand and filled again overnight",
     ];
     let mut text = format!("Error {}: {}.\n", code(step), cause(step));
-    for line in 0..80 {
-        let number = step * 80 + line;
+    for line in 0..130 {
+        let number = step * 130 + line;
         let _ = writeln!(
             text,
             "In week {} the {} of hall {} {}, which took {} minutes.",

@@ -127,6 +127,7 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
         ("ttl", Whose::App, life()),
         ("node_ttl", Whose::Thread, life()),
         ("context_window", Whose::Request, number(1_000, 10_000_000)),
+        ("context_tokens", Whose::Request, number(1, 10_000_000)),
         ("summarization_threshold", Whose::Request, shares),
         ("observer_tokens", Whose::Request, number(1_000, 1_000_000)),
         ("reflector_tokens", Whose::Request, number(1_000, 1_000_000)),

@@ -101,7 +101,7 @@ async fn fields_of_recall_and_search_have_limits() {
             json!([0.0, 1.0]),
             json!([-0.01, 1.01, "NaN"]),
         ),
-        ("policy.scope", json!([0, 3]), json!([4])),
+        ("policy.scope", json!([0, 4]), json!([5])),
         ("policy.mode", json!([0, 6]), json!([7])),
         (
             "max_tokens",
@@ -115,7 +115,7 @@ async fn fields_of_recall_and_search_have_limits() {
     let of_search = [
         ("top_k", json!([1, 100]), json!([0, -1, 101])),
         ("min_score", json!([0.0, 1.0]), json!([-0.01, 1.01, "NaN"])),
-        ("scope", json!([0, 3]), json!([4])),
+        ("scope", json!([0, 4]), json!([5])),
     ];
     fields(client, search, &good, &of_search).await;
     let of_both = [
