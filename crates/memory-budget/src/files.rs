@@ -140,7 +140,10 @@ impl FileRates {
                 (width * scale * height * scale / 750.0).ceil().min(1_600.0)
             }
             Self::Gemini if long <= 384.0 => 258.0,
-            Self::Gemini => 258.0 * squares(width, height, 768.0),
+            Self::Gemini => {
+                let side = (short / 1.5).floor().clamp(256.0, 768.0);
+                258.0 * squares(width, height, side)
+            }
         };
         // Far below the limits of both types.
         tokens as u64
@@ -212,7 +215,14 @@ mod tests {
             ("claude-sonnet-4-5", 1_000, 1_000, 1_334),
             ("claude-sonnet-4-5", 3_000, 3_000, 1_600),
             ("gemini-2.5-pro", 384, 384, 258),
+            ("gemini-2.5-pro", 960, 540, 6 * 258),
+            ("gemini-2.5-pro", 540, 960, 6 * 258),
             ("gemini-2.5-pro", 1_024, 1_024, 4 * 258),
+            // The side of a tile is at least 256 pixels, and at most 768.
+            ("gemini-2.5-pro", 385, 100, 2 * 258),
+            ("gemini-2.5-pro", 640, 480, 4 * 258),
+            ("gemini-2.5-pro", 1_920, 1_080, 6 * 258),
+            ("gemini-2.5-pro", 3_840, 2_160, 15 * 258),
             ("llama-3", 1_024, 1_024, 765),
             ("", 0, 0, 765),
             ("gpt-4o", 0, 500, 765),

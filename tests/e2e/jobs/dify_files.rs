@@ -500,7 +500,8 @@ async fn j06_a_history_with_images_stays_within_its_budget_as_the_provider_count
     for (model, of_image) in [
         ("gpt-4o", 425),
         ("claude-sonnet-4-5", 410),
-        ("gemini-2.5-pro", 258),
+        // 2 × 2 tiles of 320 pixels.
+        ("gemini-2.5-pro", 1_032),
     ] {
         let request = GetHistoryRequest {
             max_tokens: None,
