@@ -16,7 +16,8 @@ use crate::{Backend, Objects, ObjectsError, path, unavailable};
 const KEPT_URLS: u64 = 10_000;
 
 /// Signs URLs of objects. A URL is given again for half of its lifetime, so that contexts
-/// with it stay the same and prompt caches match.
+/// with it stay the same and prompt caches match. [`Signer`] always signs with the current
+/// time, so other processes give other URLs.
 pub(crate) struct Signed {
     signer: Arc<dyn Signer>,
     lifetime: Duration,
