@@ -11,7 +11,7 @@ const ASSUMED_SECONDS: u64 = 30;
 const ASSUMED_PAGES: u64 = 1;
 /// Tokens of the words that describe a file which the provider does not take, besides
 /// caption and name: `[video]`.
-const DESCRIBED: u64 = 3;
+pub(crate) const DESCRIBED: i32 = 3;
 
 /// How the provider of a model counts files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +54,22 @@ const RATES: &[(&str, FileRates)] = &[
     ("gemini", FileRates::Gemini),
 ];
 
+/// A set of kinds of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    pub(crate) const NONE: Self = Self(0);
+
+    pub(crate) fn with(self, kind: FileType) -> Self {
+        Self(self.0 | (1 << kind as u8))
+    }
+
+    pub(crate) fn contains(self, kind: FileType) -> bool {
+        self.with(kind) == self
+    }
+}
+
 const fn tiles(base: u16, tile: u16) -> FileRates {
     FileRates::Tiles { base, tile }
 }
@@ -86,7 +102,7 @@ impl FileRates {
     }
 
     /// Tokens of the content of a file: 1 or more.
-    fn of_file(self, file: &FileRef) -> i32 {
+    pub(crate) fn of_file(self, file: &FileRef) -> i32 {
         let FileExtent {
             width,
             height,
@@ -114,7 +130,9 @@ impl FileRates {
             (FileType::Document, Self::Anthropic) => 2_250 * pages,
             // The text of a page and its image.
             (FileType::Document, Self::Tiles { .. } | Self::Patches(_)) => 1_000 * pages,
-            (FileType::Audio | FileType::Video | FileType::Custom, _) => DESCRIBED,
+            (FileType::Audio | FileType::Video | FileType::Custom, _) => {
+                u64::from(DESCRIBED.unsigned_abs())
+            }
         };
         i32::try_from(tokens.max(1)).unwrap_or(i32::MAX)
     }

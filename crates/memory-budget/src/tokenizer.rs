@@ -6,10 +6,10 @@
 
 use std::iter;
 
-use memory_contract::Part;
+use memory_contract::{FileRef, FileType, Part, text_of_file};
 use tiktoken_rs::{CoreBPE, tokenizer::Tokenizer as Encoding};
 
-use crate::files::{FileRates, STORED_RATES, has_files};
+use crate::files::{DESCRIBED, FileRates, Kinds, STORED_RATES, has_files};
 use crate::lines::lines;
 use crate::window::bare_name;
 
@@ -27,6 +27,8 @@ const CHUNK_BYTES: usize = 4 * 1024;
 pub struct Tokenizer {
     encoding: Words,
     files: FileRates,
+    /// The files that count as the words that describe them.
+    described: Kinds,
 }
 
 /// An encoding of texts.
@@ -70,6 +72,7 @@ impl Tokenizer {
         Self {
             encoding,
             files: STORED_RATES,
+            described: Kinds::NONE,
         }
     }
 
@@ -101,7 +104,11 @@ impl Tokenizer {
             None => (Words::O200kBase, false),
         };
         let files = FileRates::of(&bare_name(model));
-        (Self { encoding, files }, known)
+        let tokenizer = Self {
+            files,
+            ..Self::of(encoding)
+        };
+        (tokenizer, known)
     }
 
     /// The encoding's public name, such as `o200k_base`.
@@ -118,6 +125,13 @@ impl Tokenizer {
     #[must_use]
     pub fn in_low_detail(mut self) -> Self {
         self.files = self.files.in_low_detail();
+        self
+    }
+
+    /// The same where files of these kinds are described in text and not sent.
+    #[must_use]
+    pub fn describing(mut self, kinds: impl IntoIterator<Item = FileType>) -> Self {
+        self.described = kinds.into_iter().fold(self.described, Kinds::with);
         self
     }
 
@@ -186,7 +200,24 @@ impl Tokenizer {
 
     /// Tokens of the content of the files in parts.
     pub(crate) fn count_files(self, parts: &[Part]) -> i32 {
-        self.files.of_parts(parts)
+        if self.described == Kinds::NONE {
+            return self.files.of_parts(parts);
+        }
+        let tokens = |file: &FileRef| match self.described.contains(file.kind) {
+            true => self.count_description(file),
+            false => self.files.of_file(file),
+        };
+        let files = parts.iter().flat_map(Part::files);
+        files.fold(0, |sum: i32, file| sum.saturating_add(tokens(file)))
+    }
+
+    /// Tokens of the text that describes a file, without caption and name, which are lines of
+    /// the message.
+    fn count_description(self, file: &FileRef) -> i32 {
+        match file.words().next() {
+            Some(_) => DESCRIBED,
+            None => self.count(&text_of_file(file)),
+        }
     }
 
     /// A prefix of at most `max_tokens` tokens that ends between two characters: the whole
@@ -294,9 +325,33 @@ fn last_split_point(window: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use memory_contract::{Content, FileExtent, FileLocation};
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_file_that_is_described_counts_as_its_description() {
+        let image = FileRef {
+            kind: FileType::Image,
+            location: FileLocation::UploadFileId("u-1".into()),
+            name: String::new(),
+            mime_type: String::new(),
+            size_bytes: 0,
+            caption: String::new(),
+            extent: FileExtent::default(),
+        };
+        let parts = [Part::from(Content::File(image))];
+        let tokenizer = Tokenizer::for_model("gpt-4o").0;
+        let sent = FRAME_TOKENS + 765;
+        assert_eq!(tokenizer.count_message("", &parts), sent);
+        let documents = tokenizer.describing([FileType::Document]);
+        assert_eq!(documents.count_message("", &parts), sent);
+        let described = tokenizer.describing([FileType::Image]);
+        let words = FRAME_TOKENS + tokenizer.count("[image]");
+        assert_eq!(described.count_message("", &parts), words);
+        assert_eq!(described.recount_message(sent, "", &parts), words);
+    }
 
     /// Words, spaces and line breaks, with few long runs.
     fn prose() -> impl Strategy<Value = String> {

@@ -64,10 +64,10 @@ fn url_of(file: &FileRef) -> &str {
     }
 }
 
-/// Registers an upload whose file is under this key.
-async fn register(client: &Client, id: &str, storage_key: &str) {
+/// Registers an image whose file is under this key.
+async fn register(client: &Client, location: file::Location, storage_key: &str) {
     let file = File {
-        location: Some(file::Location::UploadFileId(id.to_owned())),
+        location: Some(location),
         r#type: FileType::Image.into(),
         storage_key: storage_key.to_owned(),
         name: "cat.png".to_owned(),
@@ -97,7 +97,7 @@ async fn show(client: &Client, node: &NodeRef, file: FileRef) {
     client.flush_node(node).await;
 }
 
-/// The prompt of the node; `policy` is what the app sets.
+/// The prompt of the node with the default budget; `policy` is what the app sets.
 async fn prompt(client: &Client, node: &NodeRef, policy: MemoryPolicy) -> BuildContextResponse {
     let request = BuildContextRequest {
         policy: Some(MemoryPolicy {
@@ -106,9 +106,33 @@ async fn prompt(client: &Client, node: &NodeRef, policy: MemoryPolicy) -> BuildC
         }),
         node_id: node.node_id.clone(),
         formats: FORMATS.map(i32::from).to_vec(),
+        max_tokens: None,
         ..context_request(recollect_tests::thread_of(node), "And its color?")
     };
-    client.context(request).await
+    let context = client.context(request).await;
+    assert_eq!(context.max_tokens, 32_000);
+    context
+}
+
+/// A policy under which images are described in text.
+fn documents_only(mode: MemoryMode) -> MemoryPolicy {
+    MemoryPolicy {
+        mode: mode.into(),
+        file_types: vec![FileType::Document.into()],
+        ..Default::default()
+    }
+}
+
+/// Checks that every format has the words for this many images, and no image.
+#[track_caller]
+fn check_words(context: &BuildContextResponse, images: usize) {
+    for format in FORMATS {
+        let body = body(context, format);
+        assert_eq!(body.matches("[image").count(), images, "{body}");
+        for sent in ["image_url", "\"source\"", "inlineData", "fileData"] {
+            assert!(!body.contains(sent), "{body}");
+        }
+    }
 }
 
 /// The content of the first message in OpenAI's and in Anthropic's format.
@@ -134,7 +158,8 @@ async fn j01_an_uploaded_image_is_in_the_nodes_prompt_by_a_signed_url() {
     let cat = png(640, 480, "cat");
     s3.put("acme/files/cat.png", cat.clone());
     s3.put("globex/files/secret.png", png(1, 1, "secret"));
-    register(&client, "u-1", "acme/files/cat.png").await;
+    let upload = file::Location::UploadFileId("u-1".to_owned());
+    register(&client, upload.clone(), "acme/files/cat.png").await;
     let node = node(&client.thread("app").await, "llm");
     show(
         &client,
@@ -186,6 +211,14 @@ async fn j01_an_uploaded_image_is_in_the_nodes_prompt_by_a_signed_url() {
     let shown = &block(&context, Kind::Node).unwrap().messages[0];
     assert!((85..120).contains(&shown.token_count), "{shown:?}");
 
+    // Where only documents may be sent, the image is words, and counts as such.
+    let context = prompt(&client, &node, documents_only(MemoryMode::Node)).await;
+    check_words(&context, 1);
+    let [openai, _] = first_contents(&context);
+    assert_eq!(openai[1], json!({"type": "text", "text": "[image]"}));
+    let shown = &block(&context, Kind::Node).unwrap().messages[0];
+    assert!((3..30).contains(&shown.token_count), "{shown:?}");
+
     // Neither another tenant's object nor a path that leaves the tenant's is ever signed.
     for key in [
         "globex/files/secret.png",
@@ -194,7 +227,7 @@ async fn j01_an_uploaded_image_is_in_the_nodes_prompt_by_a_signed_url() {
         "acme/files/",
         "/acme/files/cat.png",
     ] {
-        register(&client, "u-1", key).await;
+        register(&client, upload.clone(), key).await;
         for delivery in [FileDelivery::Auto, FileDelivery::Inline] {
             let policy = MemoryPolicy {
                 file_delivery: delivery.into(),
@@ -209,6 +242,42 @@ async fn j01_an_uploaded_image_is_in_the_nodes_prompt_by_a_signed_url() {
             );
         }
     }
+}
+
+#[apply(trial_with_own_server)]
+async fn j01_a_file_of_a_tool_is_in_the_nodes_prompt_by_a_signed_url() {
+    let s3 = S3::new();
+    let (_dir, _server, client) = Server::start_own(&options(&s3.config())).await;
+    let plot = png(512, 512, "plot");
+    s3.put("acme/files/tools/plot.png", plot.clone());
+    let tool_file = file::Location::ToolFileId("t-1".to_owned());
+    register(&client, tool_file, "acme/files/tools/plot.png").await;
+    let node = node(&client.thread("app").await, "llm");
+    let file = image(file_ref::Location::ToolFileId("t-1".into()));
+    show(&client, &node, file).await;
+
+    let context = prompt(&client, &node, MemoryPolicy::default()).await;
+    let [openai, anthropic] = first_contents(&context);
+    let url = openai[1]["image_url"]["url"].as_str().unwrap();
+    for text in ["/acme/files/tools/plot.png?", "X-Amz-Signature="] {
+        assert!(url.contains(text), "{url}");
+    }
+    assert_eq!(
+        anthropic[1],
+        json!({"type": "image", "source": {"type": "url", "url": url}})
+    );
+    assert_eq!(s3.fetch(url).await, plot);
+    let gemini = body_json(&context, ProviderFormat::Gemini);
+    let inline = &gemini["contents"][0]["parts"][1]["inlineData"];
+    let data = format!("data:image/png;base64,{}", inline["data"].as_str().unwrap());
+    assert_eq!(data, data_url(&plot));
+    let shown = &block(&context, Kind::Node).unwrap().messages[0];
+    assert!((765..800).contains(&shown.token_count), "{shown:?}");
+
+    let context = prompt(&client, &node, documents_only(MemoryMode::Node)).await;
+    check_words(&context, 1);
+    let shown = &block(&context, Kind::Node).unwrap().messages[0];
+    assert!((3..30).contains(&shown.token_count), "{shown:?}");
 }
 
 /// The objects of content in a directory of objects.
@@ -253,6 +322,12 @@ async fn j01_an_image_in_the_message_itself_is_stored_once_and_sent_inline() {
     let context = prompt(&client, &first, words).await;
     let [openai, _] = first_contents(&context);
     assert_eq!(openai[1], json!({"type": "text", "text": "[image]"}));
+    let shown = &block(&context, Kind::Node).unwrap().messages[0];
+    assert!((3..30).contains(&shown.token_count), "{shown:?}");
+    let context = prompt(&client, &first, documents_only(MemoryMode::Node)).await;
+    check_words(&context, 1);
+    let shown = &block(&context, Kind::Node).unwrap().messages[0];
+    assert!((3..30).contains(&shown.token_count), "{shown:?}");
 
     let request = GetNodeHistoryRequest {
         node: Some(first.clone()),
@@ -444,9 +519,11 @@ async fn j02_an_image_that_a_tool_returns_is_in_the_next_prompt_with_its_call() 
     let request = BuildContextRequest {
         policy: Some(mode(MemoryMode::Window)),
         formats: FORMATS.map(i32::from).to_vec(),
+        max_tokens: None,
         ..context_request(&thread_id, "What does it show?")
     };
-    let context = client.context(request).await;
+    let context = client.context(request.clone()).await;
+    assert_eq!(context.max_tokens, 32_000);
 
     let openai = chat_messages(&context);
     assert_eq!(openai[1]["tool_calls"][0]["id"], "call_1");
@@ -477,6 +554,15 @@ async fn j02_an_image_that_a_tool_returns_is_in_the_next_prompt_with_its_call() 
     // One of 512 × 512 pixels, and one of unknown size.
     let messages = &block(&context, Kind::Recent).unwrap().messages;
     assert!(messages[2].token_count >= 255 + 765, "{messages:?}");
+
+    let request = BuildContextRequest {
+        policy: Some(documents_only(MemoryMode::Window)),
+        ..request
+    };
+    let context = client.context(request).await;
+    check_words(&context, 2);
+    let messages = &block(&context, Kind::Recent).unwrap().messages;
+    assert!((6..40).contains(&messages[2].token_count), "{messages:?}");
 }
 
 #[apply(trial)]

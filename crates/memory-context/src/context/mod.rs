@@ -25,8 +25,8 @@ use std::time::Instant;
 use memory_budget::{Budget, Tokenizer};
 use memory_contract::formats::Rendered;
 use memory_contract::{
-    FileRef, ImageDetail, Invalid, MemoryMode, MemoryOwner, Part, PolicyLevel, ResolvedPolicy,
-    Session, ThreadId, limits,
+    FileDelivery, FileRef, FileType, ImageDetail, Invalid, MemoryMode, MemoryOwner, Part,
+    PolicyLevel, ResolvedPolicy, Session, ThreadId, limits,
 };
 use memory_recall::{Degradation, Method, Recall};
 use memory_store::{Caller, Scope, Space, Store};
@@ -107,6 +107,7 @@ pub async fn build_context<A: Send + 'static>(
     if policy.image_detail == ImageDetail::Low {
         request.tokenizer = request.tokenizer.in_low_detail();
     }
+    request.tokenizer = request.tokenizer.describing(described(&policy));
     let given = request.max_tokens;
     let named = request.model_window;
     let (prompt, window) = tokio::try_join!(
@@ -268,6 +269,13 @@ async fn resolve(
             ]),
         }),
     }
+}
+
+/// The kinds of files that a policy describes in text instead of sending them.
+fn described(policy: &ResolvedPolicy) -> impl Iterator<Item = FileType> {
+    FileType::ALL.into_iter().filter(move |kind| {
+        policy.file_delivery == FileDelivery::Text || !policy.file_types.contains(kind)
+    })
 }
 
 /// The window that a default budget is a part of: the one that a policy sets, or else that
