@@ -9,6 +9,8 @@ pub const TENANT_CHARS: usize = 128;
 pub const APP_ID_CHARS: usize = 128;
 /// Characters of the name of a memory space.
 pub const MEMORY_SPACE_CHARS: usize = 128;
+/// Most apps of a memory space.
+pub const MEMORY_SPACE_APPS: i32 = 100;
 /// Characters in a user id.
 pub const USER_ID_CHARS: usize = 256;
 /// Characters in a session key.

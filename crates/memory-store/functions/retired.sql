@@ -36,3 +36,4 @@ DROP FUNCTION IF EXISTS recollect.put_working_memory(
     text, text, uuid, text, integer, uuid[], text[], text[], json[], jsonb[], integer[], text[], timestamptz[], text,
     integer, jsonb, text, json, double precision, text, integer, bigint, text[], boolean[]);
 DROP FUNCTION IF EXISTS recollect.working_tail(text, uuid, integer);
+DROP FUNCTION IF EXISTS recollect.update_app_policy(text, text, text, text, boolean, text[], jsonb);

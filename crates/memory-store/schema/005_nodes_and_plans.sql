@@ -205,5 +205,8 @@ CREATE TABLE recollect.agent_events (
     PRIMARY KEY (tenant_id, thread_id, number)
 );
 
+CREATE INDEX agent_events_by_message ON recollect.agent_events (tenant_id, thread_id, message_name, number)
+    WHERE message_name <> '';
+
 CREATE UNIQUE INDEX agent_events_by_request ON recollect.agent_events (tenant_id, request_id)
     WHERE request_id IS NOT NULL;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memory_contract::{
     AppId, MemoryPolicy, PolicyChange, PolicyLevel, Precondition, ResolvedPolicy, Session, Thread,
-    ThreadId,
+    ThreadId, limits,
 };
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
@@ -157,7 +157,7 @@ impl PolicyStore<'_> {
     /// other, so none is lost.
     ///
     /// # Errors
-    /// `EtagChanged`.
+    /// `EtagChanged` and `SpaceFull`.
     pub async fn update_app_policy(
         self,
         app: &AppId,
@@ -178,12 +178,14 @@ impl PolicyStore<'_> {
             replace,
             clear,
             &Json(set),
+            &limits::MEMORY_SPACE_APPS,
         ];
         let update = query!("policies/update");
         let row = only(self.store.pool.call(update, params).await?)?;
         match column(&row, "status")? {
             "ok" => app_policy(app.clone(), &row),
             "etag_changed" => Err(etag_changed(&row)?),
+            "space_full" => Err(StoreError::SpaceFull),
             other => Err(unknown_status(other)),
         }
     }

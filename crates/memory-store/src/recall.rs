@@ -2,7 +2,7 @@
 
 use memory_contract::{
     AppId, MemoryScope, Message, MessageFilter, MessageId, MessageName, ResolvedPolicy, Session,
-    Thread, ThreadId, UserId,
+    Thread, ThreadId, UserId, limits,
 };
 
 use tokio_postgres::Row;
@@ -211,7 +211,11 @@ impl PolicyStore<'_> {
         let Some(name) = policy.searched_space() else {
             return Ok(None);
         };
-        let params: Params<'_> = &[&self.caller.tenant.as_str(), &name];
+        let params: Params<'_> = &[
+            &self.caller.tenant.as_str(),
+            &name,
+            &i64::from(limits::MEMORY_SPACE_APPS),
+        ];
         let apps = query!("policies/space");
         let found = self.store.pool.within(self.caller, apps, params).await?;
         let apps = found

@@ -216,3 +216,41 @@ async fn t15_an_app_that_leaves_a_space_is_not_searched_any_more_at_once() {
         assert_eq!(places(&client, &two, "ada", &in_two).await, ["Oslo"]);
     }
 }
+
+#[apply(trial)]
+async fn a_space_has_at_most_a_hundred_apps() {
+    let client = acme().await;
+    let space = format!("space-{}", app());
+    let apps: Vec<String> = (0..100).map(|_| app()).collect();
+    for app in &apps {
+        join(&client, app, &space).await;
+    }
+    let late = app();
+    let field = "app_policy.policy.memory_space";
+    let request = |app: &str, top_k: Option<i32>| UpdateAppPolicyRequest {
+        app_policy: Some(AppPolicy {
+            app_id: app.to_owned(),
+            policy: Some(MemoryPolicy {
+                memory_space: Some(space.clone()),
+                top_k,
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let refused = client.refused(request(&late, None)).await;
+    refused.names_field(field);
+    // An app of the space may still change its policy.
+    client.call(request(&apps[7], Some(3))).await;
+    let left = DeleteAppPolicyRequest {
+        app_id: apps[7].clone(),
+        ..Default::default()
+    };
+    client.call(left).await;
+    join(&client, &late, &space).await;
+    client
+        .refused(request(&apps[7], None))
+        .await
+        .names_field(field);
+}

@@ -16,7 +16,7 @@ use std::time::Duration;
 use memory_budget::BudgetError;
 use memory_context::ContextError;
 use memory_contract::proto::ErrorReason;
-use memory_contract::{Invalid, InvalidFields};
+use memory_contract::{Invalid, InvalidFields, limits};
 use memory_objects::ObjectsError;
 use memory_recall::RecallError;
 use memory_store::{
@@ -268,6 +268,13 @@ impl Answer {
                 error.to_string(),
             ),
             StoreError::Plan(error) => Self::plan(&error),
+            StoreError::SpaceFull => Self::invalid(vec![Invalid::new(
+                "app_policy.policy.memory_space",
+                format!(
+                    "must name a space with fewer than {} other apps",
+                    limits::MEMORY_SPACE_APPS
+                ),
+            )]),
             StoreError::EtagChanged { etag } => Self::etag_changed(etag),
             StoreError::Node(error) => Self::node(error),
             error @ (StoreError::NoObjectStore

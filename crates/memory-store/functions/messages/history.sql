@@ -1,8 +1,8 @@
 -- Reads the messages from a head (p_head names it; null: the thread's) back along its
 -- parents, the newest first. Then comes one row without a message, with the status (ok, thread_not_found,
 -- message_not_found, unchanged), whether older messages remain, and the number and the
--- tokens of all readable messages of the path. Where a message of the thread was erased,
--- those that remain are counted one by one.
+-- tokens of all readable messages of the path. Where messages of the thread were erased,
+-- those of the path that are older than what is returned are read and subtracted.
 --
 -- That row also has what the path to the thread's head depends on: last_seq, message_count
 -- and head_id. While these three stay, so does the path, because messages only come, with

@@ -1,6 +1,7 @@
 -- The number and the tokens of the readable messages of a range: those on a path with
--- p_after < depth ≤ p_to. If no message of the thread was ever erased (p_whole), it is the
--- difference between two messages' tokens from the root; otherwise the range is read.
+-- p_after < depth ≤ p_to. It is the difference between two messages' tokens from the root.
+-- If a message of the thread was ever erased (not p_whole), the erased messages of the range
+-- are subtracted: that reads these, and costs nothing for the others.
 CREATE OR REPLACE FUNCTION recollect.range_size(
     p_tenant text, p_thread uuid, p_whole boolean, p_branches integer[], p_above integer[], p_depths integer[],
     p_after integer, p_to integer,
@@ -21,14 +22,28 @@ BEGIN
             AND m.branch = part.branch AND m.depth IN (p_after, p_to)
             AND m.depth > part.above AND m.depth <= part.depth AND m.deleted_at IS NULL;
     ELSE
-        SELECT count(*), COALESCE(sum(m.tokens), 0) INTO message_count, message_tokens
-        FROM unnest(p_branches, p_above, p_depths) AS part (branch, above, depth)
-        JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.thread_id = p_thread
-            AND m.branch = part.branch
-            AND m.depth > GREATEST(part.above, p_after) AND m.depth <= LEAST(part.depth, p_to)
-            AND m.deleted_at IS NULL
-        WHERE part.depth > p_after AND part.above < p_to;
+        SELECT p_to - p_after - count(*),
+            recollect.path_tokens_at(p_tenant, p_thread, p_branches, p_above, p_depths, p_to)
+            - recollect.path_tokens_at(p_tenant, p_thread, p_branches, p_above, p_depths, p_after)
+            - COALESCE(sum(
+                recollect.path_tokens_at(p_tenant, p_thread, p_branches, p_above, p_depths, gone.depth)
+                - recollect.path_tokens_at(p_tenant, p_thread, p_branches, p_above, p_depths, gone.depth - 1)), 0)
+        INTO message_count, message_tokens
+        FROM (
+            SELECT DISTINCT m.depth
+            FROM unnest(p_branches, p_above, p_depths) AS part (branch, above, depth)
+            JOIN recollect.messages m
+                ON m.tenant_id = p_tenant AND m.thread_id = p_thread
+                AND m.branch = part.branch
+                AND m.depth > GREATEST(part.above, p_after) AND m.depth <= LEAST(part.depth, p_to)
+                AND m.deleted_at IS NOT NULL
+            WHERE part.depth > p_after AND part.above < p_to
+                -- No other message has taken the place.
+                AND NOT EXISTS (
+                    SELECT FROM recollect.messages f
+                    WHERE f.tenant_id = p_tenant AND f.thread_id = p_thread
+                        AND f.branch = m.branch AND f.depth = m.depth AND f.deleted_at IS NULL)
+        ) AS gone;
     END IF;
 END;
 $$;

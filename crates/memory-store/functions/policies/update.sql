@@ -5,11 +5,15 @@ CREATE OR REPLACE FUNCTION recollect.update_app_policy(
     -- As etag_matches takes it.
     p_etag text,
     p_replace boolean, p_clear text[], p_set jsonb,
-    -- ok or etag_changed (app_policy: the present one).
+    -- The most apps of a memory space.
+    p_max_apps integer,
+    -- ok, etag_changed (app_policy: the present one) or space_full.
     OUT status text, OUT app_policy recollect.app_policies
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE
+    v_space text;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     SELECT p.* INTO app_policy FROM recollect.app_policies p
@@ -18,6 +22,19 @@ BEGIN
     IF NOT recollect.etag_matches(p_etag, app_policy.version::text) THEN
         status := 'etag_changed';
         RETURN;
+    END IF;
+    v_space := recollect.policy_changed(COALESCE(app_policy.policy, '{}'), p_replace, p_clear, p_set) ->> 'memory_space';
+    IF v_space <> COALESCE(app_policy.memory_space, '') THEN
+        -- Apps join a space one after the other.
+        PERFORM pg_advisory_xact_lock(hashtextextended('space' || chr(1) || p_tenant || chr(1) || v_space, 0));
+        IF p_max_apps <= (
+            SELECT count(*) FROM recollect.app_policies p
+            WHERE p.tenant_id = p_tenant AND p.memory_space = v_space AND p.app_id <> p_app)
+        THEN
+            app_policy := NULL;
+            status := 'space_full';
+            RETURN;
+        END IF;
     END IF;
     INSERT INTO recollect.app_policies AS p (tenant_id, app_id, policy)
     VALUES (p_tenant, p_app, p_set)

@@ -47,6 +47,9 @@ pub enum StoreError {
         /// Its etag now; `None` if it does not exist.
         etag: Option<String>,
     },
+    /// The memory space has its largest number of apps.
+    #[error("the memory space is full")]
+    SpaceFull,
     /// A derived text does not fit the state of its own generation: a defect of the
     /// caller.
     #[error("the derived text does not continue the texts that cover the path")]
@@ -127,6 +130,7 @@ impl StoreError {
             | Self::Key(_)
             | Self::Secret(_)
             | Self::EtagChanged { .. }
+            | Self::SpaceFull
             | Self::Misplaced
             | Self::Crypto { .. }
             | Self::NoObjectStore

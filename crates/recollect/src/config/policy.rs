@@ -14,7 +14,7 @@ use super::ConfigError;
 use super::check::wrong;
 
 /// Defaults of the fields of `MemoryPolicy`, where neither app, thread nor request sets
-/// them. A value that equals the documented default counts as not set.
+/// them. A value that equals the documented default counts as not set, except `scope`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyConfig {
@@ -34,8 +34,9 @@ pub struct PolicyConfig {
     pub neighbors_after: i32,
     /// Matches with a lower score are excluded.
     pub min_score: f64,
-    /// The threads that a search covers.
-    pub scope: MemoryScope,
+    /// The threads that a search covers; `None`: those of the user, in an app with a memory
+    /// space those of the space.
+    pub scope: Option<MemoryScope>,
     /// The user's label in text.
     pub user_label: String,
     /// The model's label in text.
@@ -93,7 +94,6 @@ impl Default for PolicyConfig {
         let ResolvedPolicy {
             mode,
             window_enabled,
-            scope,
             user_label,
             assistant_label,
             shared_session_default,
@@ -115,7 +115,7 @@ impl Default for PolicyConfig {
             neighbors_before: limits::NEIGHBORS_BEFORE,
             neighbors_after: limits::NEIGHBORS_AFTER,
             min_score: 0.0,
-            scope,
+            scope: None,
             user_label,
             assistant_label,
             query_prompt_template: String::new(),
@@ -145,8 +145,8 @@ impl Default for PolicyConfig {
 }
 
 impl PolicyConfig {
-    /// The fields that differ from the documented defaults, within the limits of
-    /// `MemoryPolicy`.
+    /// The fields that differ from the documented defaults, and the scope where it is set,
+    /// within the limits of `MemoryPolicy`.
     ///
     /// # Errors
     /// The first key whose value a policy cannot have.
@@ -166,6 +166,8 @@ impl PolicyConfig {
             )
         })?;
         policy.clear_equal(&ResolvedPolicy::default().into());
+        // An app's memory space changes the default, not a set scope.
+        policy.scope = self.scope;
         Ok(policy)
     }
 
@@ -181,7 +183,7 @@ impl PolicyConfig {
             neighbors_before: Some(self.neighbors_before),
             neighbors_after: Some(self.neighbors_after),
             min_score: Some(single(self.min_score)),
-            scope: proto::RecallScope::from(self.scope).into(),
+            scope: self.scope.map_or(0, |scope| proto::RecallScope::from(scope).into()),
             user_label: Some(self.user_label.clone()),
             assistant_label: Some(self.assistant_label.clone()),
             query_prompt_template: set(&self.query_prompt_template),
@@ -249,6 +251,31 @@ mod tests {
     fn the_defaults_set_nothing() {
         let policy = PolicyConfig::default().policy().unwrap();
         assert_eq!(policy.set_fields(), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_set_scope_holds_also_in_apps_with_a_memory_space() {
+        let app = MemoryPolicy {
+            memory_space: Some("desk".to_owned()),
+            ..MemoryPolicy::default()
+        };
+        let scope = |server: &MemoryPolicy| {
+            let levels = [(PolicyLevel::Server, server), (PolicyLevel::App, &app)];
+            ResolvedPolicy::resolve(&levels).scope
+        };
+        let default = PolicyConfig::default().policy().unwrap();
+        assert_eq!(scope(&default), MemoryScope::Space);
+        let values = [
+            ("thread", MemoryScope::Thread),
+            ("user", MemoryScope::User),
+            ("app", MemoryScope::App),
+            ("space", MemoryScope::Space),
+        ];
+        for (value, expected) in values {
+            let server = load("SCOPE", value).unwrap();
+            assert_eq!(server.set_fields(), ["scope"], "{value}");
+            assert_eq!(scope(&server), expected, "{value}");
+        }
     }
 
     #[test]
