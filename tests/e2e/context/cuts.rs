@@ -213,3 +213,44 @@ async fn t16_a_context_counts_memories_that_do_not_fit() {
         assert_eq!(lacking.token_count > 0, lacking.item_count > 0);
     }
 }
+
+#[apply(trial)]
+async fn erased_messages_are_not_counted_among_those_that_a_history_lacks() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, talk(20)).await;
+    let first = client.all_messages(&thread_id).await;
+    // A branch that leaves the first one after its 30th message.
+    let branch = reply(
+        &first[29].message_id,
+        Role::User,
+        "Something else entirely.",
+    );
+    client.append(&thread_id, vec![branch]).await;
+    client.append(&thread_id, talk(5)).await;
+    let stored = client.all_messages(&thread_id).await;
+    // The first, two runs, one around the fork, and one that is not on the path.
+    for place in [0, 7, 8, 9, 20, 28, 29, 35, 40, 41] {
+        let erased = &stored[place].message_id;
+        client.delete_message(&thread_id, erased).await;
+    }
+    // The end of the path is erased, and another message takes the place.
+    for place in [50, 49] {
+        let erased = &stored[place].message_id;
+        client.delete_message(&thread_id, erased).await;
+    }
+    client.append_text(&thread_id, "The last word.").await;
+    let request = |max_messages: i32| GetHistoryRequest {
+        thread: by_id(&thread_id),
+        max_messages: Some(max_messages),
+        max_tokens: Some(100_000),
+        ..Default::default()
+    };
+    let whole = client.call(request(500)).await;
+    assert_eq!(whole.messages.len(), 31);
+    assert!(!whole.truncated);
+    for max_messages in [1, 4, 8, 12, 20, 30] {
+        let found = history(&client, request(max_messages)).await;
+        assert_eq!(found, sum(&whole.messages), "{max_messages}");
+    }
+}

@@ -183,7 +183,9 @@ impl PolicyConfig {
             neighbors_before: Some(self.neighbors_before),
             neighbors_after: Some(self.neighbors_after),
             min_score: Some(single(self.min_score)),
-            scope: self.scope.map_or(0, |scope| proto::RecallScope::from(scope).into()),
+            scope: self
+                .scope
+                .map_or(0, |scope| proto::RecallScope::from(scope).into()),
             user_label: Some(self.user_label.clone()),
             assistant_label: Some(self.assistant_label.clone()),
             query_prompt_template: set(&self.query_prompt_template),
