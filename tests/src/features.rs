@@ -156,6 +156,10 @@ pub fn report(promises: &[Promise], endings: &Endings) -> (String, usize) {
         };
         unproved += usize::from(outcome != "pass");
         let _ = writeln!(text, "{id}  {outcome:<7}  {promise}");
+        let not_yet = NOT_YET_PROVED.iter().find(|(listed, _)| listed == id);
+        if let (Some((_, reason)), true) = (not_yet, tests.is_empty()) {
+            let _ = writeln!(text, "              {reason}");
+        }
         for (name, ending) in tests {
             let mark = match ending {
                 Ending::Passed => "pass",
