@@ -1,7 +1,6 @@
 //! Inserts derived text into a database as the workers do.
 
 use recollect_tests::{Client, Cluster, DataDir, Key, Options, Server, recollect_at};
-use tokio_postgres::Client as Database;
 
 /// A server whose database the test can write to.
 pub struct World {
@@ -29,7 +28,19 @@ impl World {
     /// Runs a function of the store as the service would; its status.
     pub async fn derive(&self, function: &str, thread_id: &str, rest: &str) -> String {
         let admin = self.cluster.superuser().await;
-        derive(&admin, function, thread_id, rest).await
+        let generation = match function {
+            "commit_summary" => "summary_generation",
+            _ => "observation_generation",
+        };
+        let sql = format!(
+            "SELECT status FROM recollect.{function}('acme', 'worker', '{thread_id}',
+            (SELECT {generation} FROM recollect.threads WHERE thread_id = '{thread_id}'), {rest})"
+        );
+        let service = "SET ROLE recollect_service; SET recollect.tenant = 'acme'";
+        admin.batch_execute(service).await.unwrap();
+        let status = admin.query_one(&sql, &[]).await.unwrap().get(0);
+        admin.batch_execute("RESET ROLE").await.unwrap();
+        status
     }
 
     /// A summary on branch 1.
@@ -53,46 +64,15 @@ impl World {
 
     /// An observation on branch 1.
     pub async fn observe(&self, thread_id: &str, after: i32, to: i32, text: &str, active: bool) {
-        let admin = self.cluster.superuser().await;
-        observe(&admin, thread_id, after, to, text, active).await;
+        let text = quoted(text);
+        let rest = format!("1, {after}, {to}, {text}, 3, 'extractive', {active}");
+        let status = self.derive("commit_observation", thread_id, &rest).await;
+        assert_eq!(status, "ok");
     }
 
     pub fn cli(&self, args: &[&str]) -> recollect_tests::Finished {
         recollect_at(&self.server.ready().addr, Key::Acme, args)
     }
-}
-
-/// Runs a function of the store as the service would, on a connection of the
-/// superuser; its status.
-async fn derive(admin: &Database, function: &str, thread_id: &str, rest: &str) -> String {
-    let generation = match function {
-        "commit_summary" => "summary_generation",
-        _ => "observation_generation",
-    };
-    let sql = format!(
-        "SELECT status FROM recollect.{function}('acme', 'worker', '{thread_id}',
-            (SELECT {generation} FROM recollect.threads WHERE thread_id = '{thread_id}'), {rest})"
-    );
-    let service = "SET ROLE recollect_service; SET recollect.tenant = 'acme'";
-    admin.batch_execute(service).await.unwrap();
-    let status = admin.query_one(&sql, &[]).await.unwrap().get(0);
-    admin.batch_execute("RESET ROLE").await.unwrap();
-    status
-}
-
-/// An observation on branch 1, in any database.
-pub async fn observe(
-    admin: &Database,
-    thread_id: &str,
-    after: i32,
-    to: i32,
-    text: &str,
-    active: bool,
-) {
-    let text = quoted(text);
-    let rest = format!("1, {after}, {to}, {text}, 3, 'extractive', {active}");
-    let status = derive(admin, "commit_observation", thread_id, &rest).await;
-    assert_eq!(status, "ok");
 }
 
 /// A text as SQL.

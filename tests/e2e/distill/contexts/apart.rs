@@ -2,20 +2,22 @@
 //! of the threads are disjoint, so that one strange word shows a leak.
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, MessageInput,
-    ResolveThreadRequest, SearchMethod, SearchRequest,
+    AgentEvent, AppendEventsRequest, BuildContextRequest, ContextBlockKind as Kind, MemoryMode,
+    MemoryPolicy, MessageInput, ResolveThreadRequest, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, SOON, Server, app, apply, attempt, block,
+    Client, Cluster, DataDir, Key, Options, SOON, Server, app, apply, attempt, block, by_id,
     context_request, eventually, memory, mode, plan, put, quoted_texts, recall_request,
     search_request, session, texts, tool_call, tool_result, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
+use tokio_postgres::{Client as Database, NoTls};
 
 use super::isolation::everything;
 use super::{build, in_full, record_texts};
-use crate::distill::ledger::verify;
-use crate::plain;
+use crate::distill::ledger::{observations, verify};
+use crate::distill::world::World;
+use crate::{PLAIN, plain};
 
 type Words = [&'static str; 6];
 
@@ -211,4 +213,83 @@ async fn n02_postgres_has_each_message_and_the_index_a_vector_of_it() {
     points(23).await;
     client.delete_thread(&thread_id).await;
     points(21).await;
+}
+
+/// A thread with 40 turns, a plan, an attempt and an event, once workers have derived
+/// observations and a summary from it.
+async fn worked(client: &Client, words: Words, others: Words) -> String {
+    let thread_id = thread(client, &app(), "ada", derived(MemoryMode::Observational)).await;
+    client
+        .put_plan(put(&thread_id, "", plan(words[0], &words[1..3])))
+        .await;
+    let tried = attempt("work", words[3], "It failed.");
+    client.log_attempt(&thread_id, tried, "").await;
+    let event = AppendEventsRequest {
+        thread: by_id(&thread_id),
+        events: vec![AgentEvent {
+            r#type: words[4].to_owned(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    client.call(event).await;
+    feed(client, &thread_id, |number| talk(words, number)).await;
+    for wanted in [MemoryMode::Observational, MemoryMode::Working] {
+        is_about(&records(client, &thread_id, wanted).await, words, others);
+    }
+    assert!(verify(client, &thread_id).await.ok);
+    thread_id
+}
+
+/// Checks that a database has everything of a thread of [`worked`].
+async fn holds(database: &Database, client: &Client, thread_id: &str) {
+    let tables = [
+        ("threads", 1),
+        ("messages", 80),
+        ("plans", 1),
+        ("iterations", 1),
+        ("agent_events", 1),
+        ("transactions", 40),
+    ];
+    for (table, rows) in tables {
+        let sql = format!("SELECT count(*) FROM recollect.{table} WHERE thread_id = '{thread_id}'");
+        let found: i64 = database.query_one(&sql, &[]).await.unwrap().get(0);
+        assert!(found >= rows, "{table}: {found}");
+    }
+    // What the workers made is there, in the words that the server returns.
+    let returned = observations(client, thread_id, false).await.observations;
+    assert!(!returned.is_empty());
+    let stored = async |kind: &str| -> Vec<String> {
+        let sql = format!(
+            "SELECT text FROM recollect.distillates
+             WHERE thread_id = '{thread_id}' AND kind = '{kind}' AND made_by = 'extractive'"
+        );
+        let rows = database.query(&sql, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    let observed = stored("observation").await;
+    assert!(observed.len() >= returned.len(), "{observed:?}");
+    for one in returned {
+        assert!(observed.contains(&one.text), "{one:?} in {observed:?}");
+    }
+    assert!(!stored("summary").await.is_empty());
+}
+
+#[apply(trial_with_own_server)]
+async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without() {
+    let world = World::new().await;
+    let thread_id = worked(&world.client, HERONS, KETTLES).await;
+    let external = world.cluster.superuser().await;
+    holds(&external, &world.client, &thread_id).await;
+    // The server has not made a private database.
+    assert!(!world.dir.data().join("postgres").exists());
+
+    // Without a URL there is one in the data directory, which has the same.
+    let client = PLAIN.client(Key::Acme).await;
+    let thread_id = worked(&client, KETTLES, HERONS).await;
+    let url = PLAIN.ready().line["postgres"].as_str().unwrap().to_owned();
+    let (embedded, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    holds(&embedded, &client, &thread_id).await;
+    assert!(PLAIN.data().join("postgres").is_dir());
 }

@@ -1,4 +1,4 @@
-//! Isolation of derived text between threads and between databases.
+//! Isolation of derived text between threads.
 
 use memory_contract::proto::{
     AgentEvent, AppendEventsRequest, LedgerKind, ListEventsRequest, ListIterationsRequest,
@@ -6,16 +6,14 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Client, Key, app, apply, attempt, briefing_request, by_id, mask, mode, plan, put, sections,
+    Client, apply, attempt, briefing_request, by_id, mask, mode, plan, put, sections,
     trial_with_own_server,
 };
 use serde_json::Value;
-use tokio_postgres::{Client as Database, NoTls};
 use tonic::Code;
 
 use super::{asked, build, in_full, record_texts};
-use crate::PLAIN;
-use crate::distill::world::{World, four_turns, observe};
+use crate::distill::world::{World, four_turns};
 
 /// A thread in which everything holds one word.
 async fn all_about(world: &World, word: &str) -> (String, Vec<String>) {
@@ -158,57 +156,4 @@ async fn n13_a_briefing_has_derived_text_before_the_newest_turns() {
     assert_eq!(quotes.len(), 3);
     assert_eq!(quotes[0]["record"], "observation");
     assert_eq!(quotes[1]["text"], "What is 3 and 3?");
-}
-
-#[apply(trial_with_own_server)]
-async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without() {
-    let world = World::new().await;
-    let (thread_id, _) = all_about(&world, "herons").await;
-    let admin = world.cluster.superuser().await;
-    let tables = [
-        ("threads", 1),
-        ("messages", 8),
-        ("distillates", 2),
-        ("plans", 1),
-        ("iterations", 1),
-        ("agent_events", 1),
-        ("transactions", 8),
-    ];
-    holds(&admin, &thread_id, &tables).await;
-    let context = build(&world.client, asked(&thread_id, MemoryMode::Observational)).await;
-    assert_eq!(record_texts(&context), ["They speak of herons."]);
-    // The server has not made a private database.
-    assert!(!world.dir.data().join("postgres").exists());
-
-    // Without a URL there is one in the data directory, which has the same.
-    let client = PLAIN.client(Key::Acme).await;
-    let thread_id = client.thread(&app()).await;
-    let ids = four_turns(&client, &thread_id).await;
-    let url = PLAIN.ready().line["postgres"].as_str().unwrap().to_owned();
-    let (embedded, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    observe(&embedded, &thread_id, 0, 2, "They speak of kettles.", true).await;
-    let stored = put(&thread_id, "", plan("kettles", &["kettles"]));
-    let stored = client.put_plan(stored).await;
-    assert_eq!(client.get_plan(&thread_id).await, stored);
-    let context = build(&client, asked(&thread_id, MemoryMode::Observational)).await;
-    assert_eq!(record_texts(&context), ["They speak of kettles."]);
-    assert_eq!(in_full(&context), ids[2..]);
-    let tables = [
-        ("threads", 1),
-        ("messages", 8),
-        ("distillates", 1),
-        ("plans", 1),
-    ];
-    holds(&embedded, &thread_id, &tables).await;
-    assert!(PLAIN.data().join("postgres").is_dir());
-}
-
-/// Checks how many rows of a thread a database has at least.
-async fn holds(database: &Database, thread_id: &str, tables: &[(&str, i64)]) {
-    for (table, rows) in tables {
-        let sql = format!("SELECT count(*) FROM recollect.{table} WHERE thread_id = '{thread_id}'");
-        let found: i64 = database.query_one(&sql, &[]).await.unwrap().get(0);
-        assert!(found >= *rows, "{table}: {found}");
-    }
 }

@@ -1,5 +1,5 @@
-//! Contexts and briefings hold derived text. Except in `worker`, `World` inserts the
-//! text as the workers do.
+//! Contexts and briefings hold derived text. Except in `apart` and `worker`, `World`
+//! inserts the text as the workers do.
 
 mod apart;
 mod budgets;
