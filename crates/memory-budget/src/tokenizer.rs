@@ -34,10 +34,10 @@ pub struct Tokenizer {
 /// An encoding of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Words {
-    O200kBase,
-    Cl100kBase,
-    P50kBase,
-    R50kBase,
+    O200k,
+    Cl100k,
+    P50k,
+    R50k,
 }
 
 impl Default for Tokenizer {
@@ -50,13 +50,13 @@ impl Default for Tokenizer {
 impl Tokenizer {
     /// GPT-4o, GPT-4.1, gpt-oss and the o series; files count as for GPT-4o. Stored counts
     /// use it.
-    pub const O200kBase: Self = Self::of(Words::O200kBase);
+    pub const O200kBase: Self = Self::of(Words::O200k);
     /// GPT-4, GPT-3.5 and the embedding models.
-    pub const Cl100kBase: Self = Self::of(Words::Cl100kBase);
+    pub const Cl100kBase: Self = Self::of(Words::Cl100k);
     /// Codex and text-davinci-002 and -003.
-    pub const P50kBase: Self = Self::of(Words::P50kBase);
+    pub const P50kBase: Self = Self::of(Words::P50k);
     /// GPT-2 and GPT-3.
-    pub const R50kBase: Self = Self::of(Words::R50kBase);
+    pub const R50kBase: Self = Self::of(Words::R50k);
 }
 
 impl Tokenizer {
@@ -97,11 +97,11 @@ impl Tokenizer {
         let (encoding, known) = match encoding {
             // Harmony and the edit models differ only in special tokens, which stored text does
             // not have.
-            Some(Encoding::O200kBase | Encoding::O200kHarmony) => (Words::O200kBase, true),
-            Some(Encoding::Cl100kBase) => (Words::Cl100kBase, true),
-            Some(Encoding::P50kBase | Encoding::P50kEdit) => (Words::P50kBase, true),
-            Some(Encoding::R50kBase | Encoding::Gpt2) => (Words::R50kBase, true),
-            None => (Words::O200kBase, false),
+            Some(Encoding::O200kBase | Encoding::O200kHarmony) => (Words::O200k, true),
+            Some(Encoding::Cl100kBase) => (Words::Cl100k, true),
+            Some(Encoding::P50kBase | Encoding::P50kEdit) => (Words::P50k, true),
+            Some(Encoding::R50kBase | Encoding::Gpt2) => (Words::R50k, true),
+            None => (Words::O200k, false),
         };
         let files = FileRates::of(&bare_name(model));
         let tokenizer = Self {
@@ -114,10 +114,10 @@ impl Tokenizer {
     /// The encoding's public name, such as `o200k_base`.
     pub fn name(self) -> &'static str {
         match self.encoding {
-            Words::O200kBase => "o200k_base",
-            Words::Cl100kBase => "cl100k_base",
-            Words::P50kBase => "p50k_base",
-            Words::R50kBase => "r50k_base",
+            Words::O200k => "o200k_base",
+            Words::Cl100k => "cl100k_base",
+            Words::P50k => "p50k_base",
+            Words::R50k => "r50k_base",
         }
     }
 
@@ -137,7 +137,7 @@ impl Tokenizer {
 
     /// Whether texts count as in stored counts.
     pub fn counts_texts_as_stored(self) -> bool {
-        self.encoding == Words::O200kBase
+        self.encoding == Words::O200k
     }
 
     /// Loads the encoding, which otherwise the first count does. Blocks for about 0.3 s and
@@ -275,10 +275,10 @@ impl Tokenizer {
 
     fn encoding(self) -> &'static CoreBPE {
         match self.encoding {
-            Words::O200kBase => tiktoken_rs::o200k_base_singleton(),
-            Words::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
-            Words::P50kBase => tiktoken_rs::p50k_base_singleton(),
-            Words::R50kBase => tiktoken_rs::r50k_base_singleton(),
+            Words::O200k => tiktoken_rs::o200k_base_singleton(),
+            Words::Cl100k => tiktoken_rs::cl100k_base_singleton(),
+            Words::P50k => tiktoken_rs::p50k_base_singleton(),
+            Words::R50k => tiktoken_rs::r50k_base_singleton(),
         }
     }
 }

@@ -33,7 +33,7 @@ impl Block {
 pub(super) fn of_blocks<'a>(hashes: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Sha256::new();
     for hash in hashes {
-        digest.update(&hash);
+        digest.update(hash);
         digest.update(b"\n");
     }
     hexadecimal(digest)

@@ -148,7 +148,11 @@ async fn a_tenant_that_cannot_be_settled_holds_up_no_other() {
     let contents = Contents::new().await;
     let claimed = contents.hold(MessageId::new(), "x").await;
     let sql = "INSERT INTO recollect.content_holders (tenant_id, holder, digest)
-               VALUES ('0', 'no id', '\\x00'), ('zz', 'no id', '\\x00')";
+               VALUES ('0', gen_random_uuid()::text, '\\x00'), ('zz', gen_random_uuid()::text, '\\x00');
+               CREATE FUNCTION recollect.refuse() RETURNS trigger LANGUAGE plpgsql AS
+               'BEGIN RAISE EXCEPTION ''refused''; END';
+               CREATE TRIGGER refuse BEFORE DELETE ON recollect.content_holders
+               FOR EACH ROW WHEN (OLD.tenant_id IN ('0', 'zz')) EXECUTE FUNCTION recollect.refuse()";
     contents.owner.batch_execute(sql).await.unwrap();
     contents.age().await;
     assert_eq!(contents.settle().await, 1);
