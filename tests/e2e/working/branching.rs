@@ -171,25 +171,3 @@ async fn r12_a_branch_keeps_the_context_and_the_callers_own_ids() {
     refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
     assert_eq!(client.all_messages(&thread_id).await, all);
 }
-
-#[apply(trial)]
-async fn a_branch_takes_no_external_id_of_a_message_before_it() {
-    let client = plain().await;
-    let app = app();
-    let own = |id: &str, role: Role, text: &str| WorkingMessage {
-        external_id: id.to_owned(),
-        ..said(role, text)
-    };
-    let sent = vec![
-        own("m1", Role::User, "one"),
-        own("m2", Role::Assistant, "two"),
-        own("m3", Role::User, "three"),
-    ];
-    let first = put_memory(&client, put_in(a_session(&app), sent.clone())).await;
-    let all = client.all_messages(&first.thread_id).await;
-    // The second message stays where it is, so the first one stays before the branch.
-    let request = vec![sent[1].clone(), sent[0].clone(), sent[2].clone()];
-    let refused = client.refused(put_of(&first.thread_id, request)).await;
-    refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
-    assert_eq!(client.all_messages(&first.thread_id).await, all);
-}

@@ -86,14 +86,11 @@ BEGIN
     END IF;
     BEGIN
         IF p_branch_at IS NOT NULL THEN
-            -- The callers' own ids name the messages of the branch from now on. Messages before
-            -- it stay on the path, and keep theirs.
+            -- The callers' own ids name the messages of the branch from now on.
             UPDATE recollect.messages
             SET external_id = NULL, external_digest = NULL
             WHERE tenant_id = p_tenant AND deleted_at IS NULL AND external_digest IN (
-                SELECT recollect.external_digest(p_thread, u.external) FROM unnest(p_external) AS u (external))
-                AND NOT (depth <= COALESCE(v_fork.depth, 0)
-                    AND recollect.is_on_path(v_state.branches, v_state.depths, branch, depth));
+                SELECT recollect.external_digest(p_thread, u.external) FROM unnest(p_external) AS u (external));
         END IF;
         IF cardinality(p_ids) > 0 THEN
             SELECT a.* INTO v_appended
