@@ -347,7 +347,6 @@ async fn of_a_long_working_set_the_newest_256_may_stay() {
     older.extend_from_slice(&all[45..]);
     let stored = client.call(put_of(&thread_id, older)).await;
     assert!(stored.branched);
-    assert_eq!(stored.working_memory.unwrap().messages.len(), 256);
 }
 
 #[apply(trial)]
