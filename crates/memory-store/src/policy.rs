@@ -30,6 +30,15 @@ pub struct AppPolicy {
     pub etag: Option<String>,
 }
 
+impl Store {
+    /// The policy that holds under these levels, the most general first; the server's comes
+    /// before them.
+    pub fn resolve_policy(&self, levels: &[(PolicyLevel, &MemoryPolicy)]) -> ResolvedPolicy {
+        let server = [(PolicyLevel::Server, &*self.policy)];
+        ResolvedPolicy::resolve(&[&server, levels].concat())
+    }
+}
+
 /// A thread with the policies that hold for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policies {

@@ -179,8 +179,7 @@ impl Policies {
                     .session_policies(&session)
                     .await?;
                 let thread = thread.map(|thread| thread.policy).unwrap_or_default();
-                Ok(ResolvedPolicy::resolve(&[
-                    (PolicyLevel::Server, &self.store.server_policy()),
+                Ok(self.store.resolve_policy(&[
                     (PolicyLevel::App, &app),
                     (PolicyLevel::Thread, &thread),
                     (PolicyLevel::Request, request),
@@ -188,11 +187,9 @@ impl Policies {
             }
             Whose::App(app) => {
                 let app = self.store.policies(caller).app_policy(&app).await?.policy;
-                Ok(ResolvedPolicy::resolve(&[
-                    (PolicyLevel::Server, &self.store.server_policy()),
-                    (PolicyLevel::App, &app),
-                    (PolicyLevel::Request, request),
-                ]))
+                Ok(self
+                    .store
+                    .resolve_policy(&[(PolicyLevel::App, &app), (PolicyLevel::Request, request)]))
             }
         }
     }

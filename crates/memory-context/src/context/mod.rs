@@ -250,8 +250,7 @@ async fn resolve(
                 Some(thread) => (Some(thread.id), thread.policy),
                 None => (None, Default::default()),
             };
-            let policy = ResolvedPolicy::resolve(&[
-                (PolicyLevel::Server, &store.server_policy()),
+            let policy = store.resolve_policy(&[
                 (PolicyLevel::App, &app),
                 (PolicyLevel::Thread, &own),
                 (PolicyLevel::Request, &request.policy),
@@ -263,10 +262,7 @@ async fn resolve(
             scope: None,
             owner: None,
             space: None,
-            policy: ResolvedPolicy::resolve(&[
-                (PolicyLevel::Server, &store.server_policy()),
-                (PolicyLevel::Request, &request.policy),
-            ]),
+            policy: store.resolve_policy(&[(PolicyLevel::Request, &request.policy)]),
         }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, Memory, PolicyLevel, ResolvedPolicy, TenantId, UserId, limits};
+use memory_contract::{AppId, Memory, PolicyLevel, TenantId, UserId, limits};
 
 use super::rows;
 use crate::{
@@ -102,10 +102,8 @@ impl MemoryStore<'_> {
     /// are more.
     async fn forget_by_policy(self, app: &AppId, limit: i32) -> Result<bool, StoreError> {
         let app_policy = self.store.policies(self.caller).app_policy(app).await?;
-        let policy = ResolvedPolicy::resolve(&[
-            (PolicyLevel::Server, &self.store.policy),
-            (PolicyLevel::App, &app_policy.policy),
-        ]);
+        let levels = [(PolicyLevel::App, &app_policy.policy)];
+        let policy = self.store.resolve_policy(&levels);
         let forget = Forget {
             app: app.clone(),
             user: None,

@@ -11,9 +11,8 @@ use memory_contract::proto::{
     UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    Invalid, MemoryId, MemoryOrigin, PageToken, PolicyLevel, ResolvedPolicy, check, etag_from,
-    fit_metadata, limits, memories_from, memory_bytes, memory_change_from, memory_filter_from,
-    memory_from,
+    Invalid, MemoryId, MemoryOrigin, PageToken, PolicyLevel, check, etag_from, fit_metadata,
+    limits, memories_from, memory_bytes, memory_change_from, memory_filter_from, memory_from,
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
@@ -195,10 +194,7 @@ impl Memories {
         if !query.owner.user.is_empty() {
             let policies = self.store.policies(&caller);
             let app = policies.app_policy(&query.owner.app).await?.policy;
-            let policy = ResolvedPolicy::resolve(&[
-                (PolicyLevel::Server, &self.store.server_policy()),
-                (PolicyLevel::App, &app),
-            ]);
+            let policy = self.store.resolve_policy(&[(PolicyLevel::App, &app)]);
             query.space = policies.searched_space(&query.owner.app, &policy).await?;
         }
         let found = self.recall.memories(&caller, &query).await?;

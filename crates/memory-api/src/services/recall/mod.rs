@@ -151,8 +151,7 @@ impl Recalls {
             }
         };
         let resolve = |request: &MemoryPolicy| {
-            ResolvedPolicy::resolve(&[
-                (PolicyLevel::Server, &self.store.server_policy()),
+            self.store.resolve_policy(&[
                 (PolicyLevel::App, &app),
                 (PolicyLevel::Thread, &own),
                 (PolicyLevel::Request, request),

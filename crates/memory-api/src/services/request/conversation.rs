@@ -3,8 +3,8 @@
 use memory_context::Conversation;
 use memory_contract::proto::{self, SessionKeySource, SessionRef};
 use memory_contract::{
-    Invalid, PolicyLevel, ResolvedPolicy, SESSION_METADATA, Session, SessionKey, SessionNames,
-    Thread, ThreadId, ThreadName, check, limits, session_from,
+    Invalid, PolicyLevel, SESSION_METADATA, Session, SessionKey, SessionNames, Thread, ThreadId,
+    ThreadName, check, limits, session_from,
 };
 use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
@@ -136,10 +136,7 @@ pub(in crate::services) async fn resolve_session(
 ) -> Result<(Session, SessionKeySource), ApiError> {
     let names = if names.source().is_none() || names.wants_shared() {
         let app = store.policies(caller).app_policy(names.app()).await?.policy;
-        let policy = ResolvedPolicy::resolve(&[
-            (PolicyLevel::Server, &store.server_policy()),
-            (PolicyLevel::App, &app),
-        ]);
+        let policy = store.resolve_policy(&[(PolicyLevel::App, &app)]);
         match (policy.shared_session_default, names.source()) {
             (_, None) if policy.flow_session_default => names.of_flow(),
             (true, Some(_)) => names,
