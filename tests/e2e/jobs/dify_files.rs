@@ -151,6 +151,25 @@ fn options(config: &[String]) -> Options {
     options
 }
 
+/// Checks that the image after the first text has a signed URL that gives its bytes, in the
+/// formats of providers that fetch URLs, and is inline for Gemini.
+async fn check_signed(s3: &S3, context: &BuildContextResponse, path: &str, bytes: &[u8]) {
+    let [openai, anthropic] = first_contents(context);
+    let url = openai[1]["image_url"]["url"].as_str().unwrap();
+    for text in [path, "X-Amz-Signature=", "X-Amz-Expires=900"] {
+        assert!(url.contains(text), "{url}");
+    }
+    assert_eq!(
+        anthropic[1],
+        json!({"type": "image", "source": {"type": "url", "url": url}})
+    );
+    assert_eq!(s3.fetch(url).await, bytes);
+    let gemini = body_json(context, ProviderFormat::Gemini);
+    let inline = &gemini["contents"][0]["parts"][1]["inlineData"];
+    let data = format!("data:image/png;base64,{}", inline["data"].as_str().unwrap());
+    assert_eq!(data, data_url(bytes));
+}
+
 #[apply(trial_with_own_server)]
 async fn j01_an_uploaded_image_is_in_the_nodes_prompt_by_a_signed_url() {
     let s3 = S3::new();
@@ -169,25 +188,9 @@ async fn j01_an_uploaded_image_is_in_the_nodes_prompt_by_a_signed_url() {
     .await;
 
     let context = prompt(&client, &node, MemoryPolicy::default()).await;
-    let [openai, anthropic] = first_contents(&context);
+    let [openai, _] = first_contents(&context);
     assert_eq!(openai[0], json!({"type": "text", "text": "What is this?"}));
-    let url = openai[1]["image_url"]["url"].as_str().unwrap();
-    let signed = [
-        "/acme/files/cat.png?",
-        "X-Amz-Signature=",
-        "X-Amz-Expires=900",
-    ];
-    assert!(signed.iter().all(|text| url.contains(text)), "{url}");
-    assert_eq!(
-        anthropic[1],
-        json!({"type": "image", "source": {"type": "url", "url": url}})
-    );
-    assert_eq!(s3.fetch(url).await, cat);
-    // Gemini takes no URL of others.
-    let gemini = body_json(&context, ProviderFormat::Gemini);
-    let inline = &gemini["contents"][0]["parts"][1]["inlineData"];
-    let data = format!("data:image/png;base64,{}", inline["data"].as_str().unwrap());
-    assert_eq!(data, data_url(&cat));
+    check_signed(&s3, &context, "/acme/files/cat.png?", &cat).await;
     // Of unknown size: as 1,024 × 1,024 pixels.
     let shown = &block(&context, Kind::Node).unwrap().messages[0];
     assert!((765..800).contains(&shown.token_count), "{shown:?}");
@@ -257,20 +260,7 @@ async fn j01_a_file_of_a_tool_is_in_the_nodes_prompt_by_a_signed_url() {
     show(&client, &node, file).await;
 
     let context = prompt(&client, &node, MemoryPolicy::default()).await;
-    let [openai, anthropic] = first_contents(&context);
-    let url = openai[1]["image_url"]["url"].as_str().unwrap();
-    for text in ["/acme/files/tools/plot.png?", "X-Amz-Signature="] {
-        assert!(url.contains(text), "{url}");
-    }
-    assert_eq!(
-        anthropic[1],
-        json!({"type": "image", "source": {"type": "url", "url": url}})
-    );
-    assert_eq!(s3.fetch(url).await, plot);
-    let gemini = body_json(&context, ProviderFormat::Gemini);
-    let inline = &gemini["contents"][0]["parts"][1]["inlineData"];
-    let data = format!("data:image/png;base64,{}", inline["data"].as_str().unwrap());
-    assert_eq!(data, data_url(&plot));
+    check_signed(&s3, &context, "/acme/files/tools/plot.png?", &plot).await;
     let shown = &block(&context, Kind::Node).unwrap().messages[0];
     assert!((765..800).contains(&shown.token_count), "{shown:?}");
 

@@ -342,11 +342,13 @@ async fn of_a_long_working_set_the_newest_256_may_stay() {
     assert_eq!((memory.messages.len(), memory.messages_left_out), (256, 0));
     assert_eq!(archive(&client, &thread_id).await.len(), 301);
     assert_eq!(set_aside(&client, &thread_id).await, 45);
-    // An older one that comes back makes a branch.
+    // One that was set aside is not taken back, and the answer says so.
     let mut older = all[..1].to_vec();
     older.extend_from_slice(&all[45..]);
     let stored = client.call(put_of(&thread_id, older)).await;
     assert!(stored.branched);
+    assert_eq!(stored.warnings[0].field, "messages[0]");
+    assert_eq!(stored.working_memory.unwrap().messages.len(), 255);
 }
 
 #[apply(trial)]
