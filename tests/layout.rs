@@ -17,7 +17,7 @@ use serde_json::Value;
 /// levels alone.
 const LEVELS: [&[&str]; 10] = [
     &["memory-contract"],
-    &["memory-budget", "memory-objects"],
+    &["memory-budget", "memory-ledger", "memory-objects"],
     &["memory-store"],
     &["memory-recall", "memory-distill"],
     &["memory-context"],

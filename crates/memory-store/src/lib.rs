@@ -53,9 +53,9 @@ pub use caller::Caller;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
 pub use content::HeldContent;
 pub use distill::{
-    Commit, Committed, DistillClaim, DistillJob, DistillKind, DistillState, DistillStats,
-    Distillate, Generations, MessageRange, NewObservation, NewReflection, NewSummary, Place,
-    RangeQuery, Raw, Standing, retry_pause,
+    Commit, Committed, DistillClaim, DistillJob, DistillState, DistillStats, Distillate,
+    Generations, MessageRange, NewObservation, NewReflection, NewSummary, RangeQuery, Raw,
+    Standing, retry_pause,
 };
 pub use ephemeral::{EphemeralStats, Presence};
 pub use error::{
@@ -66,15 +66,15 @@ pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
 pub use iteration::{IterationQuery, LoggedIteration, Progress};
 pub use keyring::{Keyring, new_key};
-pub use ledger::{
-    Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRange, LedgerRow, LedgerState,
-    LedgerThread,
-};
 pub use listing::{OwnerMessageQuery, SaidPlace};
 pub use memories::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
     Forgotten, ImportedMemories, ImportedMemory, MemoryMatch, MemoryPlace, MemoryRecord,
     MemoryWithHistory, SupersededMemory, Unextracted,
+};
+pub use memory_ledger::{
+    Branching, DistillKind, Entry, Ledger, LedgerCount, LedgerFault, LedgerRange, LedgerRow,
+    LedgerState, LedgerThread, Place,
 };
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate, schema_version};

@@ -11,6 +11,7 @@ mod range;
 mod state;
 
 use memory_contract::MessageId;
+use memory_ledger::{DistillKind, Place};
 use serde::Deserialize;
 use time::OffsetDateTime;
 
@@ -18,16 +19,6 @@ pub use commit::{Commit, Committed, NewObservation, NewReflection, NewSummary};
 pub use jobs::{DistillClaim, DistillJob, DistillStats, retry_pause};
 pub use range::{MessageRange, RangeQuery};
 pub use state::{DistillState, Generations, Raw};
-
-/// The memory that derived text belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DistillKind {
-    /// The summary of working memory.
-    Summary,
-    /// Observational memory: observations and reflections.
-    Observation,
-}
 
 /// Whether a text holds on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -42,15 +33,6 @@ pub enum Standing {
     Ready,
     /// Another text, made for a path that reaches deeper, covers the same messages.
     Shadowed,
-}
-
-/// A place in the tree of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// The branch; 0 before the first message.
-    pub branch: i32,
-    /// Messages from the root to this one, itself included.
-    pub depth: i32,
 }
 
 /// A text that covers messages.

@@ -1,11 +1,11 @@
 //! Reads the rows of a ledger.
 
 use memory_contract::{MessageName, ThreadId};
+use memory_ledger::{Branching, DistillKind, Entry, Ledger, LedgerRow, LedgerThread, Place};
 use tokio_postgres::Row;
 
-use super::{Branching, Entry, Ledger, LedgerRow, LedgerThread};
 use crate::{
-    DistillKind, DistillateStore, Place, StoreError,
+    DistillateStore, StoreError,
     query::{Params, query},
     rows::{self, column},
 };

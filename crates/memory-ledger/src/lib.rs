@@ -1,5 +1,4 @@
-//! The ledger of a thread: the state of each message, recomputed from the rows. Pure,
-//! except [`DistillateStore::ledger`](crate::DistillateStore::ledger).
+//! The ledger of a thread: the state of each message, recomputed from its rows. Pure.
 //!
 //! For each kind of derived text, every message on the path to a head is in one
 //! state. Which text covers it follows the rules of `recollect.distill_state`, but is
@@ -7,18 +6,36 @@
 
 mod cover;
 mod faults;
-mod read;
 mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_contract::MessageId;
 
-use crate::{DistillKind, Place};
 use runs::{Run, Runs};
+use serde::Deserialize;
 
 /// Reported ranges of missing messages, at most.
 const MISSING: usize = 100;
+
+/// The memory that derived text belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DistillKind {
+    /// The summary of working memory.
+    Summary,
+    /// Observational memory: observations and reflections.
+    Observation,
+}
+
+/// A place in the tree of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The branch; 0 before the first message.
+    pub branch: i32,
+    /// Messages from the root to this one, itself included.
+    pub depth: i32,
+}
 
 /// The place at which a branch forks from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,28 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_contract::MessageId;
 
-use super::{BranchSpan, LedgerRow};
+use crate::{BranchSpan, LedgerRow};
 
 /// Messages of a branch, one below the other, all readable or all erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(crate) struct Run {
     /// The depth of the first message,
-    pub(super) first: i32,
+    pub(crate) first: i32,
     /// and that of the last.
-    pub(super) last: i32,
-    pub(super) first_seq: i64,
-    pub(super) last_seq: i64,
-    pub(super) first_id: MessageId,
-    pub(super) last_id: MessageId,
-    pub(super) count: i64,
-    pub(super) tokens: i64,
-    pub(super) erased: bool,
+    pub(crate) last: i32,
+    pub(crate) first_seq: i64,
+    pub(crate) last_seq: i64,
+    pub(crate) first_id: MessageId,
+    pub(crate) last_id: MessageId,
+    pub(crate) count: i64,
+    pub(crate) tokens: i64,
+    pub(crate) erased: bool,
 }
 
 /// The runs of a thread, by branch. No run crosses a bound, so all messages of a run are in
 /// one state on every path.
 #[derive(Clone, Debug)]
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// Depths after which a text begins or ends.
     cuts: BTreeSet<i32>,
     /// Depths of branches after which another one leaves.
@@ -34,7 +34,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(cuts: BTreeSet<i32>, forks: BTreeSet<(i32, i32)>) -> Self {
+    pub(crate) fn new(cuts: BTreeSet<i32>, forks: BTreeSet<(i32, i32)>) -> Self {
         Self {
             cuts,
             forks,
@@ -42,7 +42,7 @@ impl Runs {
         }
     }
 
-    pub(super) fn add(&mut self, row: &LedgerRow) {
+    pub(crate) fn add(&mut self, row: &LedgerRow) {
         let LedgerRow {
             seq,
             id,
@@ -78,7 +78,7 @@ impl Runs {
     }
 
     /// The runs of a part of a path, in order of depth.
-    pub(super) fn of(&self, piece: &BranchSpan) -> Vec<&Run> {
+    pub(crate) fn of(&self, piece: &BranchSpan) -> Vec<&Run> {
         let runs = self.runs.get(&piece.branch).into_iter().flatten();
         let mut found: Vec<&Run> = runs
             .filter(|run| run.first > piece.above && run.last <= piece.depth)
@@ -89,23 +89,23 @@ impl Runs {
     }
 
     /// The run of a branch that begins least deep.
-    pub(super) fn shallowest(&self, branch: i32) -> Option<&Run> {
+    pub(crate) fn shallowest(&self, branch: i32) -> Option<&Run> {
         self.runs.get(&branch)?.iter().min_by_key(|run| run.first)
     }
 
     /// The deepest place of a branch, erased messages included.
-    pub(super) fn deepest(&self, branch: i32) -> Option<i32> {
+    pub(crate) fn deepest(&self, branch: i32) -> Option<i32> {
         self.runs.get(&branch)?.iter().map(|run| run.last).max()
     }
 
     /// The newest message of a branch that can be read.
-    pub(super) fn newest(&self, branch: i32) -> Option<MessageId> {
+    pub(crate) fn newest(&self, branch: i32) -> Option<MessageId> {
         let readable = self.runs.get(&branch)?.iter().filter(|run| !run.erased);
         readable.max_by_key(|run| run.last).map(|run| run.last_id)
     }
 
     /// Whether the message at a place exists and can be read.
-    pub(super) fn reads(&self, branch: i32, depth: i32) -> bool {
+    pub(crate) fn reads(&self, branch: i32, depth: i32) -> bool {
         let runs = self.runs.get(&branch).into_iter().flatten();
         runs.filter(|run| !run.erased)
             .any(|run| run.first <= depth && depth <= run.last)

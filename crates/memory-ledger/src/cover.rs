@@ -2,30 +2,29 @@
 
 use std::cmp::Reverse;
 
-use super::{Entry, Ledger, LedgerState, Way};
-use crate::DistillKind;
+use crate::{DistillKind, Entry, Ledger, LedgerState, Way};
 
 /// A text that covers messages of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Covering {
-    pub(super) number: i64,
+pub(crate) struct Covering {
+    pub(crate) number: i64,
     /// The covered messages are deeper than this,
-    pub(super) after_depth: i32,
+    pub(crate) after_depth: i32,
     /// and not deeper than this.
-    pub(super) to_depth: i32,
+    pub(crate) to_depth: i32,
     /// The state of the messages that it covers.
-    pub(super) state: LedgerState,
+    pub(crate) state: LedgerState,
 }
 
 impl Covering {
-    pub(super) fn covers(&self, depth: i32) -> bool {
+    pub(crate) fn covers(&self, depth: i32) -> bool {
         self.after_depth < depth && depth <= self.to_depth
     }
 }
 
 impl Ledger {
     /// The texts that cover a path, the deepest first.
-    pub(super) fn coverings(&self, kind: DistillKind, way: &Way) -> Vec<Covering> {
+    pub(crate) fn coverings(&self, kind: DistillKind, way: &Way) -> Vec<Covering> {
         match kind {
             DistillKind::Summary => self.chain(way),
             DistillKind::Observation => self
@@ -77,7 +76,7 @@ impl Ledger {
         counting
     }
 
-    pub(super) fn of_kind(&self, kind: DistillKind) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn of_kind(&self, kind: DistillKind) -> impl Iterator<Item = &Entry> {
         self.entries.values().filter(move |one| one.kind == kind)
     }
 }

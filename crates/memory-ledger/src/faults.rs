@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Entry, Ledger, LedgerFault, Way};
-use crate::DistillKind;
+use crate::{DistillKind, Entry, Ledger, LedgerFault, Way};
 
 impl Ledger {
     /// The faults, at most `limit`, ordered by kind and branch.
