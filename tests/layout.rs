@@ -202,6 +202,29 @@ fn every_crate_has_the_license_of_the_workspace() {
     assert!(text.contains("Apache License") && text.contains("Version 2.0, January 2004"));
 }
 
+#[test]
+fn the_tests_that_security_md_names_exist() {
+    let page = fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let named: BTreeSet<&str> = page
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|name| name.matches('_').count() >= 3)
+        .collect();
+    assert!(named.len() >= 10, "{named:?}");
+    let mut code = String::new();
+    for directory in ["tests/e2e", "crates/memory-store/tests"] {
+        for file in rust_files(&root().join(directory)) {
+            code += &fs::read_to_string(file).unwrap();
+        }
+    }
+    let missing: Vec<&str> = named
+        .into_iter()
+        .filter(|name| !code.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(missing.is_empty(), "there is no such test: {missing:#?}");
+}
+
 struct Package {
     name: String,
     license: String,

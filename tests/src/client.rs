@@ -135,6 +135,15 @@ impl Client {
         }
     }
 
+    /// A caller with a key over a connection that is open.
+    pub fn over(channel: Channel, key: Key) -> Self {
+        let header = format!("Bearer {}", key.secret());
+        Self {
+            channel,
+            bearer: Bearer(Some(header.parse().unwrap())),
+        }
+    }
+
     /// The connection, without the key.
     pub fn channel(&self) -> Channel {
         self.channel.clone()

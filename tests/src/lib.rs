@@ -11,6 +11,7 @@
 
 mod binary;
 mod calls;
+mod certificates;
 mod cli;
 mod client;
 mod contexts;
@@ -41,6 +42,7 @@ pub use macro_rules_attribute::apply;
 
 pub use binary::{built_binary, project_dir, recollect_binary, setup_tool};
 pub use calls::Call;
+pub use certificates::{Authority, Certificate};
 pub use cli::{Finished, Spawned, recollect, recollect_at, run_to_end};
 pub use client::{Client, Key, USER_DEFAULT};
 pub use contexts::{

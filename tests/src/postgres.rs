@@ -11,7 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
-use crate::{eventually_some, recollect};
+use crate::{Certificate, eventually_some, recollect};
 
 const OWNER: &str = "recollect_owner";
 const DATABASE: &str = "memories";
@@ -73,6 +73,51 @@ impl Cluster {
         (cluster, url)
     }
 
+    /// Dumps the roles and the database into a directory, as deploy/README.md says.
+    pub async fn back_up(&self, dir: &Path) {
+        let roles = dir.join("roles.sql");
+        let dump = dir.join("recollect.dump");
+        let url = self.url_of("postgres", DATABASE);
+        self.program(
+            "pg_dumpall",
+            &["--roles-only", "--dbname", &url, "--file"],
+            &roles,
+        )
+        .await;
+        self.program("pg_dump", &["-Fc", "--dbname", &url, "--file"], &dump)
+            .await;
+    }
+
+    /// Restores a backup into this cluster, whose database is empty.
+    pub async fn restore(&self, dir: &Path) {
+        let url = self.url_of("postgres", DATABASE);
+        // Roles that exist are reported, and stay.
+        self.program(
+            "psql",
+            &["--quiet", "--dbname", &url, "--file"],
+            &dir.join("roles.sql"),
+        )
+        .await;
+        let restore = ["--exit-on-error", "--dbname", &url];
+        self.program("pg_restore", &restore, &dir.join("recollect.dump"))
+            .await;
+    }
+
+    /// Runs one of Postgres's programs on a file.
+    async fn program(&self, name: &str, args: &[&str], file: &Path) {
+        let output = tokio::process::Command::new(bin_dir().join(name))
+            .args(args)
+            .arg(file)
+            .output()
+            .await
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
     /// Ends every process of the cluster at once, as a crash would.
     pub fn crash(&mut self) {
         let file = self.dir.path().join("cluster/data/postmaster.pid");
@@ -99,6 +144,37 @@ impl Cluster {
     /// The database's URL for its owner, who is not a superuser.
     pub fn url(&self) -> String {
         self.url_of(OWNER, DATABASE)
+    }
+
+    /// Lets the cluster encrypt connections with a certificate, from the next connection on.
+    pub async fn enable_tls(&self, certificate: &Certificate) {
+        let data = self.dir.path().join("cluster/data");
+        let files = [
+            ("server.crt", &certificate.certificate),
+            ("server.key", &certificate.key),
+        ];
+        for (name, text) in files {
+            let path = data.join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            if let Some((user, group)) = unprivileged() {
+                chown(&path, Some(user), Some(group)).unwrap();
+            }
+        }
+        let admin = self.superuser().await;
+        admin
+            .batch_execute("ALTER SYSTEM SET ssl = on")
+            .await
+            .unwrap();
+        admin
+            .batch_execute("SELECT pg_reload_conf()")
+            .await
+            .unwrap();
+        eventually_some("Postgres speaks TLS", Duration::from_secs(30), async || {
+            let row = admin.query_one("SHOW ssl", &[]).await.unwrap();
+            (row.get::<_, String>(0) == "on").then_some(())
+        })
+        .await;
     }
 
     /// A connection of the superuser, who sees everything.

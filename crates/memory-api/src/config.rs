@@ -1,6 +1,7 @@
 //! The server's sections of the configuration.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use memory_contract::KeyScopes;
@@ -46,6 +47,23 @@ pub struct ServerConfig {
     /// to 10m. Default: 20s.
     #[serde(with = "memory_contract::duration_text")]
     pub keepalive_timeout: Duration,
+    /// TLS. Default: none.
+    pub tls: TlsConfig,
+}
+
+/// TLS of the gRPC listener. The files are in PEM and are read again within seconds after
+/// they change.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TlsConfig {
+    /// The server's certificate, followed by those between it and a root. With it, the
+    /// server refuses connections in the clear. Default: unset.
+    pub certificate: Option<PathBuf>,
+    /// The certificate's private key. Default: unset.
+    pub key: Option<PathBuf>,
+    /// Certificates of authorities. With it, a client needs a certificate of one of them,
+    /// besides its API key. Default: unset.
+    pub client_ca: Option<PathBuf>,
 }
 
 impl Default for ServerConfig {
@@ -61,6 +79,7 @@ impl Default for ServerConfig {
             max_connection_age: Duration::from_secs(30 * 60),
             keepalive_interval: Duration::from_secs(60),
             keepalive_timeout: Duration::from_secs(20),
+            tls: TlsConfig::default(),
         }
     }
 }

@@ -8,14 +8,17 @@ mod refusals;
 mod server;
 mod services;
 mod status;
+mod tls;
 
-pub use config::{AuthConfig, KeyConfig, ServerConfig};
+pub use config::{AuthConfig, KeyConfig, ServerConfig, TlsConfig};
 pub use health::{Health, Readiness};
 pub use server::{Server, Services};
+pub use tls::{Tls, TlsError};
 
 /// Describes this crate's metrics to the installed recorder.
 pub fn describe_metrics() {
     layers::describe_metrics();
     health::describe_metrics();
     refusals::describe_metrics();
+    tls::describe_metrics();
 }

@@ -42,6 +42,7 @@ use crate::services::{
     About, Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
     Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
 };
+use crate::tls::Tls;
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -83,6 +84,7 @@ pub struct Server {
     methods: Methods,
     routes: Routes,
     health: HealthReporter,
+    tls: Option<Tls>,
     store: Store,
     refusals: RefusalLog,
     stop: CancellationToken,
@@ -97,6 +99,7 @@ impl Server {
     pub fn new(
         config: ServerConfig,
         auth: AuthConfig,
+        tls: Option<Tls>,
         services: Services,
         stop: CancellationToken,
     ) -> Result<Self, tonic_reflection::server::Error> {
@@ -106,6 +109,7 @@ impl Server {
             routes: routes(&config, &auth, services, health, stop.clone())?,
             methods: Methods::new(),
             health: reporter,
+            tls,
             refusals: RefusalLog::default(),
             config,
             auth,
@@ -140,6 +144,7 @@ impl Server {
             auth,
             methods,
             routes,
+            tls,
             store,
             refusals,
             stop,
@@ -166,7 +171,7 @@ impl Server {
         let incoming = TcpIncoming::from(listener)
             .with_nodelay(Some(true))
             .with_keepalive(Some(TCP_KEEPALIVE));
-        transport::Server::builder()
+        let server = transport::Server::builder()
             .max_concurrent_streams(STREAMS)
             .http2_max_local_error_reset_streams(Some(LOCAL_RESETS))
             .http2_max_pending_accept_reset_streams(Some(PENDING_RESETS))
@@ -177,9 +182,16 @@ impl Server {
             // without having sent GOAWAY. Calls end by their deadlines anyway.
             .max_connection_age(config.max_connection_age)
             .layer(layers)
-            .add_routes(routes)
-            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
-            .await
+            .add_routes(routes);
+        let Some(tls) = tls else {
+            return server
+                .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
+                .await;
+        };
+        let incoming = tls.accept(incoming);
+        let serving = server.serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned());
+        let (served, ()) = tokio::join!(serving, tls.follow_files(stop));
+        served
     }
 }
 

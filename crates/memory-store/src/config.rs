@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreConfig {
-    /// The address of Postgres, as a URL or as `key=value` pairs. `sslmode=require`
-    /// encrypts the connection and checks the server's certificate against the
-    /// machine's trusted roots; any other mode, and none, connects in the
-    /// clear. Its user must be a member of the roles `recollect_service` and
+    /// The address of Postgres, as a URL or as `key=value` pairs. `sslmode`: `disable`;
+    /// `prefer`, the default, encrypts where the server can and checks no certificate;
+    /// `verify-ca` checks its authority; `require` and `verify-full` check its authority
+    /// and host name. `sslrootcert` of a URL names a file of authorities; without it, the
+    /// machine's count. Its user must be a member of the roles `recollect_service` and
     /// `recollect_worker`. Empty by default: `recollect dev` provides one.
     #[serde(serialize_with = "masked")]
     pub url: SecretString,

@@ -39,6 +39,7 @@ mod store;
 pub mod task;
 mod thread;
 mod thread_list;
+mod tls;
 mod transaction;
 mod usage;
 mod views;

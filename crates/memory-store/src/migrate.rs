@@ -6,14 +6,12 @@ use memory_contract::duration_text::format_duration;
 use semver::Version;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
-use tokio_postgres::{
-    Client, Connection, NoTls, Row, Transaction, config::SslMode, error::SqlState, types::ToSql,
-};
+use tokio_postgres::{Client, Connection, Row, Transaction, error::SqlState, types::ToSql};
 
 use crate::{
     StoreConfig, StoreError,
     config::Database,
-    pool::{Pool, parse_url, tls},
+    pool::{Pool, parse_url},
     query::{Params, query},
     rows::{column, only, scalar},
     sqlstate, task,
@@ -245,19 +243,14 @@ fn sha256<'a>(files: impl IntoIterator<Item = &'a SqlFile>) -> String {
 /// Connects within the configured time, the handshake included.
 async fn connect(config: &StoreConfig, database: Database) -> Result<Client, StoreError> {
     let limit = config.connect_timeout;
-    let mut postgres = parse_url(config, database)?;
+    let (mut postgres, tls) = parse_url(config, database)?;
     let options = format!(
         "-c lock_timeout={} {}",
         LOCK_TIMEOUT.as_millis(),
         postgres.get_options().unwrap_or_default(),
     );
     postgres.connect_timeout(limit).options(options.trim_end());
-    let connected = async {
-        match postgres.get_ssl_mode() {
-            SslMode::Require => drive(database, postgres.connect(tls(database)?).await),
-            _ => drive(database, postgres.connect(NoTls).await),
-        }
-    };
+    let connected = async { drive(database, postgres.connect(tls).await) };
     match timeout(limit, connected).await {
         Ok(connected) => connected,
         Err(_elapsed) => Err(StoreError::Unavailable {

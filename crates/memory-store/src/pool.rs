@@ -6,12 +6,11 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod, Runtime, Timeouts,
 };
 use memory_contract::MemoryPolicy;
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use secrecy::ExposeSecret as _;
-use tokio_postgres::{Config, NoTls, config::SslMode};
+use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{StoreConfig, StoreError, config::Database, sqlstate, task};
+use crate::{StoreConfig, StoreError, config::Database, sqlstate, task, tls::Encryption};
 
 /// A connection idle for longer is tested before it is handed out.
 const PING_AFTER: Duration = Duration::from_secs(1);
@@ -64,6 +63,8 @@ pub(crate) struct Pool {
     inner: deadpool_postgres::Pool,
     pub(crate) database: Database,
     pub(crate) echo: bool,
+    /// Encrypts connections.
+    pub(crate) tls: MakeRustlsConnect,
 }
 
 impl fmt::Debug for Pool {
@@ -92,7 +93,7 @@ impl Pool {
                 why: "must be at least 1".to_owned(),
             });
         }
-        let mut postgres = parse_url(config, database)?;
+        let (mut postgres, tls) = parse_url(config, database)?;
         postgres.connect_timeout(config.connect_timeout);
         // The role is set at start-up, not by a statement, so that row-level security
         // applies to every query, even of a superuser's connection.
@@ -109,10 +110,7 @@ impl Pool {
         let manager_config = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
-        let manager = match postgres.get_ssl_mode() {
-            SslMode::Require => Manager::from_config(postgres, tls(database)?, manager_config),
-            _ => Manager::from_config(postgres, NoTls, manager_config),
-        };
+        let manager = Manager::from_config(postgres, tls.clone(), manager_config);
         let (pre_ping, recycle) = (config.pre_ping, config.recycle);
         let inner = deadpool_postgres::Pool::builder(manager)
             .max_size(size.saturating_add(overflow))
@@ -145,6 +143,7 @@ impl Pool {
             inner,
             database,
             echo: config.echo,
+            tls,
         })
     }
 
@@ -184,8 +183,12 @@ fn policy_for_sql(policy: &MemoryPolicy) -> String {
     serde_json::to_string(&read).unwrap_or_default()
 }
 
-/// Reads a URL, without ever repeating it in an error: it may hold a password.
-pub(crate) fn parse_url(config: &StoreConfig, database: Database) -> Result<Config, StoreError> {
+/// Reads a URL, without ever repeating it in an error: it may hold a password. Returns what
+/// encrypts the connection, too.
+pub(crate) fn parse_url(
+    config: &StoreConfig,
+    database: Database,
+) -> Result<(Config, MakeRustlsConnect), StoreError> {
     let wrong = |why: &str| StoreError::Config {
         key: database.key(),
         why: why.to_owned(),
@@ -196,42 +199,17 @@ pub(crate) fn parse_url(config: &StoreConfig, database: Database) -> Result<Conf
             "is required: postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
         ));
     }
-    let mut config = Config::from_str(url)
+    let (encryption, url) = Encryption::take(url).map_err(|why| wrong(&why))?;
+    let mut config = Config::from_str(&url)
         .map_err(|_| wrong("is not a Postgres URL, or has a parameter that is not known"))?;
+    let tls = encryption.apply(&mut config).map_err(|why| wrong(&why))?;
     if config.get_application_name().is_none() {
         config.application_name("recollect");
     }
     config
         .keepalives_idle(TCP_TIMEOUT)
         .tcp_user_timeout(TCP_TIMEOUT);
-    Ok(config)
-}
-
-/// TLS that checks the server's certificate against the machine's roots;
-/// `SSL_CERT_FILE` names others.
-pub(crate) fn tls(database: Database) -> Result<MakeRustlsConnect, StoreError> {
-    let key = database.key();
-    let wrong = |why: String| StoreError::Config { key, why };
-    let mut roots = RootCertStore::empty();
-    let (added, _) =
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if added == 0 {
-        return Err(wrong(
-            "asks for sslmode=require, but this machine has no trusted certificates; \
-             install ca-certificates, or name a file in SSL_CERT_FILE"
-                .to_owned(),
-        ));
-    }
-    let config = ClientConfig::builder_with_provider(ring::default_provider().into())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| {
-            wrong(format!(
-                "asks for sslmode=require, but TLS cannot be set up: {error}"
-            ))
-        })?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
+    Ok((config, tls))
 }
 
 /// Closes idle connections beyond `size`, until the pool is gone.

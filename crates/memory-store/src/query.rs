@@ -5,7 +5,8 @@ use std::{ops::Deref, time::Instant};
 
 use deadpool_postgres::Object;
 use futures::future::{join, join_all, join3, join4};
-use tokio_postgres::{NoTls, Row, Statement, types::ToSql};
+use tokio_postgres::{Row, Statement, types::ToSql};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::{Caller, StoreError, pool::Pool, sqlstate};
 
@@ -45,7 +46,7 @@ impl Pool {
         query: Query,
         params: Params<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let client = Busy::new(self.get().await?);
+        let client = Busy::new(self, self.get().await?);
         let statement = prepare(&client, query).await?;
         let started = Instant::now();
         let rows = client.query(&statement, params).await;
@@ -60,7 +61,7 @@ impl Pool {
         query: Query,
         params: Params<'_>,
     ) -> Result<u64, StoreError> {
-        let client = Busy::new(self.get().await?);
+        let client = Busy::new(self, self.get().await?);
         let statement = prepare(&client, query).await?;
         let started = Instant::now();
         let count = client.execute(&statement, params).await;
@@ -91,7 +92,7 @@ impl Pool {
         caller: &Caller,
         queries: &[(Query, Params<'_>)],
     ) -> Result<Vec<Vec<Row>>, StoreError> {
-        let client = Busy::new(self.get().await?);
+        let client = Busy::new(self, self.get().await?);
         let enter = prepare(&client, ENTER).await?;
         let mut statements = Vec::with_capacity(queries.len());
         for (query, _) in queries {
@@ -153,7 +154,7 @@ impl Pool {
         caller: &Caller,
         queries: &[(Query, Params<'_>)],
     ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
-        let client = Busy::new(self.get().await?);
+        let client = Busy::new(self, self.get().await?);
         let enter = prepare(&client, ENTER).await?;
         let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor];
         let transaction = Transaction { client, pool: self };
@@ -254,16 +255,22 @@ impl Transaction<'_> {
 /// A connection with work under way. If it is dropped before the work is done, it is
 /// closed instead of going back to the pool, where the next caller would wait for that
 /// work, and Postgres is asked to stop.
-struct Busy(Option<Object>);
+struct Busy {
+    client: Option<Object>,
+    tls: MakeRustlsConnect,
+}
 
 impl Busy {
-    fn new(client: Object) -> Self {
-        Self(Some(client))
+    fn new(pool: &Pool, client: Object) -> Self {
+        Self {
+            client: Some(client),
+            tls: pool.tls.clone(),
+        }
     }
 
     /// The work is done: the connection goes back to the pool.
     fn done(mut self) {
-        drop(self.0.take());
+        drop(self.client.take());
     }
 }
 
@@ -271,19 +278,20 @@ impl Deref for Busy {
     type Target = Object;
 
     fn deref(&self) -> &Object {
-        self.0.as_ref().expect("only done and drop take it")
+        self.client.as_ref().expect("only done and drop take it")
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let Some(client) = self.0.take() else { return };
+        let Some(client) = self.client.take() else {
+            return;
+        };
         let cancel = client.cancel_token();
         drop(Object::take(client));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // Without TLS: where the server insists on it, the statement's own
-            // time limit has to do.
-            runtime.spawn(async move { cancel.cancel_query(NoTls).await });
+            let tls = self.tls.clone();
+            runtime.spawn(async move { cancel.cancel_query(tls).await });
         }
     }
 }

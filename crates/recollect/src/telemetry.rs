@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig as _};
+use opentelemetry_otlp::tonic_types::transport::ClientTlsConfig;
+use opentelemetry_otlp::{
+    ExporterBuildError, SpanExporter, WithExportConfig as _, WithTonicConfig as _,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -151,10 +154,12 @@ impl Drop for Telemetry {
 }
 
 fn tracer_to(endpoint: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
-    let exporter = SpanExporter::builder()
-        .with_tonic()
-        .with_endpoint(endpoint)
-        .build()?;
+    let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint);
+    let exporter = match endpoint.starts_with("https://") {
+        true => exporter.with_tls_config(ClientTlsConfig::new().with_native_roots()),
+        false => exporter,
+    };
+    let exporter = exporter.build()?;
     Ok(SdkTracerProvider::builder()
         .with_batch_exporter(exporter)
         .with_resource(Resource::builder().with_service_name(SERVICE).build())

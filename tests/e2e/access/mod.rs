@@ -6,6 +6,7 @@ mod refusals;
 mod scopes;
 mod secrets;
 mod storage;
+mod tls;
 mod transactions;
 
 use memory_contract::action_name;

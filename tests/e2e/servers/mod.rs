@@ -1,5 +1,6 @@
 //! Servers start, stop, fail and recover without losing what they have acknowledged.
 
+mod backup;
 mod crash;
 mod degraded;
 mod embedded;

@@ -24,7 +24,7 @@ async fn records(client: &Client, request: ExportMessagesRequest) -> Vec<Record>
         .await
 }
 
-fn export_of(app: &str) -> ExportMessagesRequest {
+pub(crate) fn export_of(app: &str) -> ExportMessagesRequest {
     ExportMessagesRequest {
         selection: recollect_tests::of_app(app),
         ..Default::default()
@@ -39,7 +39,7 @@ fn split(mut records: Vec<Record>) -> (Vec<Record>, ExportSummary) {
     (records, summary)
 }
 
-async fn summary(client: &Client, request: ExportMessagesRequest) -> ExportSummary {
+pub(crate) async fn summary(client: &Client, request: ExportMessagesRequest) -> ExportSummary {
     split(records(client, request).await).1
 }
 

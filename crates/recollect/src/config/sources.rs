@@ -1,8 +1,8 @@
 //! The sources of a configuration: defaults, file, environment, flags.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use figment::value::{Dict, Value};
 use figment::{
@@ -78,6 +78,13 @@ pub(super) struct Setting {
     pub source: ValueSource,
 }
 
+/// An environment variable that sets a key.
+struct Variable {
+    name: String,
+    key: String,
+    text: String,
+}
+
 /// Names that others have given to keys of ours, the later ones stronger.
 const FOREIGN_NAMES: [(&str, &str); 2] = [
     ("DATABASE_URL", "database.url"),
@@ -85,6 +92,8 @@ const FOREIGN_NAMES: [(&str, &str); 2] = [
 ];
 const PREFIX: &str = "RECOLLECT_";
 const SEPARATOR: &str = "__";
+/// Of a variable that names a file with the value, such as a mounted secret.
+const FILE_SUFFIX: &str = "_FILE";
 const FILE_VARIABLE: &str = "RECOLLECT_CONFIG";
 const FILE_NAME: &str = "recollect.toml";
 
@@ -141,35 +150,87 @@ impl Sources {
         &self,
         known: &BTreeMap<String, serde_json::Value>,
     ) -> Result<Vec<Setting>, ConfigError> {
-        let foreign = FOREIGN_NAMES.iter().filter_map(|(name, key)| {
-            let value = self.env.get(*name).filter(|value| !value.is_empty())?;
-            Some(((*name).to_owned(), (*key).to_owned(), value))
-        });
-        let own = self.env.iter().filter_map(|(name, value)| {
-            let key = name
-                .strip_prefix(PREFIX)
-                .filter(|key| key.contains(SEPARATOR))?;
-            Some((
-                name.clone(),
-                key.to_lowercase().replace(SEPARATOR, "."),
-                value,
-            ))
-        });
         let mut settings = Vec::new();
-        for (name, key, text) in foreign.chain(own) {
+        for Variable { name, key, text } in self.variables(known)? {
             let source = ValueSource::Env(name);
             require_known(&key, &source, known)?;
             // A password may be all digits: where the key takes text, the value
             // is never read as anything else.
             let value = match known.get(&key) {
                 Some(serde_json::Value::String(_) | serde_json::Value::Null) | None => {
-                    Value::from(text.clone())
+                    Value::from(text)
                 }
                 Some(_) => text.parse().unwrap_or_else(|_| Value::from(text.clone())),
             };
             settings.push(Setting { key, value, source });
         }
         Ok(settings)
+    }
+
+    /// The environment variables that set a key, the stronger ones later.
+    fn variables(
+        &self,
+        known: &BTreeMap<String, serde_json::Value>,
+    ) -> Result<Vec<Variable>, ConfigError> {
+        let mut variables = Vec::new();
+        for (name, key) in FOREIGN_NAMES {
+            if let Some(text) = self.set(name) {
+                variables.push(Variable::of(name, key, text.to_owned()));
+            }
+            variables.extend(self.read_file(name, key)?);
+        }
+        for (name, text) in &self.env {
+            let Some(rest) = name
+                .strip_prefix(PREFIX)
+                .filter(|rest| rest.contains(SEPARATOR))
+            else {
+                continue;
+            };
+            let key_of = |rest: &str| rest.to_lowercase().replace(SEPARATOR, ".");
+            let whole = name.strip_suffix(FILE_SUFFIX);
+            let key = rest.strip_suffix(FILE_SUFFIX).map(key_of);
+            match whole.zip(key.filter(|key| known.contains_key(key))) {
+                Some((whole, key)) => variables.extend(self.read_file(whole, &key)?),
+                None => variables.push(Variable::of(name, &key_of(rest), text.clone())),
+            }
+        }
+        Ok(variables)
+    }
+
+    /// A variable that is set, and not empty.
+    fn set(&self, name: &str) -> Option<&str> {
+        let text = self.env.get(name)?;
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// The content of the file that the variable `NAME_FILE` names, if it is set.
+    fn read_file(&self, name: &str, key: &str) -> Result<Option<Variable>, ConfigError> {
+        let file_name = format!("{name}{FILE_SUFFIX}");
+        let Some(path) = self.set(&file_name) else {
+            return Ok(None);
+        };
+        let wrong = |problem| ConfigError::Value {
+            key: key.to_owned(),
+            origin: ValueSource::Env(file_name.clone()).to_string(),
+            problem,
+        };
+        if self.set(name).is_some() {
+            return Err(wrong(format!("{name} is set too: unset one of the two")));
+        }
+        let content = fs::read_to_string(path)
+            .map_err(|error| wrong(format!("the file {path} cannot be read: {error}")))?;
+        let text = content.trim_end_matches(['\r', '\n']).to_owned();
+        Ok(Some(Variable::of(&file_name, key, text)))
+    }
+}
+
+impl Variable {
+    fn of(name: &str, key: &str, text: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            key: key.to_owned(),
+            text,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_api::health::{self, Health, Readiness, Watched};
-use memory_api::{Server, Services};
+use memory_api::{Server, Services, Tls};
 use memory_recall::Index;
 use memory_store::{Presence, error_chain};
 use memory_worker::Worker;
@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use super::parts::{self, Parts};
 use super::{Listener, ServerError};
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 
 /// How long the last batch of the index may take to be written.
 const INDEX_GRACE: Duration = Duration::from_secs(30);
@@ -197,9 +197,15 @@ impl Running {
             daily_token_budget: config.distill.daily_token_budget,
             transaction_retention: config.database.transaction_retention,
         };
+        let tls = Tls::load(&config.server.tls).map_err(|error| ConfigError::Value {
+            key: error.key.to_owned(),
+            origin: String::new(),
+            problem: error.to_string(),
+        })?;
         let server = Server::new(
             config.server,
             config.auth,
+            tls,
             services,
             self.stop_calls.token(),
         )
