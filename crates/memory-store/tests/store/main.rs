@@ -17,6 +17,7 @@ mod contents;
 mod distill;
 mod distill_model;
 mod ephemeral;
+mod erasures;
 mod history;
 mod isolation;
 mod listing;
