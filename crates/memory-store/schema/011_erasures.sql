@@ -14,8 +14,14 @@ CREATE TABLE recollect.erasures (
     actor text NOT NULL DEFAULT 'worker',
     -- What to do next (functions/erasures/).
     step text NOT NULL,
-    -- Of a thread: its messages up to this seq are erased; null: none is.
+    -- Of a thread: its messages up to this seq are erased. Of others, while threads are ended:
+    -- those up to this ordinal are. Null: none is.
     erased_seq bigint,
+    -- The newest change for the index, and the newest object to erase, that it waits for.
+    awaited_change bigint,
+    awaited_object bigint,
+    -- Whether the files of the database were written anew afterwards.
+    storage_rewritten boolean NOT NULL DEFAULT false,
     -- Rows erased so far, by table.
     counts jsonb NOT NULL DEFAULT '{}',
     -- Claims since the last step that succeeded.
@@ -45,8 +51,12 @@ CREATE INDEX erasures_of_owners ON recollect.erasures (tenant_id, created_at) WH
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.erasures TO recollect_service;
 
 CREATE POLICY worker ON recollect.erasures TO recollect_worker USING (true) WITH CHECK (true);
-GRANT SELECT (tenant_id, erasure_id, kind, attempts, available_at, lease_id, last_error, failing_since, created_at,
-              finished_at),
+GRANT SELECT (tenant_id, erasure_id, kind, parent_id, step, attempts, available_at, lease_id, last_error, failing_since,
+              created_at, finished_at),
     INSERT (tenant_id, erasure_id, kind, step),
-    UPDATE (attempts, available_at, lease_id, last_error, failing_since)
+    UPDATE (attempts, available_at, lease_id, last_error, failing_since),
+    DELETE
     ON recollect.erasures TO recollect_worker;
+
+-- The deletion of a tenant erases its totals.
+GRANT DELETE ON recollect.ephemeral_totals TO recollect_service;

@@ -185,9 +185,9 @@ impl WorkerStore {
             .iter()
             .map(|row| claimed(row, lease))
             .collect::<Result<Vec<_>, _>>()?;
-        let worked: Vec<bool> = stream::iter(&claimed)
-            .map(|claimed| async {
-                store.erase(claimed).await.unwrap_or_else(|error| {
+        let worked: Vec<bool> = stream::iter(claimed)
+            .map(|claimed| async move {
+                store.erase(&claimed).await.unwrap_or_else(|error| {
                     tracing::warn!(erasure = %claimed.id, error = %error_chain(&error), "an erasure could not be given back");
                     false
                 })

@@ -9,7 +9,7 @@ DECLARE
     v_rows record;
     v_count bigint;
 BEGIN
-    SELECT e.step, e.erased_seq, e.counts INTO v_erasure FROM recollect.erasures e
+    SELECT e.step, e.erased_seq, e.counts, e.parent_id INTO v_erasure FROM recollect.erasures e
     WHERE e.tenant_id = p_tenant AND e.erasure_id = p_thread;
     IF v_erasure.step = 'hide' THEN
         -- It has expired. Committed before anything is erased, so that its session key is free.
@@ -48,7 +48,14 @@ BEGIN
         RETURN 'more';
     END IF;
     DELETE FROM recollect.threads WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    DELETE FROM recollect.erasures WHERE tenant_id = p_tenant AND erasure_id = p_thread;
+    IF v_erasure.parent_id IS NULL THEN
+        DELETE FROM recollect.erasures WHERE tenant_id = p_tenant AND erasure_id = p_thread;
+    ELSE
+        UPDATE recollect.erasures
+        SET step = 'done', finished_at = clock_timestamp(),
+            counts = recollect.add_count(recollect.add_counts(v_erasure.counts, v_rows.counts), 'threads', 1)
+        WHERE tenant_id = p_tenant AND erasure_id = p_thread;
+    END IF;
     RETURN 'done';
 END;
 $$;

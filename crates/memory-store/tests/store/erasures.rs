@@ -112,8 +112,8 @@ async fn a_deleted_thread_is_gone_while_its_rows_are_locked() {
         assert!(matches!(gone, Err(StoreError::ThreadNotFound)), "{gone:?}");
     }
     // Its session key is free, and others are erased meanwhile.
-    let next = threads.resolve_thread(&new_thread("app", "ada", "session:1"));
-    let next = next.await.unwrap();
+    let again = new_thread("app", "ada", "session:1");
+    let next = threads.resolve_thread(&again).await.unwrap();
     assert!(next.created && next.thread.id != held);
     world.say(next.thread.id, Role::User, "Hello again!").await;
     threads.delete_thread(next.thread.id).await.unwrap();
@@ -141,8 +141,10 @@ async fn a_large_thread_is_erased_in_steps_that_resume_anywhere() {
     let thread = world.thread().await.id;
     let tenant = world.caller.tenant.as_str();
     let params = (tenant, thread.uuid(), 2_500_i64);
-    let filled = owner.execute(LARGE_THREAD, &[&params.0, &params.1, &params.2]);
-    assert_eq!(filled.await.unwrap(), 2_500);
+    let filled = owner
+        .execute(LARGE_THREAD, &[&params.0, &params.1, &params.2])
+        .await;
+    assert_eq!(filled.unwrap(), 2_500);
     let readable = world.store.threads(&world.caller).get_thread(thread).await;
     assert_eq!(readable.unwrap().message_count, 2_500);
 

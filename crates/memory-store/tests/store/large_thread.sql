@@ -1,4 +1,4 @@
--- Fills an empty thread with $3 messages of one branch, without the service: about 30,000 a
+-- Fills an empty thread with $3 messages of one branch, without the service: about 20,000 a
 -- second. $1: the tenant, $2: the thread.
 WITH thread AS (
     UPDATE recollect.threads t
