@@ -10,8 +10,7 @@ use tokio_postgres::{Row, types::ToSql};
 use uuid::Uuid;
 
 use crate::{
-    Caller, LeaseId, Store, StoreError, ThreadStore, WorkerStore,
-    error_chain,
+    Caller, LeaseId, Store, StoreError, ThreadStore, WorkerStore, error_chain,
     outbox::error_text,
     query::{Params, Query, query},
     retry_pause,
@@ -128,12 +127,7 @@ impl Store {
     /// Works on an erasure for its turn, unless a worker has it.
     async fn erase_one(&self, tenant: &TenantId, id: Uuid) -> Result<(), StoreError> {
         let (caller, lease) = (Caller::worker(tenant.clone()), LeaseId::new());
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &id,
-            &lease.uuid(),
-            &LEASE.as_secs_f64(),
-        ];
+        let params: Params<'_> = &[&tenant.as_str(), &id, &lease.uuid(), &LEASE.as_secs_f64()];
         let claim = query!("erasures/claim_one");
         let found = self.pool.within(&caller, claim, params).await?;
         if let Some(row) = found.first() {

@@ -214,12 +214,7 @@ impl ThreadStore<'_> {
     /// `ThreadNotFound`, also on the second call.
     pub async fn delete_thread(self, thread: ThreadId) -> Result<Erased, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &self.caller.actor,
-            &thread.uuid(),
-            &false,
-        ];
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid(), &false];
         let delete = query!("threads/delete");
         let found = self.store.pool.call(delete, params).await?;
         self.store.windows.forget(tenant, thread).await;

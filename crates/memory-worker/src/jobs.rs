@@ -54,12 +54,9 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
                 Ok(full(count, BATCH_ROWS))
             },
         ),
-        Job::new(
-            "erase",
-            ERASE_INTERVAL,
-            with(),
-            async |(store, outbox)| outbox.run_erasures(&store).await,
-        ),
+        Job::new("erase", ERASE_INTERVAL, with(), async |(store, outbox)| {
+            outbox.run_erasures(&store).await
+        }),
         Job::new(
             "expire_nodes",
             config.expiry_interval,

@@ -1,8 +1,8 @@
 //! A thread whose rows cannot be erased for a while.
 
 use recollect_tests::{
-    Client, Dynamic, Options, PLAIN, Refused as _, SOON, Server, app, apply, eventually,
-    http_get, session, trial, trial_with_own_server,
+    Client, Dynamic, Options, PLAIN, Refused as _, SOON, Server, app, apply, eventually, http_get,
+    session, trial, trial_with_own_server,
 };
 use serde_json::{Value, json};
 use tokio_postgres::NoTls;
@@ -20,7 +20,11 @@ async fn database(url: &str) -> tokio_postgres::Client {
 /// How many messages of a thread are in the database.
 async fn messages(database: &tokio_postgres::Client, thread_id: &str) -> i64 {
     let count = "SELECT count(*) FROM recollect.messages WHERE thread_id = $1::text::uuid";
-    database.query_one(count, &[&thread_id]).await.unwrap().get(0)
+    database
+        .query_one(count, &[&thread_id])
+        .await
+        .unwrap()
+        .get(0)
 }
 
 async fn listed(client: &Client, app: &str) -> Vec<Value> {
@@ -116,7 +120,9 @@ async fn threads_expire_while_one_of_them_cannot_be_erased() {
     .await;
     eventually("the failure shows", SOON, async || {
         let (_, metrics) = http_get(&server.ready().metrics_addr, "/metrics").await;
-        metrics.lines().any(|line| line == "recollect_erasures_failing 1")
+        metrics
+            .lines()
+            .any(|line| line == "recollect_erasures_failing 1")
     })
     .await;
     assert_eq!(messages(&database, held).await, 2);

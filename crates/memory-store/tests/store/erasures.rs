@@ -149,7 +149,10 @@ async fn a_large_thread_is_erased_in_steps_that_resume_anywhere() {
     assert_eq!(readable.unwrap().message_count, 2_500);
 
     let delete = "SELECT recollect.delete_thread($1, 'ada', $2, false)";
-    owner.execute(delete, &[&params.0, &params.1]).await.unwrap();
+    owner
+        .execute(delete, &[&params.0, &params.1])
+        .await
+        .unwrap();
     let claim = "UPDATE recollect.erasures SET lease_id = $1";
     let step = "SELECT recollect.erase_step($1, $2, $3, 60, 1000)";
     let mut left = Vec::new();
