@@ -164,19 +164,21 @@ impl Pool {
     }
 }
 
-/// The fields that the SQL function `policy_fields` reads, as JSON without spaces: in the
+/// The fields that SQL functions read, as JSON without spaces: in the
 /// options of a connection a space ends a value.
 fn policy_for_sql(policy: &MemoryPolicy) -> String {
     let MemoryPolicy {
         ttl,
         rebuild_expired,
         extraction,
+        memory_max_count,
         ..
     } = *policy;
     let read = MemoryPolicy {
         ttl,
         rebuild_expired,
         extraction,
+        memory_max_count,
         ..MemoryPolicy::default()
     };
     // Numbers, flags and names serialize.

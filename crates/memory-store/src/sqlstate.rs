@@ -5,10 +5,15 @@ use std::{error::Error as _, io};
 use deadpool_postgres::{PoolError, TimeoutType};
 use tokio_postgres::{Error, error::SqlState};
 
-use crate::{StoreError, config::Database};
+use crate::{MemoryError, StoreError, config::Database};
+
+/// Raised by `functions/memories/check_count.sql`.
+const MEMORIES_FULL: &str = "RC002";
 
 pub(crate) fn query_error(name: &'static str, error: Error) -> StoreError {
-    if passes(&error) {
+    if error.code().is_some_and(|code| code.code() == MEMORIES_FULL) {
+        StoreError::Memory(MemoryError::Full)
+    } else if passes(&error) {
         StoreError::Unavailable {
             source: error.into(),
         }

@@ -17,7 +17,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    self, Fields, NamedConversation, next_token, page_limit, policy_at, policy_change_at,
+    self, Fields, NamedConversation, check_app_policy, next_token, page_limit, policy_at, policy_change_at,
     required_conversation_from, resolve_session,
 };
 use crate::error::ApiError;
@@ -78,6 +78,7 @@ impl Policies {
             precondition,
             change,
         } = Update::read(request.into_inner())?;
+        check_app_policy(&self.store, &caller, &app, "app_policy.policy", &change).await?;
         let stored = self
             .store
             .policies(&caller)

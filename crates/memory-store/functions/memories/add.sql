@@ -14,9 +14,9 @@ DECLARE
     v_item jsonb;
     v_put record;
     v_threads uuid[] := '{}';
+    v_created boolean := false;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    PERFORM recollect.allow_creation(p_tenant, p_app, p_user);
     PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
     SELECT s.* INTO item, source FROM recollect.missing_source(p_tenant, p_app, p_user, p_items, '{}') AS s;
     IF item IS NOT NULL THEN
@@ -30,6 +30,7 @@ BEGIN
         SELECT * INTO v_put
         FROM recollect.put_memory(p_tenant, p_app, p_user, p_scope, v_item, p_origin, p_thread, '', '') AS p;
         created := v_put.created;
+        v_created := v_created OR created;
         revision := v_put.revision;
         memory := v_put.memory;
         sources := recollect.sources_of(p_tenant, memory.memory_id);
@@ -40,6 +41,9 @@ BEGIN
         END IF;
         RETURN NEXT;
     END LOOP;
+    IF v_created THEN
+        PERFORM recollect.check_memory_count(p_tenant, p_app, p_user, p_items -> 0);
+    END IF;
     -- One record for each thread, so that those who watch a thread learn of its
     -- memories.
     PERFORM recollect.note(p_tenant, 'add_memories', u.thread_id, p_app, u.changes)

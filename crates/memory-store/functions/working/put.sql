@@ -39,6 +39,7 @@ DECLARE
     v_item record;
     v_put record;
     v_changes bigint := 0;
+    v_created boolean := false;
     v_fork record;
     v_parents text[];
     v_keep_from integer;
@@ -121,11 +122,15 @@ BEGIN
         FROM recollect.put_memory(
             p_tenant, v_thread.app_id, v_thread.user_id, p_scope, v_item.value, 'working_memory', p_thread, '', '') AS p;
         v_changes := v_changes + (v_put.revision IS NOT NULL)::integer;
+        v_created := v_created OR v_put.created;
         INSERT INTO recollect.working_records (tenant_id, thread_id, position, memory_id)
         VALUES (p_tenant, p_thread, v_item.place, (v_put.memory).memory_id)
         -- Two items may have the same text.
         ON CONFLICT DO NOTHING;
     END LOOP;
+    IF v_created THEN
+        PERFORM recollect.check_memory_count(p_tenant, v_thread.app_id, v_thread.user_id, p_items -> 0);
+    END IF;
     IF v_changes > 0 THEN
         PERFORM recollect.note(p_tenant, 'add_memories', p_thread, v_thread.app_id, v_changes);
     END IF;

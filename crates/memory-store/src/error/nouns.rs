@@ -65,6 +65,9 @@ pub enum MemoryError {
         /// The memory with the same text.
         id: MemoryId,
     },
+    /// The user has as many memories as the policy keeps, and the caller may not erase any.
+    #[error("the user has as many memories as the policy keeps")]
+    Full,
     /// A source is not a readable message of the memory's app and user.
     #[error("source {place} of a memory is not a message of its app and user")]
     SourceNotFound {

@@ -9,12 +9,12 @@ mod transfer;
 mod uses;
 mod write;
 
-use memory_contract::{Memory, MemoryId, ThreadId};
+use memory_contract::{KeyScope, Memory, MemoryId, ThreadId};
 use serde_json::{Map, Value, json};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::{MemoryError, Revision, Store, StoreError, rows::column, words};
+use crate::{Caller, MemoryError, Revision, Store, StoreError, rows::column, words};
 
 pub use extract::{Extracted, Extraction, Fact, Unextracted};
 pub use forget::{Forget, Forgotten};
@@ -75,6 +75,18 @@ fn newer(one: Revision, other: Revision) -> Revision {
 /// Microseconds since 1970.
 fn micros(time: time::OffsetDateTime) -> i64 {
     i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
+}
+
+/// Items as SQL functions take them. The first one says whether the caller may not erase:
+/// see `functions/memories/check_count.sql`.
+pub(crate) fn items(caller: &Caller, items: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut items: Vec<Value> = items.collect();
+    if let Some(first) = items.first_mut()
+        && !caller.scopes.allow(KeyScope::Erase)
+    {
+        first["keep_others"] = true.into();
+    }
+    items
 }
 
 /// A memory as `put_memory` takes it.

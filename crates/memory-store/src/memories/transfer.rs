@@ -4,7 +4,7 @@ use memory_contract::{AppId, ExtractionStrategy, Memory, MemoryId, MemoryOwner, 
 use serde_json::{Value, json};
 use tokio_postgres::types::Json;
 
-use super::{Item, item_of, micros, newer, revision, rows, write::scope_of};
+use super::{Item, item_of, items, micros, newer, revision, rows, write::scope_of};
 use crate::{
     MemoryStore, Page, Revision, StoreError,
     query::{Params, query},
@@ -50,7 +50,7 @@ impl MemoryStore<'_> {
     ) -> Result<ImportedMemories, StoreError> {
         let tenant = &self.caller.tenant;
         self.store.require_long_term_memory()?;
-        let items: Vec<Value> = memories.iter().map(stored).collect();
+        let items = items(self.caller, memories.iter().map(stored));
         let params: Params<'_> = &[
             &tenant.as_str(),
             &self.caller.actor,

@@ -4,10 +4,9 @@ use memory_contract::{
     Memory, MemoryChange, MemoryId, MemoryOrigin, MemoryOwner, NewMemory, Precondition, TenantId,
     ThreadId,
 };
-use serde_json::Value;
 use tokio_postgres::{Row, types::Json};
 
-use super::{Item, item_of, newer, revision, rows};
+use super::{Item, item_of, items, newer, revision, rows};
 use crate::{
     MemoryError, MemoryStore, Revision, Scope, Space, StoreError,
     query::{Params, query},
@@ -82,7 +81,7 @@ impl MemoryStore<'_> {
     ) -> Result<AddedMemories, StoreError> {
         let tenant = &self.caller.tenant;
         self.store.require_long_term_memory()?;
-        let items: Vec<Value> = memories.iter().map(|new| new_item(new).json()).collect();
+        let items = items(self.caller, memories.iter().map(|new| new_item(new).json()));
         let params: Params<'_> = &[
             &tenant.as_str(),
             &self.caller.actor,
@@ -187,12 +186,13 @@ impl MemoryStore<'_> {
         let tenant = &self.caller.tenant;
         // The owner never changes.
         let owner = self.memory(id).await?.owner;
+        let item = [new_item(replacement).json()].into_iter();
         let params: Params<'_> = &[
             &tenant.as_str(),
             &self.caller.actor,
             &id.uuid(),
             &scope_of(tenant, &owner),
-            &Json(new_item(replacement).json()),
+            &Json(items(self.caller, item).pop()),
         ];
         let supersede = query!("memories/supersede");
         let found = self.store.pool.call(supersede, params).await?;

@@ -9,7 +9,7 @@ use super::{put::WorkingPut, read::NamedModel};
 use crate::{
     Caller, CountedMessage, EphemeralConfig,
     append::Columns,
-    memories::{new_item, scope_of},
+    memories::{items, new_item, scope_of},
 };
 
 /// The thread that a working memory is stored in.
@@ -74,7 +74,7 @@ impl<'a> PutCall<'a> {
         let (claims, holders) = contents
             .map(|(place, claim)| (claim.to_string(), holder(*place)))
             .unzip();
-        let items = put.memories.iter().map(|new| new_item(new).json());
+        let new = put.memories.iter().map(|new| new_item(new).json());
         Self {
             tenant: caller.tenant.as_str(),
             actor: &caller.actor,
@@ -85,7 +85,7 @@ impl<'a> PutCall<'a> {
             columns: Columns::of(messages),
             context: put.context.as_ref().map(|(text, _)| text.as_str()),
             context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
-            items: Json(items.collect()),
+            items: Json(items(caller, new)),
             scope: scope_of(&caller.tenant, &owner),
             data: Json(&put.data),
             ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),

@@ -4,6 +4,7 @@
 mod budget;
 mod conversation;
 mod ids;
+mod lifetimes;
 mod owner;
 mod paging;
 mod policy;
@@ -16,6 +17,7 @@ pub(super) use conversation::{
     resource_from, session_names_from,
 };
 pub(super) use ids::{expected_head_from, request_id_from};
+pub(super) use lifetimes::{check_app_policy, check_thread_change, may_erase};
 pub(super) use memory_contract::Fields;
 pub(super) use owner::{app_from, owner_from, required_owner_from, required_user_from, user_from};
 pub(super) use paging::{micros_of, next_token, page_limit, time_of};

@@ -26,7 +26,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    Fields, policy_at, required_conversation_from, resolve_session, session_names_from,
+    Fields, check_thread_change, may_erase, policy_at, required_conversation_from, resolve_session,
+    session_names_from,
 };
 use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
@@ -202,6 +203,16 @@ impl Threads {
             change,
         } = Update::read(request.into_inner())?;
         let id = named.thread(&self.store, &caller).await?;
+        if !may_erase(&caller) {
+            let policies = self.store.policies(&caller).policies(id).await?;
+            check_thread_change(
+                &self.store,
+                &caller,
+                (&policies.thread, &policies.app),
+                ("thread.ttl", change.ttl.flatten()),
+                ("thread.policy", &change.policy),
+            )?;
+        }
         let thread = self
             .store
             .threads(&caller)

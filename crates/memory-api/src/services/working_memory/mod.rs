@@ -3,6 +3,8 @@
 mod answer;
 mod request;
 
+use std::time::Duration;
+
 use memory_context::Conversation;
 use memory_context::working::{READ_BYTES, READ_MESSAGES};
 use memory_context::{claim_contents, counting};
@@ -12,12 +14,16 @@ use memory_contract::proto::{
     GetWorkingMemoryResponse, PutWorkingMemoryRequest, PutWorkingMemoryResponse,
     UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
 };
-use memory_contract::{etag_from, merge_patch, to_struct, working_data_from};
+use memory_contract::{
+    MemoryPolicy, PolicyChange, etag_from, merge_patch, to_struct, working_data_from,
+};
 use memory_recall::IndexerHandle;
-use memory_store::{NamedModel, Store, WorkingPut, WorkingTarget};
+use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::request::{Fields, required_conversation_from};
+use super::request::{
+    Fields, check_thread_change, may_erase, required_conversation_from,
+};
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use request::{Model, Put, model_from, patch_from};
@@ -106,6 +112,13 @@ impl WorkingMemories {
             model,
             precondition,
         } = Put::read(&metadata, request)?;
+        let target = match named.resolve(&self.store, &caller).await? {
+            Conversation::Thread(thread) => WorkingTarget::Thread(thread),
+            Conversation::Session(session) => WorkingTarget::Session(session),
+        };
+        let thread_ttl = ttl.filter(|_| ttl_erases_thread);
+        self.check_lifetimes(&caller, &target, thread_ttl, &policy)
+            .await?;
         let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
         let contents = claim_contents(&self.store, &caller, &mut messages).await?;
         let put = WorkingPut {
@@ -119,10 +132,6 @@ impl WorkingMemories {
             policy,
             model: model.named(),
             precondition,
-        };
-        let target = match named.resolve(&self.store, &caller).await? {
-            Conversation::Thread(thread) => WorkingTarget::Thread(thread),
-            Conversation::Session(session) => WorkingTarget::Session(session),
         };
         let done = self
             .store
@@ -145,6 +154,39 @@ impl WorkingMemories {
             branched: done.branched,
             revision: done.revision.map(|one| one.to_string()).unwrap_or_default(),
         })
+    }
+
+    /// Checks what a put changes in a thread that is stored already.
+    async fn check_lifetimes(
+        &self,
+        caller: &Caller,
+        target: &WorkingTarget,
+        ttl: Option<Duration>,
+        policy: &Option<MemoryPolicy>,
+    ) -> Result<(), ApiError> {
+        if may_erase(caller) || (ttl.is_none() && policy.is_none()) {
+            return Ok(());
+        }
+        let policies = self.store.policies(caller);
+        let (thread, app) = match target {
+            WorkingTarget::Thread(thread) => {
+                let found = policies.policies(*thread).await?;
+                (Some(found.thread), found.app)
+            }
+            WorkingTarget::Session(session) => policies.session_policies(session).await?,
+        };
+        let Some(thread) = thread else { return Ok(()) };
+        let change = PolicyChange {
+            set: policy.clone().unwrap_or_default(),
+            ..Default::default()
+        };
+        check_thread_change(
+            &self.store,
+            caller,
+            (&thread, &app),
+            ("ttl", ttl),
+            ("policy", &change),
+        )
     }
 
     async fn update(
