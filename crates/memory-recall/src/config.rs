@@ -157,7 +157,7 @@ pub struct IndexerConfig {
     /// Changes claimed at a time. Default: 64.
     pub batch_size: usize,
     /// Batches in progress at a time, so that one is embedded while another is written.
-    /// Default: 2.
+    /// With more than one, one of them has no changes of imports and rebuilds. Default: 3.
     pub lanes: usize,
     /// Lease on claimed changes, after which another worker may claim those of a dead
     /// one. Default: 60s.
@@ -181,7 +181,7 @@ impl Default for IndexerConfig {
     fn default() -> Self {
         Self {
             batch_size: 64,
-            lanes: 2,
+            lanes: 3,
             lease: Duration::from_secs(60),
             poll_interval: Duration::from_millis(500),
             max_attempts: 8,

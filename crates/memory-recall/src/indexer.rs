@@ -28,6 +28,8 @@ pub struct Indexer {
     embedder: Option<Embedder>,
     config: IndexerConfig,
     wake: Arc<Notify>,
+    /// Wakes a lane that claims any change.
+    wake_any: Notify,
     status: watch::Sender<IndexerStatus>,
     /// When a rebuild of the index began, as far as this worker knows; `None` outside a
     /// rebuild.
@@ -35,6 +37,15 @@ pub struct Indexer {
     /// Text of the last logged error of the store, the index or the model as a whole,
     /// until a batch succeeds.
     outage: Mutex<Option<String>>,
+}
+
+/// The changes that a lane claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    /// All changes.
+    Any,
+    /// Those of neither an import nor a rebuild, which so always find a free lane.
+    Live,
 }
 
 /// Wakes an [`Indexer`], waits for its progress and reads its status. Clones share it.
@@ -102,6 +113,7 @@ impl Indexer {
             embedder,
             config,
             wake: Arc::new(Notify::new()),
+            wake_any: Notify::new(),
             status: watch::Sender::new(IndexerStatus::default()),
             rebuilding: Mutex::default(),
             outage: Mutex::default(),
@@ -127,7 +139,11 @@ impl Indexer {
                     failures = 0;
                     // While one lane writes, another embeds.
                     let lost = stop.child_token();
-                    join_all((0..self.config.lanes.max(1)).map(|_| self.lane(&lost))).await;
+                    let lanes = (0..self.config.lanes.max(1)).map(|number| match number {
+                        1 => Lane::Live,
+                        _ => Lane::Any,
+                    });
+                    join_all(lanes.map(|lane| self.lane(lane, &lost))).await;
                 }
                 Err(error) => {
                     failures += 1;
@@ -140,15 +156,22 @@ impl Indexer {
 
     /// Indexes batches until `lost` is cancelled, which it does itself if the index has
     /// to be prepared again.
-    async fn lane(&self, lost: &CancellationToken) {
+    async fn lane(&self, lane: Lane, lost: &CancellationToken) {
         let mut failures = 0;
+        let mut woken = false;
         let mut checked = Instant::now();
         while !lost.is_cancelled() {
-            match self.round().await {
+            match self.round(lane).await {
                 Ok(0) => {
                     failures = 0;
+                    if woken && lane == Lane::Live {
+                        // The change is another lane's.
+                        self.wake_any.notify_one();
+                    }
+                    woken = false;
                     tokio::select! {
-                        () = self.wake.notified() => {}
+                        () = self.wake.notified() => woken = true,
+                        () = self.wake_any.notified(), if lane == Lane::Any => {}
                         // Only after a pause, so that `run` does not prepare in a busy loop.
                         () = self.pause(lost, self.config.poll_interval) => {
                             if self.is_unavailable(&mut checked).await {
@@ -190,16 +213,21 @@ impl Indexer {
     }
 
     /// Indexes one batch and returns the number of changes in it.
-    async fn round(&self) -> Result<usize, RecallError> {
+    async fn round(&self, lane: Lane) -> Result<usize, RecallError> {
         let batch = u32::try_from(self.config.batch_size).unwrap_or(u32::MAX);
-        let claim = self.outbox.claim(batch, self.config.lease).await?;
+        let claim = match lane {
+            Lane::Any => self.outbox.claim(batch, self.config.lease).await?,
+            Lane::Live => self.outbox.claim_live(batch, self.config.lease).await?,
+        };
         if claim.jobs.is_empty() {
-            self.end_rebuilding(None).await?;
+            if lane == Lane::Any {
+                self.end_rebuilding(None).await?;
+            }
             return Ok(0);
         }
         let started = Instant::now();
         let count = claim.jobs.len();
-        let oldest = claim.jobs.first().cloned();
+        let oldest = claim.jobs.first().filter(|job| job.bulk).cloned();
         if count >= self.config.batch_size {
             // A full batch suggests that more changes wait.
             self.wake.notify_one();
@@ -210,8 +238,11 @@ impl Indexer {
         }
         metrics::histogram!("recollect_index_batch_seconds")
             .record(started.elapsed().as_secs_f64());
-        // Last, because an error here must not keep the claim.
-        self.end_rebuilding(oldest.as_ref()).await?;
+        // Last, because an error here must not keep the claim. Changes that are not part of
+        // a rebuild say nothing about its end.
+        if oldest.is_some() {
+            self.end_rebuilding(oldest.as_ref()).await?;
+        }
         Ok(count)
     }
 

@@ -17,7 +17,7 @@ pub use config::{
     BackendChoice, EmbedderConfig, EmbedderKind, IndexConfig, IndexerConfig, ModelPrecision,
     SearchConfig, default_model_dir, default_runtime_library,
 };
-pub use embed::{Embedder, EmbeddingModel};
+pub use embed::{Embedder, EmbeddingModel, Urgency};
 pub use error::RecallError;
 pub use index::{
     Backend, Candidate, Candidates, Change, EdgeIndex, Index, IndexSchema, IndexState, IndexStatus,

@@ -1,6 +1,12 @@
 //! The queue of changes to index, and clean-up, for all tenants.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use memory_contract::{MemoryId, MessageId, TenantId, ThreadId};
 use time::OffsetDateTime;
@@ -8,7 +14,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
-    StoreConfig, StoreError,
+    Caller, Store, StoreConfig, StoreError,
     config::Database,
     migrate,
     pool::{Pool, PoolStatus, Role},
@@ -16,6 +22,9 @@ use crate::{
     rows::{self, column, only, scalar},
 };
 
+/// Of so many claims, one prefers changes of imports and rebuilds, so that they come to an
+/// end also where there are always others.
+const BULK_TURN: u32 = 8;
 /// Characters of an error that are kept.
 const ERROR_CHARS: usize = 2_000;
 
@@ -28,6 +37,31 @@ pub struct WorkerStore {
     main: Option<Pool>,
     pub(crate) request_retention: Duration,
     transaction_retention: Duration,
+    pub(crate) turns: Arc<Turns>,
+}
+
+/// Which tenant has its turn in each queue: the one after the last that had it.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    claims: AtomicU32,
+    live: Turn,
+    bulk: Turn,
+    pub(crate) distill: Turn,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Turn(Mutex<String>);
+
+impl Turn {
+    pub(crate) fn last(&self) -> String {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone()
+    }
+
+    pub(crate) fn passed_to(&self, tenant: &TenantId) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tenant.as_str().clone_into(&mut last);
+    }
 }
 
 /// Identifies a claim of jobs.
@@ -75,6 +109,8 @@ pub struct Job {
     pub attempts: i32,
     /// When the change was made.
     pub created: OffsetDateTime,
+    /// Whether it comes from an import or a rebuild.
+    pub bulk: bool,
 }
 
 /// A change to apply to the index.
@@ -164,6 +200,7 @@ impl WorkerStore {
             main,
             request_retention: config.request_retention,
             transaction_retention: config.transaction_retention,
+            turns: Arc::default(),
         })
     }
 
@@ -172,16 +209,49 @@ impl WorkerStore {
         self.pool.status()
     }
 
-    /// Claims the oldest unclaimed jobs, at most `limit`. Jobs not
-    /// acknowledged when the lease ends are given out again.
+    /// Claims unclaimed jobs, at most `limit`: the oldest of each tenant in turn. Those of
+    /// imports and rebuilds are claimed if there are no others, and now and then first. Jobs
+    /// not acknowledged when the lease ends are given out again.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn claim(&self, limit: u32, lease: Duration) -> Result<Claim, StoreError> {
+        let claims = self.turns.claims.fetch_add(1, Ordering::Relaxed);
+        let bulk = claims % BULK_TURN == BULK_TURN - 1;
+        let claim = self.claim_of(bulk, limit, lease).await?;
+        match claim.jobs.is_empty() {
+            true => self.claim_of(!bulk, limit, lease).await,
+            false => Ok(claim),
+        }
+    }
+
+    /// Like [`WorkerStore::claim`], without jobs of imports and rebuilds.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn claim_live(&self, limit: u32, lease: Duration) -> Result<Claim, StoreError> {
+        self.claim_of(false, limit, lease).await
+    }
+
+    async fn claim_of(
+        &self,
+        bulk: bool,
+        limit: u32,
+        lease: Duration,
+    ) -> Result<Claim, StoreError> {
         let id = LeaseId::new();
-        let params: Params<'_> = &[&i64::from(limit), &id.0, &lease.as_secs_f64()];
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let turn = match bulk {
+            true => &self.turns.bulk,
+            false => &self.turns.live,
+        };
+        let after = turn.last();
+        let params: Params<'_> = &[&limit, &id.0, &lease.as_secs_f64(), &bulk, &after];
         let found = self.pool.call(query!("outbox/claim"), params).await?;
         let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
+        if let Some(last) = jobs.last() {
+            turn.passed_to(&last.tenant);
+        }
         jobs.sort_unstable_by_key(|job| job.id);
         Ok(Claim { lease: id, jobs })
     }
@@ -283,6 +353,33 @@ impl WorkerStore {
             .collect()
     }
 
+    /// Erases expired threads through `store`, at most `limit`. Returns how
+    /// many.
+    ///
+    /// # Errors
+    /// Only those of the database; a part may have been erased.
+    pub async fn sweep_threads(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
+        let found = self
+            .pool
+            .call(query!("threads/expired"), &[&i64::from(limit)])
+            .await?;
+        let mut erased = 0;
+        for row in &found {
+            let caller = Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?));
+            match store
+                .threads(&caller)
+                .delete_expired_thread(rows::id(row, "thread_id")?)
+                .await
+            {
+                Ok(_) => erased += 1,
+                // Erased by another worker, or its life was extended.
+                Err(StoreError::ThreadNotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(erased)
+    }
+
     /// Forgets request ids older than the configured time, at most `limit`.
     /// Returns how many.
     ///
@@ -347,5 +444,6 @@ fn job(row: &Row) -> Result<Job, StoreError> {
         kind,
         attempts: column(row, "attempts")?,
         created: column(row, "created_at")?,
+        bulk: column(row, "bulk")?,
     })
 }

@@ -4,7 +4,7 @@ mod model;
 mod vectors;
 mod worker;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -36,12 +36,25 @@ pub struct Embedder {
 struct Shared {
     model: EmbeddingModel,
     queries: mpsc::Sender<Job<String, Vec<f32>>>,
-    documents: mpsc::Sender<Job<Vec<String>, Vec<Vec<f32>>>>,
+    documents: mpsc::Sender<Documented>,
+    urgent: mpsc::Sender<Documented>,
     vectors: Vectors,
     query_timeout: Duration,
 }
 
-/// Batches of documents that may wait; a further caller waits for room.
+/// A batch of documents to embed.
+type Documented = Job<Vec<String>, Vec<Vec<f32>>>;
+
+/// How soon documents are to be embedded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// Before all documents of imports and rebuilds, also those being embedded.
+    Live,
+    /// After all others.
+    Bulk,
+}
+
+/// Batches of documents of each urgency that may wait; a further caller waits for room.
 const DOCUMENT_QUEUE: usize = 16;
 
 impl Embedder {
@@ -60,6 +73,7 @@ impl Embedder {
         let vectors = Vectors::new(&model);
         let (queries, query_jobs) = mpsc::channel(config.query_queue);
         let (documents, document_jobs) = mpsc::channel(DOCUMENT_QUEUE);
+        let (urgent, urgent_jobs) = mpsc::channel(DOCUMENT_QUEUE);
         // One after the other, because the first loads the runtime.
         let dimensions = worker::start(
             Queries {
@@ -74,6 +88,7 @@ impl Embedder {
                 threads: config.document_threads,
                 batch: config.batch_size,
                 vectors: vectors.clone(),
+                urgent: Mutex::new(urgent_jobs),
             },
             document_jobs,
         )?;
@@ -85,6 +100,7 @@ impl Embedder {
                 },
                 queries,
                 documents,
+                urgent,
                 vectors,
                 query_timeout: config.query_timeout,
             }),
@@ -126,7 +142,11 @@ impl Embedder {
     ///
     /// # Errors
     /// [`RecallError::EmbedderStopped`], [`RecallError::EmbeddingFailed`].
-    pub async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, RecallError> {
+    pub async fn documents(
+        &self,
+        texts: Vec<String>,
+        urgency: Urgency,
+    ) -> Result<Vec<Vec<f32>>, RecallError> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
@@ -135,11 +155,15 @@ impl Embedder {
             input: texts,
             reply,
         };
-        self.shared
-            .documents
-            .send(job)
-            .await
-            .map_err(|_| RecallError::EmbedderStopped)?;
+        let queue = match urgency {
+            Urgency::Live => &self.shared.urgent,
+            Urgency::Bulk => &self.shared.documents,
+        };
+        let sent = queue.send(job).await;
+        sent.map_err(|_| RecallError::EmbedderStopped)?;
+        if urgency == Urgency::Live {
+            self.wake_documents();
+        }
         answer.await.map_err(|_| RecallError::EmbedderStopped)?
     }
 
@@ -148,14 +172,18 @@ impl Embedder {
     /// vectors of those embedded so far.
     pub(crate) fn embed_first(&self, texts: Vec<String>) -> oneshot::Receiver<()> {
         let embedded = self.shared.vectors.request(texts);
-        // Wakes the thread. If there is no room, it is busy, and looks for requests before
-        // each batch.
+        self.wake_documents();
+        embedded
+    }
+
+    /// Wakes the thread for documents. If there is no room, it is busy, and looks for what
+    /// comes first before each batch.
+    fn wake_documents(&self) {
         let (reply, _) = oneshot::channel();
         let _ = self.shared.documents.try_send(Job {
             input: Vec::new(),
             reply,
         });
-        embedded
     }
 
     /// The vector of a document that was embedded recently.

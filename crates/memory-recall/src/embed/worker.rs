@@ -1,7 +1,7 @@
 //! Runs the embedding model on its own threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc as std_mpsc;
+use std::sync::{Mutex, PoisonError, mpsc as std_mpsc};
 use std::thread;
 use std::time::Instant;
 
@@ -46,12 +46,14 @@ pub(super) struct Queries {
 }
 
 /// Embeds documents in batches of similar length, because each text costs as much as
-/// the longest in its batch. Texts that a search waits for come before each batch.
+/// the longest in its batch. Texts that a search waits for come before each batch, and
+/// urgent documents before each batch of others.
 pub(super) struct Documents {
     pub(super) model: Model,
     pub(super) threads: usize,
     pub(super) batch: usize,
     pub(super) vectors: Vectors,
+    pub(super) urgent: Mutex<mpsc::Receiver<Job<Vec<String>, Vec<Vec<f32>>>>>,
 }
 
 impl Work for Queries {
@@ -95,8 +97,28 @@ impl Work for Documents {
         }
     }
 
-    /// Embeds the texts that searches wait for.
+    /// Embeds what comes first.
     fn prepare(&self, model: &mut TextEmbedding) {
+        self.embed_requested(model);
+        while let Some(Job { input, reply }) = self.next_urgent() {
+            if !reply.is_closed() {
+                let _ = reply.send(self.embed_all(model, input, Self::embed_requested));
+            }
+        }
+    }
+
+    fn embed(
+        &self,
+        model: &mut TextEmbedding,
+        texts: Vec<String>,
+    ) -> Result<Vec<Vec<f32>>, RecallError> {
+        self.embed_all(model, texts, Self::prepare)
+    }
+}
+
+impl Documents {
+    /// Embeds the texts that searches wait for.
+    fn embed_requested(&self, model: &mut TextEmbedding) {
         while let Some(request) = self.vectors.next() {
             let texts = request.texts.iter().map(String::as_str);
             let missing: Vec<&str> = texts
@@ -111,10 +133,17 @@ impl Work for Documents {
         }
     }
 
-    fn embed(
+    fn next_urgent(&self) -> Option<Job<Vec<String>, Vec<Vec<f32>>>> {
+        let mut urgent = self.urgent.lock().unwrap_or_else(PoisonError::into_inner);
+        urgent.try_recv().ok()
+    }
+
+    /// Embeds documents; `first` is called before each batch.
+    fn embed_all(
         &self,
         model: &mut TextEmbedding,
         texts: Vec<String>,
+        first: impl Fn(&Self, &mut TextEmbedding),
     ) -> Result<Vec<Vec<f32>>, RecallError> {
         let mut vectors: Vec<Option<Vec<f32>>> =
             texts.iter().map(|text| self.vectors.get(text)).collect();
@@ -123,7 +152,7 @@ impl Work for Documents {
             .collect();
         order.sort_by_key(|&place| texts[place].len());
         for places in order.chunks(self.batch) {
-            self.prepare(model);
+            first(self, model);
             let batch: Vec<&str> = places.iter().map(|&place| texts[place].as_str()).collect();
             for (&place, vector) in places.iter().zip(self.embed_batch(model, &batch)?) {
                 vectors[place] = Some(vector);
@@ -132,9 +161,7 @@ impl Work for Documents {
         let vectors = vectors.into_iter().collect::<Option<_>>();
         vectors.ok_or_else(|| no_vector(&self.model))
     }
-}
 
-impl Documents {
     /// Embeds one batch, and keeps the vectors.
     fn embed_batch(
         &self,

@@ -6,6 +6,7 @@ use memory_contract::{MemoryId, MessageId, TenantId};
 use memory_store::{Caller, IndexRecord, Job, JobKind, MemoryRecord};
 
 use super::Indexer;
+use crate::embed::Urgency;
 use crate::error::RecallError;
 use crate::index::{Change, MemoryPoint, Point, Subject};
 use crate::text;
@@ -70,8 +71,13 @@ impl Indexer {
                 }),
             }
         }
+        // A claim has either kind alone.
+        let urgency = match jobs.iter().any(|job| job.bulk) {
+            true => Urgency::Bulk,
+            false => Urgency::Live,
+        };
         for _ in 0..RECHECKS {
-            let indexed = self.sync(&affected, changes).await?;
+            let indexed = self.sync(&affected, changes, urgency).await?;
             changes = Vec::new();
             affected = self.changed_since(affected, &indexed).await?;
             for (tenant, memories) in indexed.memories {
@@ -130,6 +136,7 @@ impl Indexer {
         &self,
         affected: &HashMap<&'a TenantId, Affected>,
         mut changes: Vec<Change>,
+        urgency: Urgency,
     ) -> Result<Indexed<'a>, RecallError> {
         let mut indexed = Indexed::default();
         let mut records = Vec::new();
@@ -155,7 +162,7 @@ impl Indexer {
         let mut vectors = match &self.embedder {
             Some(embedder) => {
                 let texts = records.iter().map(|(_, record)| record.meaning()).collect();
-                embedder.documents(texts).await?
+                embedder.documents(texts, urgency).await?
             }
             None => Vec::new(),
         }

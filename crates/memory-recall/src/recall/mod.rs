@@ -18,7 +18,7 @@ use memory_contract::{Message, MessageId, limits};
 use memory_store::{Caller, Neighbor, Recent, Store};
 
 use crate::config::SearchConfig;
-use crate::embed::Embedder;
+use crate::embed::{Embedder, Urgency};
 use crate::error::RecallError;
 use crate::index::Index;
 use crate::indexer::IndexerHandle;
@@ -191,14 +191,14 @@ impl Recall {
         self.shared.memories(caller, query).await
     }
 
-    /// Embeds texts at the low priority of indexing. Returns one vector a text, in
+    /// Embeds texts at the priority of indexing what is new. Returns one vector a text, in
     /// their order; `None` without an embedding model.
     ///
     /// # Errors
     /// [`RecallError::EmbedderStopped`], [`RecallError::EmbeddingFailed`].
     pub async fn vectors(&self, texts: Vec<String>) -> Result<Option<Vec<Vec<f32>>>, RecallError> {
         match &self.shared.embedder {
-            Some(embedder) => embedder.documents(texts).await.map(Some),
+            Some(embedder) => embedder.documents(texts, Urgency::Live).await.map(Some),
             None => Ok(None),
         }
     }

@@ -1,6 +1,11 @@
 //! The embedding model.
 
-use memory_recall::{Embedder, EmbedderConfig, EmbedderKind, ModelPrecision, RecallError};
+use std::pin::pin;
+
+use futures::future::{Either, select};
+use memory_recall::{
+    Embedder, EmbedderConfig, EmbedderKind, ModelPrecision, RecallError, Urgency,
+};
 
 /// The model that `scripts/setup` makes; `None`, with a note, where it is missing.
 pub fn model() -> Option<Embedder> {
@@ -37,7 +42,7 @@ async fn the_model_gives_the_reference_vectors() {
     assert!(cosine > 0.97, "{cosine}");
     // Vectors come back in the order of the documents, for any lengths.
     let texts: Vec<String> = (0..20).map(|n| "word ".repeat((n * 7) % 20 + 1)).collect();
-    let together = fp32.documents(texts.clone()).await.unwrap();
+    let together = fp32.documents(texts.clone(), Urgency::Bulk).await.unwrap();
     for (text, vector) in texts.iter().zip(together) {
         let alone = fp32.query(text).await.unwrap();
         let cosine: f32 = alone
@@ -48,10 +53,30 @@ async fn the_model_gives_the_reference_vectors() {
         assert!(cosine > 0.999, "{text}: {cosine}");
     }
     assert_eq!(
-        fp32.documents(Vec::new()).await.unwrap(),
+        fp32.documents(Vec::new(), Urgency::Live).await.unwrap(),
         Vec::<Vec<f32>>::new()
     );
     assert_eq!(fp32.query("").await.unwrap().len(), 384);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_documents_do_not_wait_for_those_of_an_import() {
+    let Some(embedder) = model() else { return };
+    let many = (0..1_000).map(|number| format!("Document {number} of an import."));
+    let imported = pin!(embedder.documents(many.collect(), Urgency::Bulk));
+    let new = async {
+        // The import is under way.
+        embedder.query("Has it begun?").await.unwrap();
+        let new = vec!["A new document.".to_owned()];
+        embedder.documents(new, Urgency::Live).await
+    };
+    match select(imported, pin!(new)).await {
+        Either::Left(_) => panic!("the import came first"),
+        Either::Right((vectors, imported)) => {
+            assert_eq!(vectors.unwrap().len(), 1);
+            assert_eq!(imported.await.unwrap().len(), 1_000);
+        }
+    }
 }
 
 #[test]

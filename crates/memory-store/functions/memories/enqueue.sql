@@ -1,12 +1,14 @@
 -- Queues a change of a memory for the index. Returns its revision.
-CREATE OR REPLACE FUNCTION recollect.enqueue_memory(p_tenant text, p_app text, p_user text, p_memory uuid, p_op text)
+CREATE OR REPLACE FUNCTION recollect.enqueue_memory(
+    p_tenant text, p_app text, p_user text, p_memory uuid, p_op text, p_bulk boolean DEFAULT false
+)
 RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     v_revision bigint;
 BEGIN
-    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
-    VALUES (p_tenant, recollect.memory_queue(p_tenant, p_app, p_user), p_memory, 0, p_op, 'memory')
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind, bulk)
+    VALUES (p_tenant, recollect.memory_queue(p_tenant, p_app, p_user), p_memory, 0, p_op, 'memory', p_bulk)
     RETURNING id INTO v_revision;
     RETURN v_revision;
 END;

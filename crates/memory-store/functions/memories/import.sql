@@ -24,7 +24,6 @@ DECLARE
     v_id uuid;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    PERFORM recollect.allow_creation(p_tenant, p_app, p_user);
     PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
     FOR v_item IN SELECT i.value FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place) ORDER BY i.place LOOP
         v_record := v_item ->> 'record';
@@ -80,7 +79,7 @@ BEGIN
                 recollect.time_from_micros((v_item ->> 'created')::bigint), clock_timestamp()
             RETURNING * INTO memory;
             PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
-            revision := recollect.enqueue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
+            revision := recollect.enqueue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert', true);
             v_stored := v_stored + 1;
         ELSIF memory.persisted_at IS NULL THEN
             revision := recollect.queued_revision(
@@ -90,6 +89,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     IF v_stored > 0 THEN
+        PERFORM recollect.check_memory_count(p_tenant, p_app, p_user, p_items -> 0);
         PERFORM recollect.note(p_tenant, 'import_memories', NULL, p_app, v_stored);
     END IF;
 END;

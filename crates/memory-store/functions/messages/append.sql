@@ -220,9 +220,9 @@ BEGIN
     END IF;
 
     WITH queued AS (
-        INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, app_id, user_queue)
+        INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, app_id, user_queue, bulk)
         SELECT p_tenant, p_thread, u.id, v_thread.last_seq + u.place, 'upsert', v_thread.app_id,
-            recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id)
+            recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id), p_imported
         FROM unnest(p_ids) WITH ORDINALITY AS u (id, place)
         ORDER BY u.place
         RETURNING id
@@ -266,7 +266,7 @@ BEGIN
 
     -- The path has grown enough to be distilled, or it is another path.
     IF v_path >= v_thread.distill_at OR v_branch <> v_thread.head_branch THEN
-        PERFORM recollect.enqueue_distill(p_tenant, p_thread);
+        PERFORM recollect.enqueue_distill(p_tenant, p_thread, p_imported);
     END IF;
 
     PERFORM recollect.note(p_tenant, 'append_messages', p_thread, (v_thread.last_seq + 1)::text, v_count);

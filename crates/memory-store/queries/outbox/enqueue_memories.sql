@@ -7,8 +7,8 @@ WITH page AS MATERIALIZED (
     LIMIT $3
 ),
 queued AS (
-    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
-    SELECT $1, page.queue, page.memory_id, 0, 'upsert', 'memory'
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind, bulk)
+    SELECT $1, page.queue, page.memory_id, 0, 'upsert', 'memory', true
     FROM page
     -- Already queued and unclaimed. A claimed row does not count: it may be going to an
     -- index that is lost.

@@ -8,9 +8,9 @@ WITH page AS MATERIALIZED (
     LIMIT $5
 ),
 queued AS (
-    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, app_id, user_queue)
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, app_id, user_queue, bulk)
     SELECT $1, page.thread_id, page.message_id, page.seq, 'upsert', t.app_id,
-        recollect.memory_queue($1, t.app_id, t.user_id)
+        recollect.memory_queue($1, t.app_id, t.user_id), true
     FROM page
     JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = page.thread_id
     WHERE page.deleted_at IS NULL

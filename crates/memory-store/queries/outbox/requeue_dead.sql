@@ -1,6 +1,6 @@
 WITH requeued AS (
     UPDATE recollect.outbox o
-    SET dead_at = NULL, dead_order = NULL, lease_id = NULL, attempts = 0, available_at = clock_timestamp()
+    SET bulk = true, dead_at = NULL, dead_order = NULL, lease_id = NULL, attempts = 0, available_at = clock_timestamp()
     WHERE o.tenant_id = $1 AND o.dead_at IS NOT NULL
         AND ($2::uuid IS NULL OR o.thread_id = $2)
     RETURNING 1

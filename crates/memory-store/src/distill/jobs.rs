@@ -62,8 +62,9 @@ pub fn retry_pause(attempts: i32) -> Duration {
 }
 
 impl WorkerStore {
-    /// Claims the unclaimed threads that have waited longest, at most `limit`. Threads
-    /// not finished when the lease ends are claimed again.
+    /// Claims unclaimed threads, at most `limit`: those that have waited longest of each
+    /// tenant in turn, and those that only an import enqueued after all others. Threads not
+    /// finished when the lease ends are claimed again.
     ///
     /// # Errors
     /// Only those of the database.
@@ -73,9 +74,14 @@ impl WorkerStore {
         lease: Duration,
     ) -> Result<DistillClaim, StoreError> {
         let id = LeaseId::new();
-        let params: Params<'_> = &[&i64::from(limit), &id.uuid(), &lease.as_secs_f64()];
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let after = self.turns.distill.last();
+        let params: Params<'_> = &[&limit, &id.uuid(), &lease.as_secs_f64(), &after];
         let found = self.pool.call(query!("distill_jobs/claim"), params).await?;
         let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
+        if let Some(last) = jobs.last() {
+            self.turns.distill.passed_to(&last.caller.tenant);
+        }
         jobs.sort_by_key(|job| job.created);
         Ok(DistillClaim { lease: id, jobs })
     }
