@@ -48,6 +48,18 @@ impl Conversation {
     }
 }
 
+/// The directory of the conversations to use: `dir`, or else the example of this crate.
+pub fn dir_or_example(dir: Option<&PathBuf>) -> Result<PathBuf, Failure> {
+    if let Some(dir) = dir {
+        return Ok(dir.clone());
+    }
+    let example = PathBuf::from("crates/memory-bench/example");
+    match example.is_dir() {
+        true => Ok(example),
+        false => Err("no conversations to use: name a directory with --conversations".into()),
+    }
+}
+
 /// Reads each `*.json` of a directory, in order of name.
 pub fn read_all(dir: &Path) -> Result<Vec<Conversation>, Failure> {
     let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;

@@ -7,6 +7,7 @@
 )]
 
 mod conversation;
+mod fair;
 mod importing;
 mod load;
 mod machine;
@@ -59,6 +60,8 @@ enum Command {
     Load(load::Options),
     /// Measure how much evidence recall finds in conversations of the LoCoMo format.
     Quality(quality::Options),
+    /// Measure what one tenant notices of another's import, on a service of its own.
+    Fair(fair::Options),
     /// Import conversations of the LoCoMo format into the service of --addr.
     Import(importing::Options),
 }
@@ -69,6 +72,7 @@ async fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Load(options) => load::run(&cli.target, &options, cli.json).await,
         Command::Quality(options) => quality::run(&cli.target, &options, cli.json).await,
+        Command::Fair(options) => fair::run(&cli.target, &options, cli.json).await,
         Command::Import(options) => importing::run(&cli.target, &options, cli.json).await,
     };
     match outcome {

@@ -203,8 +203,17 @@ impl Service {
         Ok(value.unwrap_or_default())
     }
 
+    /// Opens a separate connection with an API key.
+    pub async fn connect_as(&self, api_key: &str) -> Result<Clients, Failure> {
+        self.connect_with(&Key::new(Some(api_key))?).await
+    }
+
     /// Opens a separate connection.
     pub async fn connect(&self) -> Result<Clients, Failure> {
+        self.connect_with(&self.key).await
+    }
+
+    async fn connect_with(&self, key: &Key) -> Result<Clients, Failure> {
         let channel = Endpoint::from_shared(self.addr.clone())?
             .connect_timeout(Duration::from_secs(5))
             .tcp_nodelay(true)
@@ -212,17 +221,17 @@ impl Service {
             .await
             .map_err(|error| format!("{} does not answer: {error}", self.addr))?;
         Ok(Clients {
-            threads: ThreadServiceClient::with_interceptor(channel.clone(), self.key.clone()),
-            messages: MessageServiceClient::with_interceptor(channel.clone(), self.key.clone()),
-            recall: RecallServiceClient::with_interceptor(channel.clone(), self.key.clone()),
-            contexts: ContextServiceClient::with_interceptor(channel.clone(), self.key.clone()),
+            threads: ThreadServiceClient::with_interceptor(channel.clone(), key.clone()),
+            messages: MessageServiceClient::with_interceptor(channel.clone(), key.clone()),
+            recall: RecallServiceClient::with_interceptor(channel.clone(), key.clone()),
+            contexts: ContextServiceClient::with_interceptor(channel.clone(), key.clone()),
             observations: ObservationServiceClient::with_interceptor(
                 channel.clone(),
-                self.key.clone(),
+                key.clone(),
             ),
-            memories: MemoryServiceClient::with_interceptor(channel.clone(), self.key.clone()),
-            nodes: NodeMemoryServiceClient::with_interceptor(channel.clone(), self.key.clone()),
-            admin: AdminServiceClient::with_interceptor(channel, self.key.clone()),
+            memories: MemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
+            nodes: NodeMemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
+            admin: AdminServiceClient::with_interceptor(channel, key.clone()),
         })
     }
 }

@@ -120,7 +120,7 @@ struct ImportMeasured {
 
 /// Runs all measurements and prints the report.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
-    let dir = conversations_dir(options)?;
+    let dir = conversation::dir_or_example(options.conversations.as_ref())?;
     let conversations = conversation::read_all(&dir)?;
 
     // Import and recall, on a service with the default configuration.
@@ -251,15 +251,4 @@ async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Fail
         contention,
         facts,
     })
-}
-
-fn conversations_dir(options: &Options) -> Result<PathBuf, Failure> {
-    if let Some(dir) = &options.conversations {
-        return Ok(dir.clone());
-    }
-    let example = PathBuf::from("crates/memory-bench/example");
-    match example.is_dir() {
-        true => Ok(example),
-        false => Err("no conversations to import: name a directory with --conversations".into()),
-    }
 }
