@@ -31,7 +31,7 @@ const LEVELS: [&[&str]; 10] = [
 
 /// Third-party crates that are the business of few, and the crates that may
 /// depend on them. Tests may use what they need.
-const OWNERS: [(&str, &[&str]); 26] = [
+const OWNERS: [(&str, &[&str]); 27] = [
     // Storage. `recollect` connects to the embedded cluster before there is a
     // schema, and `doctor` to a database that may have none.
     ("tokio-postgres", &["memory-store", "recollect"]),
@@ -64,6 +64,7 @@ const OWNERS: [(&str, &[&str]); 26] = [
     ("tonic-health", &["memory-api"]),
     ("tonic-reflection", &["memory-api"]),
     ("tower", &["memory-api"]),
+    ("governor", &["memory-api"]),
     // The metrics listener. Every crate may record; these export.
     ("axum", &["memory-api", "recollect"]),
     ("metrics-exporter-prometheus", &["memory-api", "recollect"]),

@@ -23,6 +23,8 @@ pub struct Failure {
     pub fields: Vec<(String, String)>,
     /// When RetryInfo says to come back.
     pub retry: Option<Duration>,
+    /// The subject and the limit of each exceeded quota.
+    pub quotas: Vec<(String, String)>,
     /// The details as bytes, to compare two errors.
     pub raw: Vec<u8>,
 }
@@ -47,6 +49,15 @@ impl From<Status> for Failure {
                 })
                 .unwrap_or_default(),
             retry: details.retry_info().and_then(|info| info.retry_delay),
+            quotas: details
+                .quota_failure()
+                .map(|failure| {
+                    let violations = failure.violations.iter();
+                    violations
+                        .map(|quota| (quota.subject.clone(), quota.description.clone()))
+                        .collect()
+                })
+                .unwrap_or_default(),
             raw: status.details().to_vec(),
         }
     }

@@ -31,6 +31,18 @@ pub struct ServerConfig {
     /// Watches of threads under way at a time, counted apart from both. 1 to
     /// 10,000. Default: 256.
     pub max_watches: usize,
+    /// The share of `max_calls`, `max_streams` and `max_watches` that one tenant may use at
+    /// a time, rounded up. More than 0, at most 1. Default: 0.75.
+    pub tenant_share: f64,
+    /// The share of each that one API key may use. More than 0, at most 1. Default: 0.75.
+    pub key_share: f64,
+    /// Calls of one tenant per second, a stream being one; 0: no limit. Default: 0.
+    pub tenant_calls_per_second: u32,
+    /// Calls of one API key per second; 0: no limit. Default: 0.
+    pub key_calls_per_second: u32,
+    /// How long an import or export may stay without progress. 1s to 24h. Default: 5m.
+    #[serde(with = "memory_contract::duration_text")]
+    pub stream_idle_timeout: Duration,
     /// How long calls under way may take to end when the server stops. 0s to
     /// 10m. Default: 20s.
     #[serde(with = "memory_contract::duration_text")]
@@ -75,6 +87,11 @@ impl Default for ServerConfig {
             max_calls: 1_024,
             max_streams: 64,
             max_watches: 256,
+            tenant_share: 0.75,
+            key_share: 0.75,
+            tenant_calls_per_second: 0,
+            key_calls_per_second: 0,
+            stream_idle_timeout: Duration::from_secs(5 * 60),
             grace_period: Duration::from_secs(20),
             max_connection_age: Duration::from_secs(30 * 60),
             keepalive_interval: Duration::from_secs(60),

@@ -8,6 +8,8 @@ use memory_contract::{Invalid, InvalidFields, KeyScope};
 use memory_recall::RecallError;
 use memory_store::StoreError;
 
+use crate::layers::Quota;
+
 /// Why a call failed. `status` turns it into what the caller sees.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -24,13 +26,20 @@ pub(crate) enum ApiError {
     MessageNotFound { field: &'static str },
     #[error("the call carries no valid API key")]
     Unauthenticated,
+    /// `field` is the path of the field whose value needs the scope; `None` where the
+    /// method does.
     #[error("the API key lacks the scope {}", scope.name())]
-    PermissionDenied { scope: KeyScope },
+    PermissionDenied {
+        scope: KeyScope,
+        field: Option<String>,
+    },
     /// Calls with one key at the same time share its lookup.
     #[error("the API key could not be looked up")]
     KeyLookup(#[source] Arc<StoreError>),
     #[error("too many calls are under way")]
     Overloaded { retry_after: Duration },
+    #[error("{} has {}", quota.subject, quota.limit)]
+    QuotaExceeded { quota: Quota, retry_after: Duration },
     #[error("the deadline has passed")]
     DeadlineExceeded,
     #[error("the server stops")]
@@ -66,7 +75,7 @@ impl ApiError {
             Self::Store(error) => error.retryable(),
             Self::Recall(error) => error.retryable(),
             Self::KeyLookup(error) => error.retryable(),
-            Self::Overloaded { .. } | Self::Stopping => true,
+            Self::Overloaded { .. } | Self::QuotaExceeded { .. } | Self::Stopping => true,
             Self::Invalid(_)
             | Self::MessageNotFound { .. }
             | Self::Unauthenticated

@@ -35,7 +35,7 @@ use tower::ServiceBuilder;
 
 use crate::config::{AuthConfig, ServerConfig};
 use crate::layers::{
-    Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, RecordRefusals, Repair, Wrap,
+    Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Rates, RecordRefusals, Repair, Wrap,
 };
 use crate::refusals::RefusalLog;
 use crate::services::{
@@ -155,18 +155,14 @@ impl Server {
             .layer(Wrap(RecordRefusals::new(methods.clone(), refusals)))
             .layer(Wrap(Repair))
             .layer(Wrap(CatchPanic))
-            .layer(Wrap(Deadlines::new(
+            .layer(Wrap(Deadlines::new(methods.clone(), &config)))
+            .layer(Wrap(Auth::new(
                 methods.clone(),
-                config.call_timeout,
-                config.stream_timeout,
+                &auth,
+                Authenticator::new(store),
             )))
-            .layer(Wrap(Concurrency::new(
-                methods.clone(),
-                config.max_calls,
-                config.max_streams,
-                config.max_watches,
-            )))
-            .layer(Wrap(Auth::new(methods, &auth, Authenticator::new(store))))
+            .layer(Wrap(Rates::new(methods.clone(), &config)))
+            .layer(Wrap(Concurrency::new(methods, &config)))
             .into_inner();
         let incoming = TcpIncoming::from(listener)
             .with_nodelay(Some(true))
@@ -226,11 +222,7 @@ fn routes(
             retention: transaction_retention,
         },
     };
-    let messages = Messages {
-        store: store.clone(),
-        indexer: indexer.clone(),
-        stream_timeout: config.stream_timeout,
-    };
+    let messages = Messages::new(store.clone(), indexer.clone(), config.stream_timeout);
     let files = Files {
         store: store.clone(),
     };

@@ -21,8 +21,12 @@ const KNOWN_TTL: Duration = Duration::from_secs(5);
 const UNKNOWN_TTL: Duration = Duration::from_secs(1);
 /// Cached keys, at most.
 const CAPACITY: u64 = 10_000;
+/// How long a valid key is looked up apart from keys that may be guesses.
+const SEEN_TTL: Duration = Duration::from_secs(3_600);
 /// Concurrent lookups, at most: guessing keys must not use up the connections.
 const MAX_LOOKUPS: usize = 8;
+/// Calls that may wait for lookups.
+const MAX_WAITING: usize = 1_024;
 
 /// Looks up API keys in the database and caches the answers for seconds. Clones share
 /// the cache.
@@ -32,7 +36,28 @@ pub struct Authenticator {
     known: Cache<KeyDigest, Known>,
     /// A separate cache, so that unknown keys do not evict known ones.
     unknown: Cache<KeyDigest, ()>,
-    lookups: Arc<Semaphore>,
+    /// Keys that were valid. They have lookups of their own, so that guesses delay and
+    /// displace none of them.
+    seen: Cache<KeyDigest, ()>,
+    of_seen: Arc<Lookups>,
+    of_others: Arc<Lookups>,
+}
+
+/// The lookups of a kind of keys.
+#[derive(Debug)]
+struct Lookups {
+    /// Places for calls that wait.
+    waiting: Semaphore,
+    running: Semaphore,
+}
+
+/// Why it is not known whether a key is valid.
+#[derive(Clone, Debug)]
+pub enum LookupError {
+    /// Too many calls wait for lookups.
+    Busy,
+    /// The database failed. Concurrent calls for one key share the error.
+    Failed(Arc<StoreError>),
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +85,12 @@ impl Authenticator {
                 .max_capacity(CAPACITY)
                 .time_to_live(UNKNOWN_TTL)
                 .build(),
-            lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
+            seen: Cache::builder()
+                .max_capacity(CAPACITY)
+                .time_to_live(SEEN_TTL)
+                .build(),
+            of_seen: Arc::default(),
+            of_others: Arc::default(),
         }
     }
 
@@ -68,35 +98,55 @@ impl Authenticator {
     /// Concurrent calls for one key share a lookup and its error.
     ///
     /// # Errors
-    /// Only those of the database.
-    pub async fn caller(&self, digest: KeyDigest) -> Result<Option<Caller>, Arc<StoreError>> {
+    /// [`LookupError`].
+    pub async fn caller(&self, digest: KeyDigest) -> Result<Option<Caller>, LookupError> {
         if let Some(known) = self.known.get(&digest).await {
             return Ok(Some(known.caller));
         }
         if self.unknown.contains_key(&digest) {
             return Ok(None);
         }
-        let looked_up = self.known.try_get_with(digest, self.look_up(digest)).await;
+        let lookups = match self.seen.contains_key(&digest) {
+            true => &self.of_seen,
+            false => &self.of_others,
+        };
+        let Ok(_place) = lookups.waiting.try_acquire() else {
+            return Err(LookupError::Busy);
+        };
+        let look_up = self.look_up(digest, lookups);
+        let looked_up = self.known.try_get_with(digest, look_up).await;
         match looked_up {
             Ok(known) => Ok(Some(known.caller)),
             Err(missing) => match missing.as_ref() {
                 Missing::Unknown => Ok(None),
-                Missing::Failed(error) => Err(Arc::clone(error)),
+                Missing::Failed(error) => Err(LookupError::Failed(Arc::clone(error))),
             },
         }
     }
 
-    async fn look_up(&self, digest: KeyDigest) -> Result<Known, Missing> {
+    async fn look_up(&self, digest: KeyDigest, lookups: &Lookups) -> Result<Known, Missing> {
         // The semaphore is never closed.
-        let _permit = self.lookups.acquire().await.ok();
+        let _permit = lookups.running.acquire().await.ok();
         let asked = Instant::now();
         match self.store.caller_of_key(&digest).await {
-            Ok(Some(caller)) => Ok(Known { caller, asked }),
+            Ok(Some(caller)) => {
+                self.seen.insert(digest, ()).await;
+                Ok(Known { caller, asked })
+            }
             Ok(None) => {
                 self.unknown.insert(digest, ()).await;
                 Err(Missing::Unknown)
             }
             Err(error) => Err(Missing::Failed(Arc::new(error))),
+        }
+    }
+}
+
+impl Default for Lookups {
+    fn default() -> Self {
+        Self {
+            waiting: Semaphore::new(MAX_WAITING),
+            running: Semaphore::new(MAX_LOOKUPS),
         }
     }
 }

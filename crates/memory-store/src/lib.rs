@@ -9,7 +9,6 @@ mod config;
 mod content;
 mod distill;
 mod ephemeral;
-mod erasure;
 mod error;
 mod error_chain;
 mod event;
@@ -50,7 +49,7 @@ mod working;
 
 pub use api_key::{NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
-pub use authenticator::Authenticator;
+pub use authenticator::{Authenticator, LookupError};
 pub use caller::Caller;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
 pub use content::HeldContent;
@@ -60,7 +59,6 @@ pub use distill::{
     Standing, retry_pause,
 };
 pub use ephemeral::{EphemeralStats, Presence};
-pub use erasure::ErasureStats;
 pub use error::{
     AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, StoreError, ThreadError,
 };

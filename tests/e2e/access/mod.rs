@@ -2,9 +2,11 @@
 
 mod cli;
 mod keys;
+mod lifetimes;
 mod refusals;
 mod scopes;
 mod secrets;
+mod shares;
 mod storage;
 mod tls;
 mod transactions;

@@ -2,4 +2,3 @@
 
 mod clearing;
 mod deleted_parents;
-mod held;

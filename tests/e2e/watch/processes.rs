@@ -270,6 +270,8 @@ async fn watches_hold_no_connection_and_have_a_limit() {
         "database.pool_size = 1",
         "database.max_overflow = 1",
         "server.stream_timeout = \"30s\"",
+        "server.tenant_share = 1.0",
+        "server.key_share = 1.0",
         &limit,
     ]))
     .await;

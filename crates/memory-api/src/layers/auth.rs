@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_contract::KeyScope;
-use memory_store::{Authenticator, Caller};
+use memory_store::{Authenticator, Caller, LookupError};
 use tokio::time::sleep;
 use tonic::Status;
 
 use super::around::{Around, Inner};
+use super::concurrency::RETRY_AFTER;
 use super::credentials::{Claim, Credentials};
 use super::record_refusals::Identity;
 use super::{Answer, Methods, Request};
@@ -47,7 +48,7 @@ pub(crate) fn admin_of<T>(request: &tonic::Request<T>) -> Result<Caller, ApiErro
 fn require(caller: &Caller, scope: KeyScope) -> Result<(), ApiError> {
     match caller.scopes.allow(scope) {
         true => Ok(()),
-        false => Err(ApiError::PermissionDenied { scope }),
+        false => Err(ApiError::PermissionDenied { scope, field: None }),
     }
 }
 
@@ -71,7 +72,12 @@ impl Auth {
         self.database
             .caller(digest)
             .await
-            .map_err(ApiError::KeyLookup)?
+            .map_err(|error| match error {
+                LookupError::Busy => ApiError::Overloaded {
+                    retry_after: RETRY_AFTER,
+                },
+                LookupError::Failed(error) => ApiError::KeyLookup(error),
+            })?
             .ok_or(ApiError::Unauthenticated)
     }
 }
@@ -167,7 +173,7 @@ mod tests {
         );
         let error = admin_of(&of(KeyScope::Erase)).unwrap_err();
         let scope = KeyScope::Admin;
-        assert!(matches!(error, ApiError::PermissionDenied { scope: missing } if missing == scope));
+        assert!(matches!(error, ApiError::PermissionDenied { scope: missing, .. } if missing == scope));
         assert_eq!(
             caller_of(&of(KeyScope::Read)).unwrap().tenant.as_str(),
             "acme"

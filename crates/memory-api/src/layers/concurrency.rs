@@ -1,43 +1,151 @@
-//! Limits concurrent calls of the whole server. tonic's own limit is per connection and
-//! queues calls without bound.
+//! Limits concurrent calls: of the whole server, of each tenant and of each API key.
+//! tonic's own limit is per connection and queues calls without bound.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use memory_contract::TenantId;
+use memory_store::Caller;
 use tonic::Status;
 
 use super::around::{Around, Inner};
+use super::methods::Method;
+use super::quota::{Key, Quota, key_of};
 use super::{Answer, Methods, Request, body};
+use crate::config::ServerConfig;
 use crate::error::ApiError;
 
 /// When a refused caller may come back.
-const RETRY_AFTER: Duration = Duration::from_millis(500);
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// Refuses calls beyond the limit at once. Imports and exports, which may last
+/// Refuses calls beyond the limits at once. Imports and exports, which may last
 /// for an hour, have a separate limit, so that they cannot block short calls; so do
 /// watches, which are mostly idle. A call counts until its answer's body is dropped,
-/// at the latest by [`super::Deadlines`] around it.
+/// at the latest by [`super::Deadlines`] around it. Inside of [`super::Auth`]: only calls
+/// with a valid key count.
 #[derive(Clone, Debug)]
 pub(crate) struct Concurrency {
     methods: Methods,
-    calls: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
-    watches: Arc<Semaphore>,
+    calls: Arc<Limit>,
+    streams: Arc<Limit>,
+    watches: Arc<Limit>,
+}
+
+/// The limit of one kind of calls, and the calls under way.
+#[derive(Debug)]
+struct Limit {
+    kind: &'static str,
+    max: usize,
+    max_of_tenant: usize,
+    max_of_key: usize,
+    running: Mutex<Running>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    all: usize,
+    tenants: HashMap<TenantId, usize>,
+    keys: HashMap<Key, usize>,
+}
+
+/// A call under way. Dropping it ends the call.
+#[derive(Debug)]
+struct Permit {
+    limit: Arc<Limit>,
+    key: Option<Key>,
 }
 
 impl Concurrency {
-    pub(crate) fn new(
-        methods: Methods,
-        max_calls: usize,
-        max_streams: usize,
-        max_watches: usize,
-    ) -> Self {
+    pub(crate) fn new(methods: Methods, config: &ServerConfig) -> Self {
+        let limit = |kind, max| {
+            let share = |share: f64| ((max as f64 * share).ceil() as usize).clamp(1, max);
+            Arc::new(Limit {
+                kind,
+                max,
+                max_of_tenant: share(config.tenant_share),
+                max_of_key: share(config.key_share),
+                running: Mutex::default(),
+            })
+        };
         Self {
             methods,
-            calls: Arc::new(Semaphore::new(max_calls)),
-            streams: Arc::new(Semaphore::new(max_streams)),
-            watches: Arc::new(Semaphore::new(max_watches)),
+            calls: limit("calls", config.max_calls),
+            streams: limit("imports and exports", config.max_streams),
+            watches: limit("watches", config.max_watches),
+        }
+    }
+
+    fn limit_of(&self, method: &Method) -> &Arc<Limit> {
+        if method.watches {
+            &self.watches
+        } else if method.streams {
+            &self.streams
+        } else {
+            &self.calls
+        }
+    }
+}
+
+impl Limit {
+    fn admit(self: &Arc<Self>, caller: Option<&Caller>) -> Result<Permit, ApiError> {
+        let mut running = self.running();
+        if running.all >= self.max {
+            return Err(ApiError::Overloaded {
+                retry_after: RETRY_AFTER,
+            });
+        }
+        let key = caller.map(key_of);
+        if let Some(key) = &key {
+            let of_tenant = running.tenants.get(&key.tenant).copied();
+            if of_tenant.unwrap_or_default() >= self.max_of_tenant {
+                return Err(self.exceeded(Quota::of_tenant(key), self.max_of_tenant));
+            }
+            let of_key = running.keys.get(key).copied();
+            if of_key.unwrap_or_default() >= self.max_of_key {
+                return Err(self.exceeded(Quota::of_key(key), self.max_of_key));
+            }
+            *running.tenants.entry(key.tenant.clone()).or_default() += 1;
+            *running.keys.entry(key.clone()).or_default() += 1;
+        }
+        running.all += 1;
+        Ok(Permit {
+            limit: Arc::clone(self),
+            key,
+        })
+    }
+
+    fn exceeded(&self, quota: Quota, max: usize) -> ApiError {
+        let kind = self.kind;
+        ApiError::QuotaExceeded {
+            quota: quota.limited_to(format!("at most {max} {kind} at a time")),
+            retry_after: RETRY_AFTER,
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut running = self.limit.running();
+        running.all -= 1;
+        if let Some(key) = &self.key {
+            leave(&mut running.tenants, &key.tenant);
+            leave(&mut running.keys, key);
+        }
+    }
+}
+
+/// Counts one call less, and forgets a caller without any.
+fn leave<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
         }
     }
 }
@@ -48,23 +156,57 @@ impl Around for Concurrency {
         if !method.ours {
             return Box::pin(inner.call(request));
         }
-        let limit = if method.watches {
-            &self.watches
-        } else if method.streams {
-            &self.streams
-        } else {
-            &self.calls
-        };
-        let Ok(permit) = Arc::clone(limit).try_acquire_owned() else {
-            let refusal = ApiError::Overloaded {
-                retry_after: RETRY_AFTER,
-            };
-            return Box::pin(async { Ok(Status::from(refusal).into_http()) });
+        let permit = match self.limit_of(method).admit(request.extensions().get()) {
+            Ok(permit) => permit,
+            Err(refusal) => return Box::pin(async { Ok(Status::from(refusal).into_http()) }),
         };
         let answer = inner.call(request);
         Box::pin(async move {
             let response = answer.await?;
             Ok(response.map(|body| body::on_end(body, move |_| drop(permit))))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_contract::KeyScopes;
+
+    use super::*;
+
+    fn caller(tenant: &str, key: &str) -> Caller {
+        Caller {
+            tenant: TenantId::new(tenant),
+            actor: key.to_owned(),
+            scopes: KeyScopes::default(),
+        }
+    }
+
+    #[test]
+    fn a_tenant_and_a_key_leave_room_for_others() {
+        let config = ServerConfig {
+            max_streams: 8,
+            tenant_share: 0.75,
+            key_share: 0.5,
+            ..ServerConfig::default()
+        };
+        let limit = Concurrency::new(Methods::new(), &config).streams;
+        let admit = |tenant, key| limit.admit(Some(&caller(tenant, key)));
+        let refused = |refusal: Result<Permit, ApiError>| match refusal {
+            Err(ApiError::QuotaExceeded { quota, .. }) => Some(quota.subject),
+            Err(ApiError::Overloaded { .. }) => None,
+            other => panic!("{other:?}"),
+        };
+        let mut permits: Vec<Permit> = (0..4).map(|_| admit("a", "one").unwrap()).collect();
+        assert_eq!(refused(admit("a", "one")).unwrap(), "api_key:one");
+        permits.extend((0..2).map(|_| admit("a", "two").unwrap()));
+        assert_eq!(refused(admit("a", "two")).unwrap(), "tenant:a");
+        // A key of the same name belongs to another tenant.
+        permits.extend((0..2).map(|_| admit("b", "one").unwrap()));
+        assert_eq!(refused(admit("c", "one")), None);
+        permits.clear();
+        let running = limit.running();
+        assert_eq!(running.all, 0);
+        assert!(running.tenants.is_empty() && running.keys.is_empty());
     }
 }

@@ -7,7 +7,9 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use super::around::{Around, Inner};
-use super::{Answer, Methods, Request, ending};
+use super::ending::{self, Ends};
+use super::{Answer, Methods, Request};
+use crate::config::ServerConfig;
 use crate::error::ApiError;
 
 const GRPC_TIMEOUT: &str = "grpc-timeout";
@@ -21,20 +23,22 @@ pub(crate) struct Deadline(pub(crate) Instant);
 
 /// Answers DEADLINE_EXCEEDED at the caller's deadline or at the server's own
 /// limit, whichever comes first, and ends an answer that is still under way then
-/// in the same way.
+/// in the same way. So does an import or export that makes no progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines {
     methods: Methods,
     call_timeout: Duration,
     stream_timeout: Duration,
+    stream_idle_timeout: Duration,
 }
 
 impl Deadlines {
-    pub(crate) fn new(methods: Methods, call_timeout: Duration, stream_timeout: Duration) -> Self {
+    pub(crate) fn new(methods: Methods, config: &ServerConfig) -> Self {
         Self {
             methods,
-            call_timeout,
-            stream_timeout,
+            call_timeout: config.call_timeout,
+            stream_timeout: config.stream_timeout,
+            stream_idle_timeout: config.stream_idle_timeout,
         }
     }
 }
@@ -61,12 +65,14 @@ impl Around for Deadlines {
         let timeout = callers_timeout(request.headers()).map_or(own, |timeout| own.min(timeout));
         let deadline = Instant::now() + timeout;
         request.extensions_mut().insert(Deadline(deadline));
+        let ends = Ends {
+            deadline,
+            idle: (method.streams && !method.watches).then_some(self.stream_idle_timeout),
+        };
         let answer = inner.call(request);
         Box::pin(async move {
             match timeout_at(deadline, answer).await {
-                Ok(result) => {
-                    result.map(|response| response.map(|body| ending::at(deadline, body)))
-                }
+                Ok(result) => result.map(|response| response.map(|body| ending::at(ends, body))),
                 Err(_elapsed) => Ok(Status::from(ApiError::DeadlineExceeded).into_http()),
             }
         })

@@ -1,8 +1,9 @@
-//! Ends an answer at the call's deadline.
+//! Ends an answer at the call's deadline, or when it makes no progress.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -15,24 +16,45 @@ use tonic::body::Body;
 
 use crate::error::ApiError;
 
-/// Drops the answer at the deadline, with everything that it holds, and ends it
+/// When an answer ends that has not ended before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    pub(super) deadline: Instant,
+    /// The longest time without progress: in which nothing is sent, because the client
+    /// does not read it or has not sent what is to be answered. `None`: any.
+    pub(super) idle: Option<Duration>,
+}
+
+/// Drops the answer when it ends, with everything that it holds, and ends it
 /// with DEADLINE_EXCEEDED.
 ///
 /// The transport does not poll an answer for which the client's HTTP/2 window
 /// has no room, so a body cannot enforce a deadline: a client that never reads would
 /// hold it for ever. A separate task enforces it.
-pub(super) fn at(deadline: Instant, body: Body) -> Body {
+pub(super) fn at(ends: Ends, body: Body) -> Body {
     if body.is_end_stream() {
         return body;
     }
-    let answer = Arc::new(Slot(Mutex::new(Some(body))));
+    let answer = Arc::new(Slot(Mutex::new(Some(Sent {
+        body,
+        progress: Instant::now(),
+    }))));
     // Weak, so that an answer that ends early is gone at once.
     let held = Arc::downgrade(&answer);
     let timer = task::spawn("deadline", async move {
-        sleep_until(deadline).await;
-        if let Some(answer) = held.upgrade() {
-            let late = answer.lock().take();
-            drop(late);
+        let mut end = ends.after(Instant::now());
+        loop {
+            sleep_until(end).await;
+            let Some(answer) = held.upgrade() else { return };
+            let mut answer = answer.lock();
+            let progress = answer.as_ref().map_or(end, |sent| sent.progress);
+            end = ends.after(progress);
+            if end <= Instant::now() {
+                let late = answer.take();
+                drop(answer);
+                drop(late);
+                return;
+            }
         }
     });
     Body::new(Ending {
@@ -47,10 +69,25 @@ struct Ending {
     timer: Option<AbortOnDropHandle<()>>,
 }
 
-struct Slot(Mutex<Option<Body>>);
+impl Ends {
+    /// When an answer ends that has last made progress at a time.
+    fn after(&self, progress: Instant) -> Instant {
+        let idle = self.idle.map(|idle| progress + idle);
+        idle.map_or(self.deadline, |idle| idle.min(self.deadline))
+    }
+}
+
+/// An answer that is being sent.
+struct Sent {
+    body: Body,
+    /// When it was sent last.
+    progress: Instant,
+}
+
+struct Slot(Mutex<Option<Sent>>);
 
 impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Option<Body>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Sent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,7 +108,13 @@ impl http_body::Body for Ending {
             return Poll::Ready(Some(exceeded()));
         }
         let polled = match self.answer.lock().as_mut() {
-            Some(body) => Pin::new(body).poll_frame(cx),
+            Some(sent) => {
+                let polled = Pin::new(&mut sent.body).poll_frame(cx);
+                if polled.is_ready() {
+                    sent.progress = Instant::now();
+                }
+                polled
+            }
             // The timer has just emptied it, and wakes us when it is done.
             None => Poll::Pending,
         };
@@ -88,7 +131,7 @@ impl http_body::Body for Ending {
 
     fn is_end_stream(&self) -> bool {
         let answer = self.answer.lock();
-        self.timer.is_none() || answer.as_ref().is_some_and(Body::is_end_stream)
+        self.timer.is_none() || answer.as_ref().is_some_and(|sent| sent.body.is_end_stream())
     }
 
     /// Unknown: the deadline may cut the answer short.
@@ -108,12 +151,12 @@ fn exceeded() -> Result<Frame<Bytes>, Status> {
 mod tests {
     use std::convert::Infallible;
     use std::future::poll_fn;
-    use std::time::Duration;
 
     use tonic::Code;
     use tower::{Layer as _, Service as _, service_fn};
 
     use super::*;
+    use crate::config::ServerConfig;
     use crate::layers::{Concurrency, Deadlines, Methods, Wrap};
 
     const TIMEOUT: Duration = Duration::from_millis(50);
@@ -133,22 +176,71 @@ mod tests {
         }
     }
 
+    /// An answer that sends something at intervals.
+    struct Slow(Pin<Box<tokio::time::Sleep>>);
+
+    impl http_body::Body for Slow {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            if self.0.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.0.as_mut().reset(Instant::now() + TIMEOUT);
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"more")))))
+        }
+    }
+
     #[tokio::test]
     async fn a_silent_answer_ends_with_deadline_exceeded() {
-        let mut body = at(Instant::now() + TIMEOUT, Body::new(Silent));
-        let mut next = async || poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
-        let trailers = next().await.unwrap().unwrap().into_trailers().unwrap();
-        let status = Status::from_header_map(&trailers).unwrap();
-        assert_eq!(status.code(), Code::DeadlineExceeded);
-        assert!(next().await.is_none());
-        assert!(body.is_end_stream());
+        let long = TIMEOUT * 1_000;
+        for (deadline, idle) in [(TIMEOUT, None), (TIMEOUT, Some(long)), (long, Some(TIMEOUT))] {
+            let ends = Ends {
+                deadline: Instant::now() + deadline,
+                idle,
+            };
+            let mut body = at(ends, Body::new(Silent));
+            let mut next = async || poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+            let trailers = next().await.unwrap().unwrap().into_trailers().unwrap();
+            let status = Status::from_header_map(&trailers).unwrap();
+            assert_eq!(status.code(), Code::DeadlineExceeded);
+            assert!(next().await.is_none());
+            assert!(body.is_end_stream());
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_makes_progress_goes_on_to_its_deadline() {
+        let deadline = Instant::now() + TIMEOUT * 30;
+        let idle = Some(TIMEOUT * 10);
+        let body = Body::new(Slow(Box::pin(tokio::time::sleep(TIMEOUT))));
+        let mut body = at(Ends { deadline, idle }, body);
+        loop {
+            let frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+            if frame.unwrap().unwrap().is_trailers() {
+                break;
+            }
+        }
+        assert!(Instant::now() >= deadline);
     }
 
     #[tokio::test]
     async fn an_unread_answer_releases_its_permit() {
         let methods = Methods::new();
-        let layers = Wrap(Deadlines::new(methods.clone(), TIMEOUT, TIMEOUT));
-        let mut server = layers.layer(Wrap(Concurrency::new(methods, 1, 1, 1)).layer(service_fn(
+        let config = ServerConfig {
+            call_timeout: TIMEOUT,
+            stream_timeout: TIMEOUT,
+            max_calls: 1,
+            max_streams: 1,
+            max_watches: 1,
+            ..ServerConfig::default()
+        };
+        let layers = Wrap(Deadlines::new(methods.clone(), &config));
+        let mut server = layers.layer(Wrap(Concurrency::new(methods, &config)).layer(service_fn(
             async |_: http::Request<Body>| {
                 Ok::<_, Infallible>(http::Response::new(Body::new(Silent)))
             },

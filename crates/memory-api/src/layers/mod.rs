@@ -1,7 +1,8 @@
 //! The layers of every call, from the outside in: metrics and traces, the record of
-//! refused changes, errors of the transport, panics, the deadline, the concurrency
-//! limit, authentication. The deadline is outside the limit, because an answer that it
-//! ends has to release its permit.
+//! refused changes, errors of the transport, panics, the deadline, authentication, the
+//! rate and concurrency limits. The deadline is outside the limits, because an answer that
+//! it ends has to release its permit; authentication is, because calls without a valid key
+//! must not use up what others may use.
 
 mod around;
 mod auth;
@@ -13,6 +14,8 @@ mod ending;
 mod methods;
 mod observe;
 mod panic;
+mod quota;
+mod rate;
 mod record_refusals;
 mod repair;
 mod scopes;
@@ -24,6 +27,8 @@ pub(crate) use deadline::{Deadlines, remaining};
 pub(crate) use methods::Methods;
 pub(crate) use observe::{Observe, describe_metrics};
 pub(crate) use panic::CatchPanic;
+pub(crate) use quota::Quota;
+pub(crate) use rate::Rates;
 pub(crate) use record_refusals::RecordRefusals;
 pub(crate) use repair::{Repair, unreadable};
 

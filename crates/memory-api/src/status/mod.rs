@@ -16,7 +16,7 @@ use std::time::Duration;
 use memory_budget::BudgetError;
 use memory_context::ContextError;
 use memory_contract::proto::ErrorReason;
-use memory_contract::{Invalid, InvalidFields, limits};
+use memory_contract::{Invalid, InvalidFields, KeyScope, limits};
 use memory_objects::ObjectsError;
 use memory_recall::RecallError;
 use memory_store::{
@@ -24,12 +24,13 @@ use memory_store::{
     error_chain,
 };
 use tonic::{Code, Status};
-use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
+use tonic_types::{ErrorDetails, FieldViolation, QuotaViolation, StatusExt as _};
 use uuid::Uuid;
 
 pub(crate) use names::{code_name, name, reason_of};
 
 use crate::error::ApiError;
+use crate::layers::Quota;
 
 /// The domain of every google.rpc.ErrorInfo.
 const DOMAIN: &str = "recollect";
@@ -48,6 +49,7 @@ pub(crate) struct Answer {
     pub(crate) violations: Vec<Invalid>,
     pub(crate) metadata: HashMap<String, String>,
     pub(crate) retry_after: Option<Duration>,
+    pub(crate) quota: Option<Quota>,
 }
 
 impl From<ApiError> for Status {
@@ -65,6 +67,7 @@ impl From<Answer> for Status {
             violations,
             metadata,
             retry_after,
+            quota,
         } = answer;
         let mut details = ErrorDetails::with_error_info(name(reason), DOMAIN, metadata);
         if !violations.is_empty() {
@@ -73,6 +76,9 @@ impl From<Answer> for Status {
                 .map(|Invalid { field, problem }| FieldViolation::new(field, problem))
                 .collect();
             details.set_bad_request(violations);
+        }
+        if let Some(Quota { subject, limit }) = quota {
+            details.set_quota_failure(vec![QuotaViolation::new(subject, limit)]);
         }
         if let Some(delay) = retry_after {
             details.set_retry_info(Some(delay));
@@ -95,15 +101,9 @@ impl From<ApiError> for Answer {
                 ErrorReason::Unauthenticated,
                 "a valid API key is required: send it as metadata `authorization: Bearer KEY`",
             ),
-            ApiError::PermissionDenied { scope } => Self::new(
-                Code::PermissionDenied,
-                ErrorReason::PermissionDenied,
-                format!(
-                    "the call needs an API key with the scope `{}`",
-                    scope.name()
-                ),
-            )
-            .with("scope", scope.name()),
+            ApiError::PermissionDenied { scope, field } => {
+                Self::permission_denied(scope, field.as_deref())
+            }
             ApiError::KeyLookup(error) if error.retryable() => Self::database_unavailable(&error),
             ApiError::Overloaded { retry_after } => Self {
                 retry_after: Some(retry_after),
@@ -112,6 +112,15 @@ impl From<ApiError> for Answer {
                     ErrorReason::Overloaded,
                     "too many calls are under way; retry later",
                 )
+            },
+            ApiError::QuotaExceeded { quota, retry_after } => Self {
+                retry_after: Some(retry_after),
+                ..Self::new(
+                    Code::ResourceExhausted,
+                    ErrorReason::QuotaExceeded,
+                    format!("{} has {}; retry later", quota.subject, quota.limit),
+                )
+                .exceeding(quota)
             },
             ApiError::DeadlineExceeded => Self::new(
                 Code::DeadlineExceeded,
@@ -147,12 +156,41 @@ impl Answer {
             violations: Vec::new(),
             metadata: HashMap::new(),
             retry_after: None,
+            quota: None,
         }
     }
 
     fn with(mut self, key: &str, value: impl ToString) -> Self {
         self.metadata.insert(key.to_owned(), value.to_string());
         self
+    }
+
+    fn exceeding(self, quota: Quota) -> Self {
+        Self {
+            quota: Some(quota),
+            ..self
+        }
+    }
+
+    fn permission_denied(scope: KeyScope, field: Option<&str>) -> Self {
+        let scope = scope.name();
+        let message = match field {
+            Some(field) => format!(
+                "this value of {field} erases stored content earlier, which needs an API key with \
+                 the scope `{scope}`"
+            ),
+            None => format!("the call needs an API key with the scope `{scope}`"),
+        };
+        let denied = Self::new(
+            Code::PermissionDenied,
+            ErrorReason::PermissionDenied,
+            message,
+        )
+        .with("scope", scope);
+        match field {
+            Some(field) => denied.with("field", field),
+            None => denied,
+        }
     }
 
     /// Names the first wrong fields. An error travels in headers, and clients
@@ -386,6 +424,12 @@ impl Answer {
                 ErrorReason::LongTermMemoryOff,
                 "long-term memory is switched off on this server: set memories.enabled",
             ),
+            MemoryError::Full => Self {
+                message: "the user has as many memories as memory_max_count keeps, so a new one \
+                          erases another, which needs an API key with the scope `erase`"
+                    .to_owned(),
+                ..Self::permission_denied(KeyScope::Erase, Some("memories"))
+            },
             error @ MemoryError::ExtractionMoved => Self::internal(&error),
         }
     }

@@ -183,6 +183,38 @@ fn every_error_has_a_code_and_a_reason() {
         Code::ResourceExhausted,
         R::Overloaded,
     );
+    let status = check(
+        ApiError::QuotaExceeded {
+            quota: Quota {
+                subject: "tenant:acme".to_owned(),
+                limit: "at most 3 calls per second".to_owned(),
+            },
+            retry_after: after,
+        },
+        Code::ResourceExhausted,
+        R::QuotaExceeded,
+    );
+    let quota = status.get_details_quota_failure().unwrap();
+    let violation = &quota.violations[0];
+    assert_eq!(violation.subject, "tenant:acme");
+    assert_eq!(violation.description, "at most 3 calls per second");
+    let scope = KeyScope::Erase;
+    let denied = |field: Option<&str>| ApiError::PermissionDenied {
+        scope,
+        field: field.map(str::to_owned),
+    };
+    for field in [None, Some("thread.ttl")] {
+        let status = check(
+            denied(field),
+            Code::PermissionDenied,
+            R::PermissionDenied,
+        );
+        assert_eq!(metadata(&status, "scope"), "erase");
+        assert_eq!(metadata(&status, "field"), field.unwrap_or_default());
+    }
+    let full = StoreError::Memory(MemoryError::Full);
+    let status = check(full, Code::PermissionDenied, R::PermissionDenied);
+    assert_eq!(metadata(&status, "field"), "memories");
     check(
         ApiError::DeadlineExceeded,
         Code::DeadlineExceeded,

@@ -94,22 +94,16 @@ impl WorkerStore {
             .pool
             .call(query!("nodes/expired"), &[&i64::from(limit)])
             .await?;
-        let (mut erased, mut failed) = (0, None);
+        let mut erased = 0;
         for (tenant, node) in nodes(&found)? {
-            // A failing one does not block others.
-            match store
-                .nodes(&Caller::worker(tenant))
-                .expire_node(&node)
-                .await
-            {
-                Ok(expired) => erased += u64::from(expired),
-                Err(error) => failed = Some(error),
-            }
+            erased += u64::from(
+                store
+                    .nodes(&Caller::worker(tenant))
+                    .expire_node(&node)
+                    .await?,
+            );
         }
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(erased),
-        }
+        Ok(erased)
     }
 
     /// Erases objects through `store` that are in the queue, at most `limit`.

@@ -36,6 +36,25 @@ impl Config {
         count("server.max_calls", server.max_calls, 1..=100_000)?;
         count("server.max_streams", server.max_streams, 1..=10_000)?;
         count("server.max_watches", server.max_watches, 1..=10_000)?;
+        for (key, share) in [
+            ("server.tenant_share", server.tenant_share),
+            ("server.key_share", server.key_share),
+        ] {
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(wrong(key, "must be more than 0.0 and at most 1.0"));
+            }
+        }
+        for (key, calls) in [
+            ("server.tenant_calls_per_second", server.tenant_calls_per_second),
+            ("server.key_calls_per_second", server.key_calls_per_second),
+        ] {
+            count(key, calls as usize, 0..=1_000_000)?;
+        }
+        span(
+            "server.stream_idle_timeout",
+            server.stream_idle_timeout,
+            SECOND..=DAY,
+        )?;
         span(
             "server.grace_period",
             server.grace_period,

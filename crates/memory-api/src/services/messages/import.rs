@@ -1,6 +1,7 @@
 //! `ImportMessages`: many conversations over one stream.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _, stream};
@@ -12,6 +13,7 @@ use memory_contract::proto::{
 use memory_contract::{NewMessage, RequestId, SessionNames, session_from};
 use memory_recall::IndexerHandle;
 use memory_store::{Append, Caller, NewThread, Store, StoreError, ThreadError};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
@@ -31,6 +33,8 @@ pub(super) struct Import {
     pub(super) store: Store,
     pub(super) indexer: Option<IndexerHandle>,
     pub(super) caller: Caller,
+    /// Places for requests that are stored, which all streams share in turn.
+    pub(super) places: Arc<Semaphore>,
 }
 
 impl Import {
@@ -87,6 +91,8 @@ impl Import {
             ephemeral: false,
         };
         store_contents(&self.store, &self.caller, &mut messages).await?;
+        // The semaphore is never closed.
+        let _place = self.places.acquire().await.ok();
         let messages = counting::counted(messages).await?;
         let resolved = self
             .store

@@ -5,6 +5,9 @@ mod history;
 mod import;
 mod list;
 
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
 use memory_budget::Tokenizer;
 use memory_context::{Conversation, counting, store_contents};
 use memory_contract::proto::message_service_server::MessageService;
@@ -19,6 +22,7 @@ use memory_contract::{
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Append, Store};
+use tokio::sync::Semaphore;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
@@ -38,6 +42,25 @@ pub(crate) struct Messages {
     pub(crate) indexer: Option<IndexerHandle>,
     /// The longest that a stream may last.
     pub(crate) stream_timeout: std::time::Duration,
+    /// A place for each request of imports that is stored at a time.
+    imports: Arc<Semaphore>,
+}
+
+impl Messages {
+    pub(crate) fn new(
+        store: Store,
+        indexer: Option<IndexerHandle>,
+        stream_timeout: std::time::Duration,
+    ) -> Self {
+        // Half of the cores: the others are for calls that somebody waits for.
+        let cores = available_parallelism().map_or(1, usize::from);
+        Self {
+            store,
+            indexer,
+            stream_timeout,
+            imports: Arc::new(Semaphore::new((cores / 2).max(1))),
+        }
+    }
 }
 
 #[async_trait]
@@ -90,6 +113,7 @@ impl MessageService for Messages {
             store: self.store.clone(),
             indexer: self.indexer.clone(),
             caller,
+            places: self.imports.clone(),
         };
         Ok(Response::new(import.run(request.into_inner(), time)))
     }
