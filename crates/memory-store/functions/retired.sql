@@ -37,5 +37,7 @@ DROP FUNCTION IF EXISTS recollect.put_working_memory(
     integer, jsonb, text, json, double precision, text, integer, bigint, text[], boolean[]);
 DROP FUNCTION IF EXISTS recollect.working_tail(text, uuid, integer);
 DROP FUNCTION IF EXISTS recollect.update_app_policy(text, text, text, text, boolean, text[], jsonb);
+DROP FUNCTION IF EXISTS recollect.erase_memories_by_source(text, uuid, uuid);
+DROP FUNCTION IF EXISTS recollect.erase_nodes(text, uuid);
 DROP FUNCTION IF EXISTS recollect.enqueue_distill(text, uuid);
 DROP FUNCTION IF EXISTS recollect.enqueue_memory(text, text, text, uuid, text);

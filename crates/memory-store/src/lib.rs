@@ -9,6 +9,7 @@ mod config;
 mod content;
 mod distill;
 mod ephemeral;
+mod erasure;
 mod error;
 mod error_chain;
 mod event;
@@ -59,6 +60,7 @@ pub use distill::{
     Standing, retry_pause,
 };
 pub use ephemeral::{EphemeralStats, Presence};
+pub use erasure::ErasureStats;
 pub use error::{
     AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, StoreError, ThreadError,
 };

@@ -14,7 +14,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
-    Caller, Store, StoreConfig, StoreError,
+    StoreConfig, StoreError,
     config::Database,
     migrate,
     pool::{Pool, PoolStatus, Role},
@@ -233,7 +233,12 @@ impl WorkerStore {
         self.claim_of(false, limit, lease).await
     }
 
-    async fn claim_of(&self, bulk: bool, limit: u32, lease: Duration) -> Result<Claim, StoreError> {
+    async fn claim_of(
+        &self,
+        bulk: bool,
+        limit: u32,
+        lease: Duration,
+    ) -> Result<Claim, StoreError> {
         let id = LeaseId::new();
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let turn = match bulk {
@@ -346,33 +351,6 @@ impl WorkerStore {
             .iter()
             .map(|row| Ok(TenantId::new(column::<String>(row, "tenant_id")?)))
             .collect()
-    }
-
-    /// Erases expired threads through `store`, at most `limit`. Returns how
-    /// many.
-    ///
-    /// # Errors
-    /// Only those of the database; a part may have been erased.
-    pub async fn sweep_threads(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
-        let found = self
-            .pool
-            .call(query!("threads/expired"), &[&i64::from(limit)])
-            .await?;
-        let mut erased = 0;
-        for row in &found {
-            let caller = Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?));
-            match store
-                .threads(&caller)
-                .delete_expired_thread(rows::id(row, "thread_id")?)
-                .await
-            {
-                Ok(_) => erased += 1,
-                // Erased by another worker, or its life was extended.
-                Err(StoreError::ThreadNotFound) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(erased)
     }
 
     /// Forgets request ids older than the configured time, at most `limit`.

@@ -207,34 +207,20 @@ impl ThreadStore<'_> {
         erased(thread, found)
     }
 
-    /// Erases a thread with everything in it.
+    /// Erases a thread with everything in it: at once for readers. Its rows are erased by this
+    /// call as far as that goes in two seconds, and the rest by workers.
     ///
     /// # Errors
     /// `ThreadNotFound`, also on the second call.
     pub async fn delete_thread(self, thread: ThreadId) -> Result<Erased, StoreError> {
-        self.delete_if(thread, false).await
-    }
-
-    /// Erases a thread that has expired.
-    pub(crate) async fn delete_expired_thread(
-        self,
-        thread: ThreadId,
-    ) -> Result<Erased, StoreError> {
-        self.delete_if(thread, true).await
-    }
-
-    async fn delete_if(self, thread: ThreadId, expired: bool) -> Result<Erased, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &self.caller.actor,
-            &thread.uuid(),
-            &expired,
-        ];
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid(), &false];
         let delete = query!("threads/delete");
         let found = self.store.pool.call(delete, params).await?;
         self.store.windows.forget(tenant, thread).await;
-        erased(thread, found)
+        let erased = erased(thread, found)?;
+        self.erase_rows(thread).await;
+        Ok(erased)
     }
 
     /// Makes a readable message the head of its thread. Idempotent, but that

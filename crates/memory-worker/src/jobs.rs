@@ -20,6 +20,8 @@ const BATCH_ROWS: u32 = 500;
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
 const BATCH_APPS: u32 = 64;
+/// The pause of the job that erases deleted and expired threads.
+const ERASE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of jobs that measure queues.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -52,6 +54,9 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
                 Ok(full(count, BATCH_ROWS))
             },
         ),
+        Job::new("erase", ERASE_INTERVAL, with(), async |(store, outbox)| {
+            outbox.run_erasures(&store).await
+        }),
         Job::new(
             "expire_nodes",
             config.expiry_interval,
@@ -161,6 +166,12 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
             outbox.clone(),
             measure_nodes,
         ),
+        Job::new(
+            "measure_erasures",
+            MEASURE_INTERVAL,
+            outbox.clone(),
+            measure_erasures,
+        ),
     ]
 }
 
@@ -198,6 +209,14 @@ async fn measure_nodes(outbox: WorkerStore) -> Result<More, StoreError> {
     gauge!("recollect_node_flush_lag_seconds").set(stats.lag.as_secs_f64());
     gauge!("recollect_nodes_failing").set(stats.failing as f64);
     gauge!("recollect_object_deletions_pending").set(stats.deletions as f64);
+    Ok(false)
+}
+
+async fn measure_erasures(outbox: WorkerStore) -> Result<More, StoreError> {
+    let stats = outbox.erasure_stats().await?;
+    gauge!("recollect_erasures_waiting").set(stats.waiting as f64);
+    gauge!("recollect_erasure_lag_seconds").set(stats.lag.as_secs_f64());
+    gauge!("recollect_erasures_failing").set(stats.failing as f64);
     Ok(false)
 }
 
@@ -309,5 +328,18 @@ pub(crate) fn describe_metrics() {
     describe_gauge!(
         "recollect_object_deletions_pending",
         "Objects waiting to be deleted from object storage."
+    );
+    describe_gauge!(
+        "recollect_erasures_waiting",
+        "Erasures of threads, users, apps and tenants that are not finished."
+    );
+    describe_gauge!(
+        "recollect_erasure_lag_seconds",
+        Unit::Seconds,
+        "Age of the oldest erasure that is not finished."
+    );
+    describe_gauge!(
+        "recollect_erasures_failing",
+        "Erasures whose last step failed."
     );
 }

@@ -2,3 +2,4 @@
 
 mod clearing;
 mod deleted_parents;
+mod held;

@@ -1,13 +1,16 @@
 -- Removes a message, or without p_message all messages of a thread, from the sources of
 -- memories. An extracted memory is erased with its last source, unless it is pinned; a
 -- summary of the thread with the first of its messages, because it may contain its
--- words.
-CREATE OR REPLACE FUNCTION recollect.erase_memories_by_source(p_tenant text, p_thread uuid, p_message uuid)
-RETURNS void
+-- words. Returns how many sources it removed: at most p_limit; null: all.
+CREATE OR REPLACE FUNCTION recollect.erase_memories_by_source(
+    p_tenant text, p_thread uuid, p_message uuid, p_limit bigint
+)
+RETURNS bigint
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     v_memories uuid[];
+    v_count bigint;
     v_summed_up boolean;
     v_imported boolean;
 BEGIN
@@ -23,11 +26,14 @@ BEGIN
             AND s.thread_id = p_thread);
     WITH gone AS (
         DELETE FROM recollect.memory_sources s
-        WHERE s.tenant_id = p_tenant AND s.thread_id = p_thread
-            AND (p_message IS NULL OR s.message_id = p_message)
+        WHERE s.tenant_id = p_tenant AND s.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM recollect.memory_sources x
+            WHERE x.tenant_id = p_tenant AND x.thread_id = p_thread
+                AND (p_message IS NULL OR x.message_id = p_message)
+            LIMIT p_limit))
         RETURNING s.memory_id
     )
-    SELECT array_agg(DISTINCT gone.memory_id) INTO v_memories FROM gone;
+    SELECT array_agg(DISTINCT gone.memory_id), count(*) INTO v_memories, v_count FROM gone;
     SELECT array_agg(lost.memory_id) INTO v_memories
     FROM (
         SELECT m.memory_id
@@ -43,7 +49,7 @@ BEGIN
             AND m.origin = 'extracted' AND NOT m.pinned
     ) AS lost;
     IF v_memories IS NULL THEN
-        RETURN;
+        RETURN v_count;
     END IF;
     v_summed_up := p_message IS NOT NULL AND EXISTS (
         SELECT FROM recollect.memories m
@@ -62,5 +68,6 @@ BEGIN
         END IF;
         PERFORM recollect.enqueue_distill(p_tenant, p_thread);
     END IF;
+    RETURN v_count;
 END;
 $$;

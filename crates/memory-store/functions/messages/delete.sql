@@ -59,7 +59,7 @@ BEGIN
         RETURNING id
     )
     SELECT GREATEST(revision, max(queued.id)) INTO revision FROM queued;
-    PERFORM recollect.erase_memories_by_source(p_tenant, p_thread, v_id);
+    PERFORM recollect.erase_memories_by_source(p_tenant, p_thread, v_id, NULL);
     PERFORM recollect.release_contents(p_tenant, ARRAY[v_id::text]);
 
     IF v_thread.head_id = v_id THEN

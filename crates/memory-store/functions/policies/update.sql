@@ -16,6 +16,7 @@ DECLARE
     v_space text;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.allow_creation(p_tenant, p_app, NULL);
     SELECT p.* INTO app_policy FROM recollect.app_policies p
     WHERE p.tenant_id = p_tenant AND p.app_id = p_app
     FOR UPDATE;

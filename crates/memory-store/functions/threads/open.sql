@@ -29,6 +29,7 @@ BEGIN
             PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
 
+        PERFORM recollect.allow_creation(p_tenant, p_app, p_user);
         IF p_idle_seconds IS NOT NULL AND recollect.ephemeral_full(p_tenant, 1, 0, p_max_ephemeral, NULL) THEN
             status := 'ephemeral_full';
             RETURN;

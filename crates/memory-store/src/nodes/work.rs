@@ -94,16 +94,22 @@ impl WorkerStore {
             .pool
             .call(query!("nodes/expired"), &[&i64::from(limit)])
             .await?;
-        let mut erased = 0;
+        let (mut erased, mut failed) = (0, None);
         for (tenant, node) in nodes(&found)? {
-            erased += u64::from(
-                store
-                    .nodes(&Caller::worker(tenant))
-                    .expire_node(&node)
-                    .await?,
-            );
+            // A failing one does not block others.
+            match store
+                .nodes(&Caller::worker(tenant))
+                .expire_node(&node)
+                .await
+            {
+                Ok(expired) => erased += u64::from(expired),
+                Err(error) => failed = Some(error),
+            }
         }
-        Ok(erased)
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(erased),
+        }
     }
 
     /// Erases objects through `store` that are in the queue, at most `limit`.

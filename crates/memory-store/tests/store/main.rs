@@ -17,6 +17,7 @@ mod contents;
 mod distill;
 mod distill_model;
 mod ephemeral;
+mod erasures;
 mod fair;
 mod history;
 mod isolation;

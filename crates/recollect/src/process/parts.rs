@@ -76,6 +76,7 @@ pub(super) async fn open(
                 // was killed had claimed need not wait for its lease.
                 outbox.end_leases().await.map_err(store_error)?;
                 outbox.end_distill_leases().await.map_err(store_error)?;
+                outbox.end_erasure_leases().await.map_err(store_error)?;
             }
             (embedder, index)
         }

@@ -1,0 +1,27 @@
+-- Begins to erase a user (p_app, p_user), an app (p_app) or a tenant, as p_kind says. Nothing is
+-- created in it from then on until it is erased. Returns the unfinished erasure of the same
+-- kind if there is one.
+CREATE OR REPLACE FUNCTION recollect.begin_erasure(
+    p_tenant text, p_actor text, p_erasure uuid, p_kind text, p_app text, p_user text
+)
+RETURNS uuid
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_erasure uuid;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    -- Waits for what is being created now: it is erased too.
+    PERFORM pg_advisory_xact_lock(recollect.creation_lock(p_tenant));
+    SELECT e.erasure_id INTO v_erasure FROM recollect.erasures e
+    WHERE e.tenant_id = p_tenant AND e.kind = p_kind AND e.finished_at IS NULL
+        AND e.app_id IS NOT DISTINCT FROM p_app AND e.user_id IS NOT DISTINCT FROM p_user;
+    IF FOUND THEN
+        RETURN v_erasure;
+    END IF;
+    INSERT INTO recollect.erasures (tenant_id, erasure_id, kind, app_id, user_id, actor, step)
+    VALUES (p_tenant, p_erasure, p_kind, p_app, p_user, p_actor, 'threads');
+    PERFORM recollect.note(p_tenant, 'delete_' || p_kind, NULL, p_erasure::text, 1);
+    RETURN p_erasure;
+END;
+$$;

@@ -1,0 +1,153 @@
+-- Does the next step of the erasure of a user, an app or a tenant; see erase_step. The caller
+-- has the lock of its row. Returns more; wait: nothing to do for now; storage: the caller is to
+-- rewrite the files of the database; or done.
+--
+-- The steps: threads (end all of them; each is erased on its own), memories, rest (once all
+-- threads are erased), queues (wait for the index and object storage), index (a worker erases
+-- what is left there), storage, check.
+CREATE OR REPLACE FUNCTION recollect.erase_owner_step(p_tenant text, p_erasure uuid, p_limit bigint)
+RETURNS text
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_erasure recollect.erasures;
+    v_scope text;
+    v_thread record;
+    v_memories uuid[];
+    v_count bigint := 0;
+    v_left boolean;
+BEGIN
+    SELECT e.* INTO v_erasure FROM recollect.erasures e
+    WHERE e.tenant_id = p_tenant AND e.erasure_id = p_erasure;
+    PERFORM set_config('recollect.actor', v_erasure.actor, true);
+    -- The statement is written for each scope, because each has its own index.
+    v_scope := 'x.tenant_id = $1'
+        || CASE WHEN v_erasure.app_id IS NULL THEN '' ELSE ' AND x.app_id = $2' END
+        || CASE WHEN v_erasure.user_id IS NULL THEN '' ELSE ' AND x.user_id = $3' END;
+
+    CASE v_erasure.step
+    WHEN 'threads' THEN
+        FOR v_thread IN EXECUTE format(
+            'SELECT x.thread_id, x.ordinal FROM recollect.threads x
+             WHERE %s AND x.ordinal > $4
+             ORDER BY x.ordinal LIMIT 200
+             FOR UPDATE SKIP LOCKED', v_scope)
+        USING p_tenant, v_erasure.app_id, v_erasure.user_id, COALESCE(v_erasure.erased_seq, 0)
+        LOOP
+            UPDATE recollect.erasures
+            SET parent_id = p_erasure
+            WHERE tenant_id = p_tenant AND erasure_id = v_thread.thread_id AND step <> 'hide';
+            IF NOT FOUND THEN
+                PERFORM recollect.hide_thread(p_tenant, v_thread.thread_id, p_erasure);
+            END IF;
+            v_erasure.erased_seq := v_thread.ordinal;
+            v_count := v_count + 1;
+        END LOOP;
+        IF v_count > 0 THEN
+            UPDATE recollect.erasures SET erased_seq = v_erasure.erased_seq
+            WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+            RETURN 'more';
+        END IF;
+        -- Those that were locked.
+        EXECUTE format(
+            'SELECT EXISTS (
+                SELECT FROM recollect.threads x
+                WHERE %s AND NOT EXISTS (
+                    SELECT FROM recollect.erasures e
+                    WHERE e.tenant_id = $1 AND e.erasure_id = x.thread_id AND e.parent_id = $4))', v_scope)
+        INTO v_left
+        USING p_tenant, v_erasure.app_id, v_erasure.user_id, p_erasure;
+        UPDATE recollect.erasures
+        SET erased_seq = NULL, step = CASE WHEN v_left THEN 'threads' ELSE 'memories' END
+        WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+        RETURN CASE WHEN v_left THEN 'wait' ELSE 'more' END;
+
+    WHEN 'memories' THEN
+        EXECUTE format(
+            'SELECT array_agg(m.memory_id) FROM (
+                SELECT x.memory_id FROM recollect.memories x WHERE %s ORDER BY x.ordinal LIMIT 200) AS m', v_scope)
+        INTO v_memories
+        USING p_tenant, v_erasure.app_id, v_erasure.user_id;
+        IF v_memories IS NULL THEN
+            UPDATE recollect.erasures SET step = 'rest' WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+            RETURN 'more';
+        END IF;
+        -- In order, to avoid deadlocks.
+        PERFORM recollect.lock_memories(p_tenant, o.app_id, o.user_id)
+        FROM (SELECT DISTINCT m.app_id, m.user_id FROM recollect.memories m
+              WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories)
+              ORDER BY m.app_id, m.user_id OFFSET 0) AS o;
+        PERFORM recollect.erase_memories(p_tenant, v_memories);
+        PERFORM recollect.note(
+            p_tenant, 'forget_memories', NULL, COALESCE(v_erasure.app_id, ''), cardinality(v_memories));
+        UPDATE recollect.erasures
+        SET counts = recollect.add_count(v_erasure.counts, 'memories', cardinality(v_memories))
+        WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+        RETURN 'more';
+
+    WHEN 'rest' THEN
+        IF EXISTS (
+            SELECT FROM recollect.erasures e
+            WHERE e.tenant_id = p_tenant AND e.parent_id = p_erasure AND e.finished_at IS NULL)
+        THEN
+            RETURN 'wait';
+        END IF;
+        IF v_erasure.kind = 'app' THEN
+            DELETE FROM recollect.app_policies WHERE tenant_id = p_tenant AND app_id = v_erasure.app_id;
+            GET DIAGNOSTICS v_count = ROW_COUNT;
+            v_erasure.counts := recollect.add_count(v_erasure.counts, 'app_policies', v_count);
+        ELSIF v_erasure.kind = 'tenant' THEN
+            SELECT r.counts, NOT r.done INTO v_erasure.counts, v_left
+            FROM recollect.erase_tenant_rows(p_tenant, v_erasure.actor, v_erasure.counts, p_limit) AS r;
+        END IF;
+        UPDATE recollect.erasures
+        SET counts = v_erasure.counts, step = CASE WHEN v_left THEN 'rest' ELSE 'queues' END,
+            awaited_change = (SELECT max(o.id) FROM recollect.outbox o WHERE o.tenant_id = p_tenant),
+            awaited_object = (SELECT max(d.id) FROM recollect.object_deletions d WHERE d.tenant_id = p_tenant)
+        WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+        RETURN 'more';
+
+    WHEN 'queues' THEN
+        -- Removals that were given up are tried again; what else was given up and is erased has
+        -- nothing to apply.
+        UPDATE recollect.outbox
+        SET dead_at = NULL, dead_order = NULL, attempts = 0, available_at = clock_timestamp()
+        WHERE tenant_id = p_tenant AND dead_at IS NOT NULL AND op <> 'upsert';
+        DELETE FROM recollect.outbox o
+        WHERE o.tenant_id = p_tenant AND o.dead_at IS NOT NULL
+            AND CASE o.kind
+                WHEN 'memory' THEN NOT EXISTS (
+                    SELECT FROM recollect.memories m
+                    WHERE m.tenant_id = p_tenant AND m.memory_id = o.message_id)
+                ELSE NOT EXISTS (
+                    SELECT FROM recollect.messages m
+                    WHERE m.tenant_id = p_tenant AND m.message_id = o.message_id) END;
+        IF EXISTS (
+            SELECT FROM recollect.outbox o
+            WHERE o.tenant_id = p_tenant AND o.id <= v_erasure.awaited_change AND o.dead_at IS NULL)
+            OR EXISTS (
+                SELECT FROM recollect.object_deletions d
+                WHERE d.tenant_id = p_tenant AND d.id <= v_erasure.awaited_object)
+        THEN
+            RETURN 'wait';
+        END IF;
+        UPDATE recollect.erasures SET step = 'index' WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+        RETURN 'wait';
+
+    WHEN 'storage' THEN
+        RETURN 'storage';
+
+    WHEN 'check' THEN
+        IF EXISTS (SELECT FROM recollect.count_erased(p_tenant, p_erasure) AS c WHERE c.remaining_count > 0) THEN
+            UPDATE recollect.erasures SET step = 'threads', erased_seq = NULL
+            WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+            RETURN 'wait';
+        END IF;
+        UPDATE recollect.erasures SET step = 'done', finished_at = clock_timestamp()
+        WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+        RETURN 'done';
+    ELSE
+        RETURN 'wait';
+    END CASE;
+END;
+$$;

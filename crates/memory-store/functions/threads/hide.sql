@@ -1,0 +1,31 @@
+-- Ends a thread: nothing can read it any more, its session key is free for a new thread, and
+-- its erasure is queued, from the index too. The caller has the thread's lock.
+CREATE OR REPLACE FUNCTION recollect.hide_thread(
+    p_tenant text, p_thread uuid,
+    -- The erasure that the thread is a part of; null: none.
+    p_parent uuid,
+    OUT message_count bigint, OUT revision bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_last_seq bigint;
+BEGIN
+    UPDATE recollect.threads t
+    SET expires_at = LEAST(t.expires_at, clock_timestamp()),
+        session_digest = sha256(convert_to('erased ' || p_thread, 'UTF8'))
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+    RETURNING t.message_count, t.last_seq INTO message_count, v_last_seq;
+    INSERT INTO recollect.erasures AS e (tenant_id, erasure_id, kind, parent_id, step)
+    VALUES (p_tenant, p_thread, 'thread', p_parent, 'rows')
+    ON CONFLICT (tenant_id, erasure_id) DO UPDATE
+    SET step = 'rows', parent_id = COALESCE(excluded.parent_id, e.parent_id);
+    revision := 0;
+    IF v_last_seq > 0 THEN
+        INSERT INTO recollect.outbox (tenant_id, thread_id, seq, op)
+        VALUES (p_tenant, p_thread, v_last_seq, 'purge')
+        RETURNING id INTO revision;
+    END IF;
+    PERFORM recollect.note(p_tenant, 'delete_thread', p_thread, '', message_count);
+END;
+$$;

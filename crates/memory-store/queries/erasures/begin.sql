@@ -1,0 +1,1 @@
+SELECT recollect.begin_erasure($1, $2, $3, $4, $5, $6)

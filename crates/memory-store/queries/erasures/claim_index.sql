@@ -1,0 +1,15 @@
+WITH next AS MATERIALIZED (
+    SELECT e.tenant_id, e.erasure_id
+    FROM recollect.erasures e
+    WHERE e.finished_at IS NULL AND e.available_at <= clock_timestamp() AND e.step = 'index'
+    ORDER BY e.available_at
+    LIMIT 1
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE recollect.erasures e
+SET lease_id = $1,
+    available_at = clock_timestamp() + make_interval(secs => $2),
+    attempts = e.attempts + 1
+FROM next
+WHERE e.tenant_id = next.tenant_id AND e.erasure_id = next.erasure_id
+RETURNING e.tenant_id, e.erasure_id, e.attempts

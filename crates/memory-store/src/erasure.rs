@@ -1,0 +1,230 @@
+//! Erasing threads in the background. A deleted or expired thread cannot be read; its rows are
+//! erased in bounded steps, each a transaction under a lease.
+
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt as _, stream};
+use memory_contract::{TenantId, ThreadId};
+use tokio::time::timeout;
+use tokio_postgres::{Row, types::ToSql};
+use uuid::Uuid;
+
+use crate::{
+    Caller, LeaseId, Store, StoreError, ThreadStore, WorkerStore, error_chain,
+    outbox::error_text,
+    query::{Params, Query, query},
+    retry_pause,
+    rows::{column, only, scalar, unknown_status},
+    task,
+};
+
+/// Rows that one step erases, about.
+const STEP_ROWS: i64 = 5_000;
+/// How long a claimed erasure stays with a worker after its last step: longer than a step,
+/// which the statement timeout bounds.
+const LEASE: Duration = Duration::from_secs(60);
+/// How long a worker works on one erasure before others get their turn, and how long a call
+/// that deletes a thread waits for its rows to be erased.
+const TURN: Duration = Duration::from_secs(2);
+/// Erasures that a worker claims at once; with two lanes and two seconds each, well within
+/// their lease.
+const CLAIMS: i64 = 16;
+/// Erasures that a worker works on concurrently.
+const LANES: usize = 2;
+
+/// Erasures that are not finished.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErasureStats {
+    /// How many wait or are being worked on.
+    pub waiting: i64,
+    /// How long the oldest of them has waited.
+    pub lag: Duration,
+    /// Those whose last step failed.
+    pub failing: i64,
+    /// The error of the one whose failures began most recently; empty for none.
+    pub last_error: String,
+}
+
+/// A claimed erasure.
+struct Claimed {
+    caller: Caller,
+    id: Uuid,
+    lease: LeaseId,
+    /// Claims since the last step that succeeded, this one included; from 1.
+    attempts: i32,
+}
+
+impl Store {
+    /// Works on a claimed erasure for its turn, and ends the claim. Returns whether a step
+    /// succeeded. An error postpones the erasure.
+    async fn erase(&self, claimed: &Claimed) -> Result<bool, StoreError> {
+        match self.take_turn(claimed).await {
+            Ok(worked) => Ok(worked),
+            Err(error) => {
+                let why = error_chain(&error);
+                let pause = retry_pause(claimed.attempts);
+                tracing::warn!(
+                    erasure = %claimed.id,
+                    attempts = claimed.attempts,
+                    pause_ms = pause.as_millis(),
+                    error = %why,
+                    "an erasure failed; it is tried again"
+                );
+                self.change(
+                    claimed,
+                    query!("erasures/retry"),
+                    &[&error_text(&why), &pause.as_secs_f64()],
+                )
+                .await?;
+                Ok(false)
+            }
+        }
+    }
+
+    async fn take_turn(&self, claimed: &Claimed) -> Result<bool, StoreError> {
+        let Claimed {
+            caller, id, lease, ..
+        } = claimed;
+        let started = Instant::now();
+        loop {
+            let params: Params<'_> = &[
+                &caller.tenant.as_str(),
+                id,
+                &lease.uuid(),
+                &LEASE.as_secs_f64(),
+                &STEP_ROWS,
+            ];
+            let row = only(self.pool.call(query!("erasures/step"), params).await?)?;
+            match scalar(&row)? {
+                "more" if started.elapsed() < TURN => {}
+                "more" => {
+                    let at_once: Option<f64> = None;
+                    self.change(claimed, query!("erasures/release"), &[&at_once])
+                        .await?;
+                    return Ok(true);
+                }
+                "done" => return Ok(true),
+                "lost" => return Ok(false),
+                other => return Err(unknown_status(other)),
+            }
+        }
+    }
+
+    /// Changes the row of a claimed erasure.
+    async fn change(
+        &self,
+        claimed: &Claimed,
+        query: Query,
+        more: Params<'_>,
+    ) -> Result<(), StoreError> {
+        let (tenant, lease) = (claimed.caller.tenant.as_str(), claimed.lease.uuid());
+        let mut params: Vec<&(dyn ToSql + Sync)> = vec![&tenant, &claimed.id, &lease];
+        params.extend_from_slice(more);
+        let changed = self.pool.within(&claimed.caller, query, &params);
+        changed.await.map(drop)
+    }
+
+    /// Works on an erasure for its turn, unless a worker has it.
+    async fn erase_one(&self, tenant: &TenantId, id: Uuid) -> Result<(), StoreError> {
+        let (caller, lease) = (Caller::worker(tenant.clone()), LeaseId::new());
+        let params: Params<'_> = &[&tenant.as_str(), &id, &lease.uuid(), &LEASE.as_secs_f64()];
+        let claim = query!("erasures/claim_one");
+        let found = self.pool.within(&caller, claim, params).await?;
+        if let Some(row) = found.first() {
+            self.erase(&claimed(row, lease)?).await?;
+        }
+        Ok(())
+    }
+}
+
+impl ThreadStore<'_> {
+    /// Erases the rows of a thread that was deleted, as far as that goes in two seconds.
+    /// Workers erase the rest.
+    pub(crate) async fn erase_rows(self, thread: ThreadId) {
+        let (store, tenant) = (self.store.clone(), self.caller.tenant.clone());
+        let erase = async move { store.erase_one(&tenant, thread.uuid()).await };
+        // Spawned, so that a step under way ends in its own time.
+        match timeout(TURN, task::spawn_for_call("erase", erase)).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase a thread"),
+            Ok(Err(_)) | Err(_) => tracing::debug!("a thread is not erased yet"),
+        }
+    }
+}
+
+impl WorkerStore {
+    /// Queues threads that have expired for erasure, at most `limit`, and works on the queue
+    /// through `store`. Returns how many were queued.
+    ///
+    /// # Errors
+    /// Only those of the database; a part may have been erased.
+    pub async fn sweep_threads(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
+        let enqueue = query!("erasures/enqueue_expired");
+        let queued = self.pool.execute(enqueue, &[&i64::from(limit)]).await?;
+        self.run_erasures(store).await?;
+        Ok(queued)
+    }
+
+    /// Works through `store` on the erasures that have waited longest, each for two seconds.
+    /// One that fails is tried again later and does not block others. Returns whether any made
+    /// progress.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn run_erasures(&self, store: &Store) -> Result<bool, StoreError> {
+        let lease = LeaseId::new();
+        let params: Params<'_> = &[&CLAIMS, &lease.uuid(), &LEASE.as_secs_f64()];
+        let found = self.pool.call(query!("erasures/claim"), params).await?;
+        let claimed = found
+            .iter()
+            .map(|row| claimed(row, lease))
+            .collect::<Result<Vec<_>, _>>()?;
+        let worked: Vec<bool> = stream::iter(claimed)
+            .map(|claimed| async move {
+                store.erase(&claimed).await.unwrap_or_else(|error| {
+                    tracing::warn!(erasure = %claimed.id, error = %error_chain(&error), "an erasure could not be given back");
+                    false
+                })
+            })
+            .buffer_unordered(LANES)
+            .collect()
+            .await;
+        Ok(worked.contains(&true))
+    }
+
+    /// Ends every lease, as [`WorkerStore::end_leases`] does. Returns how many erasures were
+    /// claimed.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn end_erasure_leases(&self) -> Result<u64, StoreError> {
+        self.pool.execute(query!("erasures/end_leases"), &[]).await
+    }
+
+    /// Measures the queue of all tenants.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn erasure_stats(&self) -> Result<ErasureStats, StoreError> {
+        let stats = query!("erasures/stats");
+        stats_of(&only(self.pool.call(stats, &[]).await?)?)
+    }
+}
+
+fn claimed(row: &Row, lease: LeaseId) -> Result<Claimed, StoreError> {
+    Ok(Claimed {
+        caller: Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?)),
+        id: column(row, "erasure_id")?,
+        lease,
+        attempts: column(row, "attempts")?,
+    })
+}
+
+fn stats_of(row: &Row) -> Result<ErasureStats, StoreError> {
+    Ok(ErasureStats {
+        waiting: column(row, "waiting_count")?,
+        lag: Duration::try_from_secs_f64(column(row, "lag_seconds")?).unwrap_or_default(),
+        failing: column(row, "failing_count")?,
+        last_error: column(row, "last_error")?,
+    })
+}
