@@ -116,7 +116,9 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     let mut asking = Asking::new(asker, &app, &conversations).await?;
     let length = Duration::from_secs(options.seconds);
     asking.ask_and_append("warming up", length / 10).await?;
-    let quiet = asking.ask_and_append("asking without an import", length).await?;
+    let quiet = asking
+        .ask_and_append("asking without an import", length)
+        .await?;
 
     let durable = Arc::new(AtomicU64::new(0));
     let begin = Instant::now();
@@ -135,11 +137,16 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let during_import = asking.ask_and_append("asking during an import", length).await?;
+    let during_import = asking
+        .ask_and_append("asking during an import", length)
+        .await?;
     let durable = durable.load(Ordering::Relaxed);
     let elapsed = begin.elapsed().as_secs_f64();
     let mut importer = service.connect_as(IMPORTER).await?;
-    let status = importer.admin.get_index_status(GetIndexStatusRequest {}).await?;
+    let status = importer
+        .admin
+        .get_index_status(GetIndexStatusRequest {})
+        .await?;
     let waiting = status.into_inner().pending_count;
     if durable >= options.messages as u64 && waiting == 0 {
         return Err("the import ended before the measurement: import more --messages".into());
@@ -172,7 +179,15 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
 impl Report {
     fn print(&self) {
         let mut table = crate::table::table(
-            &["", "quiet p50", "p95", "import p50", "p95", "p50 ratio", "p95 ratio"],
+            &[
+                "",
+                "quiet p50",
+                "p95",
+                "import p50",
+                "p95",
+                "p50 ratio",
+                "p95 ratio",
+            ],
             1,
         );
         let (quiet, during) = (&self.quiet, &self.during_import);

@@ -225,10 +225,7 @@ impl Service {
             messages: MessageServiceClient::with_interceptor(channel.clone(), key.clone()),
             recall: RecallServiceClient::with_interceptor(channel.clone(), key.clone()),
             contexts: ContextServiceClient::with_interceptor(channel.clone(), key.clone()),
-            observations: ObservationServiceClient::with_interceptor(
-                channel.clone(),
-                key.clone(),
-            ),
+            observations: ObservationServiceClient::with_interceptor(channel.clone(), key.clone()),
             memories: MemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
             nodes: NodeMemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
             admin: AdminServiceClient::with_interceptor(channel, key.clone()),

@@ -233,12 +233,7 @@ impl WorkerStore {
         self.claim_of(false, limit, lease).await
     }
 
-    async fn claim_of(
-        &self,
-        bulk: bool,
-        limit: u32,
-        lease: Duration,
-    ) -> Result<Claim, StoreError> {
+    async fn claim_of(&self, bulk: bool, limit: u32, lease: Duration) -> Result<Claim, StoreError> {
         let id = LeaseId::new();
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let turn = match bulk {

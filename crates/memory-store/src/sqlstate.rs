@@ -11,7 +11,10 @@ use crate::{MemoryError, StoreError, config::Database};
 const MEMORIES_FULL: &str = "RC002";
 
 pub(crate) fn query_error(name: &'static str, error: Error) -> StoreError {
-    if error.code().is_some_and(|code| code.code() == MEMORIES_FULL) {
+    if error
+        .code()
+        .is_some_and(|code| code.code() == MEMORIES_FULL)
+    {
         StoreError::Memory(MemoryError::Full)
     } else if passes(&error) {
         StoreError::Unavailable {

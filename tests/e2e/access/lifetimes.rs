@@ -59,9 +59,14 @@ async fn l06_a_writer_prolongs_the_life_of_a_thread_and_does_not_shorten_it() {
     let (admin, writer) = callers().await;
     let thread_id = writer.thread(&app()).await;
     writer.append_turn(&thread_id, "Q", "A").await;
-    names(writer.refused(with_ttl(&thread_id, Some(1))).await, "thread.ttl");
     names(
-        writer.refused(with_ttl(&thread_id, Some(DAY * 3_650))).await,
+        writer.refused(with_ttl(&thread_id, Some(1))).await,
+        "thread.ttl",
+    );
+    names(
+        writer
+            .refused(with_ttl(&thread_id, Some(DAY * 3_650)))
+            .await,
         "thread.ttl",
     );
     assert_eq!(writer.get_thread(&thread_id).await.expire_time, None);
@@ -122,7 +127,13 @@ async fn l06_a_writer_puts_no_working_memory_that_ends_a_stored_thread() {
     writer.call(alone).await;
     assert_eq!(writer.get_thread(&thread.thread_id).await.expire_time, None);
     admin.call(put("stored", DAY)).await;
-    assert!(writer.get_thread(&thread.thread_id).await.expire_time.is_some());
+    assert!(
+        writer
+            .get_thread(&thread.thread_id)
+            .await
+            .expire_time
+            .is_some()
+    );
     writer.call(put("stored", DAY * 2)).await;
 
     // The thread of a new session lives as long as the put says.
@@ -148,18 +159,47 @@ async fn l06_a_writer_changes_no_policy_so_that_content_is_erased_earlier() {
     let app = app();
     let policy = MemoryPolicy::default;
     for (shorter, field) in [
-        (MemoryPolicy { ttl: Some(seconds(1)), ..policy() }, "ttl"),
-        (MemoryPolicy { node_ttl: Some(seconds(1)), ..policy() }, "node_ttl"),
-        (MemoryPolicy { memory_max_age: Some(seconds(DAY)), ..policy() }, "memory_max_age"),
         (
-            MemoryPolicy { memory_max_inactivity: Some(seconds(DAY)), ..policy() },
+            MemoryPolicy {
+                ttl: Some(seconds(1)),
+                ..policy()
+            },
+            "ttl",
+        ),
+        (
+            MemoryPolicy {
+                node_ttl: Some(seconds(1)),
+                ..policy()
+            },
+            "node_ttl",
+        ),
+        (
+            MemoryPolicy {
+                memory_max_age: Some(seconds(DAY)),
+                ..policy()
+            },
+            "memory_max_age",
+        ),
+        (
+            MemoryPolicy {
+                memory_max_inactivity: Some(seconds(DAY)),
+                ..policy()
+            },
             "memory_max_inactivity",
         ),
-        (MemoryPolicy { memory_max_count: Some(1), ..policy() }, "memory_max_count"),
+        (
+            MemoryPolicy {
+                memory_max_count: Some(1),
+                ..policy()
+            },
+            "memory_max_count",
+        ),
     ] {
         let path = format!("policy.{field}");
         for paths in [vec![], vec!["policy"], vec![path.as_str()]] {
-            let refused = writer.refused(app_policy(&app, shorter.clone(), &paths)).await;
+            let refused = writer
+                .refused(app_policy(&app, shorter.clone(), &paths))
+                .await;
             names(refused, &format!("app_policy.policy.{field}"));
         }
         admin.call(app_policy(&app, shorter, &[])).await;
@@ -177,10 +217,14 @@ async fn l06_a_writer_changes_no_policy_so_that_content_is_erased_earlier() {
     writer.call(app_policy(&app, longer, &[])).await;
     // Without a policy, 10,000 memories are kept.
     names(
-        writer.refused(app_policy(&app, policy(), &["policy"])).await,
+        writer
+            .refused(app_policy(&app, policy(), &["policy"]))
+            .await,
         "app_policy.policy.memory_max_count",
     );
-    writer.call(app_policy(&app, policy(), &["policy.ttl"])).await;
+    writer
+        .call(app_policy(&app, policy(), &["policy.ttl"]))
+        .await;
 
     let thread_id = writer.thread(&app).await;
     let of_thread = |node_ttl| UpdateThreadRequest {
@@ -215,7 +259,9 @@ async fn l06_a_writer_adds_no_memory_that_erases_another() {
         memories: texts.iter().map(|text| memory(text)).collect(),
     };
     names(
-        writer.refused(add(&["Has a dog.", "Likes tea.", "Is tall."])).await,
+        writer
+            .refused(add(&["Has a dog.", "Likes tea.", "Is tall."]))
+            .await,
         "memories",
     );
     assert!(writer.all_memories(&app, "ada").await.is_empty());

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use memory_contract::proto::admin_service_client::AdminServiceClient;
-use memory_contract::proto::{
-    GetServerInfoRequest, ImportMessagesRequest, ImportMessagesResponse,
-};
+use memory_contract::proto::{GetServerInfoRequest, ImportMessagesRequest, ImportMessagesResponse};
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, eventually, turn,
-    session, trial_with_own_server,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, eventually,
+    session, trial_with_own_server, turn,
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -57,7 +55,10 @@ async fn idle_imports_of_one_key_leave_room_for_others_and_end() {
     }
     let refused = idle_import(&acme).await.unwrap_err();
     let failure = exceeded(refused, &format!("api_key:{}", Key::Acme.name()));
-    assert!(failure.message.contains("4 imports and exports"), "{failure:?}");
+    assert!(
+        failure.message.contains("4 imports and exports"),
+        "{failure:?}"
+    );
     for _ in 0..2 {
         idle.push(idle_import(&acme_too).await.unwrap());
     }
@@ -143,12 +144,19 @@ async fn calls_beyond_a_rate_are_refused_and_those_of_others_are_not() {
     let globex = server.client(Key::Globex).await;
     let call = async |client: &Client| {
         let mut admin = client.admin();
-        admin.get_server_info(GetServerInfoRequest {}).await.map(drop)
+        admin
+            .get_server_info(GetServerInfoRequest {})
+            .await
+            .map(drop)
     };
     let key = format!("api_key:{}", Key::Acme.name());
     let answers = join_all((0..200).map(|_| call(&acme))).await;
     let refused: Vec<Status> = answers.into_iter().filter_map(Result::err).collect();
-    assert!(!refused.is_empty() && refused.len() <= 180, "{}", refused.len());
+    assert!(
+        !refused.is_empty() && refused.len() <= 180,
+        "{}",
+        refused.len()
+    );
     for status in refused {
         let failure = exceeded(status, &key);
         assert!(failure.retry < Some(Duration::from_secs(1)), "{failure:?}");
@@ -162,5 +170,8 @@ async fn calls_beyond_a_rate_are_refused_and_those_of_others_are_not() {
     assert!(subjects.any(|subject| subject == "tenant:acme"));
     call(&globex).await.unwrap();
     // And then there is room again.
-    eventually("the time has passed", SOON, async || call(&acme).await.is_ok()).await;
+    eventually("the time has passed", SOON, async || {
+        call(&acme).await.is_ok()
+    })
+    .await;
 }

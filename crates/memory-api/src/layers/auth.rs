@@ -173,7 +173,9 @@ mod tests {
         );
         let error = admin_of(&of(KeyScope::Erase)).unwrap_err();
         let scope = KeyScope::Admin;
-        assert!(matches!(error, ApiError::PermissionDenied { scope: missing, .. } if missing == scope));
+        assert!(
+            matches!(error, ApiError::PermissionDenied { scope: missing, .. } if missing == scope)
+        );
         assert_eq!(
             caller_of(&of(KeyScope::Read)).unwrap().tenant.as_str(),
             "acme"

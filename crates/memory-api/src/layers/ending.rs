@@ -131,7 +131,10 @@ impl http_body::Body for Ending {
 
     fn is_end_stream(&self) -> bool {
         let answer = self.answer.lock();
-        self.timer.is_none() || answer.as_ref().is_some_and(|sent| sent.body.is_end_stream())
+        self.timer.is_none()
+            || answer
+                .as_ref()
+                .is_some_and(|sent| sent.body.is_end_stream())
     }
 
     /// Unknown: the deadline may cut the answer short.
@@ -198,7 +201,11 @@ mod tests {
     #[tokio::test]
     async fn a_silent_answer_ends_with_deadline_exceeded() {
         let long = TIMEOUT * 1_000;
-        for (deadline, idle) in [(TIMEOUT, None), (TIMEOUT, Some(long)), (long, Some(TIMEOUT))] {
+        for (deadline, idle) in [
+            (TIMEOUT, None),
+            (TIMEOUT, Some(long)),
+            (long, Some(TIMEOUT)),
+        ] {
             let ends = Ends {
                 deadline: Instant::now() + deadline,
                 idle,

@@ -17,8 +17,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    self, Fields, NamedConversation, check_app_policy, next_token, page_limit, policy_at, policy_change_at,
-    required_conversation_from, resolve_session,
+    self, Fields, NamedConversation, check_app_policy, next_token, page_limit, policy_at,
+    policy_change_at, required_conversation_from, resolve_session,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;

@@ -204,11 +204,7 @@ fn every_error_has_a_code_and_a_reason() {
         field: field.map(str::to_owned),
     };
     for field in [None, Some("thread.ttl")] {
-        let status = check(
-            denied(field),
-            Code::PermissionDenied,
-            R::PermissionDenied,
-        );
+        let status = check(denied(field), Code::PermissionDenied, R::PermissionDenied);
         assert_eq!(metadata(&status, "scope"), "erase");
         assert_eq!(metadata(&status, "field"), field.unwrap_or_default());
     }

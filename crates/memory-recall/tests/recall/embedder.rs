@@ -3,9 +3,7 @@
 use std::pin::pin;
 
 use futures::future::{Either, select};
-use memory_recall::{
-    Embedder, EmbedderConfig, EmbedderKind, ModelPrecision, RecallError, Urgency,
-};
+use memory_recall::{Embedder, EmbedderConfig, EmbedderKind, ModelPrecision, RecallError, Urgency};
 
 /// The model that `scripts/setup` makes; `None`, with a note, where it is missing.
 pub fn model() -> Option<Embedder> {

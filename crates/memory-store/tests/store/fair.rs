@@ -162,7 +162,8 @@ async fn a_claim_reads_little_of_a_long_queue_and_passes_no_tenant_over() {
     let mut worker = world.role("recollect_worker").await;
     for bulk in [false, true] {
         let transaction = worker.transaction().await.unwrap();
-        let claim = "SELECT count(*) FROM recollect.claim_changes(64, gen_random_uuid(), 60, $1, 'h')";
+        let claim =
+            "SELECT count(*) FROM recollect.claim_changes(64, gen_random_uuid(), 60, $1, 'h')";
         let row = transaction.query_one(claim, &[&bulk]).await.unwrap();
         assert_eq!(row.get::<_, i64>(0), 64);
         let read = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'outbox'";
@@ -189,7 +190,9 @@ async fn threads_to_distill_are_claimed_of_each_tenant_in_turn() {
     world.say_as("c", 1).await;
     let tenants = async |limit| {
         let claimed = world.distilled(limit).await;
-        let tenants = claimed.into_iter().map(|(tenant, _)| tenant.as_str().to_owned());
+        let tenants = claimed
+            .into_iter()
+            .map(|(tenant, _)| tenant.as_str().to_owned());
         let mut tenants: Vec<String> = tenants.collect();
         tenants.sort();
         tenants

@@ -45,7 +45,10 @@ impl Config {
             }
         }
         for (key, calls) in [
-            ("server.tenant_calls_per_second", server.tenant_calls_per_second),
+            (
+                "server.tenant_calls_per_second",
+                server.tenant_calls_per_second,
+            ),
             ("server.key_calls_per_second", server.key_calls_per_second),
         ] {
             count(key, calls as usize, 0..=1_000_000)?;

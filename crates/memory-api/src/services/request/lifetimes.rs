@@ -29,7 +29,10 @@ pub(in crate::services) fn check_thread_change(
     let kept = kept_by(policy, &thread.policy);
     let levels = |thread: &[&MemoryPolicy]| {
         let thread = thread.iter().map(|policy| (PolicyLevel::Thread, *policy));
-        let levels: Vec<_> = [(PolicyLevel::App, app)].into_iter().chain(thread).collect();
+        let levels: Vec<_> = [(PolicyLevel::App, app)]
+            .into_iter()
+            .chain(thread)
+            .collect();
         store.resolve_policy(&levels)
     };
     check_policy(
@@ -97,7 +100,11 @@ fn shortened(before: &ResolvedPolicy, after: &ResolvedPolicy) -> Option<&'static
     let lifetimes = [
         ("ttl", before.ttl, after.ttl),
         ("node_ttl", before.node_ttl, after.node_ttl),
-        ("memory_max_age", before.memory_max_age, after.memory_max_age),
+        (
+            "memory_max_age",
+            before.memory_max_age,
+            after.memory_max_age,
+        ),
         (
             "memory_max_inactivity",
             before.memory_max_inactivity,
@@ -158,19 +165,58 @@ mod tests {
         };
         let policy = MemoryPolicy::default;
         check(policy(), None);
-        check(MemoryPolicy { top_k: Some(3), ..policy() }, None);
-        check(MemoryPolicy { ttl: Some(DAY), ..policy() }, None);
-        check(MemoryPolicy { ttl: Some(DAY * 2), ..policy() }, None);
-        check(MemoryPolicy { ttl: Some(DAY / 2), ..policy() }, Some("ttl"));
-        let node_ttl = MemoryPolicy { node_ttl: Some(DAY * 9_000), ..policy() };
+        check(
+            MemoryPolicy {
+                top_k: Some(3),
+                ..policy()
+            },
+            None,
+        );
+        check(
+            MemoryPolicy {
+                ttl: Some(DAY),
+                ..policy()
+            },
+            None,
+        );
+        check(
+            MemoryPolicy {
+                ttl: Some(DAY * 2),
+                ..policy()
+            },
+            None,
+        );
+        check(
+            MemoryPolicy {
+                ttl: Some(DAY / 2),
+                ..policy()
+            },
+            Some("ttl"),
+        );
+        let node_ttl = MemoryPolicy {
+            node_ttl: Some(DAY * 9_000),
+            ..policy()
+        };
         check(node_ttl, Some("node_ttl"));
-        let age = MemoryPolicy { memory_max_age: Some(DAY * 29), ..policy() };
+        let age = MemoryPolicy {
+            memory_max_age: Some(DAY * 29),
+            ..policy()
+        };
         check(age, Some("memory_max_age"));
-        let inactivity = MemoryPolicy { memory_max_inactivity: Some(DAY), ..policy() };
+        let inactivity = MemoryPolicy {
+            memory_max_inactivity: Some(DAY),
+            ..policy()
+        };
         check(inactivity, Some("memory_max_inactivity"));
-        let more = MemoryPolicy { memory_max_count: Some(20_001), ..policy() };
+        let more = MemoryPolicy {
+            memory_max_count: Some(20_001),
+            ..policy()
+        };
         check(more, None);
-        let fewer = MemoryPolicy { memory_max_count: Some(19_999), ..policy() };
+        let fewer = MemoryPolicy {
+            memory_max_count: Some(19_999),
+            ..policy()
+        };
         check(fewer, Some("memory_max_count"));
     }
 
@@ -191,7 +237,10 @@ mod tests {
         };
         // A thread without an end lives longer; 10,000 memories are fewer.
         assert_eq!(after(false, vec!["ttl"]), None);
-        assert_eq!(after(false, vec!["memory_max_count"]), Some("memory_max_count"));
+        assert_eq!(
+            after(false, vec!["memory_max_count"]),
+            Some("memory_max_count")
+        );
         assert_eq!(after(true, Vec::new()), Some("memory_max_count"));
     }
 }

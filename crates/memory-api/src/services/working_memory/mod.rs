@@ -21,9 +21,7 @@ use memory_recall::IndexerHandle;
 use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::request::{
-    Fields, check_thread_change, may_erase, required_conversation_from,
-};
+use super::request::{Fields, check_thread_change, may_erase, required_conversation_from};
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use request::{Model, Put, model_from, patch_from};
