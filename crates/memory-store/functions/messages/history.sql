@@ -6,8 +6,11 @@
 --
 -- That row also has what the path to the thread's head depends on: last_seq, message_count
 -- and head_id. While these three stay, so does the path, because messages only come, with
--- a new seq, and go. They are read before the messages. Where they equal p_known_…,
--- nothing else is read, and the status is unchanged.
+-- a new seq, and go. Where they equal p_known_…, nothing else is read, and the status is
+-- unchanged.
+--
+-- Stable, so that all of it is read as of one moment: an erasure meanwhile takes no branch
+-- out of the walk. The use of an ephemeral thread is written by a function of its own.
 --
 -- Stops after p_max_rows messages or p_max_bytes of content, or, once the tokens exceed
 -- p_max_tokens, at the start of the turn that it is in: turns are kept or dropped whole.
@@ -24,7 +27,7 @@ RETURNS TABLE (
     parts json, metadata jsonb, tokens integer, said_at timestamptz,
     last_seq bigint, message_count bigint, head_id uuid, path_messages bigint, path_tokens bigint
 )
-LANGUAGE plpgsql
+LANGUAGE plpgsql STABLE
 -- The index has the order. A plan that sorts would read the whole branch, and outdated
 -- statistics of a new table could suggest one.
 SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off

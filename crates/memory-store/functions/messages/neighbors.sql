@@ -1,6 +1,7 @@
 -- Reads the messages around each anchor: before it along its parents; after it along the
 -- active path if the anchor is on that, or else along its own branch. p_head names the
 -- message that replaces the head of p_head_thread; null: each thread's own. Walks only as far as is returned.
+-- Stable, as `history` is: an erasure meanwhile takes no branch out of the walk.
 CREATE OR REPLACE FUNCTION recollect.neighbors(
     p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_space text, p_head_thread uuid,
     p_head text, p_before integer, p_after integer
@@ -10,7 +11,7 @@ RETURNS TABLE (
     message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
     parts json, metadata jsonb, tokens integer, said_at timestamptz
 )
-LANGUAGE plpgsql
+LANGUAGE plpgsql STABLE
 SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
 AS $$
 #variable_conflict use_column

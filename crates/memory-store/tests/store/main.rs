@@ -3,6 +3,7 @@
 
 #![allow(
     clippy::disallowed_methods,
+    clippy::panic,
     clippy::unwrap_used,
     missing_docs,
     reason = "a test that cannot go on fails"
@@ -12,6 +13,7 @@ use memory_testing as cluster;
 
 mod access;
 mod appending;
+mod concurrent;
 mod connecting;
 mod contents;
 mod distill;

@@ -1,11 +1,11 @@
 use std::time::{Duration, Instant};
 
-use memory_contract::{NewNodeMessage, NodeParent, NodePlace};
+use memory_contract::{NewNodeMessage, NodeParent, NodePlace, Role};
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_store::{Caller, Node, NodeTurn, Store, StoreError, TransactionQuery};
 use tempfile::TempDir;
 
-use crate::world::World;
+use crate::world::{Pause, World};
 
 struct Nodes {
     world: World,
@@ -187,6 +187,41 @@ async fn a_turn_is_read_also_while_a_flush_takes_it_away() {
     };
     let (dialogue, ()) = tokio::join!(nodes.dialogue(), end);
     assert_eq!(dialogue, expected);
+}
+
+#[tokio::test]
+async fn a_turn_is_added_also_while_the_thread_is_cleared() {
+    let nodes = Nodes::new().await;
+    let (world, thread) = (&nodes.world, nodes.node.thread);
+    let asked = world.say(thread, Role::User, "Plan it.").await;
+    world.say(thread, Role::Assistant, "Done.").await;
+    let threads = world.store.threads(&world.caller);
+    threads.set_head(thread, asked, None).await.unwrap();
+    let seqs_below = "
+        CREATE OR REPLACE FUNCTION recollect.seqs_below(
+            p_tenant text, p_thread uuid, p_branch integer, p_depth integer
+        )
+        RETURNS TABLE (seq bigint)
+        LANGUAGE plpgsql STABLE AS $$
+        BEGIN
+            PERFORM pg_advisory_xact_lock_shared(4711);
+            RETURN QUERY
+            SELECT m.seq FROM recollect.messages m
+            WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread
+                AND m.branch = p_branch AND m.depth = p_depth + 1;
+        END;
+        $$;";
+    let pause = Pause::new(world, seqs_below).await;
+    pause.begin().await;
+    let clear = async {
+        world.wait_for_blocked(1).await;
+        let threads = world.store.threads(&world.caller);
+        threads.clear_thread(thread).await.unwrap();
+        pause.end().await;
+    };
+    tokio::join!(nodes.add("meanwhile"), clear);
+    let kept = nodes.store.nodes(nodes.caller()).node_messages(&nodes.node);
+    assert_eq!(kept.await.unwrap().len(), 2);
 }
 
 #[tokio::test]

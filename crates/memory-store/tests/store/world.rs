@@ -1,5 +1,7 @@
 //! The fixture of most tests: a store in a new database.
 
+use std::time::Duration;
+
 use memory_contract::{
     AppId, MemoryPolicy, MessageId, NewMessage, Parent, Part, Role, Session, SessionKey, TenantId,
     Thread, ThreadId, UserId,
@@ -9,6 +11,7 @@ use memory_store::{
     WorkerStore,
 };
 use serde_json::Map;
+use tokio::time::sleep;
 use tokio_postgres::{Client, NoTls};
 
 use crate::cluster;
@@ -59,6 +62,22 @@ impl World {
         connect(&format!("{} options='-c role={role}'", self.url)).await
     }
 
+    /// Waits until so many connections to this database wait for locks.
+    pub async fn wait_for_blocked(&self, connections: i64) {
+        let owner = self.owner().await;
+        let blocked = "SELECT count(DISTINCT l.pid) FROM pg_locks l
+            JOIN pg_stat_activity a ON a.pid = l.pid AND a.datname = current_database()
+            WHERE NOT l.granted";
+        for _ in 0..3_000 {
+            let row = owner.query_one(blocked, &[]).await.unwrap();
+            if row.get::<_, i64>(0) >= connections {
+                return;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{connections} connections do not wait for locks");
+    }
+
     pub async fn thread(&self) -> Thread {
         self.thread_of("app", "ada", &format!("session:{}", ThreadId::new()))
             .await
@@ -103,6 +122,28 @@ impl World {
             said.push(self.say(thread, Role::User, &text).await);
         }
         said
+    }
+}
+
+/// Lets calls wait in functions that a test has replaced, which take the advisory lock 4711.
+pub struct Pause(Client);
+
+impl Pause {
+    /// Replaces functions; the pause begins later.
+    pub async fn new(world: &World, functions: &str) -> Self {
+        let owner = world.owner().await;
+        owner.batch_execute(functions).await.unwrap();
+        Self(owner)
+    }
+
+    pub async fn begin(&self) {
+        let lock = "SELECT pg_advisory_lock(4711)";
+        self.0.batch_execute(lock).await.unwrap();
+    }
+
+    pub async fn end(&self) {
+        let unlock = "SELECT pg_advisory_unlock(4711)";
+        self.0.batch_execute(unlock).await.unwrap();
     }
 }
 
