@@ -9,11 +9,6 @@ CREATE OR REPLACE FUNCTION recollect.erase_memories(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    -- In the order in which the indexer updates them, to avoid deadlocks.
-    PERFORM FROM recollect.memories m
-    WHERE m.tenant_id = p_tenant AND (m.memory_id = ANY (p_memories) OR m.superseded_by = ANY (p_memories))
-    ORDER BY m.memory_id
-    FOR UPDATE;
     WITH RECURSIVE chain (memory_id, superseded_by) AS (
         SELECT m.memory_id, m.superseded_by FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.superseded_by = ANY (p_memories) AND m.memory_id <> ALL (p_memories)

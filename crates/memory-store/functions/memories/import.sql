@@ -38,15 +38,10 @@ BEGIN
             AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
         missing := jsonb_array_length(v_item -> 'sources') - cardinality(v_sources);
         revision := NULL;
+        v_id := recollect.imported_id(p_tenant, p_app, p_user, (v_item ->> 'id')::uuid);
         SELECT m.* INTO memory FROM recollect.memories m
-        WHERE m.tenant_id = p_tenant AND m.memory_id = (v_item ->> 'id')::uuid;
+        WHERE m.tenant_id = p_tenant AND m.memory_id = v_id;
         created := NOT FOUND;
-        v_id := (v_item ->> 'id')::uuid;
-        IF NOT created AND (memory.app_id, memory.user_id) <> (p_app, p_user) THEN
-            -- A memory of another user has this id.
-            created := true;
-            v_id := gen_random_uuid();
-        END IF;
         IF created AND v_item ->> 'valid_until' IS NULL THEN
             SELECT m.* INTO memory FROM recollect.memories m
             WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.valid_until IS NULL
@@ -70,11 +65,7 @@ BEGIN
                      AND t.app_id = p_app AND t.user_id = p_user),
                 v_hash, (v_item ->> 'pinned')::boolean, recollect.time_from_micros((v_item ->> 'valid_from')::bigint),
                 recollect.time_from_micros((v_item ->> 'valid_until')::bigint),
-                (SELECT by.id FROM (SELECT (v_item ->> 'superseded_by')::uuid AS id) AS by
-                 WHERE by.id <> v_id AND NOT EXISTS (
-                     SELECT FROM recollect.memories o
-                     WHERE o.tenant_id = p_tenant AND o.memory_id = by.id
-                         AND (o.app_id, o.user_id) <> (p_app, p_user))),
+                NULLIF(recollect.imported_id(p_tenant, p_app, p_user, (v_item ->> 'superseded_by')::uuid), v_id),
                 v_item ->> 'made_by', v_item ->> 'strategy',
                 (recollect.time_from_micros((v_item ->> 'used')::bigint) AT TIME ZONE 'UTC')::date,
                 recollect.time_from_micros((v_item ->> 'created')::bigint), clock_timestamp()

@@ -1,5 +1,6 @@
 -- Lets writers of memories of one user wait for each other: no memory is stored twice,
--- and changes of several rows cannot deadlock.
+-- and changes of several rows cannot deadlock. What changes memories without it must not wait
+-- for one while it holds another (memories/persisted, memories/used).
 CREATE OR REPLACE FUNCTION recollect.lock_memories(p_tenant text, p_app text, p_user text)
 RETURNS void
 LANGUAGE plpgsql AS $$

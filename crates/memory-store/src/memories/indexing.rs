@@ -6,6 +6,7 @@ use memory_contract::{AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, Th
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
+use uuid::Uuid;
 
 use super::uuids;
 use crate::{
@@ -149,17 +150,21 @@ impl MemoryStore<'_> {
     /// Only those of the database.
     pub async fn memories_persisted(self, memories: &[(MemoryId, i64)]) -> Result<(), StoreError> {
         let tenant = &self.caller.tenant;
-        let mut memories = memories.to_vec();
-        memories.sort_unstable();
         let ids: Vec<MemoryId> = memories.iter().map(|(id, _)| *id).collect();
         let versions: Vec<i64> = memories.iter().map(|(_, version)| *version).collect();
         let params: Params<'_> = &[&tenant.as_str(), &uuids(&ids), &versions];
-        let persisted = query!("memories/persisted");
-        self.store
-            .pool
-            .within(self.caller, persisted, params)
-            .await
-            .map(drop)
+        let (all, one) = (
+            query!("memories/persisted"),
+            query!("memories/persisted_one"),
+        );
+        let pool = &self.store.pool;
+        for row in pool.within(self.caller, all, params).await? {
+            let (memory, version): (Uuid, i64) =
+                (column(&row, "memory_id")?, column(&row, "version")?);
+            let params: Params<'_> = &[&tenant.as_str(), &memory, &version];
+            pool.within(self.caller, one, params).await?;
+        }
+        Ok(())
     }
 
     /// Queues the memories of a tenant for indexing; those that wait in the queue

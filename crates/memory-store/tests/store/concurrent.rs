@@ -23,7 +23,7 @@ const PARENT_OF_BRANCH: &str = "
     $$;";
 
 #[tokio::test]
-async fn a_read_that_has_begun_shows_the_thread_as_it_was_before_it_is_deleted() {
+async fn a_read_that_has_begun_shows_the_thread_as_it_was_before_it_is_cleared() {
     let world = World::new().await;
     let pause = Pause::new(&world, PARENT_OF_BRANCH).await;
     for neighbors in [false, true] {
@@ -56,14 +56,14 @@ async fn a_read_that_has_begun_shows_the_thread_as_it_was_before_it_is_deleted()
             };
             ids
         };
-        let delete = async {
+        let clear = async {
             world.wait_for_blocked(1).await;
             let threads = world.store.threads(&world.caller);
-            threads.delete_thread(thread).await.unwrap();
+            threads.clear_thread(thread).await.unwrap();
             pause.end().await;
         };
         pause.begin().await;
-        let (read, ()) = tokio::join!(read, delete);
+        let (read, ()) = tokio::join!(read, clear);
         assert_eq!(read, [path[2], path[1], path[0]], "neighbors: {neighbors}");
     }
 }

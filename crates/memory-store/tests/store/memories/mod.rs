@@ -1,6 +1,7 @@
 //! Long-term memories.
 
 mod erasing;
+mod locks;
 mod queues;
 mod records;
 mod transfer;

@@ -134,6 +134,35 @@ async fn known_memories_are_not_stored_twice() {
 }
 
 #[tokio::test]
+async fn a_memory_whose_id_another_user_has_is_imported_once_with_its_link() {
+    let world = World::new().await;
+    let mut rome = elsewhere("Lives in Rome", "").await;
+    let oslo = elsewhere("Lives in Oslo", "").await;
+    rome.valid_until = Some(rome.created + Duration::days(2));
+    rome.superseded_by = Some(oslo.id);
+    let all = [rome, oslo];
+    for user in ["ada", "bob"] {
+        let first = world.import(user, &all).await;
+        assert!(first.memories.iter().all(|imported| imported.created));
+        let [rome, oslo] = first.memories.as_slice() else {
+            panic!("two memories are imported");
+        };
+        assert_eq!(rome.memory.superseded_by, Some(oslo.memory.id));
+        assert_eq!(rome.memory.id == all[0].id, user == "ada");
+        let again = world.import(user, &all).await;
+        for (first, again) in first.memories.iter().zip(&again.memories) {
+            assert_eq!((again.memory.id, again.created), (first.memory.id, false));
+        }
+        assert_eq!(world.known(user).await.len(), 2);
+    }
+    // Also once the id is free.
+    let memories = world.store.memories(&world.caller);
+    memories.delete_memory(all[0].id).await.unwrap();
+    let again = world.import("bob", &all).await;
+    assert!(again.memories.iter().all(|imported| !imported.created));
+}
+
+#[tokio::test]
 async fn memories_are_exported_user_by_user_in_order() {
     let world = World::new().await;
     for text in ["One", "Two", "Three"] {
