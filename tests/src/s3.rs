@@ -1,7 +1,7 @@
 //! A small server that speaks as much of S3's protocol as the service needs: one
 //! bucket, with conditional writes, and with faults on request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
@@ -58,8 +58,10 @@ struct Bucket {
     fault: watch::Sender<S3Fault>,
     /// Requests received.
     requests: usize,
-    /// Whether deletions have to wait.
-    held: watch::Sender<bool>,
+    /// The methods of requests that have to wait.
+    held: watch::Sender<Vec<Method>>,
+    /// Writes and deletions carried out, by method.
+    done: HashMap<Method, usize>,
 }
 
 impl S3 {
@@ -152,7 +154,40 @@ impl S3 {
     /// Whether deletions wait from now on. They are done in the end, also those
     /// that the client has given up.
     pub fn hold_deletions(&self, held: bool) {
-        self.bucket.lock().unwrap().held.send_replace(held);
+        self.hold(Method::DELETE, held);
+    }
+
+    /// The same of writes.
+    pub fn hold_writes(&self, held: bool) {
+        self.hold(Method::PUT, held);
+    }
+
+    fn hold(&self, method: Method, held: bool) {
+        let bucket = self.bucket.lock().unwrap();
+        bucket.held.send_modify(|methods| {
+            methods.retain(|other| *other != method);
+            methods.extend(held.then_some(method));
+        });
+    }
+
+    /// How many writes were carried out so far.
+    pub fn writes(&self) -> usize {
+        self.done(&Method::PUT)
+    }
+
+    /// How many deletions were carried out so far.
+    pub fn deletions(&self) -> usize {
+        self.done(&Method::DELETE)
+    }
+
+    fn done(&self, method: &Method) -> usize {
+        let bucket = self.bucket.lock().unwrap();
+        bucket.done.get(method).copied().unwrap_or_default()
+    }
+
+    /// The number of objects.
+    pub fn object_count(&self) -> usize {
+        self.bucket.lock().unwrap().objects.len()
     }
 }
 
@@ -197,16 +232,26 @@ impl Bucket {
         self.objects.insert(key.to_owned(), (bytes, self.version));
         self.version
     }
-}
 
-async fn delete(bucket: Arc<Mutex<Bucket>>, key: String) -> Response {
-    let mut held = bucket.lock().unwrap().held.subscribe();
-    let deletion = tokio::spawn(async move {
-        held.wait_for(|held| !held).await.unwrap();
-        bucket.lock().unwrap().objects.remove(&key);
-    });
-    deletion.await.unwrap();
-    StatusCode::NO_CONTENT.into_response()
+    /// Answers a write, which may be conditional.
+    fn put(&mut self, key: &str, headers: &HeaderMap, body: &[u8]) -> Response {
+        let condition = headers
+            .get(header::IF_MATCH)
+            .map(|wanted| Some(wanted.to_str().unwrap().to_owned()))
+            .or_else(|| headers.get(header::IF_NONE_MATCH).map(|_| None));
+        if let Some(wanted) = condition {
+            if let Some(bytes) = self.meddling.take() {
+                self.write(key, bytes);
+            }
+            let found = self.objects.get(key).map(|(_, version)| etag(*version));
+            if found != wanted {
+                self.refused += 1;
+                return StatusCode::PRECONDITION_FAILED.into_response();
+            }
+        }
+        let version = self.write(key, body.to_vec());
+        [(header::ETAG, etag(version))].into_response()
+    }
 }
 
 async fn answer(
@@ -252,45 +297,47 @@ async fn carry_out(
         return StatusCode::NOT_FOUND.into_response();
     };
     // The client encodes the encoded key once more.
-    let key = &key.replace("%25", "%");
-    if method == Method::DELETE {
-        return delete(bucket, key.clone()).await;
+    let key = key.replace("%25", "%");
+    if method != Method::PUT && method != Method::DELETE {
+        return read(&bucket, &method, &key);
     }
-    let mut bucket = bucket.lock().unwrap();
-    let etag = |version: u64| format!("\"{version}\"");
-    match method {
-        Method::GET | Method::HEAD => match bucket.objects.get(key) {
-            None => StatusCode::NOT_FOUND.into_response(),
-            Some((bytes, version)) => (
-                [
-                    (header::ETAG, etag(*version)),
-                    (
-                        header::LAST_MODIFIED,
-                        "Fri, 20 Nov 2026 12:00:00 GMT".to_owned(),
-                    ),
-                ],
-                bytes.clone(),
-            )
-                .into_response(),
-        },
-        Method::PUT => {
-            let condition = headers
-                .get(header::IF_MATCH)
-                .map(|wanted| Some(wanted.to_str().unwrap().to_owned()))
-                .or_else(|| headers.get(header::IF_NONE_MATCH).map(|_| None));
-            if let Some(wanted) = condition {
-                if let Some(bytes) = bucket.meddling.take() {
-                    bucket.write(key, bytes);
-                }
-                let found = bucket.objects.get(key).map(|(_, version)| etag(*version));
-                if found != wanted {
-                    bucket.refused += 1;
-                    return StatusCode::PRECONDITION_FAILED.into_response();
-                }
-            }
-            let version = bucket.write(key, body.to_vec());
-            [(header::ETAG, etag(version))].into_response()
+    let mut held = bucket.lock().unwrap().held.subscribe();
+    // In a separate task, which outlives the client's connection.
+    let change = tokio::spawn(async move {
+        held.wait_for(|methods| !methods.contains(&method))
+            .await
+            .unwrap();
+        let mut bucket = bucket.lock().unwrap();
+        *bucket.done.entry(method.clone()).or_default() += 1;
+        if method == Method::DELETE {
+            bucket.objects.remove(&key);
+            return StatusCode::NO_CONTENT.into_response();
         }
-        _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        bucket.put(&key, &headers, &body)
+    });
+    change.await.unwrap()
+}
+
+fn read(bucket: &Mutex<Bucket>, method: &Method, key: &str) -> Response {
+    if *method != Method::GET && *method != Method::HEAD {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
+    match bucket.lock().unwrap().objects.get(key) {
+        None => StatusCode::NOT_FOUND.into_response(),
+        Some((bytes, version)) => (
+            [
+                (header::ETAG, etag(*version)),
+                (
+                    header::LAST_MODIFIED,
+                    "Fri, 20 Nov 2026 12:00:00 GMT".to_owned(),
+                ),
+            ],
+            bytes.clone(),
+        )
+            .into_response(),
+    }
+}
+
+fn etag(version: u64) -> String {
+    format!("\"{version}\"")
 }

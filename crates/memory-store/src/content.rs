@@ -54,7 +54,8 @@ impl ContentStore<'_> {
                 )
             })
             .unzip();
-        let params: Params<'_> = &[&tenant.as_str(), &digests, &keys, &sizes, &holders];
+        let write = Uuid::new_v4();
+        let params: Params<'_> = &[&tenant.as_str(), &digests, &keys, &sizes, &holders, &write];
         let held = query!("contents/hold");
         let rows = self.store.pool.within(self.caller, held, params).await?;
         let mut found: HashMap<ContentDigest, Option<String>> = HashMap::new();
@@ -80,7 +81,7 @@ impl ContentStore<'_> {
             }
         }
         if !written.is_empty() {
-            let params: Params<'_> = &[&tenant.as_str(), &stored_digests, &written];
+            let params: Params<'_> = &[&tenant.as_str(), &stored_digests, &written, &write];
             let stored = query!("contents/stored");
             self.store.pool.within(self.caller, stored, params).await?;
         }

@@ -100,7 +100,8 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
             async |(_, outbox)| {
                 let messages = outbox.sweep_requests(BATCH_ROWS).await?;
                 let nodes = outbox.sweep_node_requests(BATCH_ROWS).await?;
-                Ok(full(messages.max(nodes), BATCH_ROWS))
+                let writes = outbox.sweep_object_writes(BATCH_ROWS).await?;
+                Ok(full(messages.max(nodes).max(writes), BATCH_ROWS))
             },
         ),
         Job::new(

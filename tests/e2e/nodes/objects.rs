@@ -10,7 +10,7 @@ use memory_contract::proto::{
     NodeMessageInput, NodeRef, file_ref,
 };
 use prost_types::Timestamp;
-use recollect_tests::{Client, PLAIN, app, apply, node, says, thread_of, trial};
+use recollect_tests::{Client, PLAIN, SOON, app, apply, eventually, node, says, thread_of, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -240,12 +240,16 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
     let lost = lost.is(Code::DataLoss, "NODE_MEMORY_CORRUPT");
     assert_eq!(lost.metadata["kept_as"], "");
 
-    // Or it starts afresh, and the copies stay.
+    // Or it starts afresh, and the copies go, because they have what was said.
+    assert!(copies.iter().all(|copy| object(copy).is_file()));
     client.clear_node(&node).await;
+    eventually("the copies are erased", SOON, async || {
+        !copies.iter().any(|copy| object(copy).exists())
+    })
+    .await;
     client.add_node_turn(&node, "7", "8").await;
     client.flush_node(&node).await;
     assert_eq!(client.node_dialogue(&node, "").await, ["7", "8"]);
-    assert!(copies.iter().all(|copy| object(copy).is_file()));
 }
 
 #[apply(trial)]

@@ -123,3 +123,30 @@ async fn d15_a_slow_deletion_takes_nothing_that_was_written_after_it() {
     assert!(answers().await);
     assert!(s3.object(&key).is_some());
 }
+
+#[apply(trial_with_own_server)]
+async fn d15_an_object_written_after_its_deletion_is_erased_too() {
+    let s3 = S3::new();
+    let mut options = options(&s3);
+    options.config.push("objects.timeout = \"1s\"".to_owned());
+    let (_dir, _server, client) = Server::start_own(&options).await;
+    let node = node(&client.thread("app").await, "planner");
+    client.add_node_turn(&node, "1", "2").await;
+    s3.hold_writes(true);
+    let request = FlushNodeMemoryRequest {
+        node: Some(node.clone()),
+    };
+    let failed = client.refused(request).await;
+    failed.is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
+    assert_eq!(client.clear_node(&node).await, 2);
+    eventually("the object is deleted", SOON, async || s3.deletions() > 0).await;
+    assert_eq!((s3.writes(), s3.object_count()), (0, 0));
+
+    // The store carries out what it was asked for long ago.
+    s3.hold_writes(false);
+    eventually("the object is written", SOON, async || s3.writes() > 0).await;
+    eventually("the object is erased again", SOON, async || {
+        s3.object_count() == 0
+    })
+    .await;
+}

@@ -17,13 +17,6 @@ BEGIN
         RETURN false;
     END IF;
     SELECT e.message_count INTO v_count FROM recollect.erase_node(p_tenant, p_thread, p_node) e;
-    WITH copies AS (
-        DELETE FROM recollect.node_copies c
-        WHERE c.tenant_id = p_tenant AND c.thread_id = p_thread AND c.node_id = p_node
-        RETURNING c.object_key
-    )
-    INSERT INTO recollect.object_deletions (tenant_id, thread_id, node_id, object_key)
-    SELECT p_tenant, p_thread, p_node, copies.object_key FROM copies;
     PERFORM recollect.note(p_tenant, 'expire_node_memory', p_thread, p_node, v_count);
     RETURN true;
 END;

@@ -1,6 +1,7 @@
 -- Refers to contents, before what refers to them is written. Contents with a key are made
 -- where they are missing; the others, which are only named, have to be stored. Returns
--- those that are there, with the keys of their objects. The rows of contents are locked in
+-- those that are there, with the keys of their objects, and records the writes of those that
+-- are not stored. The rows of contents are locked in
 -- the order of their digests, as releasing them does: those only named before the others.
 WITH given AS MATERIALIZED (
     SELECT DISTINCT ON (g.digest) g.digest, g.object_key, g.size_bytes
@@ -24,6 +25,10 @@ made AS (
     ORDER BY g.digest
     ON CONFLICT (tenant_id, digest) DO UPDATE SET size_bytes = c.size_bytes
     RETURNING c.digest, c.object_key, c.stored
+),
+begun AS (
+    INSERT INTO recollect.object_writes (tenant_id, object_key, write_id)
+    SELECT $1::text, m.object_key, $6::uuid FROM made m WHERE NOT m.stored
 ),
 found AS (
     SELECT * FROM made UNION ALL SELECT * FROM named

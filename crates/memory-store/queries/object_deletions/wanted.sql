@@ -1,5 +1,6 @@
 -- Whether the object still has to be erased: not where another worker has done it, and not
--- where the object is in use again.
+-- where the object is in use again. It is settled where no write of it may be under way any
+-- more: none has begun for $3 seconds without an answer.
 SELECT NOT EXISTS (
         SELECT FROM recollect.node_memories n
         WHERE n.tenant_id = $1 AND n.thread_id = d.thread_id AND n.node_id = d.node_id
@@ -7,6 +8,10 @@ SELECT NOT EXISTS (
     AND NOT EXISTS (
         SELECT FROM recollect.node_copies c
         WHERE c.tenant_id = $1 AND c.thread_id = d.thread_id AND c.node_id = d.node_id
-            AND c.object_key = d.object_key)
+            AND c.object_key = d.object_key) AS wanted,
+    NOT EXISTS (
+        SELECT FROM recollect.object_writes w
+        WHERE w.tenant_id = $1 AND w.object_key = d.object_key
+            AND w.began_at > clock_timestamp() - make_interval(secs => $3)) AS settled
 FROM recollect.object_deletions d
 WHERE d.tenant_id = $1 AND d.id = $2

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Node, work::Deletion, work::deletion};
+use super::{Node, WRITE_SETTLES, work::Deletion, work::deletion};
 use crate::{
     Caller, NodeStore, Store, StoreError,
     query::{Params, query},
@@ -85,7 +85,8 @@ impl NodeStore<'_> {
 }
 
 impl Store {
-    /// Erases an object, unless it is in use again. Idempotent.
+    /// Erases an object, unless it is in use again. Idempotent. It stays in the queue, to be
+    /// erased once more, while a write of it may still be carried out.
     ///
     /// # Errors
     /// `Objects`, `NoObjectStore`: it stays in the queue.
@@ -100,10 +101,11 @@ impl Store {
         let name = tenant.as_str();
         // The lock of flushes: a running one ends first.
         let lock: Params<'_> = &[&name, &node.thread.uuid(), &node.id];
-        let this: Params<'_> = &[&name, id];
+        let settles = WRITE_SETTLES.as_secs_f64();
+        let wanted: Params<'_> = &[&name, id, &settles];
         let queries = [
             (query!("nodes/lock"), lock),
-            (query!("object_deletions/wanted"), this),
+            (query!("object_deletions/wanted"), wanted),
         ];
         let (transaction, results) = self
             .pool
@@ -112,14 +114,18 @@ impl Store {
         let Some(row) = results.last().and_then(|rows| rows.first()) else {
             return transaction.rollback().await;
         };
-        if scalar(row)?
-            && let Err(error) = objects.delete(key).await
-        {
-            let failed: Params<'_> = &[&name, id, &error.to_string()];
-            let failed = [(query!("object_deletions/failed"), failed)];
-            transaction.commit(&failed).await?;
-            return Err(error.into());
+        if column(row, "wanted")? {
+            if let Err(error) = objects.delete(key).await {
+                let failed: Params<'_> = &[&name, id, &error.to_string()];
+                let failed = [(query!("object_deletions/failed"), failed)];
+                transaction.commit(&failed).await?;
+                return Err(error.into());
+            }
+            if !column::<bool>(row, "settled")? {
+                return transaction.rollback().await;
+            }
         }
+        let this: Params<'_> = &[&name, id];
         let done = [(query!("object_deletions/done"), this)];
         transaction.commit(&done).await.map(drop)
     }

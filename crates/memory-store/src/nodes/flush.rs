@@ -3,7 +3,9 @@
 //! A flush reads, merges and writes the object under a database lock; flushes of one
 //! process first wait at a gate. Two things keep turns safe: the write is conditional on
 //! the version that was read, and a turn leaves the database only when it is in the
-//! object. An interrupted flush is repeated and skips ids that the object has.
+//! object. An interrupted flush is repeated and skips ids that the object has. Each write is
+//! recorded before it begins, because one without an answer may be carried out late, after
+//! the memory was erased.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
@@ -11,12 +13,13 @@ use std::time::{Duration, Instant};
 use memory_contract::TenantId;
 use memory_objects::{Objects, ObjectsError, Version, Written, copy_key, left, pack, too_slow};
 use tokio::time::{sleep, timeout};
+use uuid::Uuid;
 
 use super::{Node, NodeRow, blocking, memory::Memory, parse, record, waiting};
 use crate::{
     NodeError, NodeStore, StoreError,
     query::{Params, Query, Transaction, query},
-    rows::{only, scalar},
+    rows::{column, only, scalar},
     task,
 };
 
@@ -140,8 +143,8 @@ impl NodeStore<'_> {
     ) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
-        let (name, thread) = (tenant.as_str(), node.thread.uuid());
-        let keep: Params<'_> = &[&name, &thread, &node.id, &copy, &record.ordinal];
+        let (name, thread, write) = (tenant.as_str(), node.thread.uuid(), Uuid::new_v4());
+        let keep: Params<'_> = &[&name, &thread, &node.id, &copy, &record.ordinal, &write];
         self.store
             .pool
             .within(self.caller, query!("nodes/keep_copy"), keep)
@@ -160,7 +163,10 @@ impl NodeStore<'_> {
                 Written::Done(_) | Written::Conflict => {}
             }
         }
-        transaction.rollback().await?;
+        let ended: Params<'_> = &[&name, &copy, &write];
+        transaction
+            .commit(&[(query!("object_writes/end"), ended)])
+            .await?;
         Ok(wanted)
     }
 }
@@ -175,7 +181,17 @@ impl NodeStore<'_> {
         mode: LockMode,
     ) -> Result<Option<u64>, StoreError> {
         let tenant = &self.caller.tenant;
-        let (name, thread) = (tenant.as_str(), node.thread.uuid());
+        let (name, thread, write) = (tenant.as_str(), node.thread.uuid(), Uuid::new_v4());
+        let begin: Params<'_> = &[&name, &thread, &node.id, &write];
+        let begin_write = query!("nodes/begin_write");
+        let begun = self.store.pool.within(self.caller, begin_write, begin);
+        let begun = begun.await?;
+        let Some(row) = begun.first() else {
+            return Ok(Some(0));
+        };
+        let key: String = column(row, "object_key")?;
+        let ended: Params<'_> = &[&name, &key, &write];
+        let ended = (query!("object_writes/end"), ended);
         let params: Params<'_> = &[&name, &thread, &node.id];
         let lock = match mode {
             LockMode::Wait => query!("nodes/lock"),
@@ -195,7 +211,7 @@ impl NodeStore<'_> {
         let record = match record(records)? {
             Some(record) if locked && !turns.is_empty() => record,
             _ => {
-                transaction.rollback().await?;
+                transaction.commit(&[ended]).await?;
                 return Ok(locked.then_some(0));
             }
         };
@@ -203,7 +219,13 @@ impl NodeStore<'_> {
 
         let mut pause = RETRY_PAUSE;
         for _ in 0..WRITES {
-            let object = objects.read(&record.key, None).await?;
+            let object = match objects.read(&record.key, None).await {
+                Ok(object) => object,
+                Err(error) => {
+                    transaction.commit(&[ended]).await?;
+                    return Err(error.into());
+                }
+            };
             let seen = object.as_ref().map(|object| object.version.clone());
             let (mut memory, size) = match (record.has_object, object) {
                 (true, Some(object)) => {
@@ -212,13 +234,13 @@ impl NodeStore<'_> {
                         Ok(memory) => (memory, size),
                         Err((bytes, why)) => {
                             // The end of the transaction frees the lock.
-                            transaction.rollback().await?;
+                            transaction.commit(&[ended]).await?;
                             return Err(self.set_aside(node, &record, bytes, why, None).await);
                         }
                     }
                 }
                 (true, None) => {
-                    transaction.rollback().await?;
+                    transaction.commit(&[ended]).await?;
                     let why = "is missing".to_owned();
                     return Err(self.set_aside(node, &record, None, why, None).await);
                 }
@@ -252,7 +274,10 @@ impl NodeStore<'_> {
                         size,
                         memory: foreign.then_some(&memory),
                     };
-                    return done.commit(transaction, tenant, node).await.map(Some);
+                    return done
+                        .commit(transaction, ended, tenant, node)
+                        .await
+                        .map(Some);
                 }
                 Written::Conflict => {
                     sleep(pause + jitter(pause)).await;
@@ -260,7 +285,7 @@ impl NodeStore<'_> {
                 }
             }
         }
-        transaction.rollback().await?;
+        transaction.commit(&[ended]).await?;
         Err(
             ObjectsError::failed("write", "the object was changed by others again and again")
                 .into(),
@@ -283,6 +308,7 @@ impl Done<'_> {
     async fn commit(
         self,
         transaction: Transaction<'_>,
+        ended: (Query, Params<'_>),
         tenant: &TenantId,
         node: &Node,
     ) -> Result<u64, StoreError> {
@@ -309,7 +335,8 @@ impl Done<'_> {
             &index.roles,
             &index.uuids,
         ];
-        let mut queries: Vec<(Query, Params<'_>)> = vec![(query!("nodes/record_flush"), flushed)];
+        let mut queries: Vec<(Query, Params<'_>)> =
+            vec![(query!("nodes/record_flush"), flushed), ended];
         if self.memory.is_some() {
             queries.push((query!("nodes/reindex"), reindexed));
         }

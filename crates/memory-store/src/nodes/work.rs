@@ -7,7 +7,7 @@ use futures::{StreamExt as _, stream};
 use memory_contract::TenantId;
 use tokio_postgres::Row;
 
-use super::{Node, flush::LockMode};
+use super::{Node, WRITE_SETTLES, flush::LockMode};
 use crate::{
     Caller, Store, StoreError, WorkerStore,
     query::{Params, query},
@@ -148,6 +148,18 @@ impl WorkerStore {
         let params: Params<'_> = &[&self.request_retention.as_secs_f64(), &i64::from(limit)];
         self.pool
             .execute(query!("nodes/sweep_requests"), params)
+            .await
+    }
+
+    /// Forgets writes to object storage that cannot be under way any more, at most `limit`.
+    /// Returns how many.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn sweep_object_writes(&self, limit: u32) -> Result<u64, StoreError> {
+        let params: Params<'_> = &[&WRITE_SETTLES.as_secs_f64(), &i64::from(limit)];
+        self.pool
+            .execute(query!("object_writes/sweep"), params)
             .await
     }
 

@@ -190,6 +190,51 @@ async fn a_turn_is_read_also_while_a_flush_takes_it_away() {
 }
 
 #[tokio::test]
+async fn an_object_is_erased_again_until_no_write_of_it_may_be_under_way() {
+    let nodes = Nodes::new().await;
+    let owner = nodes.world.owner().await;
+    let count = async |table: &str| {
+        let count = format!("SELECT count(*) FROM recollect.{table}");
+        owner.query_one(&count, &[]).await.unwrap().get::<_, i64>(0)
+    };
+    nodes.add("first").await;
+    nodes.flush().await;
+    assert_eq!(count("object_writes").await, 0, "the store has answered");
+    // As a write leaves it that has timed out.
+    let unanswered = "INSERT INTO recollect.object_writes (tenant_id, object_key, write_id)
+        SELECT tenant_id, object_key, gen_random_uuid() FROM recollect.node_memories
+        RETURNING object_key";
+    let key: String = owner.query_one(unanswered, &[]).await.unwrap().get(0);
+    let objects = nodes.store.objects().unwrap();
+    let exists = async || objects.read(&key, None).await.unwrap().is_some();
+    let clear = nodes.store.nodes(nodes.caller()).clear_node(&nodes.node);
+    assert_eq!(clear.await.unwrap(), 2);
+    assert!(!exists().await);
+    assert_eq!(count("object_deletions").await, 1);
+
+    let late = objects.write(&key, b"late".to_vec(), None, None);
+    late.await.unwrap();
+    assert!(exists().await);
+    let erase = async || {
+        let due = "UPDATE recollect.object_deletions SET available_at = clock_timestamp()";
+        owner.batch_execute(due).await.unwrap();
+        let outbox = &nodes.world.outbox;
+        outbox.erase_objects(&nodes.store, 10).await.unwrap()
+    };
+    assert_eq!(erase().await, 1);
+    assert!(!exists().await);
+    assert_eq!(count("object_deletions").await, 1);
+
+    let age = "UPDATE recollect.object_writes SET began_at = began_at - interval '2 hours'";
+    owner.batch_execute(age).await.unwrap();
+    assert_eq!(erase().await, 1);
+    assert_eq!(count("object_deletions").await, 0);
+    let swept = nodes.world.outbox.sweep_object_writes(10).await;
+    assert_eq!(swept.unwrap(), 1);
+    assert_eq!(count("object_writes").await, 0);
+}
+
+#[tokio::test]
 async fn a_turn_is_added_also_while_the_thread_is_cleared() {
     let nodes = Nodes::new().await;
     let (world, thread) = (&nodes.world, nodes.node.thread);
