@@ -1,7 +1,8 @@
 //! A scripted language model, controlled by messages: a small HTTP server that speaks the
 //! protocols of OpenAI, Anthropic and Bedrock. It takes `FACT(…)` in a message for
 //! a fact, `FACT(…) REPLACES(…)` for one that makes a known one untrue, and
-//! `UNPROVEN(…)` for one that it has no proof of.
+//! `UNPROVEN(…)` for one that it has no proof of. `KNOWN` in a fact becomes the first fact
+//! that is known, which it does not mention otherwise.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, mpsc};
@@ -245,14 +246,18 @@ fn words(asked: &AskedModel) -> String {
         let said = lines.iter().filter_map(|line| line["text"].as_str());
         return format!("Of {}.", said.collect::<Vec<_>>().join(" / "));
     }
+    let is = |line: &Value, kind| line["id"].as_str().is_some_and(|id| id.starts_with(kind));
+    let first_known = lines.iter().find(|line| is(line, 'f'));
+    let first_known = first_known.and_then(|line| line["text"].as_str());
     let mut facts = Vec::new();
     for line in &lines {
         let (id, text) = (&line["id"], line["text"].as_str().unwrap_or_default());
-        if !id.as_str().is_some_and(|id| id.starts_with('m')) {
+        if !is(line, 'm') {
             continue;
         }
         for stated in text.split("FACT(").skip(1) {
             let (fact, rest) = stated.split_once(')').unwrap();
+            let fact = fact.replace("KNOWN", first_known.unwrap_or("nothing"));
             let replaced = rest
                 .strip_prefix(" REPLACES(")
                 .and_then(|rest| rest.split_once(')'))

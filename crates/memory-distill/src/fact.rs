@@ -33,6 +33,8 @@ pub struct Fact {
     pub evidence: Vec<MessageId>,
     /// Ids of the known facts in the input that it makes untrue.
     pub supersedes: Vec<String>,
+    /// Ids of the known facts in the input that it was built on: it may contain their words.
+    pub built_on: Vec<String>,
 }
 
 /// A fact that is already remembered.

@@ -22,6 +22,8 @@ const BATCH_OBJECTS: u32 = 64;
 const BATCH_APPS: u32 = 64;
 /// The pause of the job that erases deleted and expired threads.
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);
+/// The interval of the job that queues threads whose memories were erased.
+const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of jobs that measure queues.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -141,6 +143,15 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
             async |(store, outbox)| {
                 let count = outbox.settle_contents(&store, BATCH_APPS).await?;
                 Ok(count > 0)
+            },
+        ),
+        Job::new(
+            "extract_again",
+            QUEUE_INTERVAL,
+            with(),
+            async |(store, outbox)| {
+                let count = outbox.queue_extraction(&store, BATCH_ROWS).await?;
+                Ok(full(count, BATCH_ROWS))
             },
         ),
         Job::new(

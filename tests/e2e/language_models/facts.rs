@@ -141,6 +141,32 @@ async fn b09_deleting_its_sources_erases_an_extracted_fact() {
 }
 
 #[apply(trial_with_own_server)]
+async fn b09_a_fact_that_was_built_on_an_erased_one_is_erased_and_made_again() {
+    let (_dir, model, _server, client, app) = extracting(ExtractionStrategy::Discrete, &[]).await;
+    let first = client.thread(&app).await;
+    let said = client
+        .append_turn(&first, "FACT(Tom is a cat.)", "How nice.")
+        .await;
+    known(&client, &app, "ada", "Tom").await;
+    // In another conversation, which is not erased.
+    let second = client.thread(&app).await;
+    let reply = "FACT(The vet knows KNOWN)";
+    client.append_turn(&second, reply, "I see.").await;
+    let built = known(&client, &app, "ada", "The vet knows Tom is a cat.").await;
+    client
+        .delete_message(&first, &said.messages[0].message_id)
+        .await;
+    let anew = known(&client, &app, "ada", "The vet knows nothing").await;
+    assert_ne!(anew.memory_id, built.memory_id);
+    assert_eq!(anew.source_message_ids, built.source_message_ids);
+    let all = client.all_memories(&app, "ada").await;
+    assert!(all.iter().all(|memory| !memory.text.contains("Tom")));
+    // The model was shown nothing of it again.
+    let asked = model.asked_about("The vet knows");
+    assert!(!asked.last().unwrap().user.contains("Tom"));
+}
+
+#[apply(trial_with_own_server)]
 async fn b09_a_paraphrase_of_a_fact_is_another_source_of_it() {
     // With an embedding model, which knows how alike texts are.
     let (_dir, _model, _server, client, app) = extracting(

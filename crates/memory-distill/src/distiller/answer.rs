@@ -8,6 +8,7 @@ use serde_json::Value;
 use time::Date;
 
 use super::{Dropped, Extracted};
+use crate::extractive::{content, is_generic};
 use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, SourceMessage, content_hash};
 
 /// Most facts read from one answer.
@@ -35,6 +36,8 @@ struct Stated {
     evidence: Option<Vec<String>>,
     #[serde(default)]
     supersedes: Option<Vec<String>>,
+    #[serde(default)]
+    built_on: Option<Vec<String>>,
 }
 
 /// Reads an answer. The prompt named `sources` `m1`, `m2`, … and `known` `f1`, `f2`, ….
@@ -62,6 +65,14 @@ pub(super) fn read(
             dropped.duplicates += 1;
         } else {
             let event_date = stated.event_date.as_deref().and_then(day);
+            let evidence: Vec<&SourceMessage> =
+                evidence.into_iter().map(|place| sources[place]).collect();
+            let (topics, entities) = (labels(stated.topics), labels(stated.entities));
+            let named = places(stated.built_on, 'f', known.len());
+            let words = [&topics[..], &entities[..], &[text.clone()]]
+                .concat()
+                .join(" ");
+            let built_on = built_on(&words, &evidence, known, &named);
             let episodic = stated.kind.as_deref() == Some("episodic");
             extracted.facts.push(Fact {
                 text,
@@ -71,20 +82,40 @@ pub(super) fn read(
                     FactKind::Semantic
                 },
                 event_date: event_date.filter(|_| episodic),
-                topics: labels(stated.topics),
-                entities: labels(stated.entities),
-                evidence: evidence
-                    .into_iter()
-                    .map(|place| sources[place].message.id)
-                    .collect(),
+                topics,
+                entities,
+                evidence: evidence.iter().map(|source| source.message.id).collect(),
                 supersedes: places(stated.supersedes, 'f', known.len())
                     .into_iter()
                     .map(|place| known[place].id.clone())
                     .collect(),
+                built_on,
             });
         }
     }
     Ok(extracted)
+}
+
+/// The ids of the known facts that a fact was built on: those that the model names, and,
+/// because it may name too few, those with a word of the fact that its evidence does not have.
+fn built_on(
+    words: &str,
+    evidence: &[&SourceMessage],
+    known: &[KnownFact],
+    named: &[usize],
+) -> Vec<String> {
+    let said: HashSet<String> = evidence
+        .iter()
+        .flat_map(|source| content(&format!("{} {}", source.speaker(), source.words())))
+        .collect();
+    let mut taken: HashSet<String> = content(words).into_iter().collect();
+    taken.retain(|word| !said.contains(word) && !is_generic(word));
+    let shares = |known: &KnownFact| content(&known.text).iter().any(|word| taken.contains(word));
+    let built_on = known.iter().enumerate();
+    built_on
+        .filter(|(place, known)| named.contains(place) || shares(known))
+        .map(|(_, known)| known.id.clone())
+        .collect()
 }
 
 /// Parses the answer as it is, or else after repairing common mistakes of models: text or
@@ -270,6 +301,36 @@ mod tests {
         assert_eq!(fact.supersedes, ["x-9"]);
         assert_eq!(fact.topics.len(), FACT_LABELS);
         assert_eq!(fact.event_date, Some(time::macros::date!(2023 - 05 - 08)));
+    }
+
+    #[test]
+    fn a_fact_is_built_on_what_the_model_names_and_on_what_it_took_words_from() {
+        let sources = [source("He is ill. I must see the vet.")];
+        let sources: Vec<&SourceMessage> = sources.iter().collect();
+        let facts = [
+            "Ada has a cat called Tom",
+            "Ada likes tea",
+            "Ada is often ill",
+            "Ada lives in Oslo",
+        ];
+        let known: Vec<KnownFact> = (1..)
+            .zip(facts)
+            .map(|(number, text)| KnownFact {
+                id: format!("x-{number}"),
+                text: text.to_owned(),
+            })
+            .collect();
+        let check = |text: &str, named: &str, expected: &[&str]| {
+            let answer = format!(
+                r#"{{"facts": [{{"text": "{text}", "evidence": ["m1"], "built_on": [{named}]}}]}}"#
+            );
+            let read = read(&answer, &sources, &known).unwrap();
+            assert_eq!(read.facts[0].built_on, expected, "{text}");
+        };
+        check("Tom was ill", "", &["x-1"]);
+        check("The pet was ill", r#""f1", "f9""#, &["x-1"]);
+        check("Somebody is ill and has to see the vet", "", &[]);
+        check("Ada from Oslo is ill", "", &["x-4"]);
     }
 
     proptest! {

@@ -313,6 +313,8 @@ impl Distiller {
                 entities: Vec::new(),
                 evidence: said.iter().map(|source| source.message.id).collect(),
                 supersedes: known.iter().map(|known| known.id.clone()).collect(),
+                // The caller compares all that it has shown.
+                built_on: Vec::new(),
             });
         }
         Ok(Distilled {

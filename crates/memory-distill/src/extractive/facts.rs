@@ -171,6 +171,7 @@ fn fact(source: &SourceMessage, sentence: &str, everything: bool) -> Option<Fact
         entities: entities(source, sentence),
         evidence: vec![source.message.id],
         supersedes: Vec::new(),
+        built_on: Vec::new(),
     })
 }
 

@@ -26,6 +26,7 @@ use unit::{Unit, View};
 
 pub use claim::supersedes;
 pub use vectors::SentenceVectors;
+pub(crate) use words::{content, is_generic};
 pub use worth::SentenceWeights;
 
 /// The longest wait for vectors; after that sentences are compared by words.

@@ -42,7 +42,7 @@ static GENERIC: LazyLock<HashSet<String>> = LazyLock::new(|| {
 /// The content words of a text: lower case, without stop words, reduced to their stems
 /// (Porter's English stemmer, which hardly changes other languages). Scripts without
 /// spaces give pairs of characters.
-pub(super) fn content(text: &str) -> Vec<String> {
+pub(crate) fn content(text: &str) -> Vec<String> {
     let stemmer = Stemmer::create(Algorithm::English);
     let lower: String = text.nfkc().flat_map(char::to_lowercase).collect();
     let mut words = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn content(text: &str) -> Vec<String> {
 }
 
 /// Whether a content word says little by itself, such as "great" or "thing".
-pub(super) fn is_generic(word: &str) -> bool {
+pub(crate) fn is_generic(word: &str) -> bool {
     GENERIC.contains(word)
 }
 

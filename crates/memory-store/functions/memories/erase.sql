@@ -1,14 +1,49 @@
--- Erases memories with their index entries. Chains of memories that superseded each
--- other are joined where these are missing. The caller holds lock_memories of their
--- owners.
+-- Erases memories with their index entries, and with them the extracted memories that were
+-- built on them, unless they are pinned: the messages that these were made of are read
+-- again. With p_alone, which is for memories that are too old or too many, what was built on
+-- them stays, and their sources with it: it is erased with these. Chains of memories that superseded each other are joined where these are missing.
+-- The caller holds lock_memories of their owners.
 CREATE OR REPLACE FUNCTION recollect.erase_memories(
-    p_tenant text, p_memories uuid[],
+    p_tenant text, p_memories uuid[], p_alone boolean DEFAULT false,
     -- The queue of one of the users, and the revision of the last change in it.
     OUT queue uuid, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE
+    v_built uuid[];
+    v_kept uuid[] := '{}';
 BEGIN
+    WITH RECURSIVE built (memory_id) AS (
+        SELECT u.id FROM unnest(p_memories) AS u (id)
+        UNION
+        SELECT m.memory_id
+        FROM built
+        JOIN recollect.memory_ancestors a ON a.tenant_id = p_tenant AND a.ancestor_id = built.memory_id
+        LEFT JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = a.memory_id
+        -- One that does not exist was erased alone.
+        WHERE m.memory_id IS NULL OR (m.origin = 'extracted' AND NOT m.pinned)
+    )
+    SELECT array_agg(built.memory_id) INTO v_built FROM built WHERE NOT built.memory_id = ANY (p_memories);
+    IF p_alone THEN
+        v_kept := ARRAY(
+            SELECT DISTINCT a.ancestor_id FROM recollect.memory_ancestors a
+            WHERE a.tenant_id = p_tenant AND a.ancestor_id = ANY (p_memories) AND a.memory_id = ANY (v_built));
+    ELSIF v_built IS NOT NULL THEN
+        INSERT INTO recollect.extract_again (tenant_id, thread_id, message_id)
+        SELECT DISTINCT p_tenant, s.thread_id, s.message_id
+        FROM recollect.memory_sources s
+        WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (v_built)
+        ON CONFLICT (tenant_id, thread_id, message_id) DO UPDATE SET queued = false;
+        PERFORM recollect.note(p_tenant, 'forget_memories', NULL, max(m.app_id), count(*))
+        FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_built);
+        p_memories := p_memories || v_built;
+    END IF;
+    DELETE FROM recollect.memory_ancestors a
+    WHERE a.tenant_id = p_tenant
+        AND (a.memory_id = ANY (p_memories) AND NOT a.memory_id = ANY (v_kept)
+            OR a.ancestor_id = ANY (p_memories) AND NOT a.ancestor_id = ANY (v_kept));
     WITH RECURSIVE chain (memory_id, superseded_by) AS (
         SELECT m.memory_id, m.superseded_by FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.superseded_by = ANY (p_memories) AND m.memory_id <> ALL (p_memories)
@@ -24,7 +59,8 @@ BEGIN
     WHERE m.tenant_id = p_tenant AND m.memory_id = chain.memory_id
         -- The first memory of the chain that stays, or none.
         AND (chain.superseded_by = ANY (p_memories)) IS NOT TRUE;
-    DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (p_memories);
+    DELETE FROM recollect.memory_sources s
+    WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (p_memories) AND NOT s.memory_id = ANY (v_kept);
     WITH gone AS (
         DELETE FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (p_memories)

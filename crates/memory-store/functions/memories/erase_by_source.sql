@@ -18,6 +18,8 @@ BEGIN
     PERFORM recollect.lock_memories(p_tenant, t.app_id, t.user_id)
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    DELETE FROM recollect.extract_again e
+    WHERE e.tenant_id = p_tenant AND e.thread_id = p_thread AND (p_message IS NULL OR e.message_id = p_message);
     v_imported := p_message IS NOT NULL AND EXISTS (
         SELECT FROM recollect.memories m
         JOIN recollect.memory_sources s ON s.tenant_id = p_tenant AND s.memory_id = m.memory_id
@@ -42,6 +44,16 @@ BEGIN
             AND NOT EXISTS (
                 SELECT FROM recollect.memory_sources s
                 WHERE s.tenant_id = p_tenant AND s.memory_id = m.memory_id)
+        UNION
+        -- Erased before, alone; what was built on it goes now.
+        SELECT u.id
+        FROM unnest(v_memories) AS u (id)
+        WHERE NOT EXISTS (
+                SELECT FROM recollect.memories m
+                WHERE m.tenant_id = p_tenant AND m.memory_id = u.id)
+            AND NOT EXISTS (
+                SELECT FROM recollect.memory_sources s
+                WHERE s.tenant_id = p_tenant AND s.memory_id = u.id)
         UNION
         SELECT m.memory_id
         FROM recollect.memories m

@@ -1,9 +1,10 @@
 -- Stores what was extracted from the messages of a path that facts had not been
 -- extracted from, up to the one with seq p_to, once: extract_generation must still be
 -- p_generation, and the memories in p_built_on ({id, text}) must still have these texts.
+-- With p_to 0 the messages had been extracted from before.
 --
 -- An element of p_facts is that of put_memory, with the ids of the memories that it
--- supersedes. Sources that are not readable any more are dropped, and so is a fact
+-- supersedes, and of those that it was built on, which must still exist. Sources that are not readable any more are dropped, and so is a fact
 -- without any. A fact of an ephemeral thread ends with the thread, so it supersedes only
 -- memories that end with it, too: those without a source in another thread.
 CREATE OR REPLACE FUNCTION recollect.extract_memories(
@@ -46,7 +47,13 @@ BEGIN
                 WHERE m.tenant_id = p_tenant AND m.memory_id = basis.id AND m.text = basis.text
                     AND m.valid_until IS NULL)
                 OR recollect.is_off_path(p_tenant, p_thread, basis.id, p_to))
-        OR NOT recollect.mark_extracted(p_tenant, p_thread, p_to)
+        OR EXISTS (
+            SELECT FROM jsonb_array_elements(p_facts) AS f (value)
+            CROSS JOIN LATERAL jsonb_array_elements_text(f.value -> 'built_on') AS basis (id)
+            WHERE NOT EXISTS (
+                SELECT FROM recollect.memories m
+                WHERE m.tenant_id = p_tenant AND m.memory_id = basis.id::uuid))
+        OR (p_to > 0 AND NOT recollect.mark_extracted(p_tenant, p_thread, p_to))
     THEN
         status := 'moved';
         RETURN;
@@ -95,6 +102,9 @@ BEGIN
         IF v_put.created THEN
             stored := stored + 1;
             v_new := v_new || (v_put.memory).memory_id;
+            INSERT INTO recollect.memory_ancestors (tenant_id, memory_id, ancestor_id)
+            SELECT DISTINCT p_tenant, (v_put.memory).memory_id, basis.id::uuid
+            FROM jsonb_array_elements_text(v_fact -> 'built_on') AS basis (id);
         END IF;
         known := known + (NOT v_put.created)::integer;
         v_supersedes := recollect.json_to_texts(v_fact -> 'supersedes')::uuid[];

@@ -86,7 +86,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     IF NOT p_dry_run AND forgotten > 0 THEN
-        PERFORM recollect.erase_memories(p_tenant, v_memories);
+        PERFORM recollect.erase_memories(p_tenant, v_memories, true);
         PERFORM recollect.note(p_tenant, 'forget_memories', NULL, p_app, forgotten);
     END IF;
     memory := NULL;

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use memory_contract::{ExtractionStrategy, MemoryId, MemoryType, MessageId, ThreadId};
+use memory_contract::{
+    ExtractionStrategy, MemoryId, MemoryType, Message, MessageId, TenantId, ThreadId,
+};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
+use uuid::Uuid;
 
-use super::{Item, revision};
+use super::{Item, revision, uuids};
 use crate::{
-    MemoryError, MemoryStore, Revision, StoreError,
+    Caller, MemoryError, MemoryStore, Revision, Store, StoreError, WorkerStore,
     query::{Params, query},
-    rows::{column, id as id_of, only, optional_id, scalar, unknown_status},
+    rows::{column, id as id_of, message, only, optional_id, scalar, unknown_status},
 };
 
 /// Something that was extracted.
@@ -32,6 +35,8 @@ pub struct Fact {
     /// The memories that it supersedes. Pinned ones, and those of other users, are kept;
     /// a fact of an ephemeral thread supersedes only memories of that thread.
     pub supersedes: Vec<MemoryId>,
+    /// The memories that it was built on: it is erased with the first of them.
+    pub built_on: Vec<MemoryId>,
 }
 
 /// The result of extraction from messages that it had not read before.
@@ -41,7 +46,7 @@ pub struct Extraction {
     pub thread: ThreadId,
     /// The generation of facts at which the messages were read.
     pub generation: i64,
-    /// The seq of the last of them.
+    /// The seq of the last of them; 0: memories had been extracted from them before.
     pub to_seq: i64,
     /// The extracted facts; may be empty.
     pub facts: Vec<Fact>,
@@ -134,6 +139,43 @@ impl MemoryStore<'_> {
         found.iter().map(read).collect()
     }
 
+    /// Messages to extract memories from once more, because one made of them was erased with
+    /// another that it was built on: the oldest first.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn extract_again(
+        self,
+        thread: ThreadId,
+        limit: i32,
+    ) -> Result<Vec<Message>, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &i64::from(limit)];
+        let again = query!("memories/extract_again");
+        let found = self.store.pool.within(self.caller, again, params).await?;
+        found.iter().map(|row| message(row, thread)).collect()
+    }
+
+    /// Memories have been extracted once more from these messages. Idempotent.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn extracted_again(
+        self,
+        thread: ThreadId,
+        messages: &[MessageId],
+    ) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
+        let messages: Vec<Uuid> = messages.iter().map(|id| id.uuid()).collect();
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &messages];
+        let done = query!("memories/extracted_again");
+        self.store
+            .pool
+            .within(self.caller, done, params)
+            .await
+            .map(drop)
+    }
+
     /// How many memories wait for the index.
     ///
     /// # Errors
@@ -167,7 +209,8 @@ impl MemoryStore<'_> {
     /// # Errors
     /// `ThreadNotFound`; `MemoryError::ExtractionMoved` if another extraction has
     /// committed or a message was erased since `generation`, the last message is not
-    /// there, or a memory that it was built on has changed or belongs to another path;
+    /// there, or a memory that it was built on has changed, is gone or belongs to another
+    /// path;
     /// `MemoryError::Off`.
     pub async fn store_extracted(self, extraction: &Extraction) -> Result<Extracted, StoreError> {
         let tenant = &self.caller.tenant;
@@ -175,7 +218,11 @@ impl MemoryStore<'_> {
         let facts: Vec<Value> = extraction
             .facts
             .iter()
-            .map(|fact| item_of(fact).json())
+            .map(|fact| {
+                let mut item = item_of(fact).json();
+                item["built_on"] = json!(uuids(&fact.built_on));
+                item
+            })
             .collect();
         let built_on = extraction.built_on.iter();
         let built_on = built_on.map(|(id, text)| json!({"id": id.uuid(), "text": text}));
@@ -208,6 +255,31 @@ impl MemoryStore<'_> {
     }
 }
 
+impl WorkerStore {
+    /// Queues threads for distilling from whose messages memories are to be extracted once
+    /// more, at most `limit`. Returns how many.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn queue_extraction(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
+        let unqueued = query!("memories/unqueued_again");
+        let found = self.pool.call(unqueued, &[&i64::from(limit)]).await?;
+        for row in &found {
+            let caller = Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?));
+            let thread: Uuid = column(row, "thread_id")?;
+            let params: Params<'_> = &[&caller.tenant.as_str(), &thread];
+            // Apart, because whoever erases a thread locks both kinds of rows.
+            for query in [
+                query!("distill_jobs/enqueue"),
+                query!("memories/queued_again"),
+            ] {
+                store.pool.within(&caller, query, params).await?;
+            }
+        }
+        Ok(found.len() as u64)
+    }
+}
+
 fn item_of(fact: &Fact) -> Item<'_> {
     let Fact {
         text,
@@ -217,6 +289,7 @@ fn item_of(fact: &Fact) -> Item<'_> {
         event,
         sources,
         supersedes,
+        built_on: _,
     } = fact;
     Item {
         id: MemoryId::new(),

@@ -410,6 +410,14 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         .await
         .unwrap();
 
+    // Nothing was built on what is erased.
+    let again = "INSERT INTO recollect.extract_again (tenant_id, thread_id, message_id)
+                 VALUES ($1, $2, gen_random_uuid())";
+    owner
+        .execute(again, &[&caller.tenant.as_str(), &thread.uuid()])
+        .await
+        .unwrap();
+
     let mut tables = tables_with(&owner, "thread_id").await;
     tables.retain(|table| table != "object_deletions");
     assert_eq!(with_rows_of(&owner, &tables, thread).await, tables);

@@ -4,7 +4,9 @@ mod known;
 
 use std::time::Duration;
 
-use memory_contract::{ExtractionStrategy, MemoryId, MemoryOwner, MemoryType, Message, Role};
+use memory_contract::{
+    ExtractionStrategy, MemoryId, MemoryOwner, MemoryType, Message, MessageId, Role,
+};
 use memory_distill::{
     DistillError, Distilled, DistilledBy, Extraction, Fact, FactKind, Method, ModelError,
     SourceMessage,
@@ -57,11 +59,27 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
             .memories(run.caller)
             .unextracted(run.thread.id)
             .await?;
-        if left.after_depth >= left.head_depth {
+        let again = match strategy {
+            // It is made anew as a whole.
+            ExtractionStrategy::Summary => Vec::new(),
+            _ => {
+                let memories = with.store.memories(run.caller);
+                memories
+                    .extract_again(run.thread.id, BATCH_MESSAGES)
+                    .await?
+            }
+        };
+        let again_ids: Vec<MessageId> = again.iter().map(|message| message.id).collect();
+        if again.is_empty() && left.after_depth >= left.head_depth {
             return Ok(Due::at(left.path_tokens + 1));
         }
         let is_quiet = left.quiet >= with.config.quiet;
-        let batch = if is_quiet || left.tokens >= WAITING_TOKENS {
+        let batch = if !again.is_empty() {
+            Some(ExtractionBatch {
+                messages: again,
+                to_seq: 0,
+            })
+        } else if is_quiet || left.tokens >= WAITING_TOKENS {
             batch(run, &left, is_quiet).await?
         } else {
             None
@@ -98,7 +116,13 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
                 return Ok(Due::SOON);
             }
             Err(StoreError::Memory(MemoryError::ExtractionMoved)) => moved += 1,
-            stored => stored?,
+            stored => {
+                stored?;
+                if !again_ids.is_empty() {
+                    let memories = with.store.memories(run.caller);
+                    memories.extracted_again(run.thread.id, &again_ids).await?;
+                }
+            }
         }
     }
     Ok(Due::NOW)
@@ -173,7 +197,7 @@ async fn batch(
 }
 
 /// Messages to extract from, and the seq up to which extraction has then covered the
-/// thread.
+/// thread; 0 for messages that it had covered before.
 struct ExtractionBatch {
     messages: Vec<Message>,
     to_seq: i64,
@@ -338,7 +362,9 @@ fn stored(fact: Fact) -> memory_store::Fact {
         entities,
         evidence,
         supersedes,
+        built_on,
     } = fact;
+    let memories = |ids: &[String]| ids.iter().filter_map(|id| parse_memory_id(id)).collect();
     memory_store::Fact {
         text,
         kind: match kind {
@@ -349,10 +375,8 @@ fn stored(fact: Fact) -> memory_store::Fact {
         entities,
         event: event_date.map(|day| day.with_time(Time::MIDNIGHT).assume_utc()),
         sources: evidence,
-        supersedes: supersedes
-            .iter()
-            .filter_map(|id| parse_memory_id(id))
-            .collect(),
+        supersedes: memories(&supersedes),
+        built_on: memories(&built_on),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Erasing several memories, also concurrently with changes.
 
-use memory_contract::{AppId, MemoryId, NewMemory, Role, UserId};
-use memory_store::{Forget, Forgotten, MemoryError};
+use std::time::Duration;
+
+use memory_contract::{AppId, MemoryChange, MemoryId, NewMemory, Precondition, Role, UserId};
+use memory_store::{Fact, Forget, Forgotten, MemoryError, StoreError};
 
 use super::{fact, id, memory};
 use crate::world::World;
@@ -78,6 +80,122 @@ async fn a_chain_closes_over_all_that_go_at_once() {
         .unwrap();
     let left = world.known("ada").await;
     assert_eq!((left.len(), left[0].superseded_by), (1, None));
+}
+
+#[tokio::test]
+async fn what_was_built_on_a_memory_is_erased_with_it_and_its_messages_are_read_again() {
+    let world = World::new().await;
+    let (home, away) = (world.thread().await.id, world.thread().await.id);
+    let (store, caller) = (&world.store, &world.caller);
+    let named = async |text: &str| {
+        let known = world.known("ada").await;
+        let found = known.into_iter().find(|memory| memory.text == text);
+        found.map(|memory| memory.id)
+    };
+    let again = async |thread| {
+        let messages = store.memories(caller).extract_again(thread, 10).await;
+        let ids = messages.unwrap().into_iter().map(|message| message.id);
+        ids.collect::<Vec<_>>()
+    };
+    for is_forgotten_first in [false, true] {
+        let cat = world.say(home, Role::User, "I have a cat, Tom.").await;
+        let ill = world.say(away, Role::User, "He is ill.").await;
+        let vet = world.say(away, Role::User, "He must see the vet.").await;
+        // Each fact is built on the one before.
+        let mut built_on = Vec::new();
+        for (thread, message, text) in [
+            (home, cat, "Tom is a cat"),
+            (away, ill, "Tom the cat is ill"),
+            (away, vet, "Tom the cat sees a vet"),
+        ] {
+            let left = store.memories(caller).unextracted(thread).await.unwrap();
+            let seq = store.messages(caller).get_message(thread, message).await;
+            let next = Fact {
+                built_on,
+                ..fact(text, &[message])
+            };
+            let seq = seq.unwrap().seq;
+            let extracted = world
+                .extract(thread, left.generation, seq, vec![next])
+                .await;
+            assert_eq!(extracted.unwrap().stored, 1);
+            built_on = vec![named(text).await.unwrap()];
+        }
+        if is_forgotten_first {
+            // As one that is too old: the others stay, for now.
+            let owner = world.owner().await;
+            let old = "UPDATE recollect.memories SET created_at = created_at - interval '2 days'
+                       WHERE text = 'Tom is a cat'";
+            owner.batch_execute(old).await.unwrap();
+            let forget = Forget {
+                app: AppId::new("app"),
+                user: Some(UserId::new("ada")),
+                max_age: Some(Duration::from_secs(24 * 3_600)),
+                max_inactivity: None,
+                max_count: None,
+                dry_run: false,
+            };
+            let forgotten = store.memories(caller).forget_memories(&forget).await;
+            assert_eq!(forgotten.unwrap().count, 1);
+            assert_eq!(world.known("ada").await.len(), 2);
+        }
+        let messages = store.messages(caller);
+        messages.delete_message(home, cat).await.unwrap();
+        assert_eq!(world.known("ada").await, []);
+        assert_eq!(again(away).await, [ill, vet]);
+        assert_eq!(again(home).await, []);
+        for queued in [1, 0] {
+            let found = world.outbox.queue_extraction(store, 10).await;
+            assert_eq!(found.unwrap(), queued);
+        }
+
+        // A fact that was being built on one that is gone is not stored.
+        let left = store.memories(caller).unextracted(away).await.unwrap();
+        let late = Fact {
+            built_on,
+            ..fact("Tom the cat is ill", &[ill])
+        };
+        let refused = world.extract(away, left.generation, 0, vec![late]).await;
+        assert!(matches!(
+            refused,
+            Err(StoreError::Memory(MemoryError::ExtractionMoved))
+        ));
+        let anew = vec![fact("Somebody is ill", &[ill])];
+        let done = world.extract(away, left.generation, 0, anew).await;
+        assert_eq!(done.unwrap().stored, 1);
+        let memories = store.memories(caller);
+        memories.extracted_again(away, &[ill, vet]).await.unwrap();
+        assert_eq!(again(away).await, []);
+        let anew = named("Somebody is ill").await.unwrap();
+        store.memories(caller).delete_memory(anew).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_pinned_memory_stays_when_what_it_was_built_on_is_erased() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let base = world.remember("ada", &[memory("Tom is a cat")]).await;
+    let said = world.say(thread, Role::User, "He is ill.").await;
+    let ill = Fact {
+        built_on: vec![id(&base, 0)],
+        ..fact("Tom the cat is ill", &[said])
+    };
+    world.extract(thread, 0, 1, vec![ill]).await.unwrap();
+    let memories = || world.store.memories(&world.caller);
+    let pin = MemoryChange {
+        pinned: Some(true),
+        ..MemoryChange::default()
+    };
+    let ill = world.known("ada").await[0].id;
+    memories()
+        .update_memory(ill, &Precondition::Unchecked, &pin)
+        .await
+        .unwrap();
+    memories().delete_memory(id(&base, 0)).await.unwrap();
+    assert_eq!(world.texts("ada").await, ["Tom the cat is ill"]);
+    let again = memories().extract_again(thread, 10).await.unwrap();
+    assert_eq!(again, []);
 }
 
 #[tokio::test]

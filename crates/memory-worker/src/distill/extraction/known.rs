@@ -161,16 +161,22 @@ fn merged(
                     earlier.supersedes.push(id);
                 }
             }
+            for id in fact.built_on {
+                if !earlier.built_on.contains(&id) {
+                    earlier.built_on.push(id);
+                }
+            }
             continue;
         }
-        let text = known
+        let memory = known
             .iter()
             // A fact does not equal a memory that it supersedes.
             .filter(|(id, ..)| !fact.supersedes.contains(id))
             .find(|(_, text, other)| same(text, other))
-            .map(|(_, text, _)| (*text).to_owned());
-        if let Some(text) = text {
+            .map(|(id, text, _)| (id.clone(), (*text).to_owned()));
+        if let Some((id, text)) = memory {
             fact.text = text;
+            fact.built_on.push(id);
         }
         kept.push((fact, vector));
     }
@@ -250,6 +256,7 @@ mod tests {
             entities: Vec::new(),
             evidence: vec![MessageId::new()],
             supersedes: supersedes.iter().map(|id| (*id).to_owned()).collect(),
+            built_on: Vec::new(),
         }
     }
 
@@ -261,8 +268,12 @@ mod tests {
             ("m2".to_owned(), "Ada lives in Rome", &rome),
         ];
         let check = |fact: Fact, vector: &[f32], expected: &str| {
+            let text = fact.text.clone();
             let kept = merged(vec![fact], &[vector.to_vec()], &known);
             assert_eq!(kept[0].text, expected);
+            // It must not be stored anew where that memory is erased meanwhile.
+            let takes = kept[0].text != text;
+            assert_eq!(kept[0].built_on.len(), usize::from(takes));
         };
         check(
             fact("Ada loves tea", &[]),
