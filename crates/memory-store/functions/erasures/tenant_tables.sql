@@ -1,6 +1,6 @@
 -- The tables with rows of a tenant that its deletion empties by tenant_id: all but the record of
--- changes, erasures and the queue to object storage, which are kept, and those that need care
--- (see erase_tenant_rows).
+-- changes, erasures and the queue to object storage with the writes that it waits for, which are
+-- kept, and those that need care (see erase_tenant_rows).
 CREATE OR REPLACE FUNCTION recollect.tenant_tables()
 RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
@@ -11,7 +11,7 @@ BEGIN
         JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
         WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')
             AND c.relname NOT IN (
-                'transactions', 'erasures', 'object_deletions', 'outbox', 'api_keys', 'contents', 'ephemeral_totals')
+                'transactions', 'erasures', 'object_deletions', 'object_writes', 'outbox', 'api_keys', 'contents', 'ephemeral_totals')
         ORDER BY c.relname);
 END;
 $$;
