@@ -112,6 +112,49 @@ pub struct AuthConfig {
     /// the database keeps. Default: false. With `keys` they always do, and the
     /// database's are taken too.
     pub database: bool,
+    /// Tokens of an issuer, besides API keys. Default: none.
+    pub jwt: JwtConfig,
+}
+
+/// JSON Web Tokens that are accepted like API keys. Their claims name the tenant and the
+/// scopes; `sub` is the actor in the audit log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JwtConfig {
+    /// The claim `iss` of accepted tokens. Required with keys. Default: empty.
+    pub issuer: String,
+    /// A value of the claim `aud` of accepted tokens. Required with keys. Default: empty.
+    pub audience: String,
+    /// A file with the issuer's public keys, a JSON Web Key Set. Default: unset.
+    pub keys_file: Option<PathBuf>,
+    /// The address of the issuer's public keys, as `jwks_uri` of OpenID Connect. Default:
+    /// unset.
+    pub keys_url: Option<String>,
+    /// The claim with the tenant. Default: `tenant`.
+    pub tenant_claim: String,
+    /// The claim with the scopes `read`, `write`, `erase` and `admin`: a list, or words
+    /// with spaces between them. Default: `scope`.
+    pub scope_claim: String,
+}
+
+impl Default for JwtConfig {
+    fn default() -> Self {
+        Self {
+            issuer: String::new(),
+            audience: String::new(),
+            keys_file: None,
+            keys_url: None,
+            tenant_claim: "tenant".to_owned(),
+            scope_claim: "scope".to_owned(),
+        }
+    }
+}
+
+impl JwtConfig {
+    /// Whether tokens are accepted.
+    pub fn enabled(&self) -> bool {
+        self.keys_file.is_some() || self.keys_url.is_some()
+    }
 }
 
 /// One API key.

@@ -36,6 +36,8 @@ pub(crate) enum ApiError {
     /// Calls with one key at the same time share its lookup.
     #[error("the API key could not be looked up")]
     KeyLookup(#[source] Arc<StoreError>),
+    #[error("the public keys that verify tokens are not available")]
+    TokenKeys,
     #[error("too many calls are under way")]
     Overloaded { retry_after: Duration },
     #[error("{} has {}", quota.subject, quota.limit)]
@@ -75,7 +77,10 @@ impl ApiError {
             Self::Store(error) => error.retryable(),
             Self::Recall(error) => error.retryable(),
             Self::KeyLookup(error) => error.retryable(),
-            Self::Overloaded { .. } | Self::QuotaExceeded { .. } | Self::Stopping => true,
+            Self::TokenKeys
+            | Self::Overloaded { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::Stopping => true,
             Self::Invalid(_)
             | Self::MessageNotFound { .. }
             | Self::Unauthenticated

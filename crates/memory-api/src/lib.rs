@@ -3,6 +3,7 @@
 pub mod config;
 mod error;
 pub mod health;
+mod jwt;
 mod layers;
 mod refusals;
 mod server;
@@ -10,7 +11,7 @@ mod services;
 mod status;
 mod tls;
 
-pub use config::{AuthConfig, KeyConfig, ServerConfig, TlsConfig};
+pub use config::{AuthConfig, JwtConfig, KeyConfig, ServerConfig, TlsConfig};
 pub use health::{Health, Readiness};
 pub use server::{Server, Services};
 pub use tls::{Tls, TlsError};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use memory_contract::KeyScope;
 use memory_store::{Authenticator, Caller, LookupError};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 use tonic::Status;
 
 use super::around::{Around, Inner};
@@ -16,6 +16,7 @@ use super::record_refusals::Identity;
 use super::{Answer, Methods, Request};
 use crate::config::AuthConfig;
 use crate::error::ApiError;
+use crate::jwt::{TokenCaller, TokenError, Tokens};
 
 /// How often the key of a long stream is looked up again. The answer may come from the
 /// cache of keys.
@@ -28,6 +29,7 @@ pub(crate) struct Auth {
     methods: Methods,
     credentials: Arc<Credentials>,
     database: Authenticator,
+    tokens: Option<Tokens>,
 }
 
 /// The caller, as the authentication layer found it. Handlers know the tenant from here
@@ -65,6 +67,7 @@ impl Auth {
             methods,
             credentials: Arc::new(Credentials::new(config)),
             database,
+            tokens: Tokens::new(&config.jwt),
         }
     }
 
@@ -80,18 +83,35 @@ impl Auth {
             })?
             .ok_or(ApiError::Unauthenticated)
     }
+
+    async fn verify(&self, token: &str) -> Result<TokenCaller, ApiError> {
+        let tokens = self.tokens.as_ref().ok_or(ApiError::Unauthenticated)?;
+        tokens.verify(token).await.map_err(|error| match error {
+            TokenError::Invalid => ApiError::Unauthenticated,
+            TokenError::KeysUnavailable => ApiError::TokenKeys,
+        })
+    }
 }
 
-/// The key of a call if it is stored in the database: it may be revoked during the call.
+/// How long the credential of a call is valid.
 #[derive(Clone, Debug)]
-pub(crate) struct Standing(Option<(Auth, [u8; 32])>);
+pub(crate) enum Standing {
+    /// As long as the server runs.
+    Configured,
+    /// Until it is revoked in the database, or expires.
+    Stored(Box<Auth>, [u8; 32]),
+    /// Until a token expires.
+    Until(Instant),
+}
 
 impl Standing {
-    /// Waits until the key is revoked or expired. A failed lookup does not end the
+    /// Waits until the credential is revoked or expired. A failed lookup does not end the
     /// wait.
     pub(crate) async fn lost(&self) {
-        let Self(Some((auth, digest))) = self else {
-            return std::future::pending().await;
+        let (auth, digest) = match self {
+            Self::Configured => return std::future::pending().await,
+            Self::Until(expiry) => return sleep_until(*expiry).await,
+            Self::Stored(auth, digest) => (auth, digest),
         };
         loop {
             sleep(RECHECK_INTERVAL).await;
@@ -116,12 +136,18 @@ impl Around for Auth {
         let auth = self.clone();
         Box::pin(async move {
             let (caller, standing) = match claim {
-                Claim::Caller(caller) => (Ok(caller), Standing(None)),
+                Claim::Caller(caller) => (Ok(caller), Standing::Configured),
                 Claim::Digest(digest) => {
                     let caller = auth.look_up(digest).await;
-                    (caller, Standing(Some((auth, digest))))
+                    (caller, Standing::Stored(Box::new(auth), digest))
                 }
-                Claim::Invalid => (Err(ApiError::Unauthenticated), Standing(None)),
+                Claim::Token(token) => match auth.verify(&token).await {
+                    Ok(TokenCaller { caller, lifetime }) => {
+                        (Ok(caller), Standing::Until(Instant::now() + lifetime))
+                    }
+                    Err(error) => (Err(error), Standing::Configured),
+                },
+                Claim::Invalid => (Err(ApiError::Unauthenticated), Standing::Configured),
             };
             let caller = caller.and_then(|caller| {
                 Identity::pass(&request, &caller);

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::config::{AuthConfig, KeyConfig};
+use crate::jwt::Tokens;
 
 /// The tenant of all calls when no keys are required.
 const DEFAULT_TENANT: &str = "default";
@@ -21,6 +22,8 @@ pub(super) struct Credentials {
     keys: Vec<Key>,
     /// Whether calls need no key.
     open: bool,
+    /// Whether tokens are accepted.
+    tokens: bool,
 }
 
 #[derive(Debug)]
@@ -36,6 +39,8 @@ pub(super) enum Claim {
     Caller(Caller),
     /// The database may know the key with this SHA-256.
     Digest([u8; 32]),
+    /// It may be a token of the configured issuer.
+    Token(String),
     /// No key, or an unknown one.
     Invalid,
 }
@@ -45,10 +50,16 @@ impl Credentials {
     /// database, every caller is the tenant `default`: `Config::check_roles` allows that
     /// on loopback only.
     pub(super) fn new(config: &AuthConfig) -> Self {
-        let AuthConfig { keys, database } = config;
+        let AuthConfig {
+            keys,
+            database,
+            jwt,
+        } = config;
+        let tokens = jwt.enabled();
         Self {
             keys: keys.iter().map(Key::of).collect(),
-            open: keys.is_empty() && !database,
+            open: keys.is_empty() && !database && !tokens,
+            tokens,
         }
     }
 
@@ -75,6 +86,7 @@ impl Credentials {
         match found {
             Some(caller) => Claim::Caller(caller.clone()),
             None if looks_like_key(key) => Claim::Digest(digest.into()),
+            None if self.tokens && Tokens::looks_like_token(key) => Claim::Token(key.to_owned()),
             None => Claim::Invalid,
         }
     }
@@ -134,7 +146,11 @@ mod tests {
                 scopes: KeyScopes::default(),
             })
             .collect();
-        Credentials::new(&AuthConfig { keys, database })
+        Credentials::new(&AuthConfig {
+            keys,
+            database,
+            ..AuthConfig::default()
+        })
     }
 
     fn headers(value: &str) -> HeaderMap {

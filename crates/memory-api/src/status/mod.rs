@@ -105,6 +105,11 @@ impl From<ApiError> for Answer {
                 Self::permission_denied(scope, field.as_deref())
             }
             ApiError::KeyLookup(error) if error.retryable() => Self::database_unavailable(&error),
+            ApiError::TokenKeys => Self::new(
+                Code::Unavailable,
+                ErrorReason::TokenKeysUnavailable,
+                "the public keys that verify tokens cannot be read; retry later",
+            ),
             ApiError::Overloaded { retry_after } => Self {
                 retry_after: Some(retry_after),
                 ..Self::new(

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use memory_api::KeyConfig;
+use memory_api::{JwtConfig, KeyConfig};
 use memory_contract::duration_text::format_duration;
 use memory_contract::{check, limits};
 use memory_recall::BackendChoice;
@@ -88,6 +88,7 @@ impl Config {
                 ));
             }
         }
+        check_jwt(&self.auth.jwt)?;
         self.check_secrets()?;
         self.check_database()?;
         self.check_memory()?;
@@ -189,7 +190,8 @@ impl Config {
                  `recollect dev` starts a private Postgres",
             ));
         }
-        let open = self.auth.keys.is_empty() && !self.auth.database;
+        let auth = &self.auth;
+        let open = auth.keys.is_empty() && !auth.database && !auth.jwt.enabled();
         if roles.api && open && !self.server.listen.ip().is_loopback() {
             return Err(wrong(
                 "server.listen",
@@ -378,6 +380,40 @@ impl Config {
         )?;
         count("recall.candidates", self.recall.candidates, 10..=10_000)
     }
+}
+
+fn check_jwt(jwt: &JwtConfig) -> Result<(), ConfigError> {
+    if !jwt.enabled() {
+        return match jwt.issuer.is_empty() && jwt.audience.is_empty() {
+            true => Ok(()),
+            false => Err(wrong(
+                "auth.jwt.keys_url",
+                "is required with an issuer: the address of its public keys (jwks_uri), or \
+                 their file in auth.jwt.keys_file",
+            )),
+        };
+    }
+    let required = [
+        ("auth.jwt.issuer", &jwt.issuer),
+        ("auth.jwt.audience", &jwt.audience),
+        ("auth.jwt.tenant_claim", &jwt.tenant_claim),
+        ("auth.jwt.scope_claim", &jwt.scope_claim),
+    ];
+    for (key, value) in required {
+        if value.is_empty() {
+            return Err(wrong(key, "is required for tokens"));
+        }
+    }
+    if let Some(address) = &jwt.keys_url {
+        url("auth.jwt.keys_url", address)?;
+        if jwt.keys_file.is_some() {
+            return Err(wrong(
+                "auth.jwt.keys_file",
+                "is set beside auth.jwt.keys_url: unset one of the two",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check_key(index: usize, key: &KeyConfig) -> Result<(), ConfigError> {
