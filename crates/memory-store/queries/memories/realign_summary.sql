@@ -1,1 +1,1 @@
-SELECT recollect.realign_summary($1, $2, $3)
+SELECT recollect.realign_summary($1, $2, $3, $4)

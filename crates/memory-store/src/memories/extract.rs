@@ -189,15 +189,21 @@ impl MemoryStore<'_> {
         )?)
     }
 
-    /// Aligns the summary of a thread with its head: a summary of another path ends, and
-    /// the newest of its predecessors on this path holds again; extraction continues from
-    /// where that one ends. Returns whether anything was changed.
+    /// Aligns the summary of a thread with its head: a summary of another path ends, and of
+    /// those made before the one that reaches deepest on this path holds again. With
+    /// `rewind` extraction continues from where that one ends. Returns whether anything was
+    /// changed.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn turn_summary(self, thread: ThreadId) -> Result<bool, StoreError> {
+    pub async fn turn_summary(self, thread: ThreadId, rewind: bool) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &self.caller.actor,
+            &thread.uuid(),
+            &rewind,
+        ];
         let turn = query!("memories/realign_summary");
         scalar(&only(self.store.pool.call(turn, params).await?)?)
     }

@@ -318,17 +318,18 @@ async fn a_summary_of_many_messages_is_made_again_from_its_beginning() {
                 .store_extracted(&extraction);
             stored.await
         };
-    let turn = async || {
-        let turned = world.store.memories(&world.caller).turn_summary(thread);
-        turned.await.unwrap()
+    let turn_by = async |rewind| {
+        let memories = world.store.memories(&world.caller);
+        memories.turn_summary(thread, rewind).await.unwrap()
     };
+    let turn = async || turn_by(true).await;
     let summaries = async || {
         let found = world.store.memories(&world.caller).summary_memories(thread);
         found.await.unwrap()
     };
     sum_up("All of it", 40, &said, Vec::new()).await.unwrap();
     assert!(!turn().await);
-    let before = summaries().await;
+    let all_of_it = summaries().await;
     // Another end: what was summarized before it is to be summarized again.
     let other = after(
         Parent::Message(said[37].into()),
@@ -342,7 +343,7 @@ async fn a_summary_of_many_messages_is_made_again_from_its_beginning() {
     let left = world.left(thread).await;
     assert_eq!((left.after_depth, left.head_depth), (0, 39));
     // Nothing that continues the old one can be stored.
-    let late = sum_up("And on", 41, &said[..5], before).await;
+    let late = sum_up("And on", 41, &said[..5], all_of_it.clone()).await;
     assert!(
         matches!(late, Err(StoreError::Memory(MemoryError::ExtractionMoved))),
         "{late:?}"
@@ -363,4 +364,28 @@ async fn a_summary_of_many_messages_is_made_again_from_its_beginning() {
     assert_eq!(summaries().await[0].1, "The beginning");
     let left = world.left(thread).await;
     assert_eq!((left.after_depth, left.head_depth), (20, 25));
+
+    // On its own path the summary of all of it holds again, and nothing is read again.
+    let set_head = async |message: MessageId| {
+        let threads = world.store.threads(&world.caller);
+        threads.set_head(thread, message, None).await.unwrap();
+    };
+    set_head(said[39]).await;
+    assert!(turn().await);
+    assert!(!turn().await);
+    assert_eq!(summaries().await, all_of_it);
+    let left = world.left(thread).await;
+    assert_eq!((left.after_depth, left.head_depth), (40, 40));
+    // So it does after another root, also where another strategy applies by then.
+    let root = after(Parent::Root, Role::User, "Something else.");
+    world.append(thread, vec![root]).await.unwrap();
+    assert!(turn_by(false).await);
+    assert_eq!(summaries().await, []);
+    let left = world.left(thread).await;
+    assert_eq!((left.after_depth, left.head_depth), (0, 1));
+    set_head(said[39]).await;
+    assert!(turn_by(false).await);
+    assert_eq!(summaries().await, all_of_it);
+    let left = world.left(thread).await;
+    assert_eq!((left.after_depth, left.head_depth), (40, 40));
 }

@@ -39,10 +39,15 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
     let with = run.with;
     let strategy = strategy(run);
     let alone = strategy == ExtractionStrategy::Custom;
-    if strategy == ExtractionStrategy::None
-        || run.thread.session.user.as_str().is_empty()
-        || !with.store.has_long_term_memory()
-    {
+    if run.thread.session.user.as_str().is_empty() || !with.store.has_long_term_memory() {
+        return Ok(Due::NEVER);
+    }
+    if strategy != ExtractionStrategy::Summary {
+        // One that was made under an earlier policy follows the head, too.
+        let memories = with.store.memories(run.caller);
+        memories.turn_summary(run.thread.id, false).await?;
+    }
+    if strategy == ExtractionStrategy::None {
         return Ok(Due::NEVER);
     }
     let mut moved = 0;
@@ -51,7 +56,7 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
         if strategy == ExtractionStrategy::Summary {
             with.store
                 .memories(run.caller)
-                .turn_summary(run.thread.id)
+                .turn_summary(run.thread.id, true)
                 .await?;
         }
         let left = with
