@@ -58,9 +58,19 @@ impl Turn {
         last.clone()
     }
 
-    pub(crate) fn passed_to(&self, tenant: &TenantId) {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tenant.as_str().clone_into(&mut last);
+    /// Passes the turn on from the last tenant of a claim.
+    pub(crate) fn pass(&self, claimed: &[Row]) -> Result<(), StoreError> {
+        let mut latest = (0, None);
+        for row in claimed {
+            let turn: i64 = column(row, "turn")?;
+            if turn >= latest.0 {
+                latest = (turn, Some(column(row, "tenant_id")?));
+            }
+        }
+        if let (_, Some(tenant)) = latest {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tenant;
+        }
+        Ok(())
     }
 }
 
@@ -235,18 +245,16 @@ impl WorkerStore {
 
     async fn claim_of(&self, bulk: bool, limit: u32, lease: Duration) -> Result<Claim, StoreError> {
         let id = LeaseId::new();
-        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let turn = match bulk {
             true => &self.turns.bulk,
             false => &self.turns.live,
         };
         let after = turn.last();
+        let limit = i64::from(limit);
         let params: Params<'_> = &[&limit, &id.0, &lease.as_secs_f64(), &bulk, &after];
         let found = self.pool.call(query!("outbox/claim"), params).await?;
+        turn.pass(&found)?;
         let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
-        if let Some(last) = jobs.last() {
-            turn.passed_to(&last.tenant);
-        }
         jobs.sort_unstable_by_key(|job| job.id);
         Ok(Claim { lease: id, jobs })
     }

@@ -14,7 +14,7 @@ use crate::error::RecallError;
 use model::Model;
 use vectors::Vectors;
 pub(crate) use worker::describe_metrics;
-use worker::{Documents, Job, Queries};
+use worker::{DocumentJob, Documents, Job, Queries};
 
 /// The identity of an embedding model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,14 +36,11 @@ pub struct Embedder {
 struct Shared {
     model: EmbeddingModel,
     queries: mpsc::Sender<Job<String, Vec<f32>>>,
-    documents: mpsc::Sender<Documented>,
-    urgent: mpsc::Sender<Documented>,
+    documents: mpsc::Sender<DocumentJob>,
+    urgent: mpsc::Sender<DocumentJob>,
     vectors: Vectors,
     query_timeout: Duration,
 }
-
-/// A batch of documents to embed.
-type Documented = Job<Vec<String>, Vec<Vec<f32>>>;
 
 /// How soon documents are to be embedded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,9 @@ pub(super) struct Job<I, O> {
     pub(super) reply: oneshot::Sender<Result<O, RecallError>>,
 }
 
+/// A batch of documents to embed.
+pub(super) type DocumentJob = Job<Vec<String>, Vec<Vec<f32>>>;
+
 /// The work of one thread.
 pub(super) trait Work: Send + 'static {
     type Input: Send;
@@ -53,7 +56,7 @@ pub(super) struct Documents {
     pub(super) threads: usize,
     pub(super) batch: usize,
     pub(super) vectors: Vectors,
-    pub(super) urgent: Mutex<mpsc::Receiver<Job<Vec<String>, Vec<Vec<f32>>>>>,
+    pub(super) urgent: Mutex<mpsc::Receiver<DocumentJob>>,
 }
 
 impl Work for Queries {
@@ -133,7 +136,7 @@ impl Documents {
         }
     }
 
-    fn next_urgent(&self) -> Option<Job<Vec<String>, Vec<Vec<f32>>>> {
+    fn next_urgent(&self) -> Option<DocumentJob> {
         let mut urgent = self.urgent.lock().unwrap_or_else(PoisonError::into_inner);
         urgent.try_recv().ok()
     }

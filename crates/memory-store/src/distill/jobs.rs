@@ -74,14 +74,12 @@ impl WorkerStore {
         lease: Duration,
     ) -> Result<DistillClaim, StoreError> {
         let id = LeaseId::new();
-        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let limit = i64::from(limit);
         let after = self.turns.distill.last();
         let params: Params<'_> = &[&limit, &id.uuid(), &lease.as_secs_f64(), &after];
         let found = self.pool.call(query!("distill_jobs/claim"), params).await?;
+        self.turns.distill.pass(&found)?;
         let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
-        if let Some(last) = jobs.last() {
-            self.turns.distill.passed_to(&last.caller.tenant);
-        }
         jobs.sort_by_key(|job| job.created);
         Ok(DistillClaim { lease: id, jobs })
     }
