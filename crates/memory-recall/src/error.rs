@@ -53,6 +53,9 @@ pub enum RecallError {
         #[source]
         source: BoxError,
     },
+    /// A message or memory changed again each time that it was indexed.
+    #[error("a message or memory changes faster than it is indexed")]
+    StillChanging,
     /// The index's directory cannot be used.
     #[error("the index directory {} cannot be used", path.display())]
     IndexDirectory {
@@ -126,6 +129,7 @@ impl RecallError {
             Self::IndexUnavailable { .. }
             | Self::IndexTimeout { .. }
             | Self::IndexLost { .. }
+            | Self::StillChanging
             | Self::EmbedderBusy
             | Self::EmbedderTimeout { .. }
             | Self::EmbedderStopped => true,

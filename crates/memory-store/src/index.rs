@@ -1,6 +1,6 @@
 //! Reads messages for the indexer and queues them, for one tenant at a time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use memory_contract::{AppId, Message, MessageId, ThreadId, UserId};
 
@@ -71,20 +71,27 @@ impl MessageStore<'_> {
             .collect())
     }
 
-    /// Which of these messages can still be read: the recheck after an upsert.
+    /// Which of these messages can be read, each with its thread and seq: a message that is
+    /// erased and appended again under its id has another place.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn readable(self, ids: &[MessageId]) -> Result<HashSet<MessageId>, StoreError> {
+    pub async fn places(
+        self,
+        ids: &[MessageId],
+    ) -> Result<HashMap<MessageId, (ThreadId, i64)>, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
         let found = self
             .store
             .pool
-            .within(self.caller, query!("messages/readable"), params)
+            .within(self.caller, query!("messages/places"), params)
             .await?;
-        let id = |row| rows::id(row, "message_id");
-        found.iter().map(id).collect()
+        let place = |row| {
+            let place = (rows::id(row, "thread_id")?, column(row, "seq")?);
+            Ok::<_, StoreError>((rows::id(row, "message_id")?, place))
+        };
+        found.iter().map(place).collect()
     }
 }
 

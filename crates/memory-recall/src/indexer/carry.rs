@@ -1,8 +1,8 @@
 //! Converts changes in the outbox into changes of the index.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use memory_contract::{MemoryId, MessageId, TenantId};
+use memory_contract::{MemoryId, MessageId, TenantId, ThreadId};
 use memory_store::{Caller, IndexRecord, Job, JobKind, MemoryRecord};
 
 use super::Indexer;
@@ -11,9 +11,9 @@ use crate::error::RecallError;
 use crate::index::{Change, MemoryPoint, Point, Subject};
 use crate::text;
 
-/// Rounds of writing and rechecking: a message may be erased and appended again while
-/// its change is applied.
-const RECHECKS: usize = 3;
+/// Most rounds of writing and rechecking for one batch. A further round is only needed
+/// where something changed during the one before, which takes milliseconds.
+const ROUNDS: usize = 10;
 
 /// The messages and memories of one tenant that jobs are about.
 #[derive(Default)]
@@ -22,13 +22,21 @@ struct Affected {
     memories: Vec<MemoryId>,
 }
 
-/// What could be read and has been written into the index.
-#[derive(Default)]
-struct Indexed<'a> {
-    subjects: HashSet<(&'a TenantId, Subject)>,
-    /// The version in which each memory was read.
-    memories: HashMap<&'a TenantId, HashMap<MemoryId, i64>>,
+/// What has been written into the index, and what each point was made of.
+type Written<'a> = HashMap<(&'a TenantId, Subject), Inputs>;
+
+/// Identifies the content that a point was made of. While it is the same, so is the point.
+#[derive(PartialEq)]
+enum Inputs {
+    /// The message and those before it whose words it has. The content at a place never
+    /// changes; it can be erased.
+    Message(Vec<(MessageId, Place)>),
+    /// The memory's version.
+    Memory(i64),
 }
+
+/// A message's thread and its seq there.
+type Place = (ThreadId, i64);
 
 /// A loaded message or memory.
 enum Loaded {
@@ -48,10 +56,13 @@ impl Affected {
 }
 
 impl Indexer {
-    /// Brings the index in line with the store for the jobs' messages and memories, then
-    /// rechecks them, so that an embedding in progress does not bring back an erased
-    /// message. Notes the indexed memories as persisted before their jobs are
-    /// acknowledged; both are idempotent.
+    /// Brings the index in line with the store for the jobs' messages and memories. What was
+    /// written is compared with the store again until both are equal: meanwhile another
+    /// worker may have indexed a newer version or an erasure, which a slow write
+    /// overwrites. The last of all writers compares after its write, so the index ends up
+    /// right whatever their order; a worker that dies before has not acknowledged its jobs.
+    /// Notes the indexed memories as persisted before their jobs are acknowledged; both are
+    /// idempotent.
     pub(super) async fn apply(&self, jobs: &[Job]) -> Result<(), RecallError> {
         let mut affected: HashMap<&TenantId, Affected> = HashMap::new();
         let mut changes = Vec::new();
@@ -76,52 +87,55 @@ impl Indexer {
             true => Urgency::Bulk,
             false => Urgency::Live,
         };
-        for _ in 0..RECHECKS {
-            let indexed = self.sync(&affected, changes, urgency).await?;
+        for _ in 0..ROUNDS {
+            let written = self.sync(&affected, changes, urgency).await?;
             changes = Vec::new();
-            affected = self.changed_since(affected, &indexed).await?;
-            for (tenant, memories) in indexed.memories {
-                let memories: Vec<(MemoryId, i64)> = memories.into_iter().collect();
-                self.store
-                    .memories(&Caller::worker(tenant.clone()))
-                    .memories_persisted(&memories)
-                    .await?;
-            }
+            affected = self.changed_since(affected, &written).await?;
+            self.note_persisted(&written).await?;
             if affected.is_empty() {
                 return Ok(());
             }
         }
-        Ok(())
+        Err(RecallError::StillChanging)
     }
 
-    /// Keeps what has become readable or unreadable since it was indexed.
+    /// Keeps what is no longer as it was written.
     async fn changed_since<'a>(
         &self,
         affected: HashMap<&'a TenantId, Affected>,
-        indexed: &Indexed<'a>,
+        written: &Written<'a>,
     ) -> Result<HashMap<&'a TenantId, Affected>, RecallError> {
         let mut changed = HashMap::new();
         for (tenant, mut affected) in affected {
-            let was = |subject| indexed.subjects.contains(&(tenant, subject));
+            let caller = Caller::worker(tenant.clone());
+            let was = |subject| written.get(&(tenant, subject));
             if !affected.messages.is_empty() {
-                let now = self
-                    .store
-                    .messages(&Caller::worker(tenant.clone()))
-                    .readable(&affected.messages)
-                    .await?;
+                let mut inputs = affected.messages.clone();
+                for id in &affected.messages {
+                    if let Some(Inputs::Message(of_point)) = was(Subject::Message(*id)) {
+                        inputs.extend(of_point.iter().map(|(input, _)| *input));
+                    }
+                }
+                let now = self.store.messages(&caller).places(&inputs).await?;
                 affected
                     .messages
-                    .retain(|id| now.contains(id) != was(Subject::Message(*id)));
+                    .retain(|id| match was(Subject::Message(*id)) {
+                        Some(Inputs::Message(inputs)) => {
+                            inputs.iter().any(|(id, place)| now.get(id) != Some(place))
+                        }
+                        Some(Inputs::Memory(_)) | None => now.contains_key(id),
+                    });
             }
             if !affected.memories.is_empty() {
                 let now = self
                     .store
-                    .memories(&Caller::worker(tenant.clone()))
-                    .present_memories(&affected.memories)
+                    .memories(&caller)
+                    .memory_versions(&affected.memories)
                     .await?;
-                affected
-                    .memories
-                    .retain(|id| now.contains(id) != was(Subject::Memory(*id)));
+                affected.memories.retain(|id| {
+                    let now = now.get(id).copied().map(Inputs::Memory);
+                    was(Subject::Memory(*id)) != now.as_ref()
+                });
             }
             if !affected.is_empty() {
                 changed.insert(tenant, affected);
@@ -130,29 +144,41 @@ impl Indexer {
         Ok(changed)
     }
 
+    async fn note_persisted(&self, written: &Written<'_>) -> Result<(), RecallError> {
+        let mut memories: HashMap<&TenantId, Vec<(MemoryId, i64)>> = HashMap::new();
+        for ((tenant, subject), inputs) in written {
+            if let (Subject::Memory(id), Inputs::Memory(version)) = (subject, inputs) {
+                memories.entry(*tenant).or_default().push((*id, *version));
+            }
+        }
+        for (tenant, memories) in memories {
+            self.store
+                .memories(&Caller::worker(tenant.clone()))
+                .memories_persisted(&memories)
+                .await?;
+        }
+        Ok(())
+    }
+
     /// Writes what can be read into the index and deletes the rest from it. Returns what
-    /// could be read.
+    /// was written.
     async fn sync<'a>(
         &self,
         affected: &HashMap<&'a TenantId, Affected>,
         mut changes: Vec<Change>,
         urgency: Urgency,
-    ) -> Result<Indexed<'a>, RecallError> {
-        let mut indexed = Indexed::default();
+    ) -> Result<Written<'a>, RecallError> {
+        let mut written = Written::new();
         let mut records = Vec::new();
         for (&tenant, affected) in affected {
             for record in self.read(tenant, affected).await? {
-                indexed.subjects.insert((tenant, record.subject()));
-                if let Loaded::Memory(memory) = &record {
-                    let versions = indexed.memories.entry(tenant).or_default();
-                    versions.insert(memory.id, memory.version);
-                }
+                written.insert((tenant, record.subject()), record.inputs());
                 records.push((tenant, record));
             }
             changes.extend(
                 affected
                     .subjects()
-                    .filter(|subject| !indexed.subjects.contains(&(tenant, *subject)))
+                    .filter(|subject| !written.contains_key(&(tenant, *subject)))
                     .map(|subject| Change::Delete {
                         tenant: tenant.clone(),
                         subject,
@@ -173,7 +199,7 @@ impl Indexer {
                 .map(|(tenant, record)| record.change(tenant, vectors.next())),
         );
         self.index.apply(changes).await?;
-        Ok(indexed)
+        Ok(written)
     }
 
     async fn read(
@@ -207,6 +233,17 @@ impl Loaded {
         match self {
             Self::Message(record) => Subject::Message(record.message.id),
             Self::Memory(record) => Subject::Memory(record.id),
+        }
+    }
+
+    fn inputs(&self) -> Inputs {
+        match self {
+            Self::Message(record) => {
+                let messages = std::iter::once(&record.message).chain(&record.previous);
+                let inputs = messages.map(|one| (one.id, (one.thread, one.seq)));
+                Inputs::Message(inputs.collect())
+            }
+            Self::Memory(record) => Inputs::Memory(record.version),
         }
     }
 

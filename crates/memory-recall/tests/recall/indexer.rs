@@ -1,35 +1,17 @@
 //! The indexer: the index converges to the store, also after failures.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use futures::future::BoxFuture;
-use memory_contract::{AppId, MessageFilter, MessageId, NewMessage, Role, TenantId};
+use memory_contract::{AppId, MessageFilter, MessageId, NewMessage, Role};
 use memory_recall::testing::{Fault, TestQdrant};
-use memory_recall::{
-    Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, IndexerConfig,
-    LexicalVector, Prepared, RecallError, Search, Selection,
-};
+use memory_recall::{Index, IndexState, LexicalVector, Search, Selection};
 use memory_store::{DeadSubject, JobKind, Scope};
 
+use crate::hooked::Hooked;
 use crate::world::{
-    APP, Worker, World, caller, client, edge, eventually, message, points, quick, tenant,
+    APP, World, caller, client, edge, eventually, message, points, tenant, work, work_in_one_lane,
 };
-
-fn work(world: &World, index: &Arc<dyn Index>) -> Worker {
-    Worker::start(world, index, None, quick())
-}
-
-/// Indexes one batch at a time.
-fn work_in_one_lane(world: &World, index: &Arc<dyn Index>) -> Worker {
-    let config = IndexerConfig {
-        lanes: 1,
-        ..quick()
-    };
-    Worker::start(world, index, None, config)
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_said_is_indexed_and_everything_erased_is_forgotten() {
@@ -72,66 +54,6 @@ async fn everything_said_is_indexed_and_everything_erased_is_forgotten() {
     eventually("they are deleted", async || world.pending().await == 0).await;
     assert_eq!(points(&*index).await, 2);
     working.end().await;
-}
-
-/// An index with a hook before each write, which is given the number of writes so far.
-struct Hooked {
-    inner: Arc<dyn Index>,
-    writes: AtomicUsize,
-    before_write: Box<dyn Fn(usize) -> BoxFuture<'static, ()> + Send + Sync>,
-}
-
-impl Hooked {
-    fn new(
-        inner: Arc<dyn Index>,
-        before_write: impl Fn(usize) -> BoxFuture<'static, ()> + Send + Sync + 'static,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            inner,
-            writes: AtomicUsize::new(0),
-            before_write: Box::new(before_write),
-        })
-    }
-
-    fn writes(&self) -> usize {
-        self.writes.load(Ordering::Relaxed)
-    }
-}
-
-#[async_trait]
-impl Index for Hooked {
-    fn backend(&self) -> Backend {
-        self.inner.backend()
-    }
-    fn schema(&self) -> &IndexSchema {
-        self.inner.schema()
-    }
-    async fn prepare(&self) -> Result<Prepared, RecallError> {
-        self.inner.prepare().await
-    }
-    async fn apply(&self, changes: Vec<Change>) -> Result<(), RecallError> {
-        let writes = self.writes.fetch_add(1, Ordering::Relaxed);
-        (self.before_write)(writes).await;
-        self.inner.apply(changes).await
-    }
-    async fn search(&self, search: Search) -> Result<Candidates, RecallError> {
-        self.inner.search(search).await
-    }
-    async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError> {
-        self.inner.names(selection, limit).await
-    }
-    async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
-        self.inner.mark_rebuilding(rebuilding).await
-    }
-    async fn status(&self, tenant: &TenantId) -> IndexStatus {
-        self.inner.status(tenant).await
-    }
-    fn last_state(&self) -> IndexState {
-        self.inner.last_state()
-    }
-    async fn stop(&self) {
-        self.inner.stop().await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

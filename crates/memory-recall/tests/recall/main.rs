@@ -9,8 +9,10 @@
 
 mod conformance;
 mod embedder;
+mod hooked;
 mod indexer;
 mod memories;
 mod pending;
 mod recall;
+mod slow_worker;
 mod world;

@@ -225,6 +225,20 @@ pub fn quick() -> IndexerConfig {
     }
 }
 
+/// Starts an indexer.
+pub fn work(world: &World, index: &Arc<dyn Index>) -> Worker {
+    Worker::start(world, index, None, quick())
+}
+
+/// Starts an indexer that indexes one batch at a time.
+pub fn work_in_one_lane(world: &World, index: &Arc<dyn Index>) -> Worker {
+    let config = IndexerConfig {
+        lanes: 1,
+        ..quick()
+    };
+    Worker::start(world, index, None, config)
+}
+
 /// A running indexer.
 pub struct Worker {
     pub handle: IndexerHandle,

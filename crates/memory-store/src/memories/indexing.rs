@@ -1,6 +1,6 @@
 //! Reads memories for the indexer, and records what is indexed.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use memory_contract::{AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, ThreadId, UserId};
 use serde_json::{Map, Value};
@@ -124,22 +124,26 @@ impl MemoryStore<'_> {
         Unindexed::read(&only(found.await?)?)
     }
 
-    /// Returns those of these memories that exist: the recheck after an upsert.
+    /// Returns the versions of those of these memories that exist.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn present_memories(self, ids: &[MemoryId]) -> Result<HashSet<MemoryId>, StoreError> {
+    pub async fn memory_versions(
+        self,
+        ids: &[MemoryId],
+    ) -> Result<HashMap<MemoryId, i64>, StoreError> {
         let tenant = &self.caller.tenant;
         if !self.store.remembers {
-            return Ok(HashSet::new());
+            return Ok(HashMap::new());
         }
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
         let found = self
             .store
             .pool
-            .within(self.caller, query!("memories/present"), params)
+            .within(self.caller, query!("memories/versions"), params)
             .await?;
-        found.iter().map(|row| id(row, "memory_id")).collect()
+        let version = |row| Ok::<_, StoreError>((id(row, "memory_id")?, column(row, "version")?));
+        found.iter().map(version).collect()
     }
 
     /// Records that the index has applied memories, each in the state of a version.

@@ -210,7 +210,7 @@ async fn a_foreign_thread_is_not_found_in_any_call() {
     assert!(
         store
             .messages(&them)
-            .readable(&[message])
+            .places(&[message])
             .await
             .unwrap()
             .is_empty()

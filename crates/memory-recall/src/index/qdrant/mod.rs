@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_client::qdrant::{
     CountPointsBuilder, FacetCountsBuilder, PayloadIncludeSelector, Query, QueryBatchPoints,
-    QueryPoints, QueryPointsBuilder, UpdateBatchPoints, VectorInput, facet_value,
+    QueryPoints, QueryPointsBuilder, UpdateBatchPoints, VectorInput, WriteOrdering,
+    WriteOrderingType, facet_value,
 };
 use qdrant_client::{Qdrant, QdrantError};
 use secrecy::ExposeSecret;
@@ -184,7 +185,11 @@ impl Index for QdrantIndex {
             collection_name: self.schema.collection().to_owned(),
             wait: Some(true),
             operations: operations(changes),
-            ordering: None,
+            // One replica orders the writes of a shard, so that all replicas keep the same
+            // one of two writes to a point.
+            ordering: Some(WriteOrdering {
+                r#type: WriteOrderingType::Medium.into(),
+            }),
             timeout: None,
         };
         let applied = self.client.update_points_batch(request);

@@ -732,7 +732,7 @@ async fn the_index_learns_of_memories_and_a_stamp_is_for_one_state() {
     let missing = world
         .store
         .memories(&none)
-        .present_memories(&[tea])
+        .memory_versions(&[tea])
         .await
         .unwrap();
     assert!(missing.is_empty());

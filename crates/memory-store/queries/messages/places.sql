@@ -1,4 +1,4 @@
-SELECT m.message_id
+SELECT m.message_id, m.thread_id, m.seq
 FROM recollect.messages m
 JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = m.thread_id
 WHERE m.tenant_id = $1 AND m.message_id = ANY ($2)
