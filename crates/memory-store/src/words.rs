@@ -12,6 +12,9 @@ use crate::recall::Scope;
 /// index, and a match deep within a longer text is of little use.
 const SEARCHABLE_BYTES: usize = 64 * 1024;
 
+/// Begins the lexeme of each scope. [`prepare`] removes it, so that no text contains one.
+const SCOPE_MARK: char = '~';
+
 /// The searchable text of a message: who speaks and what is said.
 pub(crate) fn of_message(name: &str, parts: &[Part]) -> String {
     let mut text = text_of_parts(parts);
@@ -42,8 +45,9 @@ pub(crate) fn prepare(text: &str) -> String {
                 prepared.push(' ');
             }
             // Postgres text cannot contain NUL; other control characters separate
-            // words.
-            prepared.push(if c.is_control() { ' ' } else { c });
+            // words, as does what begins the lexeme of a scope.
+            let separates = c.is_control() || c == SCOPE_MARK;
+            prepared.push(if separates { ' ' } else { c });
             continue;
         }
         prepared.push(' ');
@@ -67,8 +71,7 @@ fn is_unspaced(c: char) -> bool {
 }
 
 /// Lexemes for the thread, its user and its app, stored with every message, so that a
-/// search within one of them reads no others. They begin with a character that begins
-/// no word.
+/// search within one of them reads no others. They begin with [`SCOPE_MARK`].
 pub(crate) fn scope_lexemes(tenant: &TenantId, thread: ThreadId, session: &Session) -> Vec<String> {
     vec![
         thread_lexeme(thread),
@@ -103,19 +106,19 @@ pub(crate) fn digest(texts: &[&str]) -> [u8; 32] {
 }
 
 fn thread_lexeme(thread: ThreadId) -> String {
-    format!("~t{}", thread.uuid().simple())
+    format!("{SCOPE_MARK}t{}", thread.uuid().simple())
 }
 
 /// The lexeme for a user of an app.
 pub(crate) fn user_lexeme(tenant: &TenantId, app: &AppId, user: &UserId) -> String {
     format!(
-        "~u{}",
+        "{SCOPE_MARK}u{}",
         short_digest(&[tenant.as_str(), app.as_str(), user.as_str()])
     )
 }
 
 fn app_lexeme(tenant: &TenantId, app: &AppId) -> String {
-    format!("~a{}", short_digest(&[tenant.as_str(), app.as_str()]))
+    format!("{SCOPE_MARK}a{}", short_digest(&[tenant.as_str(), app.as_str()]))
 }
 
 /// 128 bits, as hexadecimal digits.

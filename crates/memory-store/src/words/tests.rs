@@ -18,6 +18,8 @@ fn unspaced_scripts_are_cut_into_pairs() {
     check("猫x猫", &["猫", "x", "猫"]);
     check("ＡＢＣ １２", &["abc", "12"]);
     check("a\0b", &["a", "b"]);
+    // No word begins like the lexeme of a scope.
+    check("~t12 x~u12 ～a12", &["t12", "x", "u12", "a12"]);
 }
 
 #[test]

@@ -98,6 +98,25 @@ async fn text_search_finds_words_in_their_scope() {
 }
 
 #[tokio::test]
+async fn words_of_a_message_do_not_put_it_into_another_scope() {
+    let world = World::new().await;
+    let ada = world.thread_of("app", "ada", "session:1").await.id;
+    let bob = world.thread_of("app", "bob", "session:1").await.id;
+    let own = world.say(ada, Role::User, "My dog is Pixel").await;
+    // The lexeme of Ada's thread, where Postgres takes it for one word.
+    let scope = format!("~t{}", ada.uuid().simple());
+    for text in [format!("{scope} dog"), format!("a dog x{scope}")] {
+        world.say(bob, Role::User, &text).await;
+    }
+    let everything = MessageFilter::default();
+    let of_ada = found(&world, &Scope::Thread(ada), "dog", &everything).await;
+    assert_eq!(of_ada, [own]);
+    // Such a text is found by what else it says.
+    let of_bob = found(&world, &Scope::Thread(bob), "dog", &everything).await;
+    assert_eq!(of_bob.len(), 2);
+}
+
+#[tokio::test]
 async fn text_search_is_answered_by_the_index_over_words() {
     let world = World::new().await;
     let thread = world.thread().await.id;
