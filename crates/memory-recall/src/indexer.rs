@@ -60,7 +60,8 @@ pub struct IndexerHandle {
 pub struct IndexerStatus {
     /// Changes indexed and acknowledged.
     pub acknowledged: u64,
-    /// The most recent error; it stays after a recovery.
+    /// The most recent error of the indexer as a whole; it stays after a recovery. Errors of
+    /// single changes are kept with these, for their tenants.
     pub last_error: Option<LastError>,
 }
 
@@ -373,8 +374,9 @@ impl Indexer {
         job: &Job,
         error: &RecallError,
     ) -> Result<(), RecallError> {
-        self.note(error);
-        self.give_back(lease, job, error_chain(error)).await
+        let message = error_chain(error);
+        self.log(error, &message);
+        self.give_back(lease, job, message).await
     }
 
     /// Returns a job for a later attempt, or gives it up after the last one.

@@ -32,6 +32,11 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
         ("large", BreakerState::Open)
     );
     assert!(generation.last_error.contains("500"), "{generation:?}");
+    // The call may have been for another tenant: administrators alone see its error.
+    let colleague = server.client(Key::AcmeToo).await;
+    let generation = status(&colleague).await.models[0].clone();
+    assert_eq!(generation.breaker(), BreakerState::Open);
+    assert_eq!(generation.last_error, "");
     // It is left alone now, also where it would answer.
     model.answers(Answering::Well);
     let before = model.asked().len();
@@ -159,7 +164,7 @@ async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
 
 #[apply(trial_with_own_server)]
 async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
-    let (dir, model, _server, client, app) = extracting(
+    let (dir, model, server, client, app) = extracting(
         ExtractionStrategy::Discrete,
         &["worker.distill.model_attempts = 2"],
     )
@@ -187,6 +192,8 @@ async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
     let reported: Vec<bool> = asked.iter().map(asks_again).collect();
     assert_eq!(reported, [false, true, false, true]);
     assert_eq!(status(&client).await.malformed_answer_count, 2);
+    let colleague = server.client(Key::AcmeToo).await;
+    assert_eq!(status(&colleague).await.malformed_answer_count, 0);
     eventually("nothing fails any more", SOON, async || {
         let status = status(&client).await;
         (status.failing_thread_count, status.waiting_thread_count) == (0, 0)

@@ -256,7 +256,17 @@ async fn a_change_that_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     assert!(!letter.last_error.contains("needle"), "not what was said");
     // Another tenant has nothing to do with it.
     let globex = server.client(Key::Globex).await;
-    assert_eq!(globex.index_status().await.dead_letter_count, 0);
+    let theirs = globex.index_status().await;
+    assert_eq!(
+        (theirs.dead_letter_count, theirs.last_error.as_str()),
+        (0, "")
+    );
+    // A colleague without administration sees it.
+    let colleague = server.client(Key::AcmeToo).await;
+    assert_eq!(
+        colleague.index_status().await.last_error,
+        letter.last_error
+    );
     let none = globex.call(ListDeadLettersRequest::default()).await;
     assert_eq!(none.dead_letters, []);
 
@@ -292,7 +302,7 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
     let mut options = dev(&qdrant);
     // An outage is not the messages' fault: they must not be given up.
     options.config.retain(|line| !line.contains("max_attempts"));
-    let (_dir, _server, client) = Server::start_own(&options).await;
+    let (_dir, server, client) = Server::start_own(&options).await;
     index_ready(&client).await;
     let thread_id = client.thread("app").await;
     let before = client.append_text(&thread_id, "The hat is blue.").await;
@@ -348,7 +358,12 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
         assert_eq!(found.degradations, [], "{fault:?}");
         assert_eq!(texts(&found.matches)[0], said);
     }
-    assert_eq!(client.index_status().await.dead_letter_count, 0);
+    // An outage concerns the process: administrators see its error.
+    let status = client.index_status().await;
+    assert_eq!(status.dead_letter_count, 0);
+    assert!(!status.last_error.is_empty());
+    let colleague = server.client(Key::AcmeToo).await;
+    assert_eq!(colleague.index_status().await.last_error, "");
 }
 
 #[apply(trial_with_own_server)]

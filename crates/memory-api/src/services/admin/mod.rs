@@ -13,7 +13,7 @@ use memory_contract::proto::{
     ListTransactionsRequest, ListTransactionsResponse, ReindexRequest, ReindexResponse,
 };
 use memory_contract::{
-    Outcome, PageToken, action_from, check, duration, limits, outcome_from, timestamp,
+    KeyScope, Outcome, PageToken, action_from, check, duration, limits, outcome_from, timestamp,
 };
 use memory_distill::Distiller;
 use memory_objects::{Backend as ObjectsBackend, Objects};
@@ -129,22 +129,20 @@ impl Admin {
     ) -> Result<GetIndexStatusResponse, ApiError> {
         let caller = caller_of(&request)?;
         let GetIndexStatusRequest {} = request.into_inner();
-        let (outbox, index) = tokio::join!(
-            self.store.index(&caller).outbox_stats(),
+        let of_tenant = self.store.index(&caller);
+        let (outbox, given_up, index) = tokio::join!(
+            of_tenant.outbox_stats(),
+            of_tenant.list_dead(None, 1),
             self.index.status(&caller.tenant)
         );
         let outbox = outbox?;
-        let last_error = self
-            .indexer
-            .as_ref()
-            .and_then(|indexer| indexer.status().last_error)
-            // A flaw was found at the start.
-            .or_else(|| {
-                Some(LastError {
-                    message: self.index.flaw()?.to_owned(),
-                    time: self.about.started,
-                })
-            });
+        let given_up = given_up?.items.into_iter().map(|letter| LastError {
+            message: letter.error,
+            time: letter.failed,
+        });
+        let of_process = caller.scopes.allow(KeyScope::Admin);
+        let of_process = of_process.then(|| self.indexing_error()).flatten();
+        let last_error = given_up.chain(of_process).max_by_key(|error| error.time);
         let state = match index.state {
             IndexState::Ready => proto::IndexState::Ready,
             IndexState::Rebuilding => proto::IndexState::Rebuilding,
@@ -159,6 +157,18 @@ impl Admin {
             dead_letter_count: outbox.dead_letters,
             last_error_time: last_error.as_ref().map(|error| timestamp(error.time)),
             last_error: last_error.map(|error| error.message).unwrap_or_default(),
+        })
+    }
+
+    /// The last error of indexing as a whole in this process.
+    fn indexing_error(&self) -> Option<LastError> {
+        let status = self.indexer.as_ref().map(IndexerHandle::status);
+        status.and_then(|status| status.last_error).or_else(|| {
+            // A flaw was found at the start.
+            Some(LastError {
+                message: self.index.flaw()?.to_owned(),
+                time: self.about.started,
+            })
         })
     }
 

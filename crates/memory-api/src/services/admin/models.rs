@@ -4,7 +4,7 @@ use memory_contract::proto::{
     self, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
     GetModelUsageResponse,
 };
-use memory_contract::{check, duration, limits};
+use memory_contract::{KeyScope, check, duration, limits};
 use memory_distill::{BreakerState, ModelReport, Provider, Purpose, RejectedCounts};
 use memory_store::{DistillStats, ModelUsage};
 use tonic::Request;
@@ -30,12 +30,19 @@ impl Admin {
             failing,
             last_error,
         } = stats;
+        let mut models = self.distiller.models().map(model);
+        let mut rejected = self.distiller.rejected();
+        if !caller.scopes.allow(KeyScope::Admin) {
+            // These are about the calls for all tenants.
+            models.iter_mut().for_each(|model| model.last_error.clear());
+            rejected = RejectedCounts::default();
+        }
         let RejectedCounts {
             dropped_facts,
             malformed_answers,
-        } = self.distiller.rejected();
+        } = rejected;
         Ok(GetDistillStatusResponse {
-            models: self.distiller.models().map(model).into(),
+            models: models.into(),
             waiting_thread_count: waiting,
             lag: Some(duration(lag)),
             failing_thread_count: failing,
