@@ -22,7 +22,7 @@ pub use error::RecallError;
 pub use index::{
     Backend, Candidate, Candidates, Change, EdgeIndex, Index, IndexSchema, IndexState, IndexStatus,
     LexicalVector, MemoryPoint, Point, Prepared, QdrantIndex, Search, Selection, Subject,
-    UnavailableIndex, open_index,
+    UnavailableIndex, WordCounts, open_index,
 };
 pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use query::{

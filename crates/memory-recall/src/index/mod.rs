@@ -7,6 +7,7 @@ mod qdrant;
 mod record;
 mod schema;
 mod unavailable;
+mod word_counts;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -24,12 +25,13 @@ use crate::error::RecallError;
 
 pub use edge::EdgeIndex;
 #[cfg(feature = "test-server")]
-pub(crate) use edge::path;
+pub(crate) use edge::{drop_modifier, path};
 pub use filter::Selection;
 pub(crate) use payload::Entry;
 pub use qdrant::QdrantIndex;
 pub use schema::IndexSchema;
 pub use unavailable::UnavailableIndex;
+pub use word_counts::WordCounts;
 
 /// A vector index with the points of all tenants. Every method may be called at any
 /// time and from any task.
@@ -69,6 +71,13 @@ pub trait Index: Send + Sync + 'static {
     /// # Errors
     /// As [`Index::prepare`].
     async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError>;
+
+    /// Counts how many points of a tenant have each word, for the weights of
+    /// [`Search::lexical`].
+    ///
+    /// # Errors
+    /// As [`Index::prepare`].
+    async fn word_counts(&self, tenant: &TenantId) -> Result<WordCounts, RecallError>;
 
     /// Marks the index as being rebuilt or as complete. Until the first mark
     /// [`Index::prepare`] returns [`Prepared::New`]. The mark is durable.
@@ -244,7 +253,7 @@ pub struct Search {
     pub selection: Selection,
     /// The query's dense vector; `None` for no dense search.
     pub dense: Option<Vec<f32>>,
-    /// The query's words; `None` for no lexical search.
+    /// The query's words, weighed by [`WordCounts::weigh`]; `None` for no lexical search.
     pub lexical: Option<LexicalVector>,
     /// Most candidates of each of the two searches.
     pub limit: usize,
@@ -255,7 +264,7 @@ pub struct Search {
 pub struct Candidates {
     /// Dense candidates; the score is the cosine similarity.
     pub dense: Vec<Candidate>,
-    /// Lexical candidates; the score is the BM25 score, above 0.
+    /// Lexical candidates; the score is the dot product with the query, above 0.
     pub lexical: Vec<Candidate>,
     /// The ids of lexical candidates that have no vector yet. A hybrid ranking weighs them
     /// by their words alone.

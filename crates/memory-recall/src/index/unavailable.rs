@@ -5,7 +5,7 @@ use memory_contract::TenantId;
 
 use super::{
     Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared, Search,
-    Selection,
+    Selection, WordCounts,
 };
 use crate::error::RecallError;
 
@@ -61,6 +61,10 @@ impl Index for UnavailableIndex {
         _selection: &Selection,
         _limit: usize,
     ) -> Result<Vec<String>, RecallError> {
+        self.refuse()
+    }
+
+    async fn word_counts(&self, _tenant: &TenantId) -> Result<WordCounts, RecallError> {
         self.refuse()
     }
 

@@ -114,7 +114,7 @@ impl Shared {
             lag,
             degradations,
         } = {
-            let pending = self.pending_messages(caller, query, &selection, &names);
+            let pending = self.pending_messages(caller, query, &selection);
             self.ask(caller, &selection, &query.question(), &names, pending)
                 .await?
         };
@@ -145,8 +145,12 @@ impl Shared {
         self.refresh_state(&caller.tenant);
         let mut degradations = Vec::new();
         let embed = self.embed(question, names);
-        let (embedded, reached, pending) =
-            tokio::join!(embed, self.wait(caller, question), pending);
+        let wait = async {
+            let reached = self.wait(caller, question).await;
+            // Afterwards, so that they include what was waited for.
+            (reached, self.word_weights.of(&caller.tenant).await)
+        };
+        let (embedded, (reached, weights), pending) = tokio::join!(embed, wait, pending);
         let (reached, mut pending) = (reached?, pending?);
         let (dense, method) = match embedded {
             Ok(dense) => (dense, question.method),
@@ -164,7 +168,8 @@ impl Shared {
                 )
             }
         };
-        let lexical = (method != Method::Dense).then(|| text::lexical_query(question.text, names));
+        let lexical = (method != Method::Dense)
+            .then(|| weights.weigh(text::lexical_query(question.text, names)));
         let limit = self.config.candidates;
         let search = Search {
             selection: selection.clone(),

@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use super::Shared;
 use super::find::Question;
-use super::word_weights::BEST_TERM_WEIGHT;
 use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::{Candidate, Candidates, Entry, LexicalVector, MemoryPoint, Point, Selection};
@@ -36,8 +35,6 @@ pub(super) struct Pending {
     method: Method,
     /// Ends when all changes are embedded.
     embedded: Option<oneshot::Receiver<()>>,
-    /// Inverse document frequencies of the words of query and changes.
-    weights: HashMap<u32, f32>,
 }
 
 /// A pending change.
@@ -57,7 +54,6 @@ impl Shared {
         caller: &Caller,
         query: &RecallQuery,
         selection: &Selection,
-        names: &[String],
     ) -> Result<Pending, RecallError> {
         if query.freshness != Freshness::Newest {
             return Ok(Pending::default());
@@ -77,10 +73,7 @@ impl Shared {
             let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
             newest_first(&mut changes, &ids);
         }
-        let question = query.question();
-        Ok(self
-            .include(&question, selection, names, changes, more)
-            .await)
+        Ok(self.include(&query.question(), selection, changes, more))
     }
 
     /// Reads the pending memories that a query may find.
@@ -108,17 +101,14 @@ impl Shared {
             let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
             newest_first(&mut changes, &ids);
         }
-        let question = query.question();
-        Ok(self.include(&question, selection, &[], changes, more).await)
+        Ok(self.include(&query.question(), selection, changes, more))
     }
 
-    /// Keeps the selected changes, starts to embed those without a vector, and looks up
-    /// the frequencies of their words.
-    async fn include(
+    /// Keeps the selected changes, and starts to embed those without a vector.
+    fn include(
         &self,
         question: &Question<'_>,
         selection: &Selection,
-        names: &[String],
         mut changes: Vec<Change>,
         more: u64,
     ) -> Pending {
@@ -127,15 +117,7 @@ impl Shared {
         let embedded = embedder
             .filter(|_| question.method != Method::Lexical)
             .and_then(|embedder| embed(embedder, &mut changes));
-        let mut words = text::lexical_query(question.text, names).indices;
-        words.retain(|word| {
-            question.method != Method::Dense
-                && changes
-                    .iter()
-                    .any(|change| term_weight(&change.entry.lexical, *word).is_some())
-        });
         Pending {
-            weights: self.word_weights.of(selection, &words).await,
             changes,
             more,
             method: question.method,
@@ -177,16 +159,10 @@ impl Pending {
             best(&mut found.dense, limit);
         }
         if let Some(words) = words {
-            // A word that is in no document of the scope is at least as rare as the rarest
-            // known one, and as those of the best match on average.
-            let known = self.weights.values().copied().fold(1.0, f32::max);
-            let best_match = found.lexical.first().map_or(0.0, |one| one.score);
-            let average = best_match / (BEST_TERM_WEIGHT * words.indices.len().max(1) as f32);
-            let unknown = known.max(average);
             for change in &self.changes {
-                let terms = words.indices.iter().filter_map(|word| {
-                    let frequency = self.weights.get(word).copied().unwrap_or(unknown);
-                    Some(frequency * term_weight(&change.entry.lexical, *word)?)
+                let weights = words.indices.iter().zip(&words.values);
+                let terms = weights.filter_map(|(word, weight)| {
+                    Some(weight * term_weight(&change.entry.lexical, *word)?)
                 });
                 let score: f32 = terms.sum();
                 if score > 0.0 {

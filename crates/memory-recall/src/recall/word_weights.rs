@@ -1,78 +1,129 @@
-//! Inverse document frequencies of words.
+//! Weighs the words of queries by how rare they are among the points of the tenant. The
+//! index itself knows only frequencies over all tenants, whose scores would tell a tenant
+//! how often others use a word.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use futures::future::join_all;
+use memory_contract::TenantId;
+use memory_store::task;
 use moka::sync::Cache;
+use tokio::sync::{Semaphore, watch};
 
-use crate::index::{Index, LexicalVector, Search, Selection};
+use crate::index::{Index, WordCounts};
 
-/// Words whose frequency is kept.
-const WORDS: u64 = 65_536;
-/// How long a frequency is used. It changes slowly: it is that of all documents.
-const TTL: Duration = Duration::from_secs(600);
-/// Most words looked up for one search; further ones count as rare.
-const LOOKUPS: usize = 16;
-/// How long a search waits for lookups. Words without an answer count as rare.
-const LOOKUP_TIMEOUT: Duration = Duration::from_millis(50);
-/// The usual BM25 weight of a word in the document that matches it best.
-pub(super) const BEST_TERM_WEIGHT: f32 = 1.4;
+/// Bytes of the cached counts of all tenants together.
+const CACHE_BYTES: u64 = 64 << 20;
+/// Counts of a tenant that sends no queries for so long are dropped.
+const IDLE: Duration = Duration::from_secs(3_600);
+/// Counts are used for so many times as long as counting took: a tenant that is queried all
+/// the time costs half a percent of one core, and a small one is counted often.
+const AGE_FACTOR: u32 = 200;
+/// Shortest and longest time for which counts are used without counting again.
+const AGES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(600)];
+/// How long outdated counts are used if counting fails.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long counting may take.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a query waits for counts, and for new ones instead of outdated ones. It embeds
+/// its text meanwhile.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const NEXT_WAIT: Duration = Duration::from_millis(5);
 
-/// Estimates inverse document frequencies, which the index applies and does not tell: the
-/// score of the best match of a word alone is its frequency times a weight that varies
-/// little.
+/// Counts the words of tenants and caches that. Clones share one cache.
+#[derive(Clone)]
 pub(super) struct WordWeights {
     index: Arc<dyn Index>,
-    known: Cache<u32, f32>,
+    known: Cache<TenantId, Known>,
+    /// The tenants whose words are being counted, each with a channel that closes
+    /// afterwards.
+    counting: Arc<Mutex<HashMap<TenantId, watch::Receiver<()>>>>,
+    /// One tenant is counted at a time, so that counting leaves room for queries.
+    turn: Arc<Semaphore>,
+}
+
+#[derive(Clone)]
+struct Known {
+    counts: Arc<WordCounts>,
+    /// When they are outdated.
+    until: Instant,
 }
 
 impl WordWeights {
     pub(super) fn new(index: Arc<dyn Index>) -> Self {
-        let known = Cache::builder().max_capacity(WORDS).time_to_live(TTL);
+        let known = Cache::builder()
+            .weigher(|_: &TenantId, known: &Known| {
+                u32::try_from(known.counts.bytes()).unwrap_or(u32::MAX)
+            })
+            .max_capacity(CACHE_BYTES)
+            .time_to_idle(IDLE);
         Self {
             index,
             known: known.build(),
+            counting: Arc::default(),
+            turn: Arc::new(Semaphore::new(1)),
         }
     }
 
-    /// The weights of words, without those that no selected document contains.
-    pub(super) async fn of(&self, selection: &Selection, words: &[u32]) -> HashMap<u32, f32> {
-        let mut weights = HashMap::with_capacity(words.len());
-        let mut unknown = Vec::new();
-        for &word in words {
-            match self.known.get(&word) {
-                Some(weight) => {
-                    weights.insert(word, weight);
-                }
-                None => unknown.push(word),
-            }
-        }
-        unknown.truncate(LOOKUPS);
-        let looked_up = join_all(unknown.iter().map(|&word| self.look_up(selection, word))).await;
-        for (word, weight) in unknown.into_iter().zip(looked_up) {
-            if let Some(weight) = weight {
-                self.known.insert(word, weight);
-                weights.insert(word, weight);
-            }
-        }
-        weights
-    }
-
-    async fn look_up(&self, selection: &Selection, word: u32) -> Option<f32> {
-        let search = Search {
-            selection: selection.clone(),
-            dense: None,
-            lexical: Some(LexicalVector {
-                indices: vec![word],
-                values: vec![1.0],
-            }),
-            limit: 1,
+    /// The word counts of a tenant; none, by which all words weigh the same, as long as
+    /// they could not be read.
+    pub(super) async fn of(&self, tenant: &TenantId) -> Arc<WordCounts> {
+        let known = self.known.get(tenant);
+        let wait = match &known {
+            Some(known) if Instant::now() < known.until => return Arc::clone(&known.counts),
+            Some(_) => NEXT_WAIT,
+            None => FIRST_WAIT,
         };
-        let found = tokio::time::timeout(LOOKUP_TIMEOUT, self.index.search(search)).await;
-        // A failure shows in the search itself.
-        let found = found.ok()?.ok()?;
-        Some(found.lexical.first()?.score / BEST_TERM_WEIGHT)
+        let mut counted = self.start_counting(tenant);
+        // Nothing is sent: the channel closes.
+        let _ = tokio::time::timeout(wait, counted.changed()).await;
+        let latest = self.known.get(tenant).or(known);
+        latest.map(|known| known.counts).unwrap_or_default()
+    }
+
+    /// Counts in the background, unless that has begun already.
+    fn start_counting(&self, tenant: &TenantId) -> watch::Receiver<()> {
+        let mut counting = self.lock();
+        if let Some(running) = counting.get(tenant)
+            && running.has_changed().is_ok()
+        {
+            return running.clone();
+        }
+        let (running, counted) = watch::channel(());
+        counting.insert(tenant.clone(), counted.clone());
+        let (weights, tenant) = (self.clone(), tenant.clone());
+        task::spawn("word_counts", async move {
+            weights.count(&tenant).await;
+            weights.lock().remove(&tenant);
+            drop(running);
+        });
+        counted
+    }
+
+    async fn count(&self, tenant: &TenantId) {
+        let Ok(_turn) = self.turn.acquire().await else {
+            return;
+        };
+        let started = Instant::now();
+        let counted = tokio::time::timeout(COUNT_TIMEOUT, self.index.word_counts(tenant)).await;
+        let [least, most] = AGES;
+        let (counts, age) = match counted {
+            Ok(Ok(counts)) => {
+                let age = started.elapsed() * AGE_FACTOR;
+                (Arc::new(counts), age.clamp(least, most))
+            }
+            // The search itself shows the failure.
+            Ok(Err(_)) | Err(_) => {
+                let former = self.known.get(tenant).map(|known| known.counts);
+                (former.unwrap_or_default(), RETRY)
+            }
+        };
+        let until = Instant::now() + age;
+        self.known.insert(tenant.clone(), Known { counts, until });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TenantId, watch::Receiver<()>>> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Arc;
 
 use qdrant_client::qdrant::{
-    AliasDescription, ChangeAliases, CollectionExists, CollectionExistsRequest,
-    CollectionExistsResponse, CollectionOperationResponse, CreateAlias, CreateCollection,
-    DeleteAlias, Distance as WireDistance, ListAliasesRequest, ListAliasesResponse,
-    Modifier as WireModifier, alias_operations::Action, collections_server::Collections,
-    vectors_config::Config,
+    AliasDescription, ChangeAliases, CollectionConfig, CollectionExists, CollectionExistsRequest,
+    CollectionExistsResponse, CollectionInfo, CollectionOperationResponse, CollectionParams,
+    CreateAlias, CreateCollection, DeleteAlias, Distance as WireDistance, GetCollectionInfoRequest,
+    GetCollectionInfoResponse, ListAliasesRequest, ListAliasesResponse, Modifier as WireModifier,
+    SparseVectorConfig, SparseVectorParams, UpdateCollection, alias_operations::Action,
+    collections_server::Collections, vectors_config::Config,
 };
 use qdrant_edge::{
     Distance, EdgeConfig, EdgeShard, EdgeSparseVectorParams, EdgeVectorParams, Modifier,
@@ -16,6 +17,7 @@ use qdrant_edge::{
 use tonic::{Request, Response, Status};
 
 use super::{State, refused};
+use crate::index::drop_modifier;
 
 #[tonic::async_trait]
 impl Collections for State {
@@ -52,6 +54,73 @@ impl Collections for State {
             }),
             time: 0.0,
         }))
+    }
+
+    async fn get(
+        &self,
+        request: Request<GetCollectionInfoRequest>,
+    ) -> Result<Response<GetCollectionInfoResponse>, Status> {
+        let name = self.meet(request).await?.collection_name;
+        let shard = self.shard(&name)?;
+        let params = |(name, params): (&String, &EdgeSparseVectorParams)| {
+            let modifier = match params.modifier {
+                Some(Modifier::Idf) => WireModifier::Idf,
+                Some(Modifier::None) | None => WireModifier::None,
+            };
+            let params = SparseVectorParams {
+                modifier: Some(modifier.into()),
+                ..SparseVectorParams::default()
+            };
+            (name.clone(), params)
+        };
+        let map = shard.config().sparse_vectors.iter().map(params).collect();
+        let params = CollectionParams {
+            sparse_vectors_config: Some(SparseVectorConfig { map }),
+            ..CollectionParams::default()
+        };
+        let config = CollectionConfig {
+            params: Some(params),
+            ..CollectionConfig::default()
+        };
+        Ok(Response::new(GetCollectionInfoResponse {
+            result: Some(CollectionInfo {
+                config: Some(config),
+                ..CollectionInfo::default()
+            }),
+            ..GetCollectionInfoResponse::default()
+        }))
+    }
+
+    /// Takes the modifiers of sparse vectors away, and does nothing else.
+    async fn update(
+        &self,
+        request: Request<UpdateCollection>,
+    ) -> Result<Response<CollectionOperationResponse>, Status> {
+        let request = self.meet(request).await?;
+        let changed = request.sparse_vectors_config.unwrap_or_default().map;
+        if changed
+            .values()
+            .any(|params| params.modifier() != WireModifier::None)
+        {
+            return Err(Status::unimplemented("this change of a collection"));
+        }
+        let name = request.collection_name;
+        let mut inner = self.lock();
+        let shard = inner.collections.remove(&name);
+        let shard = shard.ok_or_else(|| Status::not_found(name.clone()))?;
+        let shard =
+            Arc::into_inner(shard).ok_or_else(|| Status::internal("the collection is in use"))?;
+        let mut config = shard.config().clone();
+        for params in config.sparse_vectors.values_mut() {
+            params.modifier = None;
+        }
+        let directory = shard.path().to_owned();
+        drop(shard);
+        drop_modifier(&directory)?;
+        let shard = EdgeShard::load(&directory, Some(config))
+            .map_err(|error| Status::internal(error.to_string()))?;
+        inner.collections.insert(name, Arc::new(shard));
+        done()
     }
 
     async fn update_aliases(
@@ -105,8 +174,6 @@ impl Collections for State {
     refused! {
         delete(DeleteCollection) -> CollectionOperationResponse
         list(ListCollectionsRequest) -> ListCollectionsResponse
-        get(GetCollectionInfoRequest) -> GetCollectionInfoResponse
-        update(UpdateCollection) -> CollectionOperationResponse
         list_collection_aliases(ListCollectionAliasesRequest) -> ListAliasesResponse
         collection_cluster_info(CollectionClusterInfoRequest) -> CollectionClusterInfoResponse
         update_collection_cluster_setup(UpdateCollectionClusterSetupRequest) -> UpdateCollectionClusterSetupResponse

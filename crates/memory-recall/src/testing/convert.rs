@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use qdrant_client::qdrant::{
     Condition as WireCondition, FieldCondition as WireField, Filter as WireFilter,
-    PointId as WireId, PointStruct as WirePoint, Range as WireRange, Value as WireValue,
-    Vector as WireVector, condition::ConditionOneOf, r#match::MatchValue, point_id::PointIdOptions,
-    vector, vectors::VectorsOptions,
+    NamedVectorsOutput, PointId as WireId, PointStruct as WirePoint, Range as WireRange,
+    SparseVector as WireSparse, Value as WireValue, Vector as WireVector, VectorOutput,
+    VectorsOutput, condition::ConditionOneOf, r#match::MatchValue, point_id::PointIdOptions,
+    vector, vector_output, vectors::VectorsOptions, vectors_output,
 };
 use qdrant_edge::external::ordered_float::OrderedFloat;
 use qdrant_edge::external::serde_json::{Map, Value};
 use qdrant_edge::external::uuid::Uuid;
 use qdrant_edge::{
-    Condition, FieldCondition, Filter, Match, PointId, PointStruct, Range, Vector, Vectors,
+    Condition, FieldCondition, Filter, Match, PointId, PointStruct, Range, Vector, VectorInternal,
+    VectorStructInternal, Vectors,
 };
 use tonic::Status;
 
@@ -118,6 +120,34 @@ fn old_vector(wire: WireVector) -> Result<Vector, Status> {
         Some(indices) => Vector::new_sparse(indices.data, wire.data)
             .map_err(|error| Status::invalid_argument(error.to_string())),
         None => Ok(Vector::new_dense(wire.data)),
+    }
+}
+
+/// The sparse vectors among a point's.
+pub(super) fn vectors(vectors: VectorStructInternal) -> VectorsOutput {
+    let named = match vectors {
+        VectorStructInternal::Named(named) => named,
+        VectorStructInternal::Single(_) | VectorStructInternal::MultiDense(_) => HashMap::new(),
+    };
+    let vectors = named.into_iter().filter_map(|(name, vector)| match vector {
+        VectorInternal::Sparse(sparse) => {
+            let sparse = WireSparse {
+                indices: sparse.indices,
+                values: sparse.values,
+            };
+            let vector = VectorOutput {
+                vector: Some(vector_output::Vector::Sparse(sparse)),
+                ..VectorOutput::default()
+            };
+            Some((name, vector))
+        }
+        VectorInternal::Dense(_) | VectorInternal::MultiDense(_) => None,
+    });
+    let named = NamedVectorsOutput {
+        vectors: vectors.collect(),
+    };
+    VectorsOutput {
+        vectors_options: Some(vectors_output::VectorsOptions::Vectors(named)),
     }
 }
 

@@ -5,21 +5,22 @@ use qdrant_client::qdrant::{
     FacetHit, FacetResponse, FacetValue as WireFacetValue, FieldType, Filter as WireFilter,
     GetPoints, GetResponse, PointStruct as WirePoint, PointsOperationResponse, PointsSelector,
     QueryBatchPoints, QueryBatchResponse, QueryPoints, RetrievedPoint, ScoredPoint as WireScored,
-    UpdateBatchPoints, UpdateBatchResponse, UpdateResult, UpdateStatus, UpsertPoints, facet_value,
-    payload_index_params::IndexParams, points_selector::PointsSelectorOneOf, points_server::Points,
+    ScrollPoints, ScrollResponse, UpdateBatchPoints, UpdateBatchResponse, UpdateResult,
+    UpdateStatus, UpsertPoints, facet_value, payload_index_params::IndexParams,
+    points_selector::PointsSelectorOneOf, points_server::Points,
     points_update_operation::Operation, query, value::Kind, vector_input,
-    with_payload_selector::SelectorOptions,
+    with_payload_selector::SelectorOptions, with_vectors_selector,
 };
 use qdrant_edge::{
     CountRequest, CreateIndex, EdgeShard, FacetRequest, FacetValue, FieldIndexOperations, Filter,
     IntegerIndexParams, KeywordIndexParams, NamedQuery, OperationError, OperationResult,
     PayloadFieldSchema, PayloadSchemaParams, PayloadSelector, PayloadSelectorInclude,
-    PointInsertOperations, PointOperations, QueryEnum, SearchRequest, SparseVector,
-    UpdateOperation, VectorInternal, WithPayloadInterface,
+    PointInsertOperations, PointOperations, QueryEnum, ScrollRequest, SearchRequest, SparseVector,
+    UpdateOperation, VectorInternal, WithPayloadInterface, WithVector,
 };
 use tonic::{Request, Response, Status};
 
-use super::convert::{filter, id, payload, point, wire_id};
+use super::convert::{filter, id, payload, point, vectors, wire_id};
 use super::{Fault, State, refused};
 use crate::index::path;
 
@@ -187,6 +188,43 @@ impl Points for State {
         }))
     }
 
+    async fn scroll(
+        &self,
+        request: Request<ScrollPoints>,
+    ) -> Result<Response<ScrollResponse>, Status> {
+        let request = self.meet(request).await?;
+        let shard = self.shard(&request.collection_name)?;
+        let wanted = request
+            .with_vectors
+            .and_then(|wanted| wanted.selector_options);
+        let names = match wanted {
+            Some(with_vectors_selector::SelectorOptions::Include(wanted)) => wanted.names,
+            Some(_) | None => Vec::new(),
+        };
+        let page = ScrollRequest {
+            offset: request.offset.map(|point| id(Some(point))).transpose()?,
+            limit: request.limit.map(|limit| limit as usize),
+            filter: some_filter(request.filter)?,
+            with_payload: Some(WithPayloadInterface::Bool(false)),
+            with_vector: WithVector::Selector(names),
+            order_by: None,
+        };
+        let (found, next) = answered(shard.scroll(page))?;
+        let result = found
+            .into_iter()
+            .map(|record| RetrievedPoint {
+                id: Some(wire_id(record.id)),
+                vectors: record.vector.map(vectors),
+                ..RetrievedPoint::default()
+            })
+            .collect();
+        Ok(Response::new(ScrollResponse {
+            result,
+            next_page_offset: next.map(wire_id),
+            ..ScrollResponse::default()
+        }))
+    }
+
     async fn query_batch(
         &self,
         request: Request<QueryBatchPoints>,
@@ -250,7 +288,6 @@ impl Points for State {
         search(SearchPoints) -> SearchResponse
         search_batch(SearchBatchPoints) -> SearchBatchResponse
         search_groups(SearchPointGroups) -> SearchGroupsResponse
-        scroll(ScrollPoints) -> ScrollResponse
         recommend(RecommendPoints) -> RecommendResponse
         recommend_batch(RecommendBatchPoints) -> RecommendBatchResponse
         recommend_groups(RecommendPointGroups) -> RecommendGroupsResponse

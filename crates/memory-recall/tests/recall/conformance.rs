@@ -16,6 +16,10 @@ use memory_recall::{
     Subject, open_index,
 };
 use memory_store::{MemoryRecord, Scope};
+use qdrant_client::qdrant::{
+    CreateCollectionBuilder, Distance, Modifier, SparseVectorParamsBuilder,
+    SparseVectorsConfigBuilder, VectorParamsBuilder, VectorsConfigBuilder,
+};
 use serde_json::{Value, json};
 use time::{Duration as Span, OffsetDateTime};
 use uuid::Uuid;
@@ -127,12 +131,13 @@ on_each_index! {
     memories_are_found_by_their_labels_and_by_their_user_alone,
     changes_are_carried_out_in_order_and_once,
     names_are_the_speakers_of_the_selection,
+    words_are_counted_for_each_tenant_alone,
     vectors_of_another_model_are_refused,
     searches_and_changes_run_concurrently,
 }
 
 /// The point of a message with an id and words made of a number.
-fn point(number: u32, dense: [f32; 4]) -> Point {
+pub fn point(number: u32, dense: [f32; 4]) -> Point {
     Point {
         message: uuid(u128::from(number)).into(),
         tenant: TenantId::new("acme"),
@@ -243,12 +248,7 @@ async fn a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_rankin
         found.dense[1].score
     );
     assert_eq!(numbers(&found.lexical), [3]);
-    // ln(1 + (3 - 1 + 0.5) / (1 + 0.5)), the inverse document frequency.
-    assert!(
-        (found.lexical[0].score - 0.980_829).abs() < 1e-4,
-        "{}",
-        found.lexical[0].score
-    );
+    assert_eq!(found.lexical[0].score, 1.0, "the product of both weights");
     let three = &found.lexical[0];
     assert_eq!(
         (three.thread, three.seq, three.branch, three.depth),
@@ -697,6 +697,42 @@ async fn names_are_the_speakers_of_the_selection(index: Arc<dyn Index>) {
     assert_eq!(index.names(&selection, 1).await.unwrap().len(), 1);
 }
 
+async fn words_are_counted_for_each_tenant_alone(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let acme = (1..=3).map(|number| point(number, [1.0, 0.0, 0.0, 0.0]));
+    // More than are read at once.
+    let rival = (1..=700).map(|number| Point {
+        tenant: TenantId::new("rival"),
+        lexical: words(&[1, 1_000]),
+        ..point(number, [1.0, 0.0, 0.0, 0.0])
+    });
+    index.apply(learn(acme)).await.unwrap();
+    index.apply(learn(rival)).await.unwrap();
+    let weights = async |tenant: &str| {
+        let counts = index.word_counts(&TenantId::new(tenant)).await.unwrap();
+        counts.weigh(words(&[1, 77, 1_000])).values
+    };
+    // ln(1 + (points - having + 0.5) / (having + 0.5)).
+    for (tenant, expected) in [
+        ("acme", [0.980_829, 2.079_442, 0.133_531]),
+        ("rival", [0.000_713_5, 7.245_655, 0.000_713_5]),
+        ("", [0.693_147, 0.693_147, 0.693_147]),
+    ] {
+        let found = weights(tenant).await;
+        for (found, expected) in found.iter().zip(expected) {
+            let difference: f32 = found - expected;
+            assert!(difference.abs() < 1e-5, "{tenant}: {found} {expected}");
+        }
+    }
+    let deleted = Change::Delete {
+        tenant: TenantId::new("acme"),
+        subject: Subject::Message(uuid(1).into()),
+    };
+    index.apply(vec![deleted]).await.unwrap();
+    let found = weights("acme").await;
+    assert_eq!(found[0], found[1], "no point has either");
+}
+
 async fn vectors_of_another_model_are_refused(index: Arc<dyn Index>) {
     index.prepare().await.unwrap();
     let wrong = Point {
@@ -963,6 +999,54 @@ async fn a_lost_collection_is_noticed_and_recreated() {
         .await
         .unwrap();
     assert_eq!(found(&*index, all("acme")).await, [1]);
+}
+
+/// A collection of release 1.0, in which Qdrant multiplies with document frequencies.
+async fn goes_on_without_frequencies_of_all_tenants(url: String, alias: &str) {
+    let index = client(url.clone(), alias);
+    let former = qdrant_client::Qdrant::from_url(&url)
+        .skip_compatibility_check()
+        .build()
+        .unwrap();
+    let mut dense = VectorsConfigBuilder::default();
+    dense.add_named_vector_params("dense", VectorParamsBuilder::new(4, Distance::Cosine));
+    let mut sparse = SparseVectorsConfigBuilder::default();
+    let modified = SparseVectorParamsBuilder::default().modifier(Modifier::Idf);
+    sparse.add_named_vector_params("lexical", modified);
+    let collection = CreateCollectionBuilder::new(index.schema().collection())
+        .vectors_config(dense)
+        .sparse_vectors_config(sparse);
+    former.create_collection(collection).await.unwrap();
+    let points = (1..=2).map(|number| point(number, [1.0, 0.0, 0.0, 0.0]));
+    index.apply(learn(points)).await.unwrap();
+    let score = async || {
+        let search = Search {
+            lexical: Some(words(&[1_000])),
+            ..by_meaning(all("acme"))
+        };
+        let found = index.search(search).await.unwrap().lexical;
+        assert_eq!(found.len(), 2);
+        found[0].score
+    };
+    assert!(score().await < 0.5);
+    for _ in 0..2 {
+        index.prepare().await.unwrap();
+        assert_eq!(score().await, 1.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn qdrant_goes_on_without_frequencies_of_all_tenants() {
+    let server = TestQdrant::start().await.unwrap();
+    goes_on_without_frequencies_of_all_tenants(server.url(), "recollect").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a Qdrant: make test-qdrant QDRANT_URL=…"]
+async fn a_real_qdrant_goes_on_without_frequencies_of_all_tenants() {
+    let url = std::env::var("QDRANT_URL").expect("QDRANT_URL names the Qdrant to test");
+    let alias = format!("recollect-test-{}", Uuid::new_v4().simple());
+    goes_on_without_frequencies_of_all_tenants(url, &alias).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

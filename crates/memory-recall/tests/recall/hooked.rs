@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use memory_contract::TenantId;
 use memory_recall::{
     Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared,
-    RecallError, Search, Selection,
+    RecallError, Search, Selection, WordCounts,
 };
 
 /// An index with a hook before each write, which is given the number of writes so far.
@@ -56,6 +56,9 @@ impl Index for Hooked {
     }
     async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError> {
         self.inner.names(selection, limit).await
+    }
+    async fn word_counts(&self, tenant: &TenantId) -> Result<WordCounts, RecallError> {
+        self.inner.word_counts(tenant).await
     }
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
         self.inner.mark_rebuilding(rebuilding).await

@@ -15,4 +15,5 @@ mod memories;
 mod pending;
 mod recall;
 mod slow_worker;
+mod tenants;
 mod world;

@@ -103,7 +103,7 @@ async fn a_newer_version_of_a_memory_is_not_overwritten() {
         .await;
         let found = having(&*index, memories(), "espresso").await;
         assert_eq!(found, [memory.uuid()]);
-        assert_eq!(having(&*index, memories(), "oolong").await, []);
+        assert!(having(&*index, memories(), "oolong").await.is_empty());
         assert_eq!(world.dead_letters().await, []);
     })
     .await;
@@ -124,7 +124,7 @@ async fn words_of_an_erased_message_do_not_come_back_with_the_next_one() {
         .await;
         let found = having(&*index, messages(), "Rufus").await;
         assert_eq!(found, [answered.uuid()]);
-        assert_eq!(having(&*index, messages(), "dog").await, []);
+        assert!(having(&*index, messages(), "dog").await.is_empty());
     })
     .await;
 }
@@ -150,7 +150,7 @@ async fn a_message_appended_again_under_its_id_is_not_overwritten() {
         })
         .await;
         assert_eq!(having(&*index, messages(), "piano").await, [id.uuid()]);
-        assert_eq!(having(&*index, messages(), "bicycle").await, []);
+        assert!(having(&*index, messages(), "bicycle").await.is_empty());
     })
     .await;
 }

@@ -26,16 +26,18 @@ use super::filter::{Selection, field};
 use super::schema::{DENSE, LEXICAL};
 use super::{
     Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, LexicalVector,
-    Prepared, Search,
+    Prepared, Search, WordCounts,
 };
 use crate::config::IndexConfig;
 use crate::error::RecallError;
 use engine::{guarded, not_prepared, release};
 use facts::Facts;
-use reader::{filter_of, known, list};
+use reader::{count_words, filter_of, known, list};
 use writer::Writer;
 
 pub(crate) use reader::path;
+#[cfg(feature = "test-server")]
+pub(crate) use setup::drop_modifier;
 
 /// Commands that wait for the writer thread, at most; further callers wait for room up to
 /// `write_timeout`. Each lane of the indexer (2 by default) has one command at a time, so
@@ -229,6 +231,11 @@ impl Index for EdgeIndex {
                 .collect())
         })
         .await
+    }
+
+    async fn word_counts(&self, tenant: &TenantId) -> Result<WordCounts, RecallError> {
+        let filter = filter_of(&Selection::tenant(tenant));
+        self.read(move |shard| count_words(shard, &filter)).await
     }
 
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {

@@ -5,17 +5,19 @@ use std::collections::HashMap;
 use qdrant_edge::external::ordered_float::OrderedFloat;
 use qdrant_edge::{
     Condition as EdgeCondition, EdgeShard, FieldCondition, Filter, JsonPath, Match, NamedQuery,
-    PointId, QueryEnum, Range, ScoredPoint, SearchRequest, VectorInternal, WithPayloadInterface,
-    WithVector,
+    PointId, QueryEnum, Range, ScoredPoint, ScrollRequest, SearchRequest, VectorInternal,
+    VectorStructInternal, WithPayloadInterface, WithVector,
 };
 use uuid::Uuid;
 
 use super::engine::guarded;
 use super::facts::Facts;
 use crate::error::RecallError;
-use crate::index::Candidate;
 use crate::index::filter::{Condition, Selection, field};
 use crate::index::payload::candidate;
+use crate::index::schema::LEXICAL;
+use crate::index::word_counts::PAGE;
+use crate::index::{Candidate, WordCounts};
 
 /// Converts a selection.
 pub(super) fn filter_of(selection: &Selection) -> Filter {
@@ -125,4 +127,32 @@ pub(super) fn known(
             })
         })
         .collect())
+}
+
+/// Counts the words of the selected points with the lowest ids.
+pub(super) fn count_words(shard: &EdgeShard, filter: &Filter) -> Result<WordCounts, RecallError> {
+    let mut counts = WordCounts::default();
+    let mut offset = None;
+    loop {
+        let request = ScrollRequest {
+            offset,
+            limit: Some(PAGE),
+            filter: Some(filter.clone()),
+            with_payload: Some(WithPayloadInterface::Bool(false)),
+            with_vector: WithVector::Selector(vec![LEXICAL.to_owned()]),
+            order_by: None,
+        };
+        let (points, next) = guarded("count words", || shard.scroll(request))?;
+        for point in points {
+            if let Some(VectorStructInternal::Named(mut vectors)) = point.vector
+                && let Some(VectorInternal::Sparse(words)) = vectors.remove(LEXICAL)
+            {
+                counts.add(&words.indices);
+            }
+        }
+        offset = next;
+        if offset.is_none() || counts.is_full() {
+            return Ok(counts);
+        }
+    }
 }

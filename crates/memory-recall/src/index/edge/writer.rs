@@ -198,6 +198,7 @@ impl Writer {
             return Ok(None);
         }
         setup::prune_log(&self.directory);
+        setup::drop_modifier(&self.directory).map_err(|error| error.to_string())?;
         let config = setup::config(&self.schema);
         let loaded = catch_unwind(AssertUnwindSafe(|| {
             let shard = EdgeShard::load(&self.directory, Some(config))?;

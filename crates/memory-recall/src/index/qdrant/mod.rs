@@ -9,9 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_client::qdrant::{
-    CountPointsBuilder, FacetCountsBuilder, PayloadIncludeSelector, Query, QueryBatchPoints,
-    QueryPoints, QueryPointsBuilder, UpdateBatchPoints, VectorInput, WriteOrdering,
-    WriteOrderingType, facet_value,
+    CountPointsBuilder, FacetCountsBuilder, PayloadIncludeSelector, PointId, Query,
+    QueryBatchPoints, QueryPoints, QueryPointsBuilder, ScrollPointsBuilder, UpdateBatchPoints,
+    VectorInput, VectorsSelector, WriteOrdering, WriteOrderingType, facet_value,
 };
 use qdrant_client::{Qdrant, QdrantError};
 use secrecy::ExposeSecret;
@@ -20,12 +20,14 @@ use tonic::Code;
 use super::filter::{Selection, field};
 use super::payload::CANDIDATE;
 use super::schema::{DENSE, LEXICAL};
+use super::word_counts::PAGE;
 use super::{
     Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared, Search,
+    WordCounts,
 };
 use crate::config::IndexConfig;
 use crate::error::RecallError;
-use wire::{candidates, filter_of, operations};
+use wire::{candidates, filter_of, lexical, operations};
 
 /// An index in a Qdrant cluster, over gRPC.
 pub struct QdrantIndex {
@@ -160,8 +162,9 @@ impl Index for QdrantIndex {
     }
 
     async fn prepare(&self) -> Result<Prepared, RecallError> {
-        if !self.exists().await? {
-            self.create().await?;
+        match self.exists().await? {
+            true => self.drop_modifier().await?,
+            false => self.create().await?,
         }
         self.index_fields().await?;
         self.point_alias(false).await?;
@@ -269,6 +272,40 @@ impl Index for QdrantIndex {
                 facet_value::Variant::IntegerValue(_) | facet_value::Variant::BoolValue(_) => None,
             });
         Ok(names.collect())
+    }
+
+    async fn word_counts(&self, tenant: &TenantId) -> Result<WordCounts, RecallError> {
+        let filter = filter_of(&Selection::tenant(tenant));
+        let mut counts = WordCounts::default();
+        let mut offset = None;
+        loop {
+            let mut request = ScrollPointsBuilder::new(self.schema.collection())
+                .filter(filter.clone())
+                .limit(PAGE as u32)
+                .with_payload(false)
+                .with_vectors(VectorsSelector {
+                    names: vec![LEXICAL.to_owned()],
+                });
+            if let Some(offset) = offset {
+                request = request.offset::<PointId>(offset);
+            }
+            let page = self
+                .ask(
+                    "count words",
+                    self.config.search_timeout,
+                    self.client.scroll(request),
+                )
+                .await?;
+            for point in page.result {
+                if let Some(words) = lexical(point) {
+                    counts.add(&words);
+                }
+            }
+            offset = page.next_page_offset;
+            if offset.is_none() || counts.is_full() {
+                return Ok(counts);
+            }
+        }
     }
 
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {

@@ -5,7 +5,7 @@ use qdrant_client::qdrant::{
     CreateAliasBuilder, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, Distance,
     FieldType, GetPointsBuilder, HnswConfigDiffBuilder, IntegerIndexParamsBuilder,
     KeywordIndexParamsBuilder, Modifier, NamedVectors, PointStruct, SparseVectorParamsBuilder,
-    SparseVectorsConfigBuilder, UpsertPointsBuilder, VectorParamsBuilder, VectorsConfigBuilder,
+    SparseVectorsConfigBuilder, UpdateCollectionBuilder, UpsertPointsBuilder, VectorParamsBuilder, VectorsConfigBuilder,
 };
 use uuid::Uuid;
 
@@ -25,10 +25,7 @@ const STATE_REBUILDING: &str = "rebuilding";
 impl QdrantIndex {
     pub(super) async fn create(&self) -> Result<(), RecallError> {
         let mut sparse = SparseVectorsConfigBuilder::default();
-        sparse.add_named_vector_params(
-            LEXICAL,
-            SparseVectorParamsBuilder::default().modifier(Modifier::Idf),
-        );
+        sparse.add_named_vector_params(LEXICAL, SparseVectorParamsBuilder::default());
         // Every search filters by tenant, so a graph for each tenant is useful, not one
         // over all points.
         let mut collection = CreateCollectionBuilder::new(self.schema.collection())
@@ -57,6 +54,31 @@ impl QdrantIndex {
             Err(RecallError::IndexRefused { .. }) if self.exists().await? => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Takes the modifier by which release 1.0 let Qdrant multiply with document
+    /// frequencies, those of all tenants together, off an existing collection. The points
+    /// stay as they are.
+    pub(super) async fn drop_modifier(&self) -> Result<(), RecallError> {
+        let limit = self.config.write_timeout;
+        let info = self.client.collection_info(self.schema.collection());
+        let info = self.ask("read its settings", limit, info).await?.result;
+        let params = info.and_then(|info| info.config?.params?.sparse_vectors_config);
+        let words = params.and_then(|mut params| params.map.remove(LEXICAL));
+        if words.is_none_or(|words| words.modifier() != Modifier::Idf) {
+            return Ok(());
+        }
+        let mut sparse = SparseVectorsConfigBuilder::default();
+        sparse.add_named_vector_params(
+            LEXICAL,
+            SparseVectorParamsBuilder::default().modifier(Modifier::None),
+        );
+        let change =
+            UpdateCollectionBuilder::new(self.schema.collection()).sparse_vectors_config(sparse);
+        let changed = self.client.update_collection(change);
+        self.ask("change its settings", limit, changed)
+            .await
+            .map(drop)
     }
 
     pub(super) async fn exists(&self) -> Result<bool, RecallError> {

@@ -3,8 +3,8 @@
 use qdrant_client::Payload;
 use qdrant_client::qdrant::{
     Condition as QdrantCondition, Filter, NamedVectors, PointStruct, PointsIdsList, PointsSelector,
-    PointsUpdateOperation, Range, ScoredPoint, Vector, r#match::MatchValue,
-    points_selector::PointsSelectorOneOf, points_update_operation as operation,
+    PointsUpdateOperation, Range, RetrievedPoint, ScoredPoint, Vector, r#match::MatchValue,
+    points_selector::PointsSelectorOneOf, points_update_operation as operation, vector_output,
 };
 use serde_json::{Map, Value};
 
@@ -101,4 +101,12 @@ pub(super) fn candidates(points: Vec<ScoredPoint>) -> Vec<Candidate> {
         candidate(&fields, point.score)
     };
     points.into_iter().filter_map(read).collect()
+}
+
+/// The words of a point's lexical vector.
+pub(super) fn lexical(point: RetrievedPoint) -> Option<Vec<u32>> {
+    match point.vectors?.get_vector_by_name(LEXICAL)? {
+        vector_output::Vector::Sparse(words) => Some(words.indices),
+        vector_output::Vector::Dense(_) | vector_output::Vector::MultiDense(_) => None,
+    }
 }
