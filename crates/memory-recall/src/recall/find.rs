@@ -62,6 +62,11 @@ const FRESHNESS_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const INDEXER_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Minimum time between two reads of the index's status by queries.
 const STATE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// An index that has been unavailable for so long, and does not answer now, is not waited
+/// for.
+const DOWN_AFTER: Duration = Duration::from_secs(2);
+/// How long a query asks such an index whether it answers.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(200);
 /// Matches that one search by word in Postgres returns at most.
 pub(super) const TEXT_MATCHES: u32 = 100;
 
@@ -240,8 +245,11 @@ impl Shared {
         })
     }
 
-    /// Waits until the index has reached the revision, at most `max_wait`.
+    /// Waits until the index has reached the revision, at most `max_wait`, and no longer
+    /// while the index is down.
     async fn wait(&self, caller: &Caller, question: &Question<'_>) -> Result<Reached, RecallError> {
+        // Queries that do not wait notice an outage for those that do.
+        self.outage();
         let Freshness::AtLeast(revision) = question.freshness else {
             return Ok(Reached::default());
         };
@@ -257,7 +265,7 @@ impl Shared {
                 });
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || self.is_down(&caller.tenant).await {
                 return Ok(Reached {
                     lagging: true,
                     given_up,
@@ -268,6 +276,32 @@ impl Shared {
                 None => tokio::time::sleep(left.min(FRESHNESS_POLL_INTERVAL)).await,
             }
         }
+    }
+
+    /// For how long queries have found the index unavailable.
+    fn outage(&self) -> Duration {
+        let mut since = self
+            .unavailable_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if self.index.last_state() != IndexState::Unavailable {
+            *since = None;
+            return Duration::ZERO;
+        }
+        since.get_or_insert_with(Instant::now).elapsed()
+    }
+
+    /// Whether the index has been unavailable for a while and does not answer now either, or
+    /// has a permanent flaw.
+    async fn is_down(&self, tenant: &TenantId) -> bool {
+        if self.index.flaw().is_some() {
+            return true;
+        }
+        if self.outage() < DOWN_AFTER {
+            return false;
+        }
+        let status = tokio::time::timeout(PROBE_TIMEOUT, self.index.status(tenant)).await;
+        status.map_or(IndexState::Unavailable, |status| status.state) == IndexState::Unavailable
     }
 
     /// Why the index's answer may lack matches that Postgres has; `None` if complete.

@@ -49,6 +49,8 @@ struct Shared {
     names: Names,
     word_weights: WordWeights,
     state_checked: Mutex<Option<Instant>>,
+    /// When queries first found the index unavailable; `None` while it answers.
+    unavailable_since: Mutex<Option<Instant>>,
 }
 
 impl Recall {
@@ -72,6 +74,7 @@ impl Recall {
             indexer,
             config,
             state_checked: Mutex::default(),
+            unavailable_since: Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),

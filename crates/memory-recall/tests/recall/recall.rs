@@ -618,6 +618,40 @@ async fn an_index_that_is_down_degrades_and_never_fails_the_window() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_revision_is_not_waited_for_while_the_index_is_down() {
+    let server = TestQdrant::start().await.unwrap();
+    let service = Service::over(client(&server), None).await;
+    let (thread, _) = service.conversation("ada", &TRIP).await;
+    server.set_fault(Fault::Unavailable);
+    let late = message(Role::User, "Rufus has a sister, Bella.");
+    let (late, revision) = service.world.append(thread, late).await;
+    let fresh = RecallQuery {
+        freshness: Freshness::AtLeast(revision),
+        max_wait: TIMEOUT,
+        recent_window: 0,
+        ..service
+            .of_thread(thread, MemoryScope::User, "sister Bella")
+            .await
+    };
+    // Once the index is known to be down, the answer comes at once.
+    for limit in [TIMEOUT / 2, TIMEOUT / 6] {
+        let started = Instant::now();
+        let recalled = service.ask(fresh.clone()).await;
+        assert!(started.elapsed() < limit, "{:?}", started.elapsed());
+        assert_eq!(
+            degradations(&recalled),
+            [DegradationReason::IndexUnavailable]
+        );
+        assert!(ids(&recalled).contains(&late), "found by word in the store");
+    }
+    // An index that answers again is waited for again.
+    server.set_fault(Fault::None);
+    let recalled = service.ask(fresh).await;
+    assert_eq!(degradations(&recalled), []);
+    assert!(ids(&recalled).contains(&late));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_was_never_opened_degrades() {
     let world = World::new().await;
     let thread = world.thread("ada").await;
