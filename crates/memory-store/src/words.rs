@@ -118,7 +118,10 @@ pub(crate) fn user_lexeme(tenant: &TenantId, app: &AppId, user: &UserId) -> Stri
 }
 
 fn app_lexeme(tenant: &TenantId, app: &AppId) -> String {
-    format!("{SCOPE_MARK}a{}", short_digest(&[tenant.as_str(), app.as_str()]))
+    format!(
+        "{SCOPE_MARK}a{}",
+        short_digest(&[tenant.as_str(), app.as_str()])
+    )
 }
 
 /// 128 bits, as hexadecimal digits.

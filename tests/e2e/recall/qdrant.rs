@@ -263,10 +263,7 @@ async fn a_change_that_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     );
     // A colleague without administration sees it.
     let colleague = server.client(Key::AcmeToo).await;
-    assert_eq!(
-        colleague.index_status().await.last_error,
-        letter.last_error
-    );
+    assert_eq!(colleague.index_status().await.last_error, letter.last_error);
     let none = globex.call(ListDeadLettersRequest::default()).await;
     assert_eq!(none.dead_letters, []);
 

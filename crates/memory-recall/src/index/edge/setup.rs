@@ -61,7 +61,10 @@ pub(crate) fn drop_modifier(directory: &Path) -> io::Result<()> {
         };
         let vector = settings.pointer_mut(&format!("/config/sparse_vector_data/{LEXICAL}"));
         let vector = vector.and_then(Value::as_object_mut);
-        if vector.and_then(|vector| vector.remove("modifier")).is_none() {
+        if vector
+            .and_then(|vector| vector.remove("modifier"))
+            .is_none()
+        {
             continue;
         }
         let draft = path.with_extension("draft");

@@ -289,13 +289,10 @@ impl Index for QdrantIndex {
             if let Some(offset) = offset {
                 request = request.offset::<PointId>(offset);
             }
-            let page = self
-                .ask(
-                    "count words",
-                    self.config.search_timeout,
-                    self.client.scroll(request),
-                )
-                .await?;
+            // No search waits for it, and a long page is no outage.
+            let limit = self.config.write_timeout;
+            let page = self.client.scroll(request);
+            let page = self.ask("count words", limit, page).await?;
             for point in page.result {
                 if let Some(words) = lexical(point) {
                     counts.add(&words);

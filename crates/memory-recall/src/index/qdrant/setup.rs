@@ -5,7 +5,8 @@ use qdrant_client::qdrant::{
     CreateAliasBuilder, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, Distance,
     FieldType, GetPointsBuilder, HnswConfigDiffBuilder, IntegerIndexParamsBuilder,
     KeywordIndexParamsBuilder, Modifier, NamedVectors, PointStruct, SparseVectorParamsBuilder,
-    SparseVectorsConfigBuilder, UpdateCollectionBuilder, UpsertPointsBuilder, VectorParamsBuilder, VectorsConfigBuilder,
+    SparseVectorsConfigBuilder, UpdateCollectionBuilder, UpsertPointsBuilder, VectorParamsBuilder,
+    VectorsConfigBuilder,
 };
 use uuid::Uuid;
 
