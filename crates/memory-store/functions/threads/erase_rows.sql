@@ -83,9 +83,6 @@ BEGIN
     IF NOT done THEN
         RETURN;
     END IF;
-    PERFORM recollect.erase_node(p_tenant, p_thread, n.node_id) FROM unnest(v_nodes) AS n (node_id);
-    counts := recollect.add_count(counts, 'node_memories', cardinality(v_nodes));
-    done := p_limit IS NULL OR cardinality(v_nodes) < LEAST(v_left, 50);
     WITH copies AS (
         DELETE FROM recollect.node_copies c
         WHERE c.tenant_id = p_tenant AND c.thread_id = p_thread
@@ -98,5 +95,8 @@ BEGIN
     )
     SELECT count(*) INTO v_count FROM queued;
     counts := recollect.add_count(counts, 'node_copies', v_count);
+    PERFORM recollect.erase_node(p_tenant, p_thread, n.node_id) FROM unnest(v_nodes) AS n (node_id);
+    counts := recollect.add_count(counts, 'node_memories', cardinality(v_nodes));
+    done := p_limit IS NULL OR cardinality(v_nodes) < LEAST(v_left, 50);
 END;
 $$;
