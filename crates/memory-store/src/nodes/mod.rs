@@ -25,7 +25,7 @@ use memory::{Memory, Waiting};
 
 /// A write that object storage has not answered was carried out after this time, or never
 /// will be: it is much longer than any request takes.
-const WRITE_SETTLES: Duration = Duration::from_secs(3_600);
+const WRITE_SETTLES: Duration = Duration::from_secs(600);
 /// Bytes parsed on the async thread; larger objects go to a blocking thread.
 const INLINE_BYTES: usize = 64 * 1024;
 
