@@ -11,6 +11,7 @@
 
 mod access;
 mod branches;
+mod chaos;
 mod clients;
 mod context;
 mod distill;

@@ -13,14 +13,18 @@ pub fn recollect_binary() -> PathBuf {
     built_binary("recollect")
 }
 
-/// A binary of the workspace, in the target directory of the running test.
+/// A binary of the workspace, in the target directory of the running program.
 ///
 /// # Panics
 /// If it does not exist; the message names the command that builds it.
 pub fn built_binary(package: &str) -> PathBuf {
-    // target/debug/deps/e2e-0123456789abcdef
-    let test = env::current_exe().unwrap();
-    let profile = test.parent().and_then(Path::parent).unwrap();
+    // target/debug/deps/e2e-0123456789abcdef, or target/debug/recollect-chaos
+    let program = env::current_exe().unwrap();
+    let dir = program.parent().unwrap();
+    let profile = match dir.ends_with("deps") {
+        true => dir.parent().unwrap(),
+        false => dir,
+    };
     let binary = profile.join(format!("{package}{}", env::consts::EXE_SUFFIX));
     assert!(
         binary.is_file(),

@@ -41,8 +41,8 @@ impl DataDir {
         self.dir.path()
     }
 
-    /// A directory for a shared server, which takes no slot.
-    pub(crate) fn unlimited() -> Self {
+    /// A directory for a server that takes no slot.
+    pub fn unlimited() -> Self {
         Self {
             dir: temp_dir(),
             _slot: None,

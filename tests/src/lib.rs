@@ -12,6 +12,7 @@
 mod binary;
 mod calls;
 mod certificates;
+pub mod chaos;
 mod cli;
 mod client;
 mod contexts;

@@ -36,6 +36,8 @@ pub struct Options {
     pub keys: Vec<Key>,
     /// Only for `dev`: without a configuration file and without `--data-dir`.
     pub bare: bool,
+    /// Only for `serve`: where it listens. None: a free port.
+    pub listen: Option<String>,
 }
 
 impl Default for Options {
@@ -51,6 +53,7 @@ impl Default for Options {
             args: Vec::new(),
             keys: Key::ALL.to_vec(),
             bare: false,
+            listen: None,
         }
     }
 }
@@ -163,7 +166,8 @@ impl Server {
     pub fn try_start(dir: &DataDir, options: &Options) -> Result<Self, String> {
         let config = dir.path().join(format!("{}.toml", options.command));
         let guarded = options.command != "dev";
-        let listen = (options.command == "serve").then(free_addr);
+        let listen = (options.command == "serve")
+            .then(|| options.listen.clone().unwrap_or_else(free_addr));
         let metrics = guarded.then(free_addr);
         if !options.bare {
             fs::write(&config, options.toml(metrics.as_deref())).unwrap();

@@ -1,0 +1,17 @@
+//! Seeded scenarios against real processes, each of which ends with a report. The program
+//! `recollect-chaos` runs them at length; the end-to-end tests run short forms.
+//!
+//! The seed determines what is sent, which process is killed, and the pauses between the
+//! kills. It does not determine how the operating system interleaves processes: a replay
+//! repeats the schedule, not the instant.
+
+mod kill;
+mod ledger;
+mod progress;
+mod report;
+mod scene;
+mod writers;
+
+pub use kill::{Kill, kill};
+pub use progress::Progress;
+pub use report::Report;

@@ -1,0 +1,88 @@
+//! The processes of a scenario: Postgres, an index, servers and workers.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::{Cluster, DataDir, Options, Qdrant, Server};
+
+/// Where a scenario's servers run.
+pub(super) struct Scene {
+    pub(super) cluster: Cluster,
+    pub(super) qdrant: Qdrant,
+    dir: Arc<DataDir>,
+    url: String,
+}
+
+impl Scene {
+    /// A Postgres with the service's schema, and an empty index.
+    pub(super) async fn new(dir: DataDir) -> Self {
+        let (cluster, url) = Cluster::migrated().await;
+        Self {
+            cluster,
+            qdrant: Qdrant::new(),
+            dir: Arc::new(dir),
+            url,
+        }
+    }
+
+    /// A server at an address, without a model.
+    pub(super) fn server(&self, addr: &str, lines: &[&str]) -> Options {
+        let mut options = Options::serve(&self.url, lines).line(NO_MODEL.to_owned());
+        options.listen = Some(addr.to_owned());
+        options
+    }
+
+    /// A server at an address, without a model, whose index is in Qdrant.
+    pub(super) fn server_on_qdrant(&self, addr: &str) -> Options {
+        self.server(addr, &[&self.qdrant.config()])
+    }
+
+    /// A server at an address, without a model, whose index is in its own process.
+    pub(super) fn server_with_index(&self, addr: &str) -> Options {
+        self.server(addr, &[]).index(&self.dir, INDEX)
+    }
+
+    /// A worker that indexes into Qdrant.
+    pub(super) fn worker(&self) -> Options {
+        let options = Options {
+            command: "worker",
+            ..Options::with(&[&self.qdrant.config(), NO_MODEL])
+        };
+        options.env("DATABASE_URL", &self.url)
+    }
+
+    /// Starts a process and waits until it is ready, while other tasks go on.
+    ///
+    /// # Panics
+    /// If it ends or takes too long.
+    pub(super) async fn start(&self, options: Options) -> Server {
+        let dir = Arc::clone(&self.dir);
+        tokio::task::spawn_blocking(move || Server::start(&dir, &options))
+            .await
+            .unwrap()
+    }
+
+    /// Overwrites every file of the embedded index.
+    pub(super) fn spoil_index(&self) {
+        overwrite(&self.dir.path().join(INDEX));
+    }
+
+    /// The log of all servers and workers.
+    pub(super) fn log(&self) -> String {
+        self.dir.log()
+    }
+}
+
+const NO_MODEL: &str = "embedding.kind = \"none\"";
+const INDEX: &str = "index";
+
+fn overwrite(path: &Path) {
+    if path.is_file() {
+        fs::write(path, "this is no index").unwrap();
+        return;
+    }
+    for entry in fs::read_dir(path).unwrap() {
+        overwrite(&entry.unwrap().path());
+    }
+}
