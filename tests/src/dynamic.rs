@@ -8,7 +8,7 @@ use prost::bytes::{Buf as _, BufMut as _};
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
 use serde_json::Value;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 use crate::Client;
 
@@ -99,17 +99,7 @@ impl Dynamic {
         method: &MethodDescriptor,
         request: Vec<u8>,
     ) -> Result<Response<Vec<Value>>, Status> {
-        let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
-        let mut grpc = tonic::client::Grpc::new(client.authorized());
-        grpc.ready().await.unwrap();
-        // On the wire a single message and a stream of one look the same.
-        let response = grpc
-            .streaming(
-                Request::new(tokio_stream::once(request)),
-                path.parse().unwrap(),
-                Bytes,
-            )
-            .await?;
+        let response = Self::open(client, method, Request::new(request)).await?;
         let (metadata, mut stream, extensions) = response.into_parts();
         let mut answers = Vec::new();
         while let Some(bytes) = stream.message().await? {
@@ -122,6 +112,23 @@ impl Dynamic {
             );
         }
         Ok(Response::from_parts(metadata, answers, extensions))
+    }
+
+    /// Calls a method with any bytes in the place of a request. The messages of the answer
+    /// are encoded.
+    pub async fn open(
+        client: &Client,
+        method: &MethodDescriptor,
+        request: Request<Vec<u8>>,
+    ) -> Result<Response<Streaming<Vec<u8>>>, Status> {
+        let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
+        let mut grpc = tonic::client::Grpc::new(client.authorized());
+        grpc.ready()
+            .await
+            .map_err(|error| Status::unavailable(error.to_string()))?;
+        // On the wire a single message and a stream of one look the same.
+        let request = request.map(tokio_stream::once);
+        grpc.streaming(request, path.parse().unwrap(), Bytes).await
     }
 }
 

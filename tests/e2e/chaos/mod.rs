@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use recollect_tests::chaos::{Kill, Progress, kill};
+use recollect_tests::chaos::{Drain, Fuzz, Kill, Overload, Progress, drain, fuzz, kill, overload};
 use recollect_tests::{DataDir, apply, trial_with_own_server};
 
-/// The machine may be busy: how long the index may lag behind is measured elsewhere.
-const INDEX_LIMIT: Duration = Duration::from_secs(60);
+/// No scenario goes on for longer; most end by their counts.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 async fn kills(embedded: bool) {
     let options = Kill {
         seed: 7,
         count: 3,
-        time: Duration::from_secs(60),
+        time: TIME_LIMIT,
         writers: 16,
         embedded,
-        index_limit: INDEX_LIMIT,
+        // The machine may be busy.
+        index_limit: Duration::from_secs(60),
     };
     kill(DataDir::new(), &options, &Progress::hidden())
         .await
@@ -30,4 +31,46 @@ async fn nothing_acknowledged_is_lost_when_any_process_is_killed() {
 #[apply(trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_an_embedded_index_is_damaged() {
     kills(true).await;
+}
+
+#[apply(trial_with_own_server)]
+async fn random_requests_are_answered_without_a_defect() {
+    let options = Fuzz {
+        seed: 7,
+        first: 0,
+        count: 5_000,
+        time: TIME_LIMIT,
+        callers: 8,
+    };
+    fuzz(DataDir::new(), &options, &Progress::hidden())
+        .await
+        .check();
+}
+
+#[apply(trial_with_own_server)]
+async fn an_overloaded_server_refuses_quickly_and_recovers() {
+    let options = Overload {
+        seed: 7,
+        time: Duration::from_secs(8),
+        factor: 10.0,
+        deadline: Duration::from_secs(20),
+        // The callers are on the same busy machine.
+        goodput: 0.3,
+    };
+    overload(DataDir::new(), &options, &Progress::hidden())
+        .await
+        .check();
+}
+
+#[apply(trial_with_own_server)]
+async fn clients_that_retry_notice_no_restart() {
+    let options = Drain {
+        seed: 7,
+        count: 4,
+        time: TIME_LIMIT,
+        callers: 8,
+    };
+    drain(DataDir::new(), &options, &Progress::hidden())
+        .await
+        .check();
 }

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use recollect_tests::DataDir;
-use recollect_tests::chaos::{Kill, Progress, Report, kill};
+use recollect_tests::chaos::{
+    Drain, Fuzz, Kill, Overload, Progress, Report, drain, fuzz, kill, overload,
+};
 
 /// Seeded scenarios against real processes of Recollect. Build with
 /// `cargo build --workspace --bins` first.
@@ -53,6 +55,39 @@ enum Scenario {
         #[arg(long)]
         embedded: bool,
     },
+    /// Call every method with arbitrary bytes and changed requests.
+    Fuzz {
+        /// Number of calls.
+        #[arg(long, default_value_t = 1_000_000)]
+        count: u64,
+        /// Number of the first call, to repeat one that failed.
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+        /// Concurrent calls.
+        #[arg(long, default_value_t = 32)]
+        callers: usize,
+    },
+    /// Offer several times the sustainable load, for two minutes by default.
+    Overload {
+        /// How many times the sustainable load.
+        #[arg(long, default_value_t = 10.0)]
+        factor: f64,
+        /// The callers' deadline in seconds.
+        #[arg(long, default_value_t = 10)]
+        deadline: u64,
+    },
+    /// Terminate two servers in turn under callers that retry.
+    Drain {
+        /// Number of SIGTERMs.
+        #[arg(long, default_value_t = 20)]
+        count: usize,
+        /// Concurrent callers.
+        #[arg(long, default_value_t = 16)]
+        callers: usize,
+    },
+    /// Run kill, with either index, overload and drain in turn. Default: 480 seconds of load,
+    /// about ten minutes.
+    All,
 }
 
 fn main() -> ExitCode {
@@ -87,7 +122,8 @@ async fn run(
     progress: &Progress,
 ) -> Vec<Report> {
     let time = |default: u64| Duration::from_secs(seconds.unwrap_or(default));
-    match scenario {
+    let dir = DataDir::unlimited();
+    let report = match scenario {
         Scenario::Kill {
             count,
             writers,
@@ -101,7 +137,76 @@ async fn run(
                 embedded,
                 index_limit: Duration::from_secs(10),
             };
-            vec![kill(DataDir::unlimited(), &options, progress).await]
+            kill(dir, &options, progress).await
         }
+        Scenario::Fuzz {
+            count,
+            first,
+            callers,
+        } => {
+            let options = Fuzz {
+                seed,
+                first,
+                count,
+                time: time(36_000),
+                callers,
+            };
+            fuzz(dir, &options, progress).await
+        }
+        Scenario::Overload { factor, deadline } => {
+            let options = Overload {
+                seed,
+                time: time(120),
+                factor,
+                deadline: Duration::from_secs(deadline),
+                goodput: 0.8,
+            };
+            overload(dir, &options, progress).await
+        }
+        Scenario::Drain { count, callers } => {
+            let options = Drain {
+                seed,
+                count,
+                time: time(3_600),
+                callers,
+            };
+            drain(dir, &options, progress).await
+        }
+        Scenario::All => return all(seed, seconds.unwrap_or(480), progress).await,
+    };
+    vec![report]
+}
+
+/// Runs all scenarios but `fuzz`, each for its share of the time.
+async fn all(seed: u64, seconds: u64, progress: &Progress) -> Vec<Report> {
+    let kills = |embedded| Scenario::Kill {
+        count: 200,
+        writers: 64,
+        embedded,
+    };
+    let scenarios = [
+        (kills(false), 0.35),
+        (kills(true), 0.25),
+        (
+            Scenario::Drain {
+                count: 20,
+                callers: 16,
+            },
+            0.2,
+        ),
+        // The overload is followed by three quarters of its time.
+        (
+            Scenario::Overload {
+                factor: 10.0,
+                deadline: 10,
+            },
+            0.1,
+        ),
+    ];
+    let mut reports = Vec::new();
+    for (scenario, share) in scenarios {
+        let seconds = (seconds as f64 * share).ceil() as u64;
+        reports.extend(Box::pin(run(scenario, seed, Some(seconds), progress)).await);
     }
+    reports
 }

@@ -150,7 +150,7 @@ pub async fn kill(dir: DataDir, options: &Kill, progress: &Progress) -> Report {
         &equal,
         Some(options.index_limit),
     );
-    report.zero("panics", stage.scene.log().matches("panicked at").count());
+    report.zero("panics", stage.scene.panics());
     report
 }
 

@@ -5,13 +5,20 @@
 //! kills. It does not determine how the operating system interleaves processes: a replay
 //! repeats the schedule, not the instant.
 
+mod drain;
+mod fuzz;
 mod kill;
 mod ledger;
+mod memory;
+mod overload;
 mod progress;
 mod report;
 mod scene;
 mod writers;
 
+pub use drain::{Drain, drain};
+pub use fuzz::{Fuzz, fuzz};
 pub use kill::{Kill, kill};
+pub use overload::{Overload, overload};
 pub use progress::Progress;
 pub use report::Report;

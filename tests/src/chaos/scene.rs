@@ -68,9 +68,9 @@ impl Scene {
         overwrite(&self.dir.path().join(INDEX));
     }
 
-    /// The log of all servers and workers.
-    pub(super) fn log(&self) -> String {
-        self.dir.log()
+    /// Panics in the log of all servers and workers.
+    pub(super) fn panics(&self) -> usize {
+        self.dir.log().matches("panicked at").count()
     }
 }
 

@@ -143,6 +143,11 @@ impl Writers {
         self.tally().acknowledged.load(Ordering::SeqCst)
     }
 
+    /// Reads answered so far.
+    pub(super) fn reads(&self) -> usize {
+        self.tally().reads.load(Ordering::SeqCst)
+    }
+
     /// Waits until no request is under way, and holds further ones back as long as the
     /// guard lives.
     pub(super) async fn pause(&self) -> impl Drop + '_ {
