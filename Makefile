@@ -50,6 +50,20 @@ features: setup ## Run the tests of the feature table, and print the table
 	@$(BUILD_CLIENTS)
 	cargo test --workspace --test e2e -- --features-table
 
+# Other scenarios, or a repetition: make chaos CHAOS="kill --count 200 --seed 7"
+CHAOS ?= all
+FUZZ ?= --seconds 600
+
+.PHONY: chaos
+chaos: setup ## Kill, restart and overload servers for ten minutes, and print a report
+	cargo build --workspace --bins
+	target/debug/recollect-chaos $(CHAOS)
+
+.PHONY: fuzz
+fuzz: setup ## Call every method with invalid requests for ten minutes
+	cargo build --workspace --bins
+	target/debug/recollect-chaos fuzz $(FUZZ)
+
 .PHONY: test-qdrant
 test-qdrant: ## Run the index tests against a real Qdrant at QDRANT_URL
 	@if [ -z "$$QDRANT_URL" ]; then \

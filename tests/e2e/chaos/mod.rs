@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use recollect_tests::chaos::{Drain, Fuzz, Kill, Overload, Progress, drain, fuzz, kill, overload};
+use recollect_tests::chaos::{
+    Drain, Fuzz, Kill, Layers, Overload, Progress, Reads, drain, fuzz, kill, overload, reads,
+};
 use recollect_tests::{DataDir, apply, trial_with_own_server};
 
 /// No scenario goes on for longer; most end by their counts.
@@ -73,4 +75,27 @@ async fn clients_that_retry_notice_no_restart() {
     drain(DataDir::new(), &options, &Progress::hidden())
         .await
         .check();
+}
+
+async fn mixed_reads(layers: Layers) {
+    let options = Reads {
+        seed: 7,
+        count: 1_000,
+        time: TIME_LIMIT,
+        readers: 4,
+        layers,
+    };
+    reads(DataDir::new(), &options, &Progress::hidden())
+        .await
+        .check();
+}
+
+#[apply(trial_with_own_server)]
+async fn n15_conditions_alone_separate_tenants() {
+    mixed_reads(Layers::Conditions).await;
+}
+
+#[apply(trial_with_own_server)]
+async fn n15_row_level_security_alone_separates_tenants() {
+    mixed_reads(Layers::RowSecurity).await;
 }

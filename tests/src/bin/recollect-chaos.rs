@@ -11,10 +11,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use recollect_tests::DataDir;
 use recollect_tests::chaos::{
-    Drain, Fuzz, Kill, Overload, Progress, Report, drain, fuzz, kill, overload,
+    Drain, Fuzz, Kill, Layers, Overload, Progress, Reads, Report, drain, fuzz, kill, overload,
+    reads,
 };
 
 /// Seeded scenarios against real processes of Recollect. Build with
@@ -85,9 +86,30 @@ enum Scenario {
         #[arg(long, default_value_t = 16)]
         callers: usize,
     },
-    /// Run kill, with either index, overload and drain in turn. Default: 480 seconds of load,
+    /// Read as two tenants that name each other's data.
+    Reads {
+        /// Number of reads.
+        #[arg(long, default_value_t = 100_000)]
+        count: u64,
+        /// Concurrent readers of each tenant.
+        #[arg(long, default_value_t = 8)]
+        readers: usize,
+        /// Switch a layer of ownership off, in the test's database.
+        #[arg(long)]
+        without: Option<Layer>,
+    },
+    /// Run kill, with either index, drain, reads and overload in turn. Default: 480 seconds of load,
     /// about ten minutes.
     All,
+}
+
+/// A layer of ownership.
+#[derive(Clone, Copy, ValueEnum)]
+enum Layer {
+    /// The conditions on the tenant in queries and functions.
+    Conditions,
+    /// Row-level security.
+    RowSecurity,
 }
 
 fn main() -> ExitCode {
@@ -172,6 +194,24 @@ async fn run(
             };
             drain(dir, &options, progress).await
         }
+        Scenario::Reads {
+            count,
+            readers,
+            without,
+        } => {
+            let options = Reads {
+                seed,
+                count,
+                time: time(3_600),
+                readers,
+                layers: match without {
+                    None => Layers::Both,
+                    Some(Layer::RowSecurity) => Layers::Conditions,
+                    Some(Layer::Conditions) => Layers::RowSecurity,
+                },
+            };
+            reads(dir, &options, progress).await
+        }
         Scenario::All => return all(seed, seconds.unwrap_or(480), progress).await,
     };
     vec![report]
@@ -184,16 +224,24 @@ async fn all(seed: u64, seconds: u64, progress: &Progress) -> Vec<Report> {
         writers: 64,
         embedded,
     };
+    let reads = |without| Scenario::Reads {
+        count: 100_000,
+        readers: 8,
+        without,
+    };
     let scenarios = [
-        (kills(false), 0.35),
-        (kills(true), 0.25),
+        (kills(false), 0.3),
+        (kills(true), 0.2),
         (
             Scenario::Drain {
                 count: 20,
                 callers: 16,
             },
-            0.2,
+            0.15,
         ),
+        (reads(None), 0.06),
+        (reads(Some(Layer::RowSecurity)), 0.06),
+        (reads(Some(Layer::Conditions)), 0.06),
         // The overload is followed by three quarters of its time.
         (
             Scenario::Overload {

@@ -10,8 +10,9 @@ use crate::{Cluster, DataDir, Options, Qdrant, Server};
 pub(super) struct Scene {
     pub(super) cluster: Cluster,
     pub(super) qdrant: Qdrant,
+    /// The database's URL for its owner.
+    pub(super) url: String,
     dir: Arc<DataDir>,
-    url: String,
 }
 
 impl Scene {
@@ -40,7 +41,8 @@ impl Scene {
 
     /// A server at an address, without a model, whose index is in its own process.
     pub(super) fn server_with_index(&self, addr: &str) -> Options {
-        self.server(addr, &[]).index(&self.dir, INDEX)
+        let options = self.server(addr, &[]).index(&self.dir, INDEX);
+        options.objects(&self.dir)
     }
 
     /// A worker that indexes into Qdrant.
@@ -66,6 +68,29 @@ impl Scene {
     /// Overwrites every file of the embedded index.
     pub(super) fn spoil_index(&self) {
         overwrite(&self.dir.path().join(INDEX));
+    }
+
+    /// Lets the service's role see all rows, so that only the conditions of queries and
+    /// functions are left.
+    pub(super) async fn bypass_row_security(&self) {
+        let database = self.cluster.superuser().await;
+        let statement = "ALTER ROLE recollect_service BYPASSRLS";
+        database.batch_execute(statement).await.unwrap();
+    }
+
+    /// Removes the conditions on the tenant from all functions; how many had one.
+    pub(super) async fn remove_conditions(&self) -> usize {
+        let database = self.cluster.superuser().await;
+        let functions = "SELECT regexp_replace(pg_get_functiondef(p.oid), \
+             '(\\m\\w+\\.)?\\mtenant_id = p_tenant\\M', 'p_tenant IS NOT NULL', 'g') \
+             FROM pg_proc p WHERE p.pronamespace = 'recollect'::regnamespace \
+             AND p.prokind = 'f' AND p.prosrc ~ '\\mtenant_id = p_tenant\\M'";
+        let functions = database.query(functions, &[]).await.unwrap();
+        for function in &functions {
+            let statement: String = function.get(0);
+            database.batch_execute(&statement).await.unwrap();
+        }
+        functions.len()
     }
 
     /// Panics in the log of all servers and workers.
