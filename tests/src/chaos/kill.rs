@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use memory_contract::proto::IndexState;
+use memory_contract::proto::{GetIndexStatusRequest, IndexState};
 use tokio::time::sleep;
-use tonic::Code;
+use tonic::{Code, Response};
 
 use super::ledger::{compare, not_found};
 use super::progress::Progress;
 use super::report::Report;
 use super::scene::Scene;
 use super::writers::{Manners, Writers};
-use crate::{Client, DataDir, Key, Server, free_addr, runs};
+use crate::{Call as _, Client, DataDir, Key, Server, free_addr, runs};
 
 /// Time limit of the service's return after a kill.
 const BACK_LIMIT: Duration = Duration::from_secs(60);
@@ -270,10 +270,14 @@ impl Stage {
             .get(0);
         let start = Instant::now();
         loop {
-            let status = client.index_status().await;
-            let equal = status.state() == IndexState::Ready
-                && status.pending_count == 0
-                && status.point_count == stored;
+            // The connection may have to be made anew.
+            let answer = GetIndexStatusRequest {}.send(client).await;
+            let status = answer.map(Response::into_inner);
+            let equal = status.as_ref().is_ok_and(|status| {
+                status.state() == IndexState::Ready
+                    && status.pending_count == 0
+                    && status.point_count == stored
+            });
             if equal {
                 return Ok(start.elapsed());
             }

@@ -108,7 +108,10 @@ impl Load {
             let (load, meter) = (Arc::clone(self), meter.clone());
             tokio::spawn(async move {
                 while Instant::now() < end {
-                    sleep(load.call(&meter).await).await;
+                    let pause = load.call(&meter).await;
+                    if !pause.is_zero() {
+                        sleep(pause).await;
+                    }
                 }
             })
         });
