@@ -40,7 +40,7 @@ async fn random_requests_are_answered_without_a_defect() {
     let options = Fuzz {
         seed: 7,
         first: 0,
-        count: 5_000,
+        count: 3_000,
         time: TIME_LIMIT,
         callers: 8,
     };
@@ -53,7 +53,7 @@ async fn random_requests_are_answered_without_a_defect() {
 async fn an_overloaded_server_refuses_quickly_and_recovers() {
     let options = Overload {
         seed: 7,
-        time: Duration::from_secs(8),
+        time: Duration::from_secs(6),
         factor: 10.0,
         deadline: Duration::from_secs(20),
         // The callers are on the same busy machine.

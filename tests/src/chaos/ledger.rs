@@ -153,7 +153,7 @@ pub(super) async fn not_found(client: &Client, threads: &[String], sent: &[Sent]
         let word = text.split(' ').next().unwrap_or_default();
         let search = SearchRequest {
             method: SearchMethod::Lexical.into(),
-            top_k: Some(1),
+            top_k: Some(3),
             ..search_request(&threads[sent.thread], word, "")
         };
         let found = client.search(search).await;
