@@ -166,8 +166,8 @@ impl Server {
     pub fn try_start(dir: &DataDir, options: &Options) -> Result<Self, String> {
         let config = dir.path().join(format!("{}.toml", options.command));
         let guarded = options.command != "dev";
-        let listen = (options.command == "serve")
-            .then(|| options.listen.clone().unwrap_or_else(free_addr));
+        let listen =
+            (options.command == "serve").then(|| options.listen.clone().unwrap_or_else(free_addr));
         let metrics = guarded.then(free_addr);
         if !options.bare {
             fs::write(&config, options.toml(metrics.as_deref())).unwrap();
