@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 use super::{cues, words};
 
 /// Most values that are read; the rest of a payload is skipped.
-const LEAVES: usize = 2_000;
+const LEAVES: usize = 10_000;
+/// Items of a list that are described; of the later ones only errors are kept.
+const ITEMS: usize = 3;
 /// Most values about an error.
 const ERRORS: usize = 4;
 /// Most other values.
@@ -160,13 +162,30 @@ impl Leaves {
                     let name = if path.is_empty() { "items" } else { path };
                     self.telling.push(format!("{name}: {} items", items.len()));
                 }
-                for item in items.iter().take(3) {
+                let (first, later) = items.split_at(items.len().min(ITEMS));
+                for item in first {
                     self.walk(path, item, depth + 1);
+                }
+                for item in later {
+                    self.add_errors(path, item, depth + 1);
                 }
             }
             Value::Null | Value::Object(_) | Value::Array(_) => {}
             Value::Bool(_) | Value::Number(_) | Value::String(_) => self.leaf(path, value),
         }
+    }
+
+    /// Adds what is said about errors, unless it was said before.
+    fn add_errors(&mut self, path: &str, value: &Value, depth: usize) {
+        let mut found = Self {
+            seen: self.seen,
+            ..Self::default()
+        };
+        found.walk(path, value, depth);
+        self.seen = found.seen;
+        let mut errors = found.errors;
+        errors.retain(|error| !self.errors.contains(error));
+        self.errors.extend(errors);
     }
 
     fn leaf(&mut self, path: &str, value: &Value) {
@@ -255,6 +274,18 @@ mod tests {
             assert!(shown.contains(part), "{shown}");
         }
         assert!(shown.len() < 400, "{shown}");
+    }
+
+    #[test]
+    fn an_error_far_down_a_list_is_digested() {
+        let item = |number: usize| match number {
+            70 => json!({"id": "ex-70", "status": "error", "error": "E0412: disk full"}),
+            _ => json!({"id": format!("ex-{number}"), "status": "success", "reason": "nightly"}),
+        };
+        let value = json!({"data": (0..120).map(item).collect::<Vec<Value>>()});
+        let shown = of_value(&value);
+        assert!(shown.contains("data.error=E0412: disk full"), "{shown}");
+        assert!(shown.contains("data: 120 items"), "{shown}");
     }
 
     #[test]
