@@ -281,6 +281,29 @@ impl MessageStore<'_> {
         head: Option<(ThreadId, &MessageName)>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
+        self.read_hits(scope, head, ids, true).await
+    }
+
+    /// As [`Self::hydrate`], but the messages have no parts.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn hydrate_without_parts(
+        self,
+        scope: &Scope,
+        head: Option<(ThreadId, &MessageName)>,
+        ids: &[MessageId],
+    ) -> Result<Vec<Hydrated>, StoreError> {
+        self.read_hits(scope, head, ids, false).await
+    }
+
+    async fn read_hits(
+        self,
+        scope: &Scope,
+        head: Option<(ThreadId, &MessageName)>,
+        ids: &[MessageId],
+        with_parts: bool,
+    ) -> Result<Vec<Hydrated>, StoreError> {
         let tenant = &self.caller.tenant;
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -301,6 +324,7 @@ impl MessageStore<'_> {
             &head_thread,
             &head,
             &space,
+            &with_parts,
         ];
         let found = self
             .store

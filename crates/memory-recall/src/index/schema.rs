@@ -38,7 +38,7 @@ impl IndexSchema {
     }
 
     /// The versioned collection's name, such as
-    /// `recollect-all-minilm-l6-v2-int8-r2`.
+    /// `recollect-all-minilm-l6-v2-int8-r3`.
     pub fn collection(&self) -> &str {
         &self.collection
     }

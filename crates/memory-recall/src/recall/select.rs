@@ -44,15 +44,10 @@ impl Shared {
         let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
         let mut said: HashSet<Content> = window.iter().map(Content::of).collect();
         rest.retain(|one| !recent.contains(&one.id));
-        if !query.explain {
-            rest.retain(|one| one.score >= query.min_score);
-        }
+        let sufficient = rest.partition_point(|one| one.score >= query.min_score);
+        let insufficient = rest.split_off(sufficient);
         let mut prefetched: Option<HashSet<MessageId>> = None;
-        let mut take = if query.explain {
-            query.top_k + limits::OMITTED
-        } else {
-            query.top_k + SPARE
-        };
+        let mut take = query.top_k + SPARE;
         while selected.matches.len() < query.top_k && !rest.is_empty() {
             let later = rest.split_off(rest.len().min(take));
             let part = std::mem::replace(&mut rest, later);
@@ -80,7 +75,37 @@ impl Shared {
             let more = self.neighbors_of(caller, query, &missing).await?;
             selected.neighbors.extend(more);
         }
+        if query.explain {
+            rest.extend(insufficient);
+            self.explain(caller, query, rest, &mut selected).await?;
+        }
         Ok(selected)
+    }
+
+    /// Says of further candidates why they are left out, at most [`limits::OMITTED`]. Their
+    /// content is not read.
+    async fn explain(
+        &self,
+        caller: &Caller,
+        query: &RecallQuery,
+        mut rest: Vec<Ranked>,
+        selected: &mut Selected,
+    ) -> Result<(), RecallError> {
+        rest.truncate(limits::OMITTED.saturating_sub(selected.omitted.len()));
+        let ids: Vec<MessageId> = rest.iter().map(|one| one.id).collect();
+        let messages = self.store.messages(caller);
+        let found = messages
+            .hydrate_without_parts(&query.scope, query.head(), &ids)
+            .await?;
+        let mut found = by_id(found);
+        for ranked in rest {
+            let Some(found) = found.remove(&ranked.id) else {
+                continue;
+            };
+            let reason = unfit(&ranked, &found, query).unwrap_or(OmissionReason::Rank);
+            selected.omit(&ranked, reason);
+        }
+        Ok(())
     }
 
     async fn neighbors_of(
@@ -119,16 +144,13 @@ impl Selected {
         adds: &(dyn Fn(&Message) -> bool + Send + Sync),
         query: &RecallQuery,
     ) {
-        let mut found: HashMap<MessageId, Hydrated> =
-            found.into_iter().map(|one| (one.message.id, one)).collect();
+        let mut found = by_id(found);
         for ranked in part {
             let Some(found) = found.remove(&ranked.id) else {
                 continue;
             };
-            let reason = if ranked.score < query.min_score {
-                OmissionReason::Threshold
-            } else if !found.active && !query.all_branches {
-                OmissionReason::Branch
+            let reason = if let Some(reason) = unfit(&ranked, &found, query) {
+                reason
             } else if self.matches.len() >= query.top_k {
                 OmissionReason::Rank
             } else if !adds(&found.message) || !said.insert(Content::of(&found.message)) {
@@ -137,11 +159,30 @@ impl Selected {
                 self.matches.push(Match { found, ranked });
                 continue;
             };
-            self.omitted.push(Omission {
-                message: ranked.id,
-                reason,
-                score: ranked.score,
-            });
+            self.omit(&ranked, reason);
         }
+    }
+
+    fn omit(&mut self, ranked: &Ranked, reason: OmissionReason) {
+        self.omitted.push(Omission {
+            message: ranked.id,
+            reason,
+            score: ranked.score,
+        });
+    }
+}
+
+fn by_id(found: Vec<Hydrated>) -> HashMap<MessageId, Hydrated> {
+    found.into_iter().map(|one| (one.message.id, one)).collect()
+}
+
+/// Why a readable candidate may not be returned, whatever its content and its rank.
+fn unfit(ranked: &Ranked, found: &Hydrated, query: &RecallQuery) -> Option<OmissionReason> {
+    if ranked.score < query.min_score {
+        Some(OmissionReason::Threshold)
+    } else if !found.active && !query.all_branches {
+        Some(OmissionReason::Branch)
+    } else {
+        None
     }
 }

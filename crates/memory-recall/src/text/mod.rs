@@ -16,11 +16,15 @@ pub(crate) use names::{named, without_names};
 pub(crate) use words::words;
 
 /// The recipe's version, part of the collection's name. Change it with the recipe.
-pub(crate) const VERSION: &str = "r2";
+pub(crate) const VERSION: &str = "r3";
 
 /// Weights of the words of the three messages before, nearest first. A question and its
 /// answer share few words, so the answer is found by the words of the question as well.
 pub(crate) const CONTEXT: [f64; 3] = [0.7, 0.5, 0.3];
+
+/// The most words of a message before. A longer one, such as the output of a tool, is no
+/// context: the messages after it would be found by its words as well as it is.
+const CONTEXT_WORDS: f64 = 256.0;
 
 /// Weight of the words of the date of a message: day, month and year.
 const DATE: f64 = 1.0;
@@ -32,6 +36,10 @@ const B: f64 = 0.75;
 /// BM25's average document length, in words. A constant, because the real average
 /// changes with every append, and a vector is written once.
 const USUAL_LENGTH: f64 = 32.0;
+
+/// The longest length that counts, in words. In the output of a tool, a code that stands
+/// there once would otherwise weigh less than a common word of a short message.
+const LONGEST: f64 = 128.0;
 
 /// Messages with fewer characters count as short.
 const SHORT_CHARS: usize = 60;
@@ -66,7 +74,13 @@ pub(crate) fn lexical_document(message: &Message, previous: &[Message]) -> Lexic
     let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
     count(message, 1.0, &mut frequencies);
     for (message, weight) in previous.iter().zip(CONTEXT) {
-        count(message, weight, &mut frequencies);
+        let mut context = BTreeMap::new();
+        count(message, weight, &mut context);
+        if context.values().sum::<f64>() <= weight * CONTEXT_WORDS {
+            for (word, frequency) in context {
+                *frequencies.entry(word).or_default() += frequency;
+            }
+        }
     }
     weighed(frequencies, Some(message.created))
 }
@@ -89,7 +103,7 @@ pub(crate) fn lexical_memory<'a>(
 /// Converts term frequencies to BM25 weights. The words of the date do not count in the
 /// length.
 fn weighed(mut frequencies: BTreeMap<u32, f64>, day: Option<OffsetDateTime>) -> LexicalVector {
-    let length: f64 = frequencies.values().sum();
+    let length = frequencies.values().sum::<f64>().min(LONGEST);
     if let Some(day) = day {
         words(&date(day), |word| {
             *frequencies.entry(hash(word)).or_default() += DATE
@@ -270,6 +284,18 @@ mod tests {
         }
         assert_eq!(weight(&answer, "fish"), None);
         assert_eq!(weight(&answer, "ada"), None);
+    }
+
+    #[test]
+    fn a_long_message_is_no_context_of_the_next_ones() {
+        let log = format!("QX1138 {}", "done ".repeat(300));
+        let next = lexical_document(&text("I read on."), &[text(&log), text("cats")]);
+        assert_eq!(weight(&next, "qx1138"), None);
+        assert_eq!(weight(&next, "done"), None);
+        assert!(weight(&next, "cat").is_some());
+        // Its length counts as 128 words: 2.2 / (1 + 1.2 * (0.25 + 0.75 * 128 / 32)).
+        let found = weight(&lexical_document(&text(&log), &[]), "qx1138").unwrap();
+        assert!((found - 0.448_98).abs() < 1e-4, "{found}");
     }
 
     #[test]

@@ -220,7 +220,7 @@ async fn preparing_reports_the_existing_collection(index: Arc<dyn Index>) {
     let status = index.status(&TenantId::new("acme")).await;
     assert_eq!((status.state, status.points), (IndexState::Ready, 0));
     assert!(
-        status.collection.ends_with("-test-model-r2"),
+        status.collection.ends_with("-test-model-r3"),
         "{}",
         status.collection
     );
@@ -1069,7 +1069,7 @@ async fn the_alias_moves_once_the_new_collection_is_whole() {
     };
     let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
     let second = other.schema().collection().to_owned();
-    assert_eq!(second, "memory-another-model-r2");
+    assert_eq!(second, "memory-another-model-r3");
     other.prepare().await.unwrap();
     other.mark_rebuilding(true).await.unwrap();
     assert_eq!(server.aliases(), alias(&first));

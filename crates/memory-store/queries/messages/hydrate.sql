@@ -36,5 +36,5 @@ path AS MATERIALIZED (
 SELECT m.thread_id, m.ordinal,
     EXISTS (SELECT FROM path p WHERE p.thread_id = m.thread_id AND p.branch = m.branch AND m.depth <= p.depth) AS on_path,
     m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-    m.parts, m.metadata, m.tokens, m.said_at
+    CASE WHEN $9::boolean THEN m.parts ELSE '[]' END AS parts, m.metadata, m.tokens, m.said_at
 FROM hits m
