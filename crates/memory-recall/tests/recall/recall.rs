@@ -16,9 +16,8 @@ use memory_recall::{
 };
 use memory_store::{Caller, Scope, StoreError};
 
-use crate::embedder::model;
 use crate::world::{
-    APP, Service, TIMEOUT, World, caller, client, degradations, ids, message, points,
+    APP, Service, TIMEOUT, TRIP, World, caller, client, degradations, ids, message, points,
 };
 
 fn of_user(user: &str, query: &str) -> RecallQuery {
@@ -56,17 +55,6 @@ fn reasons(recalled: &Recalled) -> Vec<Vec<Reason>> {
         .map(|one| one.reasons.clone())
         .collect()
 }
-
-const TRIP: [&str; 8] = [
-    "I want to travel to Lisbon in spring.",
-    "How long will you stay?",
-    "Ten days, and my dog Rufus comes along.",
-    "Then book a flat near a park.",
-    "Good idea, something quiet.",
-    "I will look for flats.",
-    "Thank you for the help!",
-    "You are welcome.",
-];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn window_matches_and_neighbors_come_in_order_each_with_its_reason() {
@@ -712,27 +700,4 @@ async fn a_message_that_could_not_be_indexed_is_reported() {
     };
     let recalled = service.ask(query).await;
     assert_eq!(degradations(&recalled), [DegradationReason::NotIndexed]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_paraphrase_is_found_by_meaning() {
-    let Some(embedder) = model() else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let config = IndexConfig {
-        path: Some(directory.path().to_owned()),
-        ..IndexConfig::default()
-    };
-    let schema = IndexSchema::new("recollect", Some(embedder.model()));
-    let index = EdgeIndex::open(&config, schema).unwrap();
-    let service = Service::over(Arc::new(index), Some(embedder)).await;
-    let (_, said) = service.conversation("ada", &TRIP).await;
-    let query = RecallQuery {
-        top_k: 1,
-        neighbors_before: 0,
-        neighbors_after: 0,
-        ..of_user("ada", "Which pet goes on the journey?")
-    };
-    let recalled = service.ask(query).await;
-    assert_eq!(ids(&recalled), [said[2]]);
-    assert!(recalled.messages[0].dense_score.unwrap() > 0.1);
 }

@@ -28,6 +28,17 @@ pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// The app of all threads and memories.
 pub const APP: &str = "support";
 
+pub const TRIP: [&str; 8] = [
+    "I want to travel to Lisbon in spring.",
+    "How long will you stay?",
+    "Ten days, and my dog Rufus comes along.",
+    "Then book a flat near a park.",
+    "Good idea, something quiet.",
+    "I will look for flats.",
+    "Thank you for the help!",
+    "You are welcome.",
+];
+
 /// Polls until a condition holds.
 ///
 /// # Panics
