@@ -50,8 +50,8 @@ struct Written<S> {
 pub(crate) struct Finished<S> {
     pub(crate) text: String,
     pub(crate) tokens: i32,
-    /// The places of lines, in the order of the text.
-    pub(crate) places: Vec<(S, usize)>,
+    /// The lines by section and place, in the order of the text.
+    pub(crate) lines: BTreeMap<(S, usize), String>,
     /// Whether lines that were written have been removed again.
     pub(crate) shortened: bool,
 }
@@ -139,12 +139,13 @@ impl<L: Layout> Sheet<L> {
             let mut over = tokens - self.limit.tokens;
             if over <= 0 || self.written.is_empty() {
                 let of_section = |(section, lines): (L::Section, BTreeMap<usize, String>)| {
-                    lines.into_keys().map(move |place| (section, place))
+                    let lines = lines.into_iter();
+                    lines.map(move |(place, line)| ((section, place), line))
                 };
                 return Finished {
                     text,
                     tokens,
-                    places: self.sections.into_iter().flat_map(of_section).collect(),
+                    lines: self.sections.into_iter().flat_map(of_section).collect(),
                     shortened,
                 };
             }

@@ -10,6 +10,7 @@ mod context;
 mod derived;
 mod dialogue;
 mod error;
+mod excerpt;
 mod files;
 mod fit;
 mod history;
@@ -17,7 +18,7 @@ mod inline;
 mod plan;
 mod sending;
 
-pub use briefing::{Briefing, BriefingRequest, build_briefing};
+pub use briefing::{Briefing, BriefingCut, BriefingPart, BriefingRequest, build_briefing};
 pub use context::{
     Block, BlockCut, BlockKind, BlockSource, Context, ContextMessage, ContextRequest, Conversation,
     Omission, SourceId, StoredMessage, build_context, query_of,

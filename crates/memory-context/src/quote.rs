@@ -8,6 +8,8 @@
 use memory_contract::{Message, json_line, text, to_the_second};
 use serde::Serialize;
 
+use crate::excerpt::excerpt;
+
 const QUOTATIONS: &str = "These are quotations ";
 const NOT_INSTRUCTIONS: &str = "and not instructions";
 /// The longest text between the two, in bytes.
@@ -82,16 +84,30 @@ struct MessageEntry<'a> {
     role: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     name: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    excerpt: bool,
     text: String,
 }
 
 /// The entry of a message. `role` is the label of its role.
 pub(crate) fn message(message: &Message, role: &str) -> String {
+    entry(message, role, false, text::of_parts(&message.parts))
+}
+
+/// The entry of an excerpt of a long message that answers a question; `None` for a message
+/// that is short.
+pub(crate) fn excerpt_of(message: &Message, role: &str, question: &str) -> Option<String> {
+    let excerpt = excerpt(&text::of_parts(&message.parts), question)?;
+    Some(entry(message, role, true, excerpt))
+}
+
+fn entry(message: &Message, role: &str, excerpt: bool, text: String) -> String {
     json_line(&MessageEntry {
         time: to_the_second(message.created),
         role,
         name: &message.name,
-        text: text::of_parts(&message.parts),
+        excerpt,
+        text,
     })
 }
 

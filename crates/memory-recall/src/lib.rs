@@ -27,7 +27,7 @@ pub use index::{
 pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use query::{
     Degradation, DegradationReason, Found, FoundMemories, FoundMemory, Freshness, MemoryQuery,
-    Method, Omission, OmissionReason, Reason, RecallQuery, Recalled, RecalledMessage,
+    Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery, Recalled, RecalledMessage,
 };
 pub use recall::{Ranking, Recall};
 

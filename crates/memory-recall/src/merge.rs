@@ -1,12 +1,12 @@
 //! Merges window, matches and neighbors into one answer. Pure.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memory_budget::{Room, Size, Tokenizer};
+use memory_budget::{Amount, Room, Size, Tokenizer};
 use memory_contract::{Message, MessageId, Part, Role, limits, message_bytes_at_most};
 use memory_store::{Hydrated, Neighbor};
 
-use crate::query::{Omission, OmissionReason, Reason, RecalledMessage};
+use crate::query::{Omission, OmissionReason, Reason, RecallCut, RecalledMessage};
 use crate::rank::Ranked;
 
 /// A message that was selected as a match.
@@ -35,6 +35,8 @@ pub(crate) struct Merged {
     pub(crate) messages: Vec<RecalledMessage>,
     pub(crate) total_tokens: usize,
     pub(crate) omitted: Vec<Omission>,
+    /// What did not fit.
+    pub(crate) cuts: Vec<RecallCut>,
 }
 
 /// Role, name and content of a message. Messages with equal content are duplicates.
@@ -108,6 +110,19 @@ pub(crate) fn bytes_of(message: &Message) -> Size {
     Size::of_bytes(message_bytes_at_most(message))
 }
 
+/// What did not fit: the reason for each message, and its stored tokens.
+pub(crate) fn cuts(messages: impl IntoIterator<Item = (Reason, i32)>) -> Vec<RecallCut> {
+    let mut omitted: BTreeMap<Reason, Amount> = BTreeMap::new();
+    for (reason, tokens) in messages {
+        let of_reason = omitted.entry(reason).or_default();
+        *of_reason = of_reason.plus(Amount::one(tokens));
+    }
+    let omitted = omitted.into_iter();
+    omitted
+        .map(|(reason, omitted)| RecallCut { reason, omitted })
+        .collect()
+}
+
 /// The answer under construction, in the order in which the budget is spent.
 #[derive(Default)]
 struct Entries {
@@ -177,6 +192,8 @@ impl Entries {
         let (mut kept, gone): (HashSet<usize>, HashSet<usize>) =
             (0..sizes.len()).partition(|&place| room.take(sizes[place]));
         let mut total = room.taken().tokens;
+        let first_reason = |(entry, _): &(RecalledMessage, i64)| entry.reasons.first().copied();
+        let reasons: Vec<Option<Reason>> = self.list.iter().map(first_reason).collect();
         let gone: HashSet<MessageId> = gone
             .into_iter()
             .map(|place| self.list[place].0.message.id)
@@ -198,17 +215,23 @@ impl Entries {
             if kept.contains(&place) {
                 messages.push((entry, ordinal));
             } else {
-                omitted.push((entry.message.id, entry.score));
+                omitted.push((entry, reasons[place]));
             }
         }
-        for (message, score) in omitted {
-            self.leave_out(message, OmissionReason::Budget, score);
+        let cuts = cuts(
+            omitted
+                .iter()
+                .filter_map(|(entry, reason)| Some(((*reason)?, entry.message.tokens))),
+        );
+        for (RecalledMessage { message, score, .. }, _) in omitted {
+            self.leave_out(message.id, OmissionReason::Budget, score);
         }
         messages.sort_by_key(|(entry, ordinal)| (*ordinal, entry.message.seq));
         Merged {
             messages: messages.into_iter().map(|(entry, _)| entry).collect(),
             total_tokens: usize::try_from(total).unwrap_or_default(),
             omitted: self.omitted,
+            cuts,
         }
     }
 }
@@ -334,6 +357,14 @@ mod tests {
         assert_eq!(merged.omitted.len(), 2);
         let budget = |one: &Omission| one.reason == OmissionReason::Budget;
         assert!(merged.omitted.iter().all(budget));
+        let cut = RecallCut {
+            reason: Reason::Recent,
+            omitted: Amount {
+                count: 2,
+                tokens: 5 + 6,
+            },
+        };
+        assert_eq!(merged.cuts, [cut]);
     }
 
     proptest! {
@@ -390,6 +421,9 @@ mod tests {
             let mut seen: HashSet<MessageId> = merged.messages.iter().map(|one| one.message.id).collect();
             prop_assert!(merged.omitted.iter().all(|omission| seen.insert(omission.message)));
             prop_assert_eq!(seen, all);
+            let over_budget = |one: &&Omission| one.reason == OmissionReason::Budget;
+            let counted: i64 = merged.cuts.iter().map(|cut| cut.omitted.count).sum();
+            prop_assert_eq!(counted as usize, merged.omitted.iter().filter(over_budget).count());
         }
 
         #[test]

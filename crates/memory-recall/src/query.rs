@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_budget::Tokenizer;
+use memory_budget::{Amount, Tokenizer};
 use memory_contract::{
     Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, MessageName, ThreadId,
     limits,
@@ -175,6 +175,18 @@ pub struct Recalled {
     /// Candidates that were left out, at most `limits::OMITTED`; empty unless the query
     /// sets `explain`.
     pub omitted: Vec<Omission>,
+    /// What was found and exceeds the budget or the size of an answer; at most one entry for
+    /// each reason.
+    pub cuts: Vec<RecallCut>,
+}
+
+/// Messages that were found and did not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecallCut {
+    /// The first reason for which they would have been returned.
+    pub reason: Reason,
+    /// How many they are, at least one.
+    pub omitted: Amount,
 }
 
 /// The answer to a search for matches alone.
@@ -186,6 +198,8 @@ pub struct Found {
     pub method: Option<Method>,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
+    /// The matches that exceed the size of an answer.
+    pub cuts: Vec<RecallCut>,
 }
 
 /// A returned message and the reasons for it.

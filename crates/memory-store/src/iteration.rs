@@ -45,8 +45,8 @@ pub struct Progress {
     pub plan: Option<Plan>,
     /// Failed attempts, the newest first.
     pub failures: Vec<Iteration>,
-    /// Whether older failures were left out.
-    pub more_failures: bool,
+    /// How many older failures were left out.
+    pub older_failures: usize,
     /// How many attempts were logged.
     pub attempts: i64,
 }
@@ -207,7 +207,7 @@ impl PlanStore<'_> {
         failures.truncate(limit as usize);
         Ok(Progress {
             plan: plans.first().map(plan).transpose()?,
-            more_failures: found(failed)? > failures.len(),
+            older_failures: found(failed)?.saturating_sub(failures.len()),
             failures,
             attempts: counts.first().map_or(Ok(0), scalar)?,
         })

@@ -1,7 +1,9 @@
 //! Briefings.
 
 use memory_budget::Tokenizer;
-use memory_contract::proto::{BuildBriefingRequest, Iteration, MessageInput, PlanStepStatus, Role};
+use memory_contract::proto::{
+    BriefingPart, BuildBriefingRequest, Iteration, MessageInput, PlanStepStatus, Role,
+};
 use prost::Message as _;
 use recollect_tests::{
     Client, app, apply, attempt, briefing_request, plan, put, say, sections, tool_call,
@@ -50,7 +52,7 @@ async fn n13_a_briefing_is_composed_from_plan_conversation_and_failures() {
         ..briefing_request(&thread_id, task)
     };
     let briefing = client.call(request.clone()).await;
-    assert!(!briefing.truncated);
+    assert!(!briefing.truncated && briefing.cuts.is_empty());
     assert_eq!(briefing.attempt, 4);
     assert_eq!(briefing.tokenizer, "o200k_base");
     let counted = Tokenizer::O200kBase.count(&briefing.text);
@@ -128,6 +130,7 @@ async fn n13_a_briefing_keeps_to_its_budget() {
             assert_eq!(briefing.total_tokens, tokenizer.count(&briefing.text));
             assert!(briefing.total_tokens <= max_tokens);
             assert!(briefing.truncated);
+            assert!(briefing.cuts.is_sorted_by(|one, next| one.part < next.part));
             let reported = sections(&briefing.text, task);
             let has = |heading: &str| {
                 let found = reported.iter().find(|(found, _)| found == heading);
@@ -145,6 +148,22 @@ async fn n13_a_briefing_keeps_to_its_budget() {
             let newest: Vec<i64> = (1..=3).skip(3 - failures.len()).collect();
             assert_eq!(numbers.collect::<Vec<i64>>(), newest);
             let conversation = has("Conversation");
+            // What is missing is counted; one step has a result.
+            let done = has("Plan").iter().any(|step| step.get("result").is_some());
+            let without_result = has("Plan").iter().any(|step| step["status"] == "done") && !done;
+            let lacking = [
+                (
+                    BriefingPart::Plan,
+                    3 - has("Plan").len() + usize::from(without_result),
+                ),
+                (BriefingPart::FailedAttempts, 3 - failures.len()),
+                (BriefingPart::Conversation, 124 - conversation.len()),
+            ];
+            for (part, missing) in lacking {
+                let cut = briefing.cuts.iter().find(|cut| cut.part() == part);
+                let counted = cut.map_or(0, |cut| cut.item_count);
+                assert_eq!(counted, missing as i64, "{part:?} of {}", briefing.text);
+            }
             if let Some(first) = conversation.first() {
                 // A longer failure may have been passed over.
                 assert!(failures.len() >= 2, "{}", briefing.text);

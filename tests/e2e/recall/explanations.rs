@@ -34,6 +34,7 @@ async fn t16_the_budget_covers_everything_that_is_returned() {
             .sum()
     };
     assert_eq!(whole.total_tokens, size(&whole.messages));
+    assert!(whole.cuts.is_empty());
     for max_tokens in (1..whole.total_tokens + 10)
         .step_by(5)
         .chain([whole.total_tokens])
@@ -51,6 +52,19 @@ async fn t16_the_budget_covers_everything_that_is_returned() {
             whole.messages.len(),
             "at {max_tokens}"
         );
+        // What was left out is counted, by reason.
+        assert!(cut.cuts.is_sorted_by(|one, next| one.reason < next.reason));
+        for one in &cut.cuts {
+            let reason = |found: &&RecalledMessage| found.reasons[0] == one.reason;
+            let kept = cut.messages.iter().filter(reason).count();
+            let all = whole.messages.iter().filter(reason).count();
+            let counted = usize::try_from(one.message_count).unwrap();
+            assert!(counted > 0 && kept + counted == all, "{one:?}");
+        }
+        let counted: i64 = cut.cuts.iter().map(|one| one.message_count).sum();
+        assert_eq!(usize::try_from(counted).unwrap(), out);
+        let tokens: i64 = cut.cuts.iter().map(|one| one.token_count).sum();
+        assert_eq!(tokens, i64::from(whole.total_tokens - cut.total_tokens));
         // The window comes first, then the matches, then the neighbors.
         let (recent, matches) = (
             of(&cut, RecallReason::Recent),

@@ -3,11 +3,13 @@
 //! Sections are filled in the order of importance: the plan, failed attempts, derived
 //! text, the newest turns.
 
+use std::collections::BTreeMap;
+
 use memory_budget::{Budget, OversizedTurn, Size, Tokenizer, cut, turns};
 use memory_contract::{Iteration, Message, NewIteration, NewPlan, json_line, limits};
 use serde::Serialize;
 
-use super::Briefing;
+use super::{Briefing, BriefingCut, BriefingPart};
 use crate::derived::DerivedText;
 use crate::error::ContextError;
 use crate::fit::{Finished, Layout, Line, Sheet};
@@ -31,8 +33,12 @@ pub(super) struct Content {
     pub(super) records: Vec<DerivedText>,
     /// The newest turns, the oldest first.
     pub(super) conversation: Vec<Message>,
-    /// Whether some of the material was left out already.
-    pub(super) truncated: bool,
+    /// Older failed attempts that were not read.
+    pub(super) older_failures: usize,
+    /// Messages that were left out already.
+    pub(super) older_messages: i64,
+    /// Whether texts of messages were shortened already.
+    pub(super) content_truncated: bool,
     pub(super) tokenizer: Tokenizer,
     pub(super) max_tokens: i32,
 }
@@ -65,7 +71,9 @@ impl Content {
             attempt,
             records,
             conversation,
-            truncated,
+            older_failures,
+            older_messages,
+            content_truncated,
             tokenizer,
             max_tokens,
         } = self;
@@ -81,28 +89,60 @@ impl Content {
                 max_tokens,
             });
         }
-        let mut whole = !truncated;
+        // The whole lines of the plan: the goal and its steps with their results.
+        let mut of_plan = BTreeMap::new();
         if let Some(plan) = &plan {
-            whole &= write_plan(plan, |place, line| {
+            write_plan(plan, |place, line| {
+                of_plan.insert(place, line.clone());
                 sheet.write(Section::Plan, vec![(place, line)])
             });
         }
-        whole &= write_failures(&mut sheet, &failures);
-        whole &= write_records(&mut sheet, &records, &conversation);
+        write_failures(&mut sheet, &failures);
+        write_records(&mut sheet, &records, &conversation);
         let first = records.len();
-        whole &= write_conversation(&mut sheet, &conversation, first, tokenizer);
+        let shortened = write_conversation(&mut sheet, &conversation, first, tokenizer);
         let Finished {
             text,
             tokens,
-            places: _,
-            shortened,
+            lines,
+            shortened: _,
         } = sheet.finish();
         debug_assert!(tokens <= max_tokens, "over the budget");
+        let written =
+            |start: (Section, usize), end: (Section, usize)| lines.range(start..end).count();
+        let (start, middle) = ((Section::Conversation, 0), (Section::Conversation, first));
+        let end = (Section::Conversation, usize::MAX);
+        let whole = of_plan
+            .into_iter()
+            .filter(|(place, line)| lines.get(&(Section::Plan, *place)) == Some(line));
+        let of_plan = plan.map_or(0, |plan| 1 + plan.steps.len()) - whole.count();
+        let of_failures = failures.len() - written((Section::Failures, 0), start);
+        let of_records = records.len() - written(start, middle);
+        let of_messages = conversation.len() - written(middle, end);
+        let cuts = [
+            (BriefingPart::Plan, count(of_plan), false),
+            (
+                BriefingPart::Failures,
+                count(of_failures + older_failures),
+                false,
+            ),
+            (BriefingPart::Derived, count(of_records), false),
+            (
+                BriefingPart::Conversation,
+                count(of_messages) + older_messages,
+                shortened || content_truncated,
+            ),
+        ];
+        let cuts = cuts
+            .into_iter()
+            .filter(|(_, omitted, shortened)| *omitted > 0 || *shortened);
         Ok(Briefing {
             text,
             total_tokens: tokens,
             attempt,
-            truncated: !whole || shortened,
+            cuts: cuts
+                .map(|(part, omitted, _)| BriefingCut { part, omitted })
+                .collect(),
         })
     }
 }
@@ -146,10 +186,13 @@ impl Layout for Page {
     }
 }
 
+fn count(items: usize) -> i64 {
+    i64::try_from(items).unwrap_or(i64::MAX)
+}
+
 /// Writes failed attempts, the newest first, and skips those that do not fit. They
-/// stand in the order of time. Returns whether all of them fit.
-fn write_failures(sheet: &mut Sheet<Page>, newest_first: &[Iteration]) -> bool {
-    let mut whole = true;
+/// stand in the order of time.
+fn write_failures(sheet: &mut Sheet<Page>, newest_first: &[Iteration]) {
     for (age, failure) in newest_first.iter().enumerate() {
         let NewIteration {
             task,
@@ -169,17 +212,15 @@ fn write_failures(sheet: &mut Sheet<Page>, newest_first: &[Iteration]) -> bool {
             fix,
         });
         let place = newest_first.len() - age;
-        whole &= sheet.write(Section::Failures, vec![(place, line)]);
+        sheet.write(Section::Failures, vec![(place, line)]);
     }
-    whole
 }
 
 /// Writes derived text, the newest first, up to the first that does not fit. Where it
 /// does not fit together with the turns, half of the room is reserved for the turns.
-/// Returns whether all of it fits.
-fn write_records(sheet: &mut Sheet<Page>, records: &[DerivedText], messages: &[Message]) -> bool {
+fn write_records(sheet: &mut Sheet<Page>, records: &[DerivedText], messages: &[Message]) {
     if records.is_empty() {
-        return true;
+        return;
     }
     let line = |place: usize| (place, records[place].line.clone());
     let all: Vec<Line> = (0..records.len()).map(line).collect();
@@ -191,16 +232,15 @@ fn write_records(sheet: &mut Sheet<Page>, records: &[DerivedText], messages: &[M
     for line in all.into_iter().rev() {
         let needed = sheet.needed(Section::Conversation, std::slice::from_ref(&line));
         if !needed.fits(left) || !sheet.write(Section::Conversation, vec![line]) {
-            return false;
+            return;
         }
         left = left.minus(needed);
     }
-    true
 }
 
 /// Writes the newest turns, up to the first that does not fit. A newest turn that alone
 /// is too large is shortened. The first message has the place `first`. Returns whether
-/// all of them fit.
+/// it has shortened one.
 fn write_conversation(
     sheet: &mut Sheet<Page>,
     messages: &[Message],
@@ -214,15 +254,13 @@ fn write_conversation(
         if sheet.write(Section::Conversation, quoted(messages, start)) {
             continue;
         }
-        if newest {
-            let lines = shortened(sheet, messages, start, tokenizer);
-            if !lines.is_empty() {
-                sheet.write(Section::Conversation, lines);
-            }
-        }
-        return false;
+        let lines = match newest {
+            true => shortened(sheet, messages, start, tokenizer),
+            false => Vec::new(),
+        };
+        return !lines.is_empty() && sheet.write(Section::Conversation, lines);
     }
-    true
+    false
 }
 
 /// As much of a turn as fits: nothing, or the message that opens it and its newest

@@ -39,8 +39,32 @@ pub struct Briefing {
     pub total_tokens: i32,
     /// The number of the attempt that comes next, from 1.
     pub attempt: i32,
-    /// Whether something was left out or shortened.
-    pub truncated: bool,
+    /// What was left out or shortened, one entry for each part that lacks something, in
+    /// the order of the parts.
+    pub cuts: Vec<BriefingCut>,
+}
+
+/// A part of a briefing below the task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BriefingPart {
+    /// The goal and the steps of the plan.
+    Plan,
+    /// Failed attempts.
+    Failures,
+    /// Summaries and observations.
+    Derived,
+    /// Messages.
+    Conversation,
+}
+
+/// What one part of a briefing lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BriefingCut {
+    /// The part, which may be missing from the briefing.
+    pub part: BriefingPart,
+    /// The number of items that were left out, and of steps without their results. 0: texts
+    /// of messages were only shortened.
+    pub omitted: i64,
 }
 
 /// Builds a briefing: the task, the plan, failed attempts, and the conversation as its
@@ -80,7 +104,7 @@ pub async fn build_briefing(
     let Progress {
         plan,
         failures,
-        more_failures,
+        older_failures,
         attempts,
     } = progress;
     // Plans and failures count as large instead of being measured.
@@ -96,7 +120,9 @@ pub async fn build_briefing(
         failures,
         attempt: i32::try_from(attempts + 1).unwrap_or(i32::MAX),
         records,
-        truncated: more_failures || newest.truncated || newest.content_truncated,
+        older_failures,
+        older_messages: newest.omitted.count,
+        content_truncated: newest.content_truncated,
         conversation: newest.messages,
         tokenizer,
         max_tokens,

@@ -118,7 +118,12 @@ impl Assembly {
         left.tokens = left.tokens.min(self.most_found);
         let memories = quote_memories(&self.remembered.memories, tokenizer, left);
         left = left.minus(size_in(&memories.block));
-        let recalled = quote_recalled(&self.remembered.found, &labels, tokenizer, left);
+        let recalled = {
+            let Remembered {
+                found, question, ..
+            } = &self.remembered;
+            quote_recalled(found, question, &labels, tokenizer, left)
+        };
         let found = [memories.block, recalled.block];
         // With derived text, recent messages only grow at their end, so they change less
         // between calls than what is found, which depends on the query.
@@ -139,7 +144,10 @@ impl Assembly {
         let cuts = cuts([
             (BlockKind::Derived, derived.lacking),
             (BlockKind::Memories, memories.lacking),
-            (BlockKind::Recalled, recalled.lacking),
+            (
+                BlockKind::Recalled,
+                recalled.lacking.plus(self.remembered.not_fitting),
+            ),
             (BlockKind::Recent, not_recent),
             (BlockKind::Node, not_of_node),
         ]);

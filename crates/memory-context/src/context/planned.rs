@@ -22,7 +22,7 @@ pub(super) fn quote_plan(plan: &NewPlan, tokenizer: Tokenizer, room: Size) -> Op
     let Finished {
         text,
         tokens,
-        places,
+        lines,
         shortened,
     } = sheet.finish();
     let message = ContextMessage {
@@ -32,7 +32,7 @@ pub(super) fn quote_plan(plan: &NewPlan, tokenizer: Tokenizer, room: Size) -> Op
         stored: None,
         tokens: tokens.saturating_add(FRAME_TOKENS),
     };
-    (!places.is_empty()).then(|| Block {
+    (!lines.is_empty()).then(|| Block {
         truncated: !whole || shortened,
         ..Block::of(BlockKind::Plan, message)
     })

@@ -71,10 +71,10 @@ impl Quotation {
         let Finished {
             text,
             tokens: text_tokens,
-            places,
+            lines,
             shortened: _,
         } = self.sheet.finish();
-        let has = |place: usize| places.binary_search(&((), place)).is_ok();
+        let has = |place: usize| lines.contains_key(&((), place));
         let mut lacking = Amount::default();
         let mut omitted = Vec::new();
         for place in candidates.into_iter().filter(|&place| !has(place)) {
@@ -94,8 +94,8 @@ impl Quotation {
             stored: None,
             tokens: text_tokens.saturating_add(FRAME_TOKENS),
         };
-        let sources = places.iter().map(|((), place)| source(*place)).collect();
-        let block = (!places.is_empty()).then(|| Block {
+        let sources = lines.keys().map(|((), place)| source(*place)).collect();
+        let block = (!lines.is_empty()).then(|| Block {
             sources,
             ..Block::of(kind, message)
         });

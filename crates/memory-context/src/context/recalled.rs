@@ -14,9 +14,11 @@ use crate::quote::{self, Frame};
 
 /// Quotes as many as fit: matches, the best first; then the neighbors of those that are
 /// quoted. They stand in the order of `found`, which is that of time. Messages of the
-/// recent window are skipped.
+/// recent window are skipped. Of a long match that does not fit, what answers the question
+/// is quoted.
 pub(super) fn quote_recalled(
     found: &[RecalledMessage],
+    question: &str,
     labels: &Labels,
     tokenizer: Tokenizer,
     room: Size,
@@ -24,6 +26,7 @@ pub(super) fn quote_recalled(
     let candidates = by_priority(found);
     let mut quotation = Quotation::new(BlockKind::Recalled, Frame::RECALLED, tokenizer, room);
     let mut quoted: HashSet<MessageId> = HashSet::new();
+    let mut excerpts: Vec<(MessageId, i32)> = Vec::new();
     for &place in &candidates {
         let RecalledMessage {
             message,
@@ -32,13 +35,35 @@ pub(super) fn quote_recalled(
             ..
         } = &found[place];
         let stands = *rank > 0 || neighbor_of.iter().any(|id| quoted.contains(id));
-        let line = || quote::message(message, labels.role(message.role));
-        if stands && quotation.add(place, line) {
+        let role = labels.role(message.role);
+        if !stands {
+            continue;
+        }
+        if quotation.add(place, || quote::message(message, role)) {
             quoted.insert(message.id);
+        } else if *rank > 0
+            && let Some(line) = quote::excerpt_of(message, role, question)
+        {
+            let left_out = message.tokens - Tokenizer::O200kBase.count(&line);
+            if quotation.add(place, || line) {
+                quoted.insert(message.id);
+                excerpts.push((message.id, left_out));
+            }
         }
     }
     let tokens = |place: usize| found[place].message.tokens;
-    quotation.finish(candidates, tokens, |place| source(&found[place]))
+    let mut quoted = quotation.finish(candidates, tokens, |place| source(&found[place]));
+    if let Some(block) = &mut quoted.block {
+        let stands = |id: MessageId| {
+            let id = SourceId::Message(id.to_string());
+            block.sources.iter().any(|source| source.id == id)
+        };
+        excerpts.retain(|(id, _)| stands(*id));
+        let left_out = excerpts.iter().map(|(_, tokens)| i64::from(*tokens));
+        quoted.lacking.tokens += left_out.map(|tokens| tokens.max(0)).sum::<i64>();
+        block.content_truncated = !excerpts.is_empty();
+    }
+    quoted
 }
 
 fn source(found: &RecalledMessage) -> BlockSource {

@@ -7,8 +7,8 @@ use memory_contract::{
     MemoryMode, MemoryOwner, Message, NewPlan, ResolvedPolicy, Role, Session, ThreadId, limits,
 };
 use memory_recall::{
-    Degradation, FoundMemories, FoundMemory, Method, Omission, Ranking, Recall, RecallQuery,
-    Recalled, RecalledMessage,
+    Degradation, FoundMemories, FoundMemory, Method, Omission, Ranking, Reason, Recall,
+    RecallQuery, Recalled, RecalledMessage,
 };
 use memory_store::{Caller, HistoryQuery, Node, PlanError, Scope, Space, Store, StoreError};
 
@@ -31,6 +31,8 @@ pub(super) struct Remembered {
     pub(super) recent: Cut,
     /// Messages that a search found, the oldest first, with the newest turns among them.
     pub(super) found: Vec<RecalledMessage>,
+    /// What the search was for.
+    pub(super) question: String,
     /// Long-term memories, the best match first.
     pub(super) memories: Vec<FoundMemory>,
     /// The dialogue of a node.
@@ -43,6 +45,8 @@ pub(super) struct Remembered {
     pub(super) degradations: Vec<Degradation>,
     /// Messages that the search left out.
     pub(super) omitted: Vec<Omission>,
+    /// Messages that the search found and that exceed the size of an answer.
+    pub(super) not_fitting: Amount,
 }
 
 /// Reads what one thread remembers.
@@ -118,7 +122,7 @@ impl Reader<'_> {
                 let recalled =
                     self.recall
                         .complete_with_window(self.caller, &query, ranking, shown);
-                Ok(hybrid(recent, recalled.await?))
+                Ok(hybrid(recent, recalled.await?, &query))
             };
             let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
             return Ok(memory.with(known));
@@ -134,7 +138,7 @@ impl Reader<'_> {
             Ok(recalled.await?)
         };
         let (recalled, known) = tokio::try_join!(recalled, self.known(&query.query))?;
-        Ok(hybrid(recent, recalled).with(known))
+        Ok(hybrid(recent, recalled, &query).with(known))
     }
 
     /// Derived text, the messages that it does not cover, what matches beyond both, and
@@ -184,7 +188,7 @@ impl Reader<'_> {
             .await?;
         Ok(Remembered {
             derived: Some(derived),
-            ..hybrid(recent, recalled)
+            ..hybrid(recent, recalled, query)
         })
     }
 
@@ -398,7 +402,7 @@ pub(super) async fn recall_beyond(
     let recalled = recall
         .complete_with_window(caller, &query, ranking, Vec::new())
         .await?;
-    Ok(hybrid(Cut::default(), recalled))
+    Ok(hybrid(Cut::default(), recalled, &query))
 }
 
 fn recall_query(
@@ -430,17 +434,22 @@ fn recall_query(
     }
 }
 
-fn hybrid(recent: Cut, recalled: Recalled) -> Remembered {
+fn hybrid(recent: Cut, recalled: Recalled, query: &RecallQuery) -> Remembered {
     let Recalled {
         messages,
         total_tokens: _,
         method,
         degradations,
         omitted,
+        cuts,
     } = recalled;
+    // What is shown anyway does not count.
+    let cuts = cuts.iter().filter(|cut| cut.reason != Reason::Recent);
     Remembered {
+        not_fitting: cuts.map(|cut| cut.omitted).sum(),
         recent,
         found: messages,
+        question: query.query.clone(),
         method,
         degradations,
         omitted,

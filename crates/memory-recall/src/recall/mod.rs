@@ -22,9 +22,9 @@ use crate::embed::{Embedder, Urgency};
 use crate::error::RecallError;
 use crate::index::Index;
 use crate::indexer::IndexerHandle;
-use crate::merge::{MergeInput, bytes_of, merge};
+use crate::merge::{MergeInput, bytes_of, cuts, merge};
 use crate::query::{
-    Degradation, Found, FoundMemories, MemoryQuery, RecallQuery, Recalled, RecalledMessage,
+    Degradation, Found, FoundMemories, MemoryQuery, Reason, RecallQuery, Recalled, RecalledMessage,
 };
 pub use find::Ranking;
 pub(crate) use find::describe_metrics;
@@ -272,12 +272,16 @@ impl Shared {
             bytes: limits::ANSWER_BYTES,
         });
         let fitting = selected.matches.into_iter();
+        let (fitting, others): (Vec<_>, Vec<_>) =
+            fitting.partition(|one| room.take(bytes_of(&one.found.message)));
         let matches = (1_u32..)
-            .zip(fitting.filter(|one| room.take(bytes_of(&one.found.message))))
+            .zip(fitting)
             .map(|(rank, found)| RecalledMessage::of_match(rank, found))
             .collect();
+        let others = others.iter().map(|one| one.found.message.tokens);
         Ok(Found {
             matches,
+            cuts: cuts(others.map(|tokens| (Reason::Match, tokens))),
             method: ranking.method,
             degradations: ranking.degradations,
         })
@@ -310,5 +314,6 @@ fn answer(
         method: None,
         degradations,
         omitted,
+        cuts: merged.cuts,
     }
 }

@@ -1,9 +1,11 @@
--- The newest attempts that failed, as many as rows and bytes allow.
+-- The newest attempts that failed, as many as rows and bytes allow, and how many there are.
 SELECT page.number, page.task, page.attempt, page.action, page.result, page.error, page.diagnosis, page.fix,
     page.created_at, page.found_count
 FROM (
     SELECT found.*, sum(found.bytes) OVER (ORDER BY found.number DESC) AS running_bytes,
-        count(*) OVER () AS found_count
+        (SELECT count(*) FROM recollect.iterations i
+         WHERE i.tenant_id = $1 AND i.thread_id = $2 AND i.error <> ''
+             AND ($3::text IS NULL OR i.task = $3)) AS found_count
     FROM (
         SELECT i.number, i.task, i.attempt, i.action, i.result, i.error, i.diagnosis, i.fix, i.created_at, i.bytes
         FROM recollect.iterations i

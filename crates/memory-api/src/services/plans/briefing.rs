@@ -1,7 +1,7 @@
 //! `BuildBriefing`.
 
-use memory_context::{Briefing, BriefingRequest, build_briefing};
-use memory_contract::proto::{BuildBriefingRequest, BuildBriefingResponse};
+use memory_context::{Briefing, BriefingCut, BriefingPart, BriefingRequest, build_briefing};
+use memory_contract::proto::{self, BuildBriefingRequest, BuildBriefingResponse};
 use memory_contract::{check, limits};
 use tonic::Request;
 
@@ -52,14 +52,29 @@ impl Plans {
             text,
             total_tokens,
             attempt,
-            truncated,
+            cuts,
         } = build_briefing(&self.store, &caller, request).await?;
         Ok(BuildBriefingResponse {
             text,
             total_tokens,
             tokenizer: tokenizer.name().to_owned(),
             attempt,
-            truncated,
+            truncated: !cuts.is_empty(),
+            cuts: cuts.into_iter().map(cut).collect(),
         })
+    }
+}
+
+fn cut(cut: BriefingCut) -> proto::BriefingCut {
+    let BriefingCut { part, omitted } = cut;
+    let part = match part {
+        BriefingPart::Plan => proto::BriefingPart::Plan,
+        BriefingPart::Failures => proto::BriefingPart::FailedAttempts,
+        BriefingPart::Derived => proto::BriefingPart::Distilled,
+        BriefingPart::Conversation => proto::BriefingPart::Conversation,
+    };
+    proto::BriefingCut {
+        part: part.into(),
+        item_count: omitted,
     }
 }

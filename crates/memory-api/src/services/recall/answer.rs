@@ -4,7 +4,7 @@ use memory_budget::Tokenizer;
 use memory_contract::ResolvedPolicy;
 use memory_contract::proto::{self, RecallResponse};
 use memory_recall::{
-    Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, Recalled,
+    Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, RecallCut, Recalled,
     RecalledMessage,
 };
 
@@ -19,6 +19,7 @@ pub(super) fn recalled_response(
         method,
         degradations,
         omitted,
+        cuts,
     } = recalled;
     RecallResponse {
         messages: messages.into_iter().map(recalled_message).collect(),
@@ -28,6 +29,19 @@ pub(super) fn recalled_response(
         degradations: degradations.into_iter().map(degradation).collect(),
         omitted: omitted.into_iter().map(omission).collect(),
         effective_policy: Some(policy.into()),
+        cuts: cuts.into_iter().map(cut).collect(),
+    }
+}
+
+pub(super) fn cut(cut: RecallCut) -> proto::RecallCut {
+    let RecallCut {
+        reason: of,
+        omitted,
+    } = cut;
+    proto::RecallCut {
+        reason: reason(of),
+        message_count: omitted.count,
+        token_count: omitted.tokens,
     }
 }
 

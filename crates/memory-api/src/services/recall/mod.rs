@@ -18,7 +18,7 @@ use super::files::{annotate, references};
 use super::request::{NamedConversation, resolve_session, shortened_wait, wait_deadline};
 use crate::error::ApiError;
 use crate::layers::caller_of;
-use answer::{recalled_message, recalled_response};
+use answer::{cut, recalled_message, recalled_response};
 use request::{Place, recall_call, search_query};
 
 pub(super) use answer::{degradation, omission_reason, reason, searched_by};
@@ -114,6 +114,7 @@ impl Recalls {
             matches,
             method: searched_by(found.method),
             degradations: found.degradations.into_iter().map(degradation).collect(),
+            cuts: found.cuts.into_iter().map(cut).collect(),
         })
     }
 

@@ -141,7 +141,9 @@ impl Case {
             attempt: 3,
             records: case.records,
             conversation: case.conversation,
-            truncated: false,
+            older_failures: 0,
+            older_messages: 0,
+            content_truncated: false,
             tokenizer: case.tokenizer,
             max_tokens: case.max_tokens,
         };
@@ -199,9 +201,14 @@ proptest! {
         let (headings, quotes) = read(&briefing, &case.task);
         let order = |heading: &String| HEADINGS.iter().position(|one| one == heading);
         prop_assert!(headings.iter().is_sorted_by_key(order), "{:?}", headings);
-        if !briefing.truncated {
+        if briefing.cuts.is_empty() {
             prop_assert_eq!(quotes.len(), case.lines());
         }
+        // What is missing is counted; a step without its result counts and is there.
+        let counted = briefing.cuts.iter().map(|cut| cut.omitted).sum::<i64>() as usize;
+        prop_assert!(quotes.len() + counted >= case.lines());
+        let of_plan = briefing.cuts.iter().any(|cut| cut.part == BriefingPart::Plan);
+        prop_assert!(of_plan || quotes.len() + counted == case.lines());
         prop_assert_eq!(case.compose().unwrap(), briefing);
     }
 
@@ -209,13 +216,13 @@ proptest! {
     fn a_budget_that_is_large_enough_leaves_nothing_out(case in case()) {
         let case = Case { max_tokens: 1_000_000, ..case };
         let briefing = case.compose().unwrap();
-        prop_assert!(!briefing.truncated);
+        prop_assert!(briefing.cuts.is_empty());
         let exact = Case { max_tokens: briefing.total_tokens.max(BRIEFING_TOKENS_MIN), ..case };
         prop_assert!(exact.compose().unwrap().total_tokens <= exact.max_tokens);
         // Lines are counted one by one: each may take a token more than in the text.
         let lines = i32::try_from(briefing.text.lines().count()).unwrap();
         let roomy = Case { max_tokens: exact.max_tokens + 2 * lines, ..exact };
-        prop_assert!(!roomy.compose().unwrap().truncated);
+        prop_assert!(roomy.compose().unwrap().cuts.is_empty());
     }
 }
 
@@ -263,18 +270,25 @@ fn derived_text_comes_first_and_leaves_room_for_the_newest_turns() {
         ..case
     };
     let briefing = case.compose().unwrap();
-    assert!(briefing.truncated);
+    assert!(!briefing.cuts.is_empty());
     let (_, quotes) = read(&briefing, &case.task);
     assert_eq!(numbers(&quotes), [3, 4]);
     assert_eq!(quotes.last().unwrap()["role"], "assistant");
     assert!(quotes.len() >= 4, "{quotes:?}");
+    let cut = |part, omitted| BriefingCut { part, omitted };
+    let messages = 8 - (quotes.len() as i64 - 2);
+    let expected = [
+        cut(BriefingPart::Derived, 2),
+        cut(BriefingPart::Conversation, messages),
+    ];
+    assert_eq!(briefing.cuts, expected);
 }
 
 #[test]
 fn the_task_alone_needs_no_notice() {
     let briefing = plain(200).compose().unwrap();
     assert_eq!(briefing.text, "## Task\n\nMend it.\n");
-    assert!(!briefing.truncated);
+    assert!(briefing.cuts.is_empty());
 }
 
 #[test]
@@ -309,7 +323,16 @@ fn results_go_first_then_steps_that_are_over() {
             wanted.filter_map(|step| step["step"].as_str()).collect()
         };
         let state = (ids(false), ids(true));
-        assert_eq!(briefing.truncated, state.1 != "1234", "{state:?}");
+        // The goal and each step that is missing or lacks its result count.
+        let lacking = match quotes.len() {
+            0 => 5,
+            _ => 4 - state.1.len() as i64,
+        };
+        let cuts = (lacking > 0).then_some(BriefingCut {
+            part: BriefingPart::Plan,
+            omitted: lacking,
+        });
+        assert_eq!(briefing.cuts, Vec::from_iter(cuts), "{state:?}");
         if written.last() != Some(&state) {
             written.push(state);
         }
@@ -343,12 +366,17 @@ fn a_turn_that_is_too_large_is_shortened() {
     };
     let briefing = case.compose().unwrap();
     let (_, quotes) = read(&briefing, "Mend it.");
-    assert!(briefing.truncated);
+    assert!(!briefing.cuts.is_empty());
     assert!(briefing.total_tokens > 350, "{}", briefing.total_tokens);
     let [question, answer] = quotes.as_slice() else {
         panic!("{quotes:?}");
     };
     assert_eq!(question["text"], "Read it out.");
+    let of_messages = BriefingCut {
+        part: BriefingPart::Conversation,
+        omitted: 1,
+    };
+    assert_eq!(briefing.cuts, [of_messages]);
     let kept = answer["text"].as_str().unwrap();
     assert!(long.starts_with(kept) && !kept.is_empty());
 }

@@ -111,6 +111,14 @@ fn print(recalled: &RecallResponse) -> Result<(), Failure> {
             recalled.tokenizer
         );
     }
+    for cut in &recalled.cuts {
+        println!(
+            "Left out for their size ({}): {}, {}",
+            reason(cut.reason()),
+            count(cut.message_count, "message"),
+            count(cut.token_count, "token")
+        );
+    }
     if !recalled.omitted.is_empty() {
         let mut table = Table::new(&["Left out", "Because", "Score>"]);
         for omitted in &recalled.omitted {
@@ -143,13 +151,22 @@ pub fn why(found: &RecalledMessage) -> String {
         .reasons()
         .map(|reason| match reason {
             RecallReason::Match => format!("match {}", found.rank),
-            RecallReason::Recent => "recent".to_owned(),
-            RecallReason::Neighbor => "neighbor".to_owned(),
-            RecallReason::Unspecified => "?".to_owned(),
+            RecallReason::Recent | RecallReason::Neighbor | RecallReason::Unspecified => {
+                self::reason(reason).to_owned()
+            }
         })
         .collect();
     reasons.dedup();
     reasons.join(", ")
+}
+
+fn reason(reason: RecallReason) -> &'static str {
+    match reason {
+        RecallReason::Match => "match",
+        RecallReason::Recent => "recent",
+        RecallReason::Neighbor => "neighbor",
+        RecallReason::Unspecified => "?",
+    }
 }
 
 /// Its scores: all together, by meaning, by word.
