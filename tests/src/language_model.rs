@@ -53,6 +53,8 @@ pub struct AskedModel {
     pub user: String,
     pub path: String,
     pub key: String,
+    /// The whole request.
+    pub body: Value,
 }
 
 #[derive(Default)]
@@ -225,6 +227,7 @@ fn asked(uri: &Uri, headers: &HeaderMap, body: &Value) -> AskedModel {
             .or_else(|| header("authorization")?.strip_prefix("Bearer "))
             .unwrap_or_default()
             .to_owned(),
+        body: body.clone(),
     }
 }
 

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{BuildContextResponse, ProviderFormat};
-use recollect_tests::{body_json, chat_messages};
+use recollect_tests::{body_json, chat_messages, check_rendered};
 use serde_json::Value;
 
 /// Everything that OpenAI's reference asks of `messages`.
 pub fn openai(context: &BuildContextResponse) -> Vec<Value> {
+    let body = body_json(context, ProviderFormat::OpenaiChat);
+    check_rendered(ProviderFormat::OpenaiChat, &body);
     let messages = chat_messages(context);
     let plain = |text: &str, most: usize| {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -83,6 +85,7 @@ pub fn openai(context: &BuildContextResponse) -> Vec<Value> {
 /// Everything that Anthropic's reference asks of `messages`.
 pub fn anthropic(context: &BuildContextResponse) -> Vec<Value> {
     let body = body_json(context, ProviderFormat::AnthropicMessages);
+    check_rendered(ProviderFormat::AnthropicMessages, &body);
     let messages = body["messages"].as_array().unwrap().clone();
     let mut open: Vec<String> = Vec::new();
     let mut used = HashSet::new();
@@ -145,6 +148,7 @@ pub fn anthropic(context: &BuildContextResponse) -> Vec<Value> {
 /// Everything that OpenAI's reference asks of the `input` of responses.
 pub fn responses(context: &BuildContextResponse) -> Vec<Value> {
     let body = body_json(context, ProviderFormat::OpenaiResponses);
+    check_rendered(ProviderFormat::OpenaiResponses, &body);
     let items = body["input"].as_array().unwrap().clone();
     let mut open: Vec<String> = Vec::new();
     let mut used = HashSet::new();
@@ -204,6 +208,7 @@ pub fn responses(context: &BuildContextResponse) -> Vec<Value> {
 /// Everything that Gemini's reference asks of `contents`.
 pub fn gemini(context: &BuildContextResponse) -> Vec<Value> {
     let body = body_json(context, ProviderFormat::Gemini);
+    check_rendered(ProviderFormat::Gemini, &body);
     let contents = body["contents"].as_array().unwrap().clone();
     let mut open: Vec<(String, String)> = Vec::new();
     for (place, content) in contents.iter().enumerate() {

@@ -3,16 +3,16 @@
 use std::fs;
 
 use memory_contract::proto::{
-    BreakerState, ExtractionStrategy, MemoryMode, MemoryPolicy, ModelProvider, ModelPurpose,
-    PutWorkingMemoryRequest, Role, TextOrigin, WorkingMessage,
+    BreakerState, ExtractionStrategy, LedgerKind, LedgerState, MemoryMode, MemoryPolicy,
+    ModelProvider, ModelPurpose, PutWorkingMemoryRequest, Role, TextOrigin, WorkingMessage,
 };
 use recollect_tests::{
     Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, apply,
-    by_id, eventually, eventually_some, recollect, say, trial_with_own_server,
+    by_id, check_model_request, eventually, eventually_some, recollect, say, trial_with_own_server,
 };
 
 use super::{extract, extracting, known, mending, small, start, status, thread};
-use crate::distill::ledger::observations;
+use crate::distill::ledger::{list, observations};
 
 /// Checks a configuration as `recollect config` does.
 fn config(dir: &DataDir, lines: &[&str], env: &[(&str, &str)]) -> Finished {
@@ -86,7 +86,7 @@ async fn r05_a_summary_prompt_without_a_placeholder_is_refused_at_the_start() {
 }
 
 #[apply(trial_with_own_server)]
-async fn r16_each_provider_is_asked_in_its_own_protocol() {
+async fn r16_each_provider_is_asked_in_its_own_protocol_and_by_its_schema() {
     for (provider, base, path) in [
         ("openai", "/v1", "/v1/chat/completions"),
         ("openai_compatible", "/v1", "/v1/chat/completions"),
@@ -120,6 +120,33 @@ async fn r16_each_provider_is_asked_in_its_own_protocol() {
             (path, "key-1"),
             "{provider}"
         );
+        // A summary and observations are asked for too, in the same way.
+        let summarized = conversation(&client, small()).await;
+        eventually("a summary", SOON, async || {
+            let ranges = list(&client, &summarized, LedgerKind::Summary, "").await;
+            ranges
+                .iter()
+                .any(|(state, ..)| *state == LedgerState::Summarized)
+        })
+        .await;
+        let observed = MemoryPolicy {
+            mode: MemoryMode::Observational.into(),
+            observer_tokens: Some(1_000),
+            summarize: Some(false),
+            ..Default::default()
+        };
+        let observed = conversation(&client, observed).await;
+        eventually("observations", SOON, async || {
+            !observations(&client, &observed, false)
+                .await
+                .observations
+                .is_empty()
+        })
+        .await;
+        for asked in model.asked() {
+            assert_eq!(asked.path, path);
+            check_model_request(provider, &asked.body);
+        }
         let reported = status(&client).await.models[0].provider();
         let name = format!("MODEL_PROVIDER_{}", provider.to_uppercase());
         assert_eq!(reported.as_str_name(), name);

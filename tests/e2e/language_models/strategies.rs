@@ -2,11 +2,11 @@
 
 use memory_contract::proto::{
     DeleteMemoryRequest, DeleteThreadRequest, ExportMessagesRequest, ExtractionStrategy,
-    MemoryOrigin, Role, export_messages_response::Record,
+    MemoryOrigin, MemoryType, Role, export_messages_response::Record,
 };
 use recollect_tests::{
-    SOON, app, apply, by_id, eventually, eventually_some, memory_search, memory_texts, of_app,
-    reply, trial, trial_with_own_server,
+    Answering, SOON, app, apply, by_id, eventually, eventually_some, memory_search, memory_texts,
+    of_app, reply, trial, trial_with_own_server,
 };
 
 use super::{extract, extracting, known, set, start, status};
@@ -79,6 +79,84 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
     let rome = known(&client, &app, "ada", "Rome").await;
     let (oslo, _) = client.get_memory(&oslo.memory_id).await;
     assert_eq!(oslo.superseded_by, rome.memory_id);
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
+}
+
+/// Answers as models write them: words and a fence around the object, a comma too many,
+/// fields that were not asked for, and a fact that no message proves.
+const ANSWERS: [&str; 2] = [
+    r#"Here are the facts I found:
+
+```json
+{
+  "facts": [
+    {"text": "Ada lives in Bergen with her brother Nils.", "type": "semantic",
+     "event_date": null, "topics": ["home", "family"], "entities": ["Bergen", "Nils"],
+     "evidence": ["m1"], "supersedes": [], "confidence": 0.93},
+    {"text": "Ada moved to Bergen on 7 May 2023.", "type": "episodic",
+     "event_date": "2023-05-07", "topics": ["home"], "entities": ["Bergen"],
+     "evidence": ["m1", "m2"]},
+    {"text": "Ada owns a house.", "type": "semantic", "evidence": ["m9"]},
+  ]
+}
+```
+Let me know if you need anything else!"#,
+    r#"{"facts":[{"text":"Ada lives in Tromsø.","type":"semantic","topics":["home"],"entities":["Tromsø"],"evidence":["m1"],"supersedes":["f1"]}]}"#,
+];
+
+#[apply(trial_with_own_server)]
+async fn r11_answers_as_models_write_them_are_stored_field_by_field() {
+    let (_dir, model, _server, client, app) = extracting(ExtractionStrategy::Discrete, &[]).await;
+    let thread_id = client.thread(&app).await;
+    model.answers(Answering::Words(ANSWERS[0].to_owned()));
+    let question = "I moved to Bergen on 7 May 2023. My brother Nils lives with me.";
+    let said = client.append_turn(&thread_id, question, "In May!").await;
+    let said: Vec<&str> = said.messages.iter().map(|one| &*one.message_id).collect();
+    let home = known(&client, &app, "ada", "with her brother Nils").await;
+    let moved = known(&client, &app, "ada", "moved to Bergen").await;
+    assert_eq!(home.text, "Ada lives in Bergen with her brother Nils.");
+    assert_eq!(home.r#type(), MemoryType::Semantic);
+    assert_eq!(home.topics, ["home", "family"]);
+    assert_eq!(home.entities, ["Bergen", "Nils"]);
+    assert_eq!(home.source_message_ids, said[..1]);
+    assert_eq!(home.event_time, None);
+    assert_eq!(moved.r#type(), MemoryType::Episodic);
+    assert_eq!(moved.source_message_ids, said);
+    // Midnight of 7 May 2023, UTC.
+    let day = moved.event_time.unwrap();
+    assert_eq!((day.seconds, day.nanos), (1_683_417_600, 0));
+    for memory in [&home, &moved] {
+        assert_eq!(memory.origin(), MemoryOrigin::Extracted);
+        assert_eq!(memory.extraction_strategy(), ExtractionStrategy::Discrete);
+        assert_eq!((&*memory.made_by, &memory.thread_id), ("large", &thread_id));
+        assert!(memory.superseded_by.is_empty() && memory.valid_until.is_none());
+    }
+    eventually("the fact without a proof is counted", SOON, async || {
+        status(&client).await.dropped_fact_count == 1
+    })
+    .await;
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 2);
+
+    // The model is shown what is known, under names that its answer refers to.
+    model.answers(Answering::Words(ANSWERS[1].to_owned()));
+    let said = client
+        .append_turn(&thread_id, "Now I live in Tromsø.", "So far north!")
+        .await;
+    let north = known(&client, &app, "ada", "Tromsø").await;
+    assert_eq!(
+        north.source_message_ids,
+        [said.messages[0].message_id.as_str()]
+    );
+    let asked = model.asked_about("Now I live in Tromsø.");
+    let shown = asked[0].user.lines().find(|line| line.contains("\"f1\""));
+    let shown = shown.unwrap_or_else(|| panic!("{}", asked[0].user));
+    let former = match shown.contains(&home.text) {
+        true => &home,
+        false => &moved,
+    };
+    let (former, _) = client.get_memory(&former.memory_id).await;
+    assert_eq!(former.superseded_by, north.memory_id);
+    assert!(former.valid_until.is_some());
     assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
 }
 
