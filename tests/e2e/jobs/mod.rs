@@ -12,3 +12,4 @@ mod recalled;
 mod redis;
 mod redis_window;
 mod tensorify;
+mod tool_outputs;

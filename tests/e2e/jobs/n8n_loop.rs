@@ -1,144 +1,40 @@
 //! A user of a long-running agent in the manner of n8n: a loop of 300 steps.
 
-use std::fmt::Write as _;
+use std::collections::HashSet;
 
 use memory_contract::proto::{
-    AppendMessagesRequest, BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind,
-    GetObservationsRequest, GetObservationsResponse, MemoryMode, MessageInput, PolicyLevel,
-    ResolveThreadRequest, Role, SessionRef,
+    AppendMessagesRequest, AppendMessagesResponse, BuildContextRequest, BuildContextResponse,
+    ContextBlockKind as Kind, GetObservationsRequest, GetObservationsResponse, MemoryMode,
+    MessageInput, PolicyLevel, ProviderFormat, RecallRequest, RecalledMessage,
+    ResolveThreadRequest, Role, SearchRequest, SessionRef,
 };
 use recollect_tests::{
-    Client, SOON, app, apply, block, by_session, check_context, context_request, cut, eventually,
-    mode, say, session, tool_call, tool_result, trial,
+    Client, Options, SOON, Server, app, apply, at_least, block, block_texts, body, by_session,
+    check_context, context_request, cut, eventually, fresh_wait, mode, records, say, session,
+    trial_with_own_server,
 };
-use serde_json::json;
 
-use crate::bulk;
+use super::tool_outputs::{Agent, code};
 use crate::distill::ledger::verify;
 
 /// Steps of the agent.
 const STEPS: usize = 300;
 /// The default thresholds of observations and of reflections.
 const OBSERVER_TOKENS: i64 = 30_000;
-const REFLECTOR_TOKENS: i32 = 40_000;
+/// What the agent gives its model.
+const FORMAT: ProviderFormat = ProviderFormat::OpenaiChat;
 
-/// The output of a tool, of 1,500 to 3,500 tokens: the log of a build, or a page of a report.
-fn output(step: usize) -> String {
-    match step % 3 {
-        0 => build_log(step),
-        _ => page(step),
-    }
-}
-
-/// A page of prose, in which no sentence repeats.
-fn page(step: usize) -> String {
-    const THINGS: [&str; 8] = [
-        "queue",
-        "mirror",
-        "runner",
-        "cache",
-        "gateway",
-        "scheduler",
-        "registry",
-        "volume",
-    ];
-    const STATES: [&str; 7] = [
-        "was restarted after a fault in its power supply",
-        "served fewer requests than the week before",
-        "moved to another rack because of the heat",
-        "lost its connection to the metrics service",
-        "reported a clock that was ahead of the others",
-        "needed a newer version of its driver",
-        "was emptied by hand and filled again overnight",
-    ];
-    let mut text = format!("Error {}: {}.\n", code(step), cause(step));
-    for line in 0..130 {
-        let number = step * 130 + line;
-        let _ = writeln!(
-            text,
-            "In week {} the {} of hall {} {}, which took {} minutes.",
-            number % 52 + 1,
-            THINGS[number % THINGS.len()],
-            number * 7 % 1_009,
-            STATES[number * 3 % STATES.len()],
-            number * 13 % 977
-        );
-    }
-    text
-}
-
-/// The log of a build, which repeats itself but for one line.
-fn build_log(step: usize) -> String {
-    let mut log = String::new();
-    for line in 0..46 {
-        if line == (step * 31) % 46 {
-            let _ = writeln!(log, "ERROR [{}]: {}", code(step), cause(step));
-        }
-        let file = (step * 46 + line) % 997;
-        let _ = match (step + line) % 4 {
-            0 => writeln!(
-                log,
-                "   Compiling part-{file} v0.{}.{line} (/srv/ci/src/part-{file})",
-                file % 9
-            ),
-            1 => writeln!(
-                log,
-                "2026-11-20T03:{:02}:{:02}Z INFO worker-{}: request {file} done in {} ms",
-                line % 60,
-                file % 60,
-                line % 4,
-                file % 50
-            ),
-            2 => writeln!(
-                log,
-                "test part_{file}::reads_back_what_it_wrote_{line} ... ok"
-            ),
-            _ => writeln!(
-                log,
-                "-rw-r--r-- 1 ci ci {:>7} Nov {:2} 03:{:02} target/part_{file}.rlib",
-                900 + file * 31,
-                line % 28 + 1,
-                line % 60
-            ),
-        };
-    }
-    log
-}
-
-/// A code that no other step has.
-fn code(step: usize) -> String {
-    format!("QX{}", 10_000 + step * 7)
-}
-
-fn cause(step: usize) -> String {
-    match step % 3 {
-        0 => format!("the disk of runner-{step} is full"),
-        1 => format!("cannot resolve registry-{step}.internal"),
-        _ => format!("certificate of mirror-{step} has expired"),
-    }
-}
-
-/// A call of a tool, and its result.
-fn step(number: usize) -> Vec<MessageInput> {
-    let id = format!("call-{number}");
-    vec![
-        tool_call(
-            &id,
-            "run_build",
-            json!({"module": number % 7, "attempt": number}),
-        ),
-        tool_result(&id, &output(number)),
-    ]
-}
-
-async fn append(client: &Client, run: &SessionRef, messages: Vec<MessageInput>) -> Vec<String> {
+async fn append(
+    client: &Client,
+    run: &SessionRef,
+    messages: Vec<MessageInput>,
+) -> AppendMessagesResponse {
     let request = AppendMessagesRequest {
         thread: by_session(run.clone()),
         messages,
         ..Default::default()
     };
-    let stored = client.call(request).await.messages;
-    stored.into_iter().map(|one| one.message_id).collect()
+    client.call(request).await
 }
 
 async fn observations(client: &Client, run: &SessionRef) -> GetObservationsResponse {
@@ -149,43 +45,86 @@ async fn observations(client: &Client, run: &SessionRef) -> GetObservationsRespo
     client.call(request).await
 }
 
+fn ids_of(stored: &AppendMessagesResponse) -> Vec<String> {
+    let messages = stored.messages.iter();
+    messages.map(|one| one.message_id.clone()).collect()
+}
+
 /// What the agent gives its model; it sets no budget.
 async fn context(client: &Client, run: &SessionRef) -> BuildContextResponse {
     let request = BuildContextRequest {
         thread: by_session(run.clone()),
         system_prompt: "You keep the nightly build green. Work step by step.".to_owned(),
         max_tokens: None,
+        formats: vec![FORMAT.into()],
         ..context_request("", "")
     };
     client.context(request).await
 }
 
-/// Checks that each message is in the context, covered by an observation, or counted as
-/// left out. Returns how many are covered.
-async fn check_whole(
-    client: &Client,
-    run: &SessionRef,
-    ids: &[String],
-    context: &BuildContextResponse,
-) -> usize {
+fn tokens_of(context: &BuildContextResponse, kind: Kind) -> i32 {
+    block(context, kind).map_or(0, |block| block.token_count)
+}
+
+fn hash_of(context: &BuildContextResponse, kind: Kind) -> &str {
+    block(context, kind).map_or("", |block| &block.hash)
+}
+
+/// Checks that each message is in the context or before those in it, and that nothing was
+/// cut. Returns how many are before: observations have to cover them.
+fn check_whole(context: &BuildContextResponse, ids: &[String]) -> usize {
     let recent = block(context, Kind::Recent).unwrap();
     let shown: Vec<&String> = recent.messages.iter().map(|one| &one.message_id).collect();
-    let counted = usize::try_from(cut(context, Kind::Recent).item_count).unwrap();
-    let covered = ids.len() - shown.len() - counted;
-    if counted == 0 {
-        assert_eq!(shown, ids[covered..].iter().collect::<Vec<_>>());
-    }
+    let covered = ids.len() - shown.len();
+    assert_eq!(shown, ids[covered..].iter().collect::<Vec<_>>());
+    assert_eq!(cut(context, Kind::Recent).item_count, 0);
     assert_eq!(cut(context, Kind::Distilled).item_count, 0);
-    // Coverage only grows, so a later answer covers no less.
-    let found = observations(client, run).await;
-    let observed: i64 = found.observations.iter().map(|one| one.message_count).sum();
-    assert!(observed >= covered as i64, "{observed} of {covered}");
+    assert_eq!(block(context, Kind::Distilled).is_some(), covered > 0);
     covered
 }
 
-#[apply(trial)]
-async fn an_agent_of_300_steps_loses_nothing() {
-    let client = bulk().await;
+/// How much of a request a provider's prompt cache finds again.
+#[derive(Default)]
+struct Prefix {
+    former_bytes: usize,
+    bytes: usize,
+    same_bytes: usize,
+}
+
+impl Prefix {
+    fn add(&mut self, former: &str, now: &str) {
+        let pairs = former.bytes().zip(now.bytes());
+        self.same_bytes += pairs.take_while(|(former, now)| former == now).count();
+        self.former_bytes += former.len();
+        self.bytes += now.len();
+    }
+
+    /// The percentage of the former requests that the next ones begin with.
+    fn kept(&self) -> f64 {
+        100.0 * self.same_bytes as f64 / self.former_bytes as f64
+    }
+
+    /// The percentage of the requests that the former ones began with.
+    fn cached(&self) -> f64 {
+        100.0 * self.same_bytes as f64 / self.bytes as f64
+    }
+}
+
+/// Whether the messages in full are those of the former context and further ones.
+fn continues(former: &BuildContextResponse, now: &BuildContextResponse) -> bool {
+    let ids = |context| {
+        let recent = block(context, Kind::Recent).unwrap();
+        let ids = recent.messages.iter().map(|one| one.message_id.clone());
+        ids.collect::<Vec<_>>()
+    };
+    ids(now).starts_with(&ids(former))
+        && block_texts(now, Kind::Recent).starts_with(&block_texts(former, Kind::Recent))
+        && hash_of(now, Kind::System) == hash_of(former, Kind::System)
+}
+
+#[apply(trial_with_own_server)]
+async fn j13_an_agent_of_300_steps_loses_nothing_and_keeps_its_prefix() {
+    let (_dir, _server, client) = Server::start_own(&Options::default()).await;
     let run = session(&app(), "", "run:nightly");
     let request = ResolveThreadRequest {
         session: Some(run.clone()),
@@ -194,38 +133,148 @@ async fn an_agent_of_300_steps_loses_nothing() {
     };
     let thread_id = client.call(request).await.thread.unwrap().thread_id;
     let task = "Find out why the nightly build fails, and mend it.";
-    let mut ids = append(&client, &run, vec![say(Role::User, task)]).await;
-    let first = context(&client, &run).await;
-    let policy = first.effective_policy.clone().unwrap();
+    let stored = append(&client, &run, vec![say(Role::User, task)]).await;
+    let mut ids = ids_of(&stored);
+    let mut revision = stored.revision;
+    let mut former = context(&client, &run).await;
+    let policy = former.effective_policy.clone().unwrap();
     // Nothing but the mode is set.
     assert_eq!(policy.origins.len(), 1);
     assert_eq!(policy.origins[0].level(), PolicyLevel::Thread);
 
-    let mut swapped = 0;
-    let mut covered = 0;
+    let agent = Agent::new();
+    let (mut all, mut steady) = (Prefix::default(), Prefix::default());
+    let (mut covered, mut swaps, mut reflections) = (0, 0, 0);
+    // The steps whose error was in the observations of a context.
+    let mut told = HashSet::new();
+    let (mut most_derived, mut said_tokens) = (0, 0_i64);
     for number in 0..STEPS {
-        ids.extend(append(&client, &run, step(number)).await);
-        // The model takes its time, in which observations are made.
-        eventually("observations keep up", SOON, async || {
-            let found = observations(&client, &run).await;
-            let condensed = found.observation_tokens <= REFLECTOR_TOKENS;
-            condensed && found.raw_message_tokens <= OBSERVER_TOKENS + 4_000
-        })
-        .await;
+        let stored = append(&client, &run, agent.step(number).into()).await;
+        ids.extend(ids_of(&stored));
+        let size = stored.messages[1].token_count;
+        assert!((3_000..=12_500).contains(&size), "step {number}: {size}");
+        said_tokens += i64::from(size);
+        revision = stored.revision;
         let now = context(&client, &run).await;
-        assert_eq!(cut(&now, Kind::Recent).item_count, 0, "step {number}");
-        if number % 25 == 0 {
+        let covers = check_whole(&now, &ids);
+        assert!(covers >= covered, "{covers}, {covered}");
+        if number % 50 == 0 {
             check_context(&now, i32::MAX);
         }
-        let covers = check_whole(&client, &run, &ids, &now).await;
-        swapped += usize::from(covers > covered);
+        all.add(body(&former, FORMAT), body(&now, FORMAT));
+        let derived = hash_of(&now, Kind::Distilled);
+        if derived == hash_of(&former, Kind::Distilled) {
+            assert!(continues(&former, &now), "step {number}");
+            steady.add(body(&former, FORMAT), body(&now, FORMAT));
+        } else {
+            swaps += 1;
+            let (before, after) = (records(&former), records(&now));
+            // Only a reflection replaces observations.
+            let reflected = !after.starts_with(&before);
+            assert!(!reflected || after[0]["record"] == "reflection");
+            reflections += usize::from(reflected);
+            // Coverage only grows, so a later answer covers no less.
+            let found = observations(&client, &run).await.observations;
+            let observed: i64 = found.iter().map(|one| one.message_count).sum();
+            assert!(observed >= covers as i64, "{observed} of {covers}");
+            let text = block_texts(&now, Kind::Distilled).concat();
+            told.extend((0..number).filter(|step| text.contains(&code(*step))));
+        }
+        most_derived = most_derived.max(tokens_of(&now, Kind::Distilled));
         covered = covers;
+        let raw_tokens = tokens_of(&now, Kind::Recent);
+        if i64::from(raw_tokens) > OBSERVER_TOKENS {
+            // The model takes its time, in which observations are activated.
+            eventually("observations keep up", SOON, async || {
+                let found = observations(&client, &run).await;
+                found.raw_message_tokens <= OBSERVER_TOKENS
+            })
+            .await;
+        }
+        former = now;
     }
-    assert_eq!(ids.len(), 1 + 2 * STEPS);
-    assert!(
-        covered > ids.len() / 2 && swapped > 10,
-        "{covered}, {swapped}"
+    println!(
+        "{said_tokens} tokens of outputs; {covered} messages observed in {swaps} swaps, \
+         {reflections} of them reflections, with at most {most_derived} tokens; kept {:.1} % \
+         between swaps, {:.1} % of all; cached {:.1} %",
+        steady.kept(),
+        all.kept(),
+        all.cached()
     );
+    assert_eq!(ids.len(), 1 + 2 * STEPS);
+    assert!(covered > ids.len() * 9 / 10, "{covered}");
     let verified = verify(&client, &thread_id).await;
     assert!(verified.ok, "{verified:?}");
+    // Observations grew to their own threshold, and were condensed.
+    assert!(reflections > 0);
+    assert!(most_derived > 37_000, "{most_derived}");
+    // A swap replaces all messages in full, and with outputs of this size one in four steps
+    // has a swap.
+    assert!(steady.kept() > 90.0, "{:.1} %", steady.kept());
+    assert!(all.kept() > 75.0, "{:.1} %", all.kept());
+    assert!(all.cached() > 75.0, "{:.1} %", all.cached());
+
+    // What a tool said is in the observation of its step, ...
+    let steps = (covered - 1) / 2;
+    let told = told.len();
+    assert!(told * 10 >= steps * 9, "{told} of {steps}");
+    // ... and is found by asking for it.
+    let asked: Vec<usize> = (0..steps).step_by(9).collect();
+    let found = found(&client, &run, &ids, &revision, &asked).await;
+    println!("{told} of {steps} observed; of {} {found:?}", asked.len());
+    assert!(found.best * 10 >= asked.len() * 9, "{found:?}");
+    assert!(found.recalled * 4 >= asked.len() * 3, "{found:?}");
+    assert!(found.quoted * 4 >= asked.len() * 3, "{found:?}");
+}
+
+/// For how many steps the error of its tool is found.
+#[derive(Debug, Default)]
+struct Found {
+    /// It is the best match of a search for its code.
+    best: usize,
+    /// It is recalled by a question about its code.
+    recalled: usize,
+    /// The context of that question contains its code.
+    quoted: usize,
+}
+
+async fn found(
+    client: &Client,
+    run: &SessionRef,
+    ids: &[String],
+    revision: &str,
+    steps: &[usize],
+) -> Found {
+    let mut found = Found::default();
+    for &step in steps {
+        let id = &ids[2 + 2 * step];
+        let question = format!("Which error was {}?", code(step));
+        let request = SearchRequest {
+            target: by_session(run.clone()),
+            query: code(step),
+            freshness: at_least(revision),
+            max_wait: Some(fresh_wait()),
+            ..Default::default()
+        };
+        let matches = client.search(request).await.matches;
+        let of = |one: &RecalledMessage| one.message.as_ref().unwrap().message_id == *id;
+        found.best += usize::from(matches.first().is_some_and(of));
+        let request = RecallRequest {
+            target: by_session(run.clone()),
+            query: question.clone(),
+            ..Default::default()
+        };
+        let recalled = client.recall(request).await.messages;
+        found.recalled += usize::from(recalled.iter().any(of));
+        let request = BuildContextRequest {
+            thread: by_session(run.clone()),
+            max_tokens: None,
+            ..context_request("", &question)
+        };
+        let context = client.context(request).await;
+        let texts = [Kind::Distilled, Kind::Recalled].map(|kind| block_texts(&context, kind));
+        let texts = texts.concat().concat();
+        found.quoted += usize::from(texts.contains(&code(step)));
+    }
+    found
 }
