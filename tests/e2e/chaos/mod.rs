@@ -58,6 +58,8 @@ async fn an_overloaded_server_refuses_quickly_and_recovers() {
         deadline: Duration::from_secs(20),
         // The callers are on the same busy machine.
         goodput: 0.3,
+        offered: 0.2,
+        slack: 2,
     };
     overload(DataDir::new(), &options, &Progress::hidden())
         .await

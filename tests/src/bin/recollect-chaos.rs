@@ -182,6 +182,8 @@ async fn run(
                 factor,
                 deadline: Duration::from_secs(deadline),
                 goodput: 0.8,
+                offered: 0.9,
+                slack: 1,
             };
             overload(dir, &options, progress).await
         }
