@@ -1,4 +1,4 @@
-SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.event_time, m.origin,
+SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.metadata, m.event_time, m.origin,
     m.record_id, m.thread_id, recollect.sources_of($1, m.memory_id) AS sources, m.pinned, m.valid_from, m.valid_until, m.superseded_by,
     m.made_by, m.strategy, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal
 FROM recollect.memories m
@@ -13,5 +13,6 @@ WHERE m.tenant_id = $1 AND m.app_id = $2 AND $3::text IS NULL
     AND ($11::text[] IS NULL OR m.origin = ANY ($11))
     AND ($12::timestamptz IS NULL OR m.created_at >= $12)
     AND ($13::timestamptz IS NULL OR m.created_at < $13)
+    AND ($14::jsonb IS NULL OR m.metadata @> $14)
 ORDER BY m.ordinal DESC
 LIMIT $5
