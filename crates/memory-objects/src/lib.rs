@@ -42,6 +42,13 @@ const READS: usize = 32;
 /// Memories cleared at a time in one process whose objects are erased at once:
 /// each holds a connection to the database.
 const ERASURES: usize = 8;
+/// How long a write goes on in this process at most, in timeouts of one write.
+const WRITE_FACTOR: u32 = 6;
+/// After how many such timeouts a write that is about to begin has ended in this process.
+const LOCAL_FACTOR: u32 = 10;
+/// After how many such timeouts a service carries out no request any more that it has not
+/// answered.
+const SERVICE_FACTOR: u32 = 60;
 /// How many times larger than our own size limit an object of another writer may be.
 const FOREIGN: usize = 4;
 
@@ -170,6 +177,16 @@ impl Objects {
         &self.0.config
     }
 
+    /// After this time a write that was about to begin and has no answer was carried out, or
+    /// never will be.
+    pub fn settles_after(&self) -> Duration {
+        let factor = match self.0.backend {
+            Backend::File | Backend::Memory => LOCAL_FACTOR,
+            Backend::S3 | Backend::Gcs | Backend::Azure => SERVICE_FACTOR,
+        };
+        self.0.config.timeout.saturating_mul(factor)
+    }
+
     /// The largest JSON that is read.
     pub fn read_limit(&self) -> usize {
         self.0.config.max_object_bytes.saturating_mul(FOREIGN)
@@ -228,7 +245,7 @@ impl Objects {
     }
 
     /// Writes an object if it is still in the version that was seen, or still
-    /// missing. A running write continues after the deadline.
+    /// missing. A running write continues after the deadline, for a bounded time.
     pub async fn write(
         &self,
         key: &str,
@@ -295,7 +312,9 @@ impl Inner {
         bytes: PutPayload,
         seen: Option<Version>,
     ) -> Result<Written, Error> {
-        let written = match self.put(path, bytes, seen).await {
+        let limit = self.config.timeout.saturating_mul(WRITE_FACTOR);
+        let put = timeout(limit, self.put(path, bytes, seen)).await;
+        let written = match put.unwrap_or_else(|elapsed| Err(gave_up(elapsed))) {
             Ok(version) => Ok(Written::Done(version)),
             // A deletion may remove the directory that it leaves empty.
             Err(
@@ -356,6 +375,13 @@ impl Inner {
             .put_opts(path, bytes, PutOptions::from(mode))
             .await?;
         Ok(Version(UpdateVersion::from(written)))
+    }
+}
+
+fn gave_up(elapsed: tokio::time::error::Elapsed) -> Error {
+    Error::Generic {
+        store: "any",
+        source: elapsed.into(),
     }
 }
 

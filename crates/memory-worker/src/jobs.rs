@@ -99,10 +99,10 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
             "forget_requests",
             config.request_sweep_interval,
             with(),
-            async |(_, outbox)| {
+            async |(store, outbox)| {
                 let messages = outbox.sweep_requests(BATCH_ROWS).await?;
                 let nodes = outbox.sweep_node_requests(BATCH_ROWS).await?;
-                let writes = outbox.sweep_object_writes(BATCH_ROWS).await?;
+                let writes = outbox.sweep_object_writes(&store, BATCH_ROWS).await?;
                 Ok(full(messages.max(nodes).max(writes), BATCH_ROWS))
             },
         ),

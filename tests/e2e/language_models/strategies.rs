@@ -2,11 +2,12 @@
 
 use memory_contract::proto::{
     DeleteMemoryRequest, DeleteThreadRequest, ExportMessagesRequest, ExtractionStrategy,
-    MemoryOrigin, MemoryType, Role, export_messages_response::Record,
+    MemoryOrigin, MemoryType, MessageInput, Role, export_messages_response::Record,
+    message_input::Parent,
 };
 use recollect_tests::{
     Answering, SOON, app, apply, by_id, eventually, eventually_some, memory_search, memory_texts,
-    of_app, reply, trial, trial_with_own_server,
+    of_app, reply, say, trial, trial_with_own_server,
 };
 
 use super::{extract, extracting, known, set, start, status};
@@ -331,6 +332,41 @@ async fn b06_the_summary_of_a_thread_follows_its_head() {
         .await;
     holds("Its sails are white.", "red").await;
     holds("The boat is blue.", "red").await;
+}
+
+#[apply(trial)]
+async fn b06_a_summary_holds_again_when_the_head_returns_from_another_root() {
+    let client = acme().await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Summary).await;
+    let thread_id = client.thread(&app).await;
+    let sails = client
+        .append_turn(&thread_id, "We sail in May.", "To Bergen.")
+        .await;
+    let sailing = known(&client, &app, "ada", "We sail in May.").await;
+    let root = MessageInput {
+        parent: Some(Parent::Root(())),
+        ..say(Role::User, "I bake bread.")
+    };
+    let bakes = client.append(&thread_id, vec![root]).await;
+    let baking = known(&client, &app, "ada", "I bake bread.").await;
+    // The summaries themselves, not others with their texts.
+    for (branch, holds, ended) in [
+        (&sails, &sailing, &baking),
+        (&bakes, &baking, &sailing),
+        (&sails, &sailing, &baking),
+    ] {
+        let last = &branch.messages.last().unwrap().message_id;
+        set_head(&client, &thread_id, last).await;
+        eventually("the summary of the branch holds", SOON, async || {
+            let (memory, _) = client.get_memory(&holds.memory_id).await;
+            memory.valid_until.is_none()
+        })
+        .await;
+        let (ended, _) = client.get_memory(&ended.memory_id).await;
+        assert_eq!(ended.superseded_by, holds.memory_id);
+    }
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 2);
 }
 
 #[apply(trial)]

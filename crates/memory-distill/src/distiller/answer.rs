@@ -2,6 +2,7 @@
 //! and each fact must cite input messages.
 
 use std::collections::HashSet;
+use std::slice;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -69,7 +70,7 @@ pub(super) fn read(
                 evidence.into_iter().map(|place| sources[place]).collect();
             let (topics, entities) = (labels(stated.topics), labels(stated.entities));
             let named = places(stated.built_on, 'f', known.len());
-            let words = [&topics[..], &entities[..], &[text.clone()]]
+            let words = [&topics[..], &entities[..], slice::from_ref(&text)]
                 .concat()
                 .join(" ");
             let built_on = built_on(&words, &evidence, known, &named);

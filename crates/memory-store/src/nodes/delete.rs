@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Node, WRITE_SETTLES, work::Deletion, work::deletion};
+use super::{Node, work::Deletion, work::deletion};
 use crate::{
     Caller, NodeStore, Store, StoreError,
     query::{Params, query},
@@ -101,7 +101,7 @@ impl Store {
         let name = tenant.as_str();
         // The lock of flushes: a running one ends first.
         let lock: Params<'_> = &[&name, &node.thread.uuid(), &node.id];
-        let settles = WRITE_SETTLES.as_secs_f64();
+        let settles = objects.settles_after().as_secs_f64();
         let wanted: Params<'_> = &[&name, id, &settles];
         let queries = [
             (query!("nodes/lock"), lock),

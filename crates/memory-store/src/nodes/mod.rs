@@ -9,8 +9,6 @@ mod memory;
 mod read;
 mod work;
 
-use std::time::Duration;
-
 use memory_contract::{AppId, TenantId, ThreadId};
 use memory_objects::{Objects, ObjectsError, memory_key, unpack};
 use tokio_postgres::{Row, types::Json};
@@ -23,9 +21,6 @@ use crate::{Store, StoreError, rows::column};
 use format::StoredMessage;
 use memory::{Memory, Waiting};
 
-/// A write that object storage has not answered was carried out after this time, or never
-/// will be: it is much longer than any request takes.
-const WRITE_SETTLES: Duration = Duration::from_secs(600);
 /// Bytes parsed on the async thread; larger objects go to a blocking thread.
 const INLINE_BYTES: usize = 64 * 1024;
 

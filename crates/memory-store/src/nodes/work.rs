@@ -7,7 +7,7 @@ use futures::{StreamExt as _, stream};
 use memory_contract::TenantId;
 use tokio_postgres::Row;
 
-use super::{Node, WRITE_SETTLES, flush::LockMode};
+use super::{Node, flush::LockMode};
 use crate::{
     Caller, Store, StoreError, WorkerStore,
     query::{Params, query},
@@ -156,8 +156,12 @@ impl WorkerStore {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn sweep_object_writes(&self, limit: u32) -> Result<u64, StoreError> {
-        let params: Params<'_> = &[&WRITE_SETTLES.as_secs_f64(), &i64::from(limit)];
+    pub async fn sweep_object_writes(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
+        let Some(objects) = store.objects() else {
+            return Ok(0);
+        };
+        let settles = objects.settles_after().as_secs_f64();
+        let params: Params<'_> = &[&settles, &i64::from(limit)];
         self.pool
             .execute(query!("object_writes/sweep"), params)
             .await

@@ -229,7 +229,11 @@ async fn an_object_is_erased_again_until_no_write_of_it_may_be_under_way() {
     owner.batch_execute(age).await.unwrap();
     assert_eq!(erase().await, 1);
     assert_eq!(count("object_deletions").await, 0);
-    let swept = nodes.world.outbox.sweep_object_writes(10).await;
+    let swept = nodes
+        .world
+        .outbox
+        .sweep_object_writes(&nodes.store, 10)
+        .await;
     assert_eq!(swept.unwrap(), 1);
     assert_eq!(count("object_writes").await, 0);
 }
