@@ -75,7 +75,7 @@ impl Sent {
 enum Attempt<T> {
     Answered(T),
     Cut,
-    Failed(Failure),
+    Failed(Box<Failure>),
 }
 
 /// Counts of all writers.
@@ -259,7 +259,7 @@ impl Shared {
             };
             let answer = match timeout(limit, call(client.clone())).await {
                 Ok(Ok(answer)) => Attempt::Answered(answer),
-                Ok(Err(status)) => Attempt::Failed(status.into()),
+                Ok(Err(status)) => Attempt::Failed(Box::new(status.into())),
                 Err(_elapsed) => Attempt::Cut,
             };
             match answer {

@@ -1,6 +1,7 @@
 //! Tests of the trait [`Index`], run with each index: the embedded one, Qdrant's client
 //! against the test server, and, with `make test-qdrant`, a real Qdrant.
 
+use std::f32::consts::LN_2;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -716,7 +717,7 @@ async fn words_are_counted_for_each_tenant_alone(index: Arc<dyn Index>) {
     for (tenant, expected) in [
         ("acme", [0.980_829, 2.079_442, 0.133_531]),
         ("rival", [0.000_713_5, 7.245_655, 0.000_713_5]),
-        ("", [0.693_147, 0.693_147, 0.693_147]),
+        ("", [LN_2; 3]),
     ] {
         let found = weights(tenant).await;
         for (found, expected) in found.iter().zip(expected) {
