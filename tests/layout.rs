@@ -214,7 +214,11 @@ fn the_tests_that_security_md_names_exist() {
         .collect();
     assert!(named.len() >= 10, "{named:?}");
     let mut code = String::new();
-    for directory in ["tests/e2e", "crates/memory-store/tests"] {
+    for directory in [
+        "tests/e2e",
+        "crates/memory-store/tests",
+        "crates/memory-recall/tests",
+    ] {
         for file in rust_files(&root().join(directory)) {
             code += &fs::read_to_string(file).unwrap();
         }

@@ -10,8 +10,8 @@ use memory_contract::{
 };
 use memory_recall::testing::{Fault, TestQdrant};
 use memory_recall::{
-    Backend, DegradationReason, Freshness, Method, OmissionReason, Reason, Recall, RecallError, RecallQuery, Recalled, SearchConfig,
-    UnavailableIndex,
+    Backend, DegradationReason, Freshness, Method, OmissionReason, Reason, Recall, RecallError,
+    RecallQuery, Recalled, SearchConfig, UnavailableIndex,
 };
 use memory_store::{Caller, Scope, StoreError};
 
