@@ -375,7 +375,7 @@ async fn extraction_takes_effect_once_and_only_with_proof() {
         matches!(early, StoreError::Memory(MemoryError::ExtractionMoved)),
         "{early:?}"
     );
-    let back = world.extract(thread, 1, 0, Vec::new()).await.unwrap_err();
+    let back = world.extract(thread, 1, 1, Vec::new()).await.unwrap_err();
     assert!(
         matches!(back, StoreError::Memory(MemoryError::ExtractionMoved)),
         "{back:?}"
