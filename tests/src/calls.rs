@@ -52,6 +52,11 @@ calls! {
         get_node_memory_status(GetNodeMemoryStatusRequest) -> GetNodeMemoryStatusResponse,
         get_distill_status(GetDistillStatusRequest) -> GetDistillStatusResponse,
         get_model_usage(GetModelUsageRequest) -> GetModelUsageResponse,
+        delete_user(DeleteUserRequest) -> DeleteUserResponse,
+        delete_app(DeleteAppRequest) -> DeleteAppResponse,
+        delete_tenant(DeleteTenantRequest) -> DeleteTenantResponse,
+        get_deletion(GetDeletionRequest) -> GetDeletionResponse,
+        get_erasure_status(GetErasureStatusRequest) -> GetErasureStatusResponse,
     }
     contexts {
         build_context(BuildContextRequest) -> BuildContextResponse,

@@ -3,6 +3,7 @@
 pub mod check;
 mod checksum;
 mod convert;
+mod deletion;
 mod domain;
 pub mod duration_text;
 mod file;
@@ -24,6 +25,7 @@ mod policy;
 mod precondition;
 pub mod proto;
 mod quoted;
+mod revision;
 mod session;
 mod size;
 pub mod text;
@@ -44,6 +46,7 @@ pub use convert::{
     transfer_method_from, unknown_path, user_parts_from, working_context_from, working_data_from,
     working_messages_from, working_records_from,
 };
+pub use deletion::{DeletionScope, ErasedPlace, Receipt};
 pub use domain::{
     AppendedMessage, Branch, Message, MessageFilter, NewMessage, Parent, Role, Session, Thread,
 };
@@ -77,6 +80,7 @@ pub use policy::{
 };
 pub use precondition::Precondition;
 pub use quoted::{json_line, to_the_second};
+pub use revision::{InvalidRevision, Revision};
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
 pub use size::{file_bytes, fit_metadata, memory_bytes, message_bytes, message_bytes_at_most};
 pub use text::{of_file as text_of_file, text_of_parts};

@@ -31,7 +31,6 @@ mod policy;
 mod pool;
 mod query;
 mod recall;
-mod revision;
 mod rows;
 mod secret;
 mod size;
@@ -60,7 +59,7 @@ pub use distill::{
     Standing, retry_pause,
 };
 pub use ephemeral::{EphemeralStats, Presence};
-pub use erasure::ErasureStats;
+pub use erasure::{ErasureStats, OutsideErasure};
 pub use error::{
     AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, StoreError, ThreadError,
 };
@@ -75,6 +74,7 @@ pub use memories::{
     Forgotten, ImportedMemories, ImportedMemory, MemoryMatch, MemoryPlace, MemoryRecord,
     MemoryWithHistory, SupersededMemory, Unextracted,
 };
+pub use memory_contract::{InvalidRevision, Revision};
 pub use memory_ledger::{
     Branching, DistillKind, Entry, Ledger, LedgerCount, LedgerFault, LedgerRange, LedgerRow,
     LedgerState, LedgerThread, Place,
@@ -89,7 +89,6 @@ pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};
 pub use pool::PoolStatus;
 pub use recall::{Freshness, Hydrated, Neighbor, Recent, Scope, Space, TextMatch, Unindexed};
-pub use revision::{InvalidRevision, Revision};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange};
@@ -97,8 +96,9 @@ pub use thread_list::{ThreadListQuery, ThreadPlace, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
 pub use usage::{ModelTokens, ModelUsage};
 pub use views::{
-    AuditStore, ContentStore, DistillateStore, FileStore, IndexStore, KeyStore, MemoryStore,
-    MessageStore, NodeStore, PlanStore, PolicyStore, ThreadStore, UsageStore, WorkingMemoryStore,
+    AuditStore, ContentStore, DistillateStore, ErasureStore, FileStore, IndexStore, KeyStore,
+    MemoryStore, MessageStore, NodeStore, PlanStore, PolicyStore, ThreadStore, UsageStore,
+    WorkingMemoryStore,
 };
 pub use watch::{Change, SeqRange, Watch, WatchPlace};
 pub use working::{NamedModel, PutDone, WorkingMemory, WorkingPut, WorkingTarget};

@@ -366,8 +366,8 @@ impl WorkerStore {
         self.pool.execute(query!("requests/sweep"), params).await
     }
 
-    /// Deletes entries of the audit log older than the configured time, at most `limit`.
-    /// Returns how many.
+    /// Deletes entries of the audit log, and receipts of deletions, older than the configured
+    /// time, at most `limit` of each. Returns how many.
     ///
     /// # Errors
     /// Only those of the database.
@@ -375,6 +375,7 @@ impl WorkerStore {
         let params: Params<'_> = &[&self.transaction_retention.as_secs_f64(), &i64::from(limit)];
         let sweep = query!("transactions/sweep");
         let mut swept = self.pool.execute(sweep, params).await?;
+        swept = swept.max(self.pool.execute(query!("erasures/sweep"), params).await?);
         if let Some(main) = &self.main {
             swept = swept.max(main.execute(sweep, params).await?);
         }

@@ -10,21 +10,20 @@ use crate::{MemoryError, StoreError, config::Database};
 /// Raised by `functions/memories/check_count.sql`.
 const MEMORIES_FULL: &str = "RC002";
 
+/// Raised by `functions/erasures/allow_creation.sql`.
+const DELETION_IN_PROGRESS: &str = "RC003";
+
 pub(crate) fn query_error(name: &'static str, error: Error) -> StoreError {
-    if error
-        .code()
-        .is_some_and(|code| code.code() == MEMORIES_FULL)
-    {
-        StoreError::Memory(MemoryError::Full)
-    } else if passes(&error) {
-        StoreError::Unavailable {
+    match error.code().map(SqlState::code) {
+        Some(MEMORIES_FULL) => StoreError::Memory(MemoryError::Full),
+        Some(DELETION_IN_PROGRESS) => StoreError::DeletionInProgress,
+        _ if passes(&error) => StoreError::Unavailable {
             source: error.into(),
-        }
-    } else {
-        StoreError::Query {
+        },
+        _ => StoreError::Query {
             name,
             source: error,
-        }
+        },
     }
 }
 

@@ -219,7 +219,7 @@ impl ThreadStore<'_> {
         let found = self.store.pool.call(delete, params).await?;
         self.store.windows.forget(tenant, thread).await;
         let erased = erased(thread, found)?;
-        self.erase_rows(thread).await;
+        self.store.erase_now(tenant, thread.uuid()).await;
         Ok(erased)
     }
 

@@ -47,6 +47,8 @@ views! {
     files: FileStore;
     /// API keys.
     keys: KeyStore;
+    /// Deletions of users, apps and tenants.
+    erasures: ErasureStore;
     /// Changes that the index has yet to apply.
     index: IndexStore;
     /// The record of who changed what.

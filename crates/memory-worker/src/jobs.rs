@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use memory_contract::{AppId, TenantId};
+use memory_recall::{Index, Selection};
 use memory_store::{Store, StoreError, WorkerStore, error_chain};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
@@ -13,6 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::WorkerConfig;
+use crate::worker::Rewrite;
 
 /// Rows that one run changes at most.
 const BATCH_ROWS: u32 = 500;
@@ -20,7 +22,7 @@ const BATCH_ROWS: u32 = 500;
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
 const BATCH_APPS: u32 = 64;
-/// The pause of the job that erases deleted and expired threads.
+/// The pause of the jobs that erase what was deleted or has expired.
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of the job that queues threads whose memories were erased.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
@@ -42,7 +44,12 @@ pub(crate) struct Job {
 
 /// All periodic jobs of a worker. Those of node memories do nothing without object
 /// storage.
-pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStore) -> Vec<Job> {
+pub(crate) fn registry(
+    config: &WorkerConfig,
+    store: &Store,
+    outbox: &WorkerStore,
+    outside: (Arc<dyn Index>, Option<Rewrite>),
+) -> Vec<Job> {
     let with = || (store.clone(), outbox.clone());
     // The app after which the next run of `forget_memories` begins.
     let after_app: Arc<Mutex<Option<(TenantId, AppId)>>> = Arc::default();
@@ -59,6 +66,14 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
         Job::new("erase", ERASE_INTERVAL, with(), async |(store, outbox)| {
             outbox.run_erasures(&store).await
         }),
+        Job::new(
+            "erase_outside",
+            ERASE_INTERVAL,
+            (with(), outside),
+            async |((store, outbox), (index, rewrite))| {
+                erase_outside(&store, &outbox, &*index, rewrite).await
+            },
+        ),
         Job::new(
             "expire_nodes",
             config.expiry_interval,
@@ -185,6 +200,33 @@ pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStor
             measure_erasures,
         ),
     ]
+}
+
+/// Erases a deleted user, app or tenant from the index, and from the files of a database of our
+/// own. A failure is recorded with the deletion, which is tried again later.
+async fn erase_outside(
+    store: &Store,
+    outbox: &WorkerStore,
+    index: &dyn Index,
+    rewrite: Option<Rewrite>,
+) -> Result<More, StoreError> {
+    let Some(erasure) = outbox.claim_outside(store).await? else {
+        return Ok(false);
+    };
+    let scope = &erasure.scope;
+    let selection = Selection::owner(&erasure.tenant, scope.app(), scope.user());
+    let erased = index.erase(&selection).await;
+    let erased = match (erased.map_err(|error| error_chain(&error)), rewrite) {
+        (Ok(()), Some(rewrite)) => rewrite().await.map(|()| true),
+        (Ok(()), None) => Ok(false),
+        (Err(why), _) => Err(why),
+    };
+    let ended = outbox.end_outside(
+        store,
+        &erasure,
+        erased.as_ref().copied().map_err(String::as_str),
+    );
+    ended.await.map(|()| erased.is_ok())
 }
 
 /// Whether a run filled its batch, so that more may be left.

@@ -8,7 +8,7 @@ mod worker;
 
 pub use config::{DistillWorkConfig, NodeWorkConfig, WorkerConfig};
 pub use token_budget::TokenBudget;
-pub use worker::Worker;
+pub use worker::{Rewrite, Worker};
 
 /// Describes this crate's metrics to the installed recorder.
 pub fn describe_metrics() {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use memory_distill::Distiller;
-use memory_recall::{Indexer, Recall};
+use memory_recall::{Index, Indexer, Recall};
 use memory_store::task::reporting_panics;
 use memory_store::{Store, WorkerStore};
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,9 @@ use tokio_util::task::TaskTracker;
 use crate::config::WorkerConfig;
 use crate::distill::{DistillQueue, Distilling};
 use crate::jobs;
+
+/// Rewrites the files of a database of our own, so that erased rows leave no bytes in them.
+pub type Rewrite = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// The dependencies of the background work.
 pub struct Worker {
@@ -24,6 +28,10 @@ pub struct Worker {
     /// The indexer; `None` where the index is left alone, for example because the
     /// configured embedding model is missing.
     pub indexer: Option<Indexer>,
+    /// The index, from which deleted users, apps and tenants are erased.
+    pub index: Arc<dyn Index>,
+    /// Called after each of these deletions; `None` where Postgres is not our own.
+    pub rewrite: Option<Rewrite>,
     /// Finds what is known about a user while facts are extracted.
     pub recall: Recall,
     /// Summarizes, observes and extracts.
@@ -39,13 +47,15 @@ impl Worker {
             store,
             outbox,
             indexer,
+            index,
+            rewrite,
             recall,
             distiller,
         } = self;
         if let Some(indexer) = indexer {
             tasks.spawn(reporting_panics("indexer", indexer.run(stop.clone())));
         }
-        for job in jobs::registry(&config, &store, &outbox) {
+        for job in jobs::registry(&config, &store, &outbox, (index, rewrite)) {
             tasks.spawn(reporting_panics(job.name, job.run_until(stop.clone())));
         }
         if config.distill.enabled {

@@ -13,7 +13,9 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         KeyScope::Read,
         "read",
         &[
+            "AdminService/GetDeletion",
             "AdminService/GetDistillStatus",
+            "AdminService/GetErasureStatus",
             "AdminService/GetIndexStatus",
             "AdminService/GetModelUsage",
             "AdminService/GetNodeMemoryStatus",
@@ -84,6 +86,8 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         KeyScope::Erase,
         "erase",
         &[
+            "AdminService/DeleteApp",
+            "AdminService/DeleteUser",
             "FileService/DeleteFile",
             "MemoryService/DeleteMemory",
             "MemoryService/ForgetMemories",
@@ -100,6 +104,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         KeyScope::Admin,
         "admin",
         &[
+            "AdminService/DeleteTenant",
             "AdminService/ListTransactions",
             "KeyService/CreateApiKey",
             "KeyService/ListApiKeys",

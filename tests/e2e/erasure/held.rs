@@ -11,7 +11,7 @@ use tonic::Code;
 use crate::plain;
 
 /// The superuser's connection to a server's database.
-async fn database(url: &str) -> tokio_postgres::Client {
+pub async fn database(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client

@@ -120,6 +120,10 @@ WorkingMemoryService/DeleteWorkingMemory {"thread_id": "x"} thread_id
 AdminService/ListDeadLetters {"page_size": -1} page_size
 AdminService/GetModelUsage {"days": -1} days
 AdminService/Reindex {"thread_id": "x"} thread_id
+AdminService/DeleteUser {} user
+AdminService/DeleteApp {"app": {"app_id": ""}} app.app_id
+AdminService/DeleteTenant {"tenant": "another"} tenant
+AdminService/GetDeletion {"deletion_id": "x"} deletion_id
 AdminService/ListTransactions {"page_size": -1} page_size
 KeyService/CreateApiKey {"name": "worker"} name
 KeyService/ListApiKeys {"page_size": -1} page_size

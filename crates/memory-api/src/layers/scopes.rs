@@ -4,7 +4,9 @@ use memory_contract::KeyScope;
 
 /// Calls that read.
 const READ: &[(&str, &str)] = &[
+    ("AdminService", "GetDeletion"),
     ("AdminService", "GetDistillStatus"),
+    ("AdminService", "GetErasureStatus"),
     ("AdminService", "GetIndexStatus"),
     ("AdminService", "GetModelUsage"),
     ("AdminService", "GetNodeMemoryStatus"),
@@ -71,6 +73,8 @@ const WRITE: &[(&str, &str)] = &[
 
 /// Calls that erase.
 const ERASE: &[(&str, &str)] = &[
+    ("AdminService", "DeleteApp"),
+    ("AdminService", "DeleteUser"),
     ("FileService", "DeleteFile"),
     ("MemoryService", "DeleteMemory"),
     ("MemoryService", "ForgetMemories"),
@@ -83,8 +87,9 @@ const ERASE: &[(&str, &str)] = &[
     ("WorkingMemoryService", "DeleteWorkingMemory"),
 ];
 
-/// Calls that change keys and secrets.
+/// Calls that change keys and secrets, or delete the tenant.
 const ADMIN: &[(&str, &str)] = &[
+    ("AdminService", "DeleteTenant"),
     ("KeyService", "CreateApiKey"),
     ("KeyService", "RevokeApiKey"),
     ("SecretService", "DeleteSecret"),

@@ -311,6 +311,16 @@ impl Answer {
                 error.to_string(),
             ),
             StoreError::Plan(error) => Self::plan(&error),
+            StoreError::DeletionInProgress => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::DeletionInProgress,
+                "the user, the app or the tenant is being deleted; wait until that has finished",
+            ),
+            StoreError::DeletionNotFound => Self::new(
+                Code::NotFound,
+                ErrorReason::DeletionNotFound,
+                "there is no such deletion, or its receipt was forgotten",
+            ),
             StoreError::SpaceFull => Self::invalid(vec![Invalid::new(
                 "app_policy.policy.memory_space",
                 format!(

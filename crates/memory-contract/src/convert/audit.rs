@@ -213,7 +213,10 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
         | Action::CreateApiKey
         | Action::RevokeApiKey
         | Action::SetSecret
-        | Action::DeleteSecret => Event::Other(OtherChange {
+        | Action::DeleteSecret
+        | Action::DeleteUser
+        | Action::DeleteApp
+        | Action::DeleteTenant => Event::Other(OtherChange {
             action: action.to_owned(),
             subject: text(),
             item_count: count,

@@ -1,7 +1,9 @@
 //! Selections of points. Both backends build their filters from these alone, and a
 //! selection always has a tenant.
 
-use memory_contract::{MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId};
+use memory_contract::{
+    AppId, MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId, UserId,
+};
 use memory_store::{Scope, Space};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -105,6 +107,28 @@ impl Selection {
             tenant: tenant.clone(),
             conditions: Vec::new(),
         }
+    }
+
+    /// All points of a user, of an app or of the tenant, of every kind.
+    pub fn owner(tenant: &TenantId, app: Option<&AppId>, user: Option<&UserId>) -> Self {
+        let mut selection = Self::tenant(tenant);
+        if let Some(app) = app {
+            selection.is(field::APP, app.as_str());
+        }
+        if let Some(user) = user {
+            selection.is(field::USER, user.as_str());
+        }
+        selection
+    }
+
+    /// All points of some threads.
+    pub fn threads(tenant: &TenantId, threads: &[ThreadId]) -> Self {
+        let mut selection = Self::tenant(tenant);
+        let threads = threads.iter().map(ToString::to_string).collect();
+        selection
+            .conditions
+            .push(Condition::AnyOf(field::THREAD, threads));
+        selection
     }
 
     /// The messages in a scope that pass a filter.
@@ -320,7 +344,7 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{AppId, Role, UserId};
+    use memory_contract::Role;
     use serde_json::json;
     use time::macros::datetime;
 

@@ -86,6 +86,19 @@ pub trait Index: Send + Sync + 'static {
     /// As [`Index::prepare`].
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError>;
 
+    /// Erases the selected points from every index that there is, those of former models
+    /// included, and as far as the backend can from its files.
+    ///
+    /// # Errors
+    /// As [`Index::prepare`].
+    async fn erase(&self, selection: &Selection) -> Result<(), RecallError>;
+
+    /// Counts the selected points in every index that there is.
+    ///
+    /// # Errors
+    /// As [`Index::prepare`].
+    async fn count(&self, selection: &Selection) -> Result<u64, RecallError>;
+
     /// Asks the index for its state and the number of the tenant's points. An index
     /// that does not answer is [`IndexState::Unavailable`], not an error.
     async fn status(&self, tenant: &TenantId) -> IndexStatus;

@@ -72,6 +72,14 @@ impl Index for UnavailableIndex {
         self.refuse()
     }
 
+    async fn erase(&self, _selection: &Selection) -> Result<(), RecallError> {
+        self.refuse()
+    }
+
+    async fn count(&self, _selection: &Selection) -> Result<u64, RecallError> {
+        self.refuse()
+    }
+
     async fn status(&self, _tenant: &TenantId) -> IndexStatus {
         IndexStatus {
             state: IndexState::Unavailable,

@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Arc;
 
 use qdrant_client::qdrant::{
-    AliasDescription, ChangeAliases, CollectionConfig, CollectionExists, CollectionExistsRequest,
-    CollectionExistsResponse, CollectionInfo, CollectionOperationResponse, CollectionParams,
-    CreateAlias, CreateCollection, DeleteAlias, Distance as WireDistance, GetCollectionInfoRequest,
-    GetCollectionInfoResponse, ListAliasesRequest, ListAliasesResponse, Modifier as WireModifier,
-    SparseVectorConfig, SparseVectorParams, UpdateCollection, alias_operations::Action,
+    AliasDescription, ChangeAliases, CollectionConfig, CollectionDescription, CollectionExists,
+    CollectionExistsRequest, CollectionExistsResponse, CollectionInfo, CollectionOperationResponse,
+    CollectionParams, CreateAlias, CreateCollection, DeleteAlias, Distance as WireDistance,
+    GetCollectionInfoRequest, GetCollectionInfoResponse, ListAliasesRequest, ListAliasesResponse,
+    ListCollectionsRequest, ListCollectionsResponse, Modifier as WireModifier, SparseVectorConfig,
+    SparseVectorParams, UpdateCollection, alias_operations::Action,
     collections_server::Collections, vectors_config::Config,
 };
 use qdrant_edge::{
@@ -171,9 +172,21 @@ impl Collections for State {
         }))
     }
 
+    async fn list(
+        &self,
+        request: Request<ListCollectionsRequest>,
+    ) -> Result<Response<ListCollectionsResponse>, Status> {
+        self.meet(request).await?;
+        let names: Vec<String> = self.lock().collections.keys().cloned().collect();
+        let describe = |name| CollectionDescription { name };
+        Ok(Response::new(ListCollectionsResponse {
+            collections: names.into_iter().map(describe).collect(),
+            time: 0.0,
+        }))
+    }
+
     refused! {
         delete(DeleteCollection) -> CollectionOperationResponse
-        list(ListCollectionsRequest) -> ListCollectionsResponse
         list_collection_aliases(ListCollectionAliasesRequest) -> ListAliasesResponse
         collection_cluster_info(CollectionClusterInfoRequest) -> CollectionClusterInfoResponse
         update_collection_cluster_setup(UpdateCollectionClusterSetupRequest) -> UpdateCollectionClusterSetupResponse

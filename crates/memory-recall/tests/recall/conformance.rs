@@ -134,6 +134,7 @@ on_each_index! {
     names_are_the_speakers_of_the_selection,
     words_are_counted_for_each_tenant_alone,
     vectors_of_another_model_are_refused,
+    a_user_is_erased_and_all_others_stay,
     searches_and_changes_run_concurrently,
 }
 
@@ -763,6 +764,59 @@ async fn vectors_of_another_model_are_refused(index: Arc<dyn Index>) {
     );
 }
 
+async fn a_user_is_erased_and_all_others_stay(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
+    let of = |number: u32, tenant: &str, user: &str| Point {
+        tenant: TenantId::new(tenant),
+        user: UserId::new(user),
+        ..point(number, [1.0, 0.0, 0.0, 0.0])
+    };
+    let points = [
+        of(1, "acme", "ada"),
+        of(2, "acme", "bo"),
+        of(3, "rival", "ada"),
+    ];
+    index.apply(learn(points)).await.unwrap();
+    let memories = [memory(4, "ada"), memory(5, "bo")];
+    index.apply(remember(memories)).await.unwrap();
+
+    let (tenant, app, user) = (
+        TenantId::new("acme"),
+        AppId::new("support"),
+        UserId::new("ada"),
+    );
+    let ada = Selection::owner(&tenant, Some(&app), Some(&user));
+    let support = Selection::owner(&tenant, Some(&app), None);
+    let erased_thread = Selection::threads(&tenant, &[thread(1)]);
+    assert_eq!(index.count(&ada).await.unwrap(), 2);
+    assert_eq!(index.count(&support).await.unwrap(), 4);
+    index.erase(&ada).await.unwrap();
+    // A second time, as after a crash.
+    index.erase(&ada).await.unwrap();
+    assert_eq!(index.count(&ada).await.unwrap(), 0);
+    assert_eq!(index.count(&support).await.unwrap(), 2);
+    assert_ne!(index.count(&erased_thread).await.unwrap(), 0);
+    assert_eq!(found(&*index, all("rival")).await, [3]);
+    assert_eq!(found(&*index, all("acme")).await, [2, 5]);
+    let mut search = by_meaning(all("acme"));
+    search.lexical = Some(words(&[1_000]));
+    let candidates = index.search(search).await.unwrap();
+    assert_eq!(candidates.lexical.len(), 2);
+    assert!(candidates.dense.iter().all(|one| one.score > 0.99));
+
+    assert_eq!(index.last_state(), IndexState::Ready);
+    assert_eq!(index.prepare().await.unwrap(), Prepared::Whole);
+    index.apply(learn([of(6, "acme", "ada")])).await.unwrap();
+    assert_eq!(index.count(&ada).await.unwrap(), 1);
+    index
+        .erase(&Selection::owner(&tenant, None, None))
+        .await
+        .unwrap();
+    assert_eq!(found(&*index, all("acme")).await, Vec::<u128>::new());
+    assert_eq!(found(&*index, all("rival")).await, [3]);
+}
+
 async fn searches_and_changes_run_concurrently(index: Arc<dyn Index>) {
     index.prepare().await.unwrap();
     let writer = {
@@ -868,6 +922,71 @@ async fn a_broken_directory_is_set_aside_and_the_index_is_rebuilt() {
         })
         .count();
     assert_eq!(aside, 1);
+}
+
+/// The files below a directory that contain some text.
+fn files_with(directory: &std::path::Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(&path, text));
+        } else {
+            let content = std::fs::read(&path).unwrap();
+            let bytes = text.as_bytes();
+            if content.windows(bytes.len()).any(|part| part == bytes) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_leaves_no_byte_in_the_files_of_any_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = IndexConfig {
+        path: Some(directory.path().to_owned()),
+        ..IndexConfig::default()
+    };
+    let of = |number: u32, user: &str, mark: &str| Point {
+        user: UserId::new(user),
+        name: mark.to_owned(),
+        metadata: json!({"color": mark}).as_object().unwrap().clone(),
+        ..point(number, [1.0, 0.0, 0.0, 0.0])
+    };
+    let (mark, other) = ("zqerasedzq", "zqkeptzq");
+    // A former model's, one that was moved aside, and the present one.
+    for name in ["former", "recollect"] {
+        let index = open_index(&config, schema(name)).unwrap();
+        index.prepare().await.unwrap();
+        index.mark_rebuilding(false).await.unwrap();
+        let points = [of(1, "ada", mark), of(2, "bo", other)];
+        index.apply(learn(points)).await.unwrap();
+        index.stop().await;
+    }
+    let former = directory.path().join(schema("former").collection());
+    std::fs::rename(&former, former.with_extension("broken-1")).unwrap();
+    assert!(files_with(directory.path(), mark).len() > 1);
+
+    let index = open_index(&config, schema("recollect")).unwrap();
+    assert_eq!(index.prepare().await.unwrap(), Prepared::Whole);
+    let ada = Selection::owner(
+        &TenantId::new("acme"),
+        Some(&AppId::new("support")),
+        Some(&UserId::new("ada")),
+    );
+    index.erase(&ada).await.unwrap();
+    assert_eq!(found(&*index, all("acme")).await, [2]);
+    index.stop().await;
+    drop(index);
+    assert_eq!(files_with(directory.path(), mark), [""; 0]);
+    assert!(!files_with(directory.path(), other).is_empty());
+
+    let index = open_index(&config, schema("recollect")).unwrap();
+    assert_eq!(index.prepare().await.unwrap(), Prepared::Whole);
+    assert_eq!(found(&*index, all("acme")).await, [2]);
+    index.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -63,6 +63,12 @@ impl Index for Hooked {
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
         self.inner.mark_rebuilding(rebuilding).await
     }
+    async fn erase(&self, selection: &Selection) -> Result<(), RecallError> {
+        self.inner.erase(selection).await
+    }
+    async fn count(&self, selection: &Selection) -> Result<u64, RecallError> {
+        self.inner.count(selection).await
+    }
     async fn status(&self, tenant: &TenantId) -> IndexStatus {
         self.inner.status(tenant).await
     }

@@ -1,10 +1,9 @@
 -- Does the next step of the erasure of a user, an app or a tenant; see erase_step. The caller
--- has the lock of its row. Returns more; wait: nothing to do for now; storage: the caller is to
--- rewrite the files of the database; or done.
+-- has the lock of its row. Returns more; wait: nothing to do for now; or done.
 --
 -- The steps: threads (end all of them; each is erased on its own), memories, rest (once all
--- threads are erased), queues (wait for the index and object storage), index (a worker erases
--- what is left there), storage, check.
+-- threads are erased), queues (wait for the index and object storage), outside (a worker erases
+-- what is left in the index, and in the files of a database of our own), check.
 CREATE OR REPLACE FUNCTION recollect.erase_owner_step(p_tenant text, p_erasure uuid, p_limit bigint)
 RETURNS text
 LANGUAGE plpgsql AS $$
@@ -131,11 +130,8 @@ BEGIN
         THEN
             RETURN 'wait';
         END IF;
-        UPDATE recollect.erasures SET step = 'index' WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+        UPDATE recollect.erasures SET step = 'outside' WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
         RETURN 'wait';
-
-    WHEN 'storage' THEN
-        RETURN 'storage';
 
     WHEN 'check' THEN
         IF EXISTS (SELECT FROM recollect.count_erased(p_tenant, p_erasure) AS c WHERE c.remaining_count > 0) THEN

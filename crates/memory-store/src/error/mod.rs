@@ -47,6 +47,12 @@ pub enum StoreError {
         /// Its etag now; `None` if it does not exist.
         etag: Option<String>,
     },
+    /// The user, the app or the tenant is being deleted.
+    #[error("it is being deleted")]
+    DeletionInProgress,
+    /// The tenant has no such deletion, or its receipt was forgotten.
+    #[error("there is no such deletion")]
+    DeletionNotFound,
     /// The memory space has its largest number of apps.
     #[error("the memory space is full")]
     SpaceFull,
@@ -130,6 +136,8 @@ impl StoreError {
             | Self::Key(_)
             | Self::Secret(_)
             | Self::EtagChanged { .. }
+            | Self::DeletionInProgress
+            | Self::DeletionNotFound
             | Self::SpaceFull
             | Self::Misplaced
             | Self::Crypto { .. }

@@ -16,6 +16,7 @@ mod appending;
 mod concurrent;
 mod connecting;
 mod contents;
+mod deletions;
 mod distill;
 mod distill_model;
 mod ephemeral;

@@ -19,6 +19,7 @@ mod init;
 mod log;
 mod orphan;
 mod postmaster;
+mod rewrite;
 mod socket_dir;
 
 pub use binaries::Binaries;
@@ -26,3 +27,4 @@ pub use cluster::{Cluster, ClusterTimes};
 pub use data_dir::DataDir;
 pub use error::EmbeddedError;
 pub use guard::{GUARD_COMMAND, exec_guarded};
+pub use rewrite::rewrite_files;

@@ -15,7 +15,7 @@ use super::{Binaries, EmbeddedError};
 
 /// What the cluster is started with. Durability is Postgres's own: an
 /// acknowledged commit is on the disk.
-const SETTINGS: [&str; 17] = [
+const SETTINGS: [&str; 18] = [
     "listen_addresses=",
     "unix_socket_permissions=0700",
     "fsync=on",
@@ -29,6 +29,8 @@ const SETTINGS: [&str; 17] = [
     "max_wal_senders=0",
     "min_wal_size=64MB",
     "max_wal_size=512MB",
+    // Old segments of the log have what people said: they are removed, not kept for reuse.
+    "wal_recycle=off",
     // Short statements only: compiling them would cost more than they do.
     "jit=off",
     "timezone=UTC",

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use memory_api::health::{self, Health, Readiness, Watched};
 use memory_api::{Server, Services, Tls};
 use memory_recall::Index;
 use memory_store::{Presence, error_chain};
-use memory_worker::Worker;
+use memory_worker::{Rewrite, Worker};
 use metrics_exporter_prometheus::PrometheusHandle;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -20,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::parts::{self, Parts};
 use super::{Listener, ServerError};
 use crate::config::{Config, ConfigError};
+use crate::embedded::rewrite_files;
 
 /// How long the last batch of the index may take to be written.
 const INDEX_GRACE: Duration = Duration::from_secs(30);
@@ -215,11 +218,14 @@ impl Running {
         })?;
         if let Some(outbox) = &parts.outbox {
             let works = parts.indexer.is_some();
+            let private = config.database.private.then_some(config.database.url);
             let worker = Worker {
                 config: config.worker,
                 store: parts.store.clone(),
                 outbox: outbox.clone(),
                 indexer: parts.indexer.take(),
+                index: Arc::clone(&parts.index),
+                rewrite: private.map(rewriting),
                 recall: parts.recall.clone(),
                 distiller: Arc::clone(&parts.distiller),
             };
@@ -296,4 +302,13 @@ async fn upkeep(metrics: PrometheusHandle, stop: CancellationToken) {
             _ = ticks.tick() => metrics.run_upkeep(),
         }
     }
+}
+
+/// Rewrites the files of the private database.
+fn rewriting(url: SecretString) -> Rewrite {
+    type Rewritten = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+    Arc::new(move || -> Rewritten {
+        let url = url.clone();
+        Box::pin(async move { rewrite_files(url.expose_secret()).await })
+    })
 }

@@ -1,15 +1,18 @@
 //! The admin service: the state of the server, its index and its jobs.
 
+mod deletions;
 mod models;
 
 use std::sync::Arc;
 
 use memory_contract::proto::admin_service_server::AdminService;
 use memory_contract::proto::{
-    self, GetDistillStatusRequest, GetDistillStatusResponse, GetIndexStatusRequest,
-    GetIndexStatusResponse, GetModelUsageRequest, GetModelUsageResponse,
-    GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse, GetServerInfoRequest,
-    GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
+    self, DeleteAppRequest, DeleteAppResponse, DeleteTenantRequest, DeleteTenantResponse,
+    DeleteUserRequest, DeleteUserResponse, GetDeletionRequest, GetDeletionResponse,
+    GetDistillStatusRequest, GetDistillStatusResponse, GetErasureStatusRequest,
+    GetErasureStatusResponse, GetIndexStatusRequest, GetIndexStatusResponse, GetModelUsageRequest,
+    GetModelUsageResponse, GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse,
+    GetServerInfoRequest, GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
     ListTransactionsRequest, ListTransactionsResponse, ReindexRequest, ReindexResponse,
 };
 use memory_contract::{
@@ -103,6 +106,41 @@ impl AdminService for Admin {
         request: Request<GetModelUsageRequest>,
     ) -> Result<Response<GetModelUsageResponse>, Status> {
         Ok(Response::new(self.model_usage(request).await?))
+    }
+
+    async fn delete_user(
+        &self,
+        request: Request<DeleteUserRequest>,
+    ) -> Result<Response<DeleteUserResponse>, Status> {
+        Ok(Response::new(self.user_deleted(request).await?))
+    }
+
+    async fn delete_app(
+        &self,
+        request: Request<DeleteAppRequest>,
+    ) -> Result<Response<DeleteAppResponse>, Status> {
+        Ok(Response::new(self.app_deleted(request).await?))
+    }
+
+    async fn delete_tenant(
+        &self,
+        request: Request<DeleteTenantRequest>,
+    ) -> Result<Response<DeleteTenantResponse>, Status> {
+        Ok(Response::new(self.tenant_deleted(request).await?))
+    }
+
+    async fn get_deletion(
+        &self,
+        request: Request<GetDeletionRequest>,
+    ) -> Result<Response<GetDeletionResponse>, Status> {
+        Ok(Response::new(self.deletion(request).await?))
+    }
+
+    async fn get_erasure_status(
+        &self,
+        request: Request<GetErasureStatusRequest>,
+    ) -> Result<Response<GetErasureStatusResponse>, Status> {
+        Ok(Response::new(self.erasure_status(request).await?))
     }
 }
 

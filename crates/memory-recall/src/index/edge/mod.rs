@@ -1,6 +1,7 @@
 //! The embedded index: qdrant-edge in this process.
 
 mod engine;
+mod erase;
 mod facts;
 mod reader;
 mod setup;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_edge::{
-    CountRequest, EdgeShard, FacetRequest, FacetValue, SparseVector, VectorInternal,
+    CountRequest, EdgeShard, FacetRequest, FacetValue, Filter, SparseVector, VectorInternal,
 };
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -64,6 +65,7 @@ enum Command {
     Prepare(oneshot::Sender<Result<Prepared, RecallError>>),
     Apply(Vec<Change>, oneshot::Sender<Result<(), RecallError>>),
     Mark(bool, oneshot::Sender<Result<(), RecallError>>),
+    Erase(Selection, oneshot::Sender<Result<(), RecallError>>),
     Stop(oneshot::Sender<()>),
 }
 
@@ -248,17 +250,25 @@ impl Index for EdgeIndex {
         Ok(())
     }
 
+    async fn erase(&self, selection: &Selection) -> Result<(), RecallError> {
+        let selection = selection.clone();
+        let erased = self.ask(|reply| Command::Erase(selection, reply)).await?;
+        if self.shard.borrow().is_none() {
+            // It has to be prepared again.
+            self.set_state(IndexState::Unavailable);
+        }
+        erased
+    }
+
+    async fn count(&self, selection: &Selection) -> Result<u64, RecallError> {
+        let filter = filter_of(selection);
+        let counted = self.read(move |shard| count(shard, filter)).await?;
+        Ok(counted as u64)
+    }
+
     async fn status(&self, tenant: &TenantId) -> IndexStatus {
         let filter = filter_of(&Selection::tenant(tenant));
-        let counted = self
-            .read(move |shard| {
-                let request = CountRequest {
-                    filter: Some(filter),
-                    exact: true,
-                };
-                guarded("count", || shard.count(request))
-            })
-            .await;
+        let counted = self.read(move |shard| count(shard, filter)).await;
         IndexStatus {
             state: if counted.is_ok() {
                 self.last_state()
@@ -279,6 +289,14 @@ impl Index for EdgeIndex {
         let _ = self.ask(Command::Stop).await;
         self.set_state(IndexState::Unavailable);
     }
+}
+
+fn count(shard: &EdgeShard, filter: Filter) -> Result<usize, RecallError> {
+    let request = CountRequest {
+        filter: Some(filter),
+        exact: true,
+    };
+    guarded("count", || shard.count(request))
 }
 
 /// The loop of the writer thread.
@@ -319,6 +337,14 @@ fn write(
             }
             Command::Mark(rebuilding, reply) => {
                 let _ = reply.send(writer.mark(rebuilding));
+            }
+            Command::Erase(selection, reply) => {
+                let erased = writer.erase(&selection);
+                if let Some(former) = publish.send_replace(writer.shard()) {
+                    release(former);
+                }
+                let _ = reply.send(erased.and_then(|()| writer.remove_others()));
+                writer.optimize();
             }
             Command::Stop(reply) => {
                 publish.send_replace(None);

@@ -25,21 +25,21 @@ use crate::index::schema::{DENSE, LEXICAL};
 use crate::index::{Backend, Change, IndexSchema, Prepared};
 
 /// File with the mark of [`crate::Index::mark_rebuilding`].
-const STATE_FILE: &str = "recollect-state";
+pub(super) const STATE_FILE: &str = "recollect-state";
 const STATE_WHOLE: &str = "whole";
 const STATE_REBUILDING: &str = "rebuilding";
 
 /// Changes after which the engine is optimized. Until then new points are searched by
 /// brute force, which is fast enough for some thousands.
-const OPTIMIZE_AFTER: usize = 5_000;
+pub(super) const OPTIMIZE_AFTER: usize = 5_000;
 
 /// The engine and its directory.
 pub(super) struct Writer {
-    directory: PathBuf,
-    schema: IndexSchema,
-    shard: Option<Arc<EdgeShard>>,
+    pub(super) directory: PathBuf,
+    pub(super) schema: IndexSchema,
+    pub(super) shard: Option<Arc<EdgeShard>>,
     facts: Arc<Facts>,
-    changes: usize,
+    pub(super) changes: usize,
 }
 
 impl Writer {
@@ -128,6 +128,11 @@ impl Writer {
             Vectors::new_named(vectors),
             Value::Object(payload),
         ))
+    }
+
+    /// The engine, if it is loaded.
+    pub(super) fn shard(&self) -> Option<Arc<EdgeShard>> {
+        self.shard.clone()
     }
 
     /// Makes all applied changes durable.
@@ -247,7 +252,7 @@ impl Writer {
         }
     }
 
-    fn broken(&self, source: std::io::Error) -> RecallError {
+    pub(super) fn broken(&self, source: std::io::Error) -> RecallError {
         RecallError::IndexDirectory {
             path: self.directory.clone(),
             source: source.into(),

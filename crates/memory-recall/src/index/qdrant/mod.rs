@@ -1,5 +1,6 @@
 //! The index in a Qdrant cluster.
 
+mod erase;
 mod setup;
 mod wire;
 
@@ -312,6 +313,14 @@ impl Index for QdrantIndex {
         }
         self.set_rebuilding(rebuilding);
         Ok(())
+    }
+
+    async fn erase(&self, selection: &Selection) -> Result<(), RecallError> {
+        self.erase_everywhere(selection).await
+    }
+
+    async fn count(&self, selection: &Selection) -> Result<u64, RecallError> {
+        self.count_everywhere(selection).await
     }
 
     async fn status(&self, tenant: &TenantId) -> IndexStatus {

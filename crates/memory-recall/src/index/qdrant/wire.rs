@@ -58,9 +58,14 @@ pub(super) fn operations(changes: Vec<Change>) -> Vec<PointsUpdateOperation> {
             let ids = ids.into_iter().map(|id| id.to_string().into()).collect();
             delete(PointsSelectorOneOf::Points(PointsIdsList { ids }))
         }
-        Batch::Purge(selection) => delete(PointsSelectorOneOf::Filter(filter_of(&selection))),
+        Batch::Purge(selection) => deletion(&selection),
     };
     batches(changes).into_iter().map(operation).collect()
+}
+
+/// The deletion of the selected points.
+pub(super) fn deletion(selection: &Selection) -> PointsUpdateOperation {
+    delete(PointsSelectorOneOf::Filter(filter_of(selection)))
 }
 
 fn delete(which: PointsSelectorOneOf) -> PointsUpdateOperation {

@@ -18,7 +18,9 @@ pub use client::{
     ThreadsArgs, UsersArgs, WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
-pub use distill::{ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs};
+pub use distill::{
+    ErasedArgs, ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs,
+};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use memory::{
     AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
@@ -100,6 +102,8 @@ pub enum Command {
     /// Check that every message of a conversation is stored in full or covered by
     /// derived text.
     Verify(VerifyArgs),
+    /// Check by its receipt that nothing is left of a deleted user, app or tenant.
+    Erased(ErasedArgs),
     /// Show the state of the server and its index.
     Status(ClientArgs),
     /// Show the tokens that language models have used, by day and model.

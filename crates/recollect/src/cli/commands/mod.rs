@@ -5,6 +5,7 @@ pub mod context;
 pub mod demo;
 pub mod dev;
 pub mod doctor;
+pub mod erased;
 pub mod export;
 pub mod history;
 pub mod import;

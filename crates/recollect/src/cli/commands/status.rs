@@ -1,8 +1,9 @@
 //! `recollect status`.
 
 use memory_contract::proto::{
-    BreakerState, GetDistillStatusRequest, GetDistillStatusResponse, GetIndexStatusRequest,
-    GetServerInfoRequest, IndexBackend, IndexState, ModelProvider, ModelPurpose, ModelStatus,
+    BreakerState, GetDistillStatusRequest, GetDistillStatusResponse, GetErasureStatusRequest,
+    GetErasureStatusResponse, GetIndexStatusRequest, GetServerInfoRequest, IndexBackend,
+    IndexState, ModelProvider, ModelPurpose, ModelStatus,
 };
 
 use crate::cli::args::ClientArgs;
@@ -16,11 +17,13 @@ use crate::cli::output::{JsonLines, Table, clock};
 /// When the server cannot be reached or refuses.
 pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.server).await?;
-    let (mut info, mut index, mut distill) = (client.admin(), client.admin(), client.admin());
-    let (info, index, distill) = tokio::join!(
+    let (mut info, mut index) = (client.admin(), client.admin());
+    let (mut distill, mut erasure) = (client.admin(), client.admin());
+    let (info, index, distill, erasure) = tokio::join!(
         info.get_server_info(GetServerInfoRequest {}),
         index.get_index_status(GetIndexStatusRequest {}),
         distill.get_distill_status(GetDistillStatusRequest {}),
+        erasure.get_erasure_status(GetErasureStatusRequest {}),
     );
     let info = info.map_err(|status| client.failure(&status))?.into_inner();
     let index = index
@@ -29,11 +32,15 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     let distill = distill
         .map_err(|status| client.failure(&status))?
         .into_inner();
+    let erasure = erasure
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
     if args.json {
         let mut lines = JsonLines::stdout();
         lines.write("GetServerInfoResponse", &info)?;
         lines.write("GetIndexStatusResponse", &index)?;
         lines.write("GetDistillStatusResponse", &distill)?;
+        lines.write("GetErasureStatusResponse", &erasure)?;
         return lines.finish();
     }
     let state = match index.state() {
@@ -80,7 +87,29 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
         );
     }
     distilling(distill, &mut row);
+    erasing(erasure, &mut row);
     table.print()
+}
+
+/// What is being erased.
+fn erasing(erasure: GetErasureStatusResponse, row: &mut impl FnMut(&str, String)) {
+    let lag = seconds(erasure.lag.as_ref());
+    let GetErasureStatusResponse {
+        waiting_count,
+        lag: _,
+        failing_count,
+        last_error,
+    } = erasure;
+    row(
+        "erasures to come",
+        format!("{waiting_count}, the oldest {lag:.1} s old"),
+    );
+    if failing_count > 0 {
+        row(
+            "erasures that fail",
+            format!("{failing_count}: {last_error}"),
+        );
+    }
 }
 
 /// What is distilled, and by whom.

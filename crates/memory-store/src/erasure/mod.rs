@@ -1,16 +1,18 @@
-//! Erasing threads in the background. A deleted or expired thread cannot be read; its rows are
-//! erased in bounded steps, each a transaction under a lease.
+//! Erasing threads, users, apps and tenants in the background. A deleted or expired thread
+//! cannot be read; its rows are erased in bounded steps, each a transaction under a lease.
+
+mod deletion;
 
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, stream};
-use memory_contract::{TenantId, ThreadId};
+use memory_contract::TenantId;
 use tokio::time::timeout;
 use tokio_postgres::{Row, types::ToSql};
 use uuid::Uuid;
 
 use crate::{
-    Caller, LeaseId, Store, StoreError, ThreadStore, WorkerStore, error_chain,
+    Caller, LeaseId, Store, StoreError, WorkerStore, error_chain,
     outbox::error_text,
     query::{Params, Query, query},
     retry_pause,
@@ -18,16 +20,18 @@ use crate::{
     task,
 };
 
+pub use deletion::OutsideErasure;
+
 /// Rows that one step erases, about.
 const STEP_ROWS: i64 = 5_000;
-/// How long a claimed erasure stays with a worker after its last step: longer than a step,
-/// which the statement timeout bounds.
+/// How long a claimed erasure stays with a worker after its last step: longer than a step.
 const LEASE: Duration = Duration::from_secs(60);
 /// How long a worker works on one erasure before others get their turn, and how long a call
-/// that deletes a thread waits for its rows to be erased.
+/// that deletes something waits for its rows to be erased.
 const TURN: Duration = Duration::from_secs(2);
-/// Erasures that a worker claims at once; with two lanes and two seconds each, well within
-/// their lease.
+/// The pause of an erasure that waits for others.
+const WAIT: Duration = Duration::from_millis(500);
+/// Erasures that a worker claims at once; their turns end well within the lease.
 const CLAIMS: i64 = 16;
 /// Erasures that a worker works on concurrently.
 const LANES: usize = 2;
@@ -46,6 +50,7 @@ pub struct ErasureStats {
 }
 
 /// A claimed erasure.
+#[derive(Debug)]
 struct Claimed {
     caller: Caller,
     id: Uuid,
@@ -61,24 +66,24 @@ impl Store {
         match self.take_turn(claimed).await {
             Ok(worked) => Ok(worked),
             Err(error) => {
-                let why = error_chain(&error);
-                let pause = retry_pause(claimed.attempts);
-                tracing::warn!(
-                    erasure = %claimed.id,
-                    attempts = claimed.attempts,
-                    pause_ms = pause.as_millis(),
-                    error = %why,
-                    "an erasure failed; it is tried again"
-                );
-                self.change(
-                    claimed,
-                    query!("erasures/retry"),
-                    &[&error_text(&why), &pause.as_secs_f64()],
-                )
-                .await?;
+                self.postpone(claimed, &error_chain(&error)).await?;
                 Ok(false)
             }
         }
+    }
+
+    /// Ends the claim of an erasure that failed, for a pause.
+    async fn postpone(&self, claimed: &Claimed, why: &str) -> Result<(), StoreError> {
+        let pause = retry_pause(claimed.attempts);
+        tracing::warn!(
+            erasure = %claimed.id,
+            attempts = claimed.attempts,
+            pause_ms = pause.as_millis(),
+            error = why,
+            "an erasure failed; it is tried again"
+        );
+        let more: Params<'_> = &[&error_text(why), &pause.as_secs_f64()];
+        self.change(claimed, query!("erasures/retry"), more).await
     }
 
     async fn take_turn(&self, claimed: &Claimed) -> Result<bool, StoreError> {
@@ -97,17 +102,19 @@ impl Store {
             let row = only(self.pool.call(query!("erasures/step"), params).await?)?;
             match scalar(&row)? {
                 "more" if started.elapsed() < TURN => {}
-                "more" => {
-                    let at_once: Option<f64> = None;
-                    self.change(claimed, query!("erasures/release"), &[&at_once])
-                        .await?;
-                    return Ok(true);
-                }
+                "more" => return self.release(claimed, None).await.map(|()| true),
+                "wait" => return self.release(claimed, Some(WAIT)).await.map(|()| false),
                 "done" => return Ok(true),
                 "lost" => return Ok(false),
                 other => return Err(unknown_status(other)),
             }
         }
+    }
+
+    async fn release(&self, claimed: &Claimed, pause: Option<Duration>) -> Result<(), StoreError> {
+        let pause = pause.map(|pause| pause.as_secs_f64());
+        self.change(claimed, query!("erasures/release"), &[&pause])
+            .await
     }
 
     /// Changes the row of a claimed erasure.
@@ -124,37 +131,30 @@ impl Store {
         changed.await.map(drop)
     }
 
-    /// Works on an erasure for its turn, unless a worker has it.
-    async fn erase_one(&self, tenant: &TenantId, id: Uuid) -> Result<(), StoreError> {
-        let (caller, lease) = (Caller::worker(tenant.clone()), LeaseId::new());
-        let params: Params<'_> = &[&tenant.as_str(), &id, &lease.uuid(), &LEASE.as_secs_f64()];
-        let claim = query!("erasures/claim_one");
-        let found = self.pool.within(&caller, claim, params).await?;
-        if let Some(row) = found.first() {
-            self.erase(&claimed(row, lease)?).await?;
-        }
-        Ok(())
-    }
-}
-
-impl ThreadStore<'_> {
-    /// Erases the rows of a thread that was deleted, as far as that goes in two seconds.
-    /// Workers erase the rest.
-    pub(crate) async fn erase_rows(self, thread: ThreadId) {
-        let (store, tenant) = (self.store.clone(), self.caller.tenant.clone());
-        let erase = async move { store.erase_one(&tenant, thread.uuid()).await };
+    /// Works on an erasure that was queued just now, for at most two seconds, unless a worker
+    /// has it. Workers do the rest.
+    pub(crate) async fn erase_now(&self, tenant: &TenantId, id: Uuid) {
+        let (store, caller) = (self.clone(), Caller::worker(tenant.clone()));
+        let erase = async move {
+            let (tenant, lease) = (caller.tenant.as_str(), LeaseId::new());
+            let params: Params<'_> = &[&tenant, &id, &lease.uuid(), &LEASE.as_secs_f64()];
+            let claim = query!("erasures/claim_one");
+            match store.pool.within(&caller, claim, params).await?.first() {
+                Some(row) => store.erase(&claimed(row, lease)?).await,
+                None => Ok(false),
+            }
+        };
         // Spawned, so that a step under way ends in its own time.
         match timeout(TURN, task::spawn_for_call("erase", erase)).await {
-            Ok(Ok(Ok(()))) => {}
-            Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase a thread"),
-            Ok(Err(_)) | Err(_) => tracing::debug!("a thread is not erased yet"),
+            Ok(Ok(Ok(_))) => {}
+            Ok(Ok(Err(error))) => tracing::debug!(%error, "workers have to erase it"),
+            Ok(Err(_)) | Err(_) => tracing::debug!("it is not erased yet"),
         }
     }
 }
 
 impl WorkerStore {
-    /// Queues threads that have expired for erasure, at most `limit`, and works on the queue
-    /// through `store`. Returns how many were queued.
+    /// Queues expired threads, at most `limit`, and works on the queue. Returns how many.
     ///
     /// # Errors
     /// Only those of the database; a part may have been erased.
@@ -165,9 +165,8 @@ impl WorkerStore {
         Ok(queued)
     }
 
-    /// Works through `store` on the erasures that have waited longest, each for two seconds.
-    /// One that fails is tried again later and does not block others. Returns whether any made
-    /// progress.
+    /// Works on the erasures that have waited longest, each for two seconds. One that fails is
+    /// tried again later and does not block others. Returns whether any made progress.
     ///
     /// # Errors
     /// Only those of the database.

@@ -3,8 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use memory_contract::ThreadId;
 use uuid::Uuid;
+
+use crate::ThreadId;
 
 const VERSION: u8 = 1;
 const LENGTH: usize = 1 + 16 + 8;
@@ -27,7 +28,7 @@ pub struct InvalidRevision;
 
 impl Revision {
     /// There is nothing to wait for.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Self {
             thread: Uuid::nil().into(),
             change: 0,

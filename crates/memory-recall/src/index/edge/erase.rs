@@ -1,0 +1,146 @@
+//! Erases points for good. The engine only marks deleted points, and its log keeps them, so
+//! what stays is copied into a new engine and the former directory is removed.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use qdrant_edge::{
+    EdgeShard, PointInsertOperations, PointOperations, PointStructPersisted, ScrollRequest,
+    UpdateOperation, VectorStructInternal, VectorStructPersisted, WithPayloadInterface, WithVector,
+};
+
+use super::engine::{guarded, not_prepared, release};
+use super::reader::filter_of;
+use super::setup;
+use super::writer::{OPTIMIZE_AFTER, STATE_FILE, Writer};
+use crate::error::RecallError;
+use crate::index::{Prepared, Selection};
+
+/// Points that are copied at a time.
+const PAGE: usize = 1_000;
+/// Extensions of the directories that the copy is made in, and that the former engine is moved
+/// to.
+const DRAFT: &str = "draft";
+const FORMER: &str = "former";
+
+impl Writer {
+    /// Erases the selected points. If the process ends in between, the index is as before, or is
+    /// rebuilt from the database.
+    pub(super) fn erase(&mut self, selection: &Selection) -> Result<(), RecallError> {
+        let former = self.shard.clone().ok_or_else(not_prepared)?;
+        let delete = PointOperations::DeletePointsByFilter(filter_of(selection));
+        guarded("erase points", || {
+            former.update(UpdateOperation::PointOperation(delete))
+        })?;
+        self.flush()?;
+
+        let draft = self.directory.with_extension(DRAFT);
+        let aside = self.directory.with_extension(FORMER);
+        let broken = |source| self.broken(source);
+        remove(&draft).map_err(broken)?;
+        remove(&aside).map_err(broken)?;
+        fs::create_dir_all(&draft).map_err(broken)?;
+        let copy = guarded("create", || {
+            let copy = EdgeShard::new(&draft, setup::config(&self.schema))?;
+            setup::index_fields(&copy)?;
+            Ok(copy)
+        })?;
+        copy_points(&former, &copy)?;
+        guarded("flush", || {
+            copy.flush();
+            Ok(())
+        })?;
+        release(Arc::new(copy));
+        match fs::copy(self.directory.join(STATE_FILE), draft.join(STATE_FILE)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(broken(error)),
+        }
+        fs::rename(&self.directory, &aside).map_err(broken)?;
+        if let Err(error) = fs::rename(&draft, &self.directory) {
+            fs::rename(&aside, &self.directory).map_err(broken)?;
+            return Err(broken(error));
+        }
+        self.shard = None;
+        // Searches in progress keep the former engine open, whose files may be gone.
+        release(former);
+        let (shard, prepared) = self.prepare()?;
+        if prepared == Prepared::New {
+            // The copy could not be loaded: the index is prepared again, and rebuilt.
+            release(shard);
+            self.close();
+            return Err(not_prepared());
+        }
+        self.changes = OPTIMIZE_AFTER;
+        release(shard);
+        Ok(())
+    }
+
+    /// Removes all other engines below the parent directory: the former one, those of former
+    /// models and those moved aside.
+    pub(super) fn remove_others(&self) -> Result<(), RecallError> {
+        let remove_all = |parent: &Path| -> io::Result<()> {
+            for entry in fs::read_dir(parent)? {
+                let path = entry?.path();
+                let engine = path.join("segments").is_dir() || path.join(STATE_FILE).is_file();
+                if path != self.directory && engine {
+                    remove(&path)?;
+                    tracing::info!(directory = %path.display(), "an unused index was removed");
+                }
+            }
+            File::open(parent)?.sync_all()
+        };
+        match self.directory.parent() {
+            Some(parent) => remove_all(parent).map_err(|source| self.broken(source)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn remove(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn copy_points(from: &EdgeShard, to: &EdgeShard) -> Result<(), RecallError> {
+    let mut offset = None;
+    loop {
+        let request = ScrollRequest {
+            offset,
+            limit: Some(PAGE),
+            filter: None,
+            with_payload: Some(WithPayloadInterface::Bool(true)),
+            with_vector: WithVector::Bool(true),
+            order_by: None,
+        };
+        let (records, next) = guarded("read points", || from.scroll(request))?;
+        let points: Vec<PointStructPersisted> = records
+            .into_iter()
+            .map(|record| PointStructPersisted {
+                id: record.id,
+                vector: VectorStructPersisted::from(record.vector.unwrap_or_else(no_vector)),
+                payload: record.payload,
+            })
+            .collect();
+        if !points.is_empty() {
+            let points = PointInsertOperations::PointsList(points);
+            let upsert = PointOperations::UpsertPoints(points);
+            guarded("copy points", || {
+                to.update(UpdateOperation::PointOperation(upsert))
+            })?;
+        }
+        offset = next;
+        if offset.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn no_vector() -> VectorStructInternal {
+    VectorStructInternal::Named(HashMap::new())
+}

@@ -1,0 +1,54 @@
+//! Erases and counts points in the collections of all models.
+
+use qdrant_client::qdrant::{CountPointsBuilder, UpdateBatchPoints};
+
+use super::QdrantIndex;
+use super::wire::{deletion, filter_of};
+use crate::error::RecallError;
+use crate::index::Selection;
+
+impl QdrantIndex {
+    /// Erases the selected points. Qdrant keeps the bytes of deleted points until its
+    /// optimizer rewrites their segments.
+    pub(super) async fn erase_everywhere(&self, selection: &Selection) -> Result<(), RecallError> {
+        for collection_name in self.collections().await? {
+            let request = UpdateBatchPoints {
+                collection_name,
+                wait: Some(true),
+                operations: vec![deletion(selection)],
+                ordering: None,
+                timeout: None,
+            };
+            let erased = self.client.update_points_batch(request);
+            self.ask("erase points", self.config.write_timeout, erased)
+                .await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn count_everywhere(&self, selection: &Selection) -> Result<u64, RecallError> {
+        let mut points = 0;
+        for collection in self.collections().await? {
+            let request = CountPointsBuilder::new(collection)
+                .filter(filter_of(selection))
+                .exact(true);
+            let counted = self.client.count(request);
+            let counted = self
+                .ask("count points", self.config.search_timeout, counted)
+                .await?;
+            points += counted.result.map_or(0, |result| result.count);
+        }
+        Ok(points)
+    }
+
+    /// The collections whose names begin as the alias does: one for each model and text recipe.
+    async fn collections(&self) -> Result<Vec<String>, RecallError> {
+        let listed = self.client.list_collections();
+        let listed = self
+            .ask("list collections", self.config.write_timeout, listed)
+            .await?;
+        let prefix = format!("{}-", self.config.alias);
+        let names = listed.collections.into_iter().map(|found| found.name);
+        Ok(names.filter(|name| name.starts_with(&prefix)).collect())
+    }
+}
