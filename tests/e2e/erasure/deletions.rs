@@ -268,7 +268,7 @@ async fn b04_appends_during_a_deletion_are_erased_or_refused() {
         .await;
         delete_user(&client, &app, "ada").await
     };
-    let writers = futures::future::join_all((0..6).map(|writer| write(writer)));
+    let writers = futures::future::join_all((0..6).map(write));
     let (begun, stored) = futures::join!(delete, writers);
     let acknowledged: i64 = stored.iter().sum();
     assert!(acknowledged >= 20, "{stored:?}");
