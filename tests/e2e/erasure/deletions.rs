@@ -210,7 +210,10 @@ async fn b04_a_deleted_user_leaves_not_a_byte() {
     assert!(bobs.message_count >= 3, "{bobs:?}");
     let words = search_request(&bobs.thread_id, &other, "");
     let words = client.search(words).await;
-    assert!(!words.matches.is_empty(), "the index has the other points");
+    assert!(
+        !words.matches.is_empty(),
+        "the index has the other points: {words:?}"
+    );
 
     // The deletion is in the record of changes.
     let listed = client.call(ListTransactionsRequest::default()).await;

@@ -21,7 +21,11 @@ BEGIN
     END IF;
     INSERT INTO recollect.erasures (tenant_id, erasure_id, kind, app_id, user_id, actor, step)
     VALUES (p_tenant, p_erasure, p_kind, p_app, p_user, p_actor, 'threads');
-    PERFORM recollect.note(p_tenant, 'delete_' || p_kind, NULL, p_erasure::text, 1);
+    CASE p_kind
+        WHEN 'user' THEN PERFORM recollect.note(p_tenant, 'delete_user', NULL, p_erasure::text, 1);
+        WHEN 'app' THEN PERFORM recollect.note(p_tenant, 'delete_app', NULL, p_erasure::text, 1);
+        ELSE PERFORM recollect.note(p_tenant, 'delete_tenant', NULL, p_erasure::text, 1);
+    END CASE;
     RETURN p_erasure;
 END;
 $$;

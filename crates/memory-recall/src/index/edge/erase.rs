@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use qdrant_edge::{
     EdgeShard, PointInsertOperations, PointOperations, PointStructPersisted, ScrollRequest,
@@ -25,11 +27,19 @@ const PAGE: usize = 1_000;
 /// to.
 const DRAFT: &str = "draft";
 const FORMER: &str = "former";
+/// A search takes milliseconds; one that takes longer than all checks fails.
+const SEARCH_CHECKS: usize = 500;
+const SEARCH_PAUSE: Duration = Duration::from_millis(2);
 
 impl Writer {
-    /// Erases the selected points. If the process ends in between, the index is as before, or is
-    /// rebuilt from the database.
-    pub(super) fn erase(&mut self, selection: &Selection) -> Result<(), RecallError> {
+    /// Erases the selected points. `withdraw` ends new searches in the engine: they find none
+    /// until the copy has taken its place. If the process ends in between, the index is as
+    /// before, or is rebuilt from the database.
+    pub(super) fn erase(
+        &mut self,
+        selection: &Selection,
+        withdraw: impl FnOnce(),
+    ) -> Result<(), RecallError> {
         let former = self.shard.clone().ok_or_else(not_prepared)?;
         let delete = PointOperations::DeletePointsByFilter(filter_of(selection));
         guarded("erase points", || {
@@ -59,14 +69,17 @@ impl Writer {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(broken(error)),
         }
+        // The engine flushes when it is closed, so it is closed before its files move.
+        withdraw();
+        self.close();
+        wait_for_searches(&former);
+        release(former);
+        let broken = |source| self.broken(source);
         fs::rename(&self.directory, &aside).map_err(broken)?;
         if let Err(error) = fs::rename(&draft, &self.directory) {
             fs::rename(&aside, &self.directory).map_err(broken)?;
             return Err(broken(error));
         }
-        self.shard = None;
-        // Searches in progress keep the former engine open, whose files may be gone.
-        release(former);
         let (shard, prepared) = self.prepare()?;
         if prepared == Prepared::New {
             // The copy could not be loaded: the index is prepared again, and rebuilt.
@@ -97,6 +110,20 @@ impl Writer {
             Some(parent) => remove_all(parent).map_err(|source| self.broken(source)),
             None => Ok(()),
         }
+    }
+}
+
+/// Waits for a while until no search holds the engine but this thread.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this thread belongs to no runtime"
+)]
+fn wait_for_searches(engine: &Arc<EdgeShard>) {
+    for _ in 0..SEARCH_CHECKS {
+        if Arc::strong_count(engine) == 1 {
+            return;
+        }
+        thread::sleep(SEARCH_PAUSE);
     }
 }
 

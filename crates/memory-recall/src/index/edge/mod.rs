@@ -339,10 +339,12 @@ fn write(
                 let _ = reply.send(writer.mark(rebuilding));
             }
             Command::Erase(selection, reply) => {
-                let erased = writer.erase(&selection);
-                if let Some(former) = publish.send_replace(writer.shard()) {
-                    release(former);
-                }
+                let erased = writer.erase(&selection, || {
+                    if let Some(former) = publish.send_replace(None) {
+                        release(former);
+                    }
+                });
+                publish.send_replace(writer.shard());
                 let _ = reply.send(erased.and_then(|()| writer.remove_others()));
                 writer.optimize();
             }
