@@ -92,6 +92,8 @@ fn join(text: &str, pieces: &[Range<usize>], chosen: &BTreeSet<usize>) -> String
         let piece = pieces[place].clone();
         if !text[end..piece.start].trim().is_empty() {
             joined = format!("{}\n{GAP}\n", joined.trim_end());
+        } else {
+            joined.push_str(&text[end..piece.start]);
         }
         joined.push_str(&text[piece.clone()]);
         end = piece.end;

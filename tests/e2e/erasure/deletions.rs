@@ -176,6 +176,12 @@ async fn b04_a_deleted_user_leaves_not_a_byte() {
         client.index_status().await.pending_count == 0
     })
     .await;
+    let bob = session(&app, "bob", &format!("thread:{other}"));
+    let bobs = client.resolve(bob).await;
+    let known = client
+        .search(search_request(&bobs.thread_id, &other, ""))
+        .await;
+    assert!(!known.matches.is_empty(), "before: {known:?}");
     database.batch_execute("ANALYZE").await.unwrap();
     assert!(!files_with(&dir.data().join("postgres"), mark.as_bytes()).is_empty());
     drop(database);
@@ -205,8 +211,6 @@ async fn b04_a_deleted_user_leaves_not_a_byte() {
     let query = memory_search(&app, "bob", &other, "");
     let known = memory_texts(&client.search_memories(query).await);
     assert!(known.iter().any(|text| text.contains(&other)), "{known:?}");
-    let bob = session(&app, "bob", &format!("thread:{other}"));
-    let bobs = client.resolve(bob).await;
     assert!(bobs.message_count >= 3, "{bobs:?}");
     let words = search_request(&bobs.thread_id, &other, "");
     let words = client.search(words).await;
@@ -312,7 +316,7 @@ async fn b04_a_deletion_is_finished_by_servers_that_are_killed_in_between() {
     .await;
     // Each step takes a while, so that a kill meets it.
     let slow = "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$;
+            $$ BEGIN PERFORM pg_sleep(1.5); RETURN NEW; END $$;
         CREATE TRIGGER slow BEFORE UPDATE OF step ON recollect.erasures
             FOR EACH ROW EXECUTE FUNCTION public.slow()";
     database.batch_execute(slow).await.unwrap();

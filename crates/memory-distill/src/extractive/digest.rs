@@ -13,6 +13,8 @@ const LEAVES: usize = 10_000;
 const ITEMS: usize = 3;
 /// Most values about an error.
 const ERRORS: usize = 4;
+/// Most different values about errors that are read.
+const ERRORS_READ: usize = 100;
 /// Most other values.
 const OTHERS: usize = 7;
 /// Most characters of a value.
@@ -200,15 +202,19 @@ impl Leaves {
         let is_error = ["error", "err", "exception", "reason", "failure", "stderr"]
             .iter()
             .any(|word| key.contains(word));
+        let name = if path.is_empty() { "value" } else { path };
+        let pair = format!("{name}={text}");
         let list = if is_error || cues::reports_error(&text) {
+            if self.errors.len() >= ERRORS_READ || self.errors.contains(&pair) {
+                return;
+            }
             &mut self.errors
         } else if is_telling(&key) {
             &mut self.telling
         } else {
             &mut self.rest
         };
-        let name = if path.is_empty() { "value" } else { path };
-        list.push(format!("{name}={text}"));
+        list.push(pair);
     }
 
     fn join(self, errors: usize, others: usize, characters: usize) -> String {

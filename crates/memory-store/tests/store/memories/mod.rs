@@ -375,11 +375,6 @@ async fn extraction_takes_effect_once_and_only_with_proof() {
         matches!(early, StoreError::Memory(MemoryError::ExtractionMoved)),
         "{early:?}"
     );
-    let back = world.extract(thread, 1, 1, Vec::new()).await.unwrap_err();
-    assert!(
-        matches!(back, StoreError::Memory(MemoryError::ExtractionMoved)),
-        "{back:?}"
-    );
     // Two workers: one of them.
     world.say(thread, Role::User, "I like Rome.").await;
     let (one, other) = tokio::join!(
