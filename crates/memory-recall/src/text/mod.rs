@@ -118,7 +118,7 @@ fn weighed(mut frequencies: BTreeMap<u32, f64>, day: Option<OffsetDateTime>) -> 
 }
 
 /// The words of a query, each with weight 1, without the words of `names`: the named
-/// speaker seldom says the name.
+/// speaker seldom says the name. A query of names alone keeps them.
 pub(crate) fn lexical_query(query: &str, names: &[String]) -> LexicalVector {
     let mut indices = Vec::new();
     words(query, |word| indices.push(hash(word)));
@@ -128,7 +128,9 @@ pub(crate) fn lexical_query(query: &str, names: &[String]) -> LexicalVector {
     for name in names {
         words(name, |word| dropped.push(hash(word)));
     }
-    indices.retain(|word| !dropped.contains(word));
+    if indices.iter().any(|word| !dropped.contains(word)) {
+        indices.retain(|word| !dropped.contains(word));
+    }
     let values = vec![1.0; indices.len()];
     LexicalVector { indices, values }
 }
@@ -339,5 +341,6 @@ mod tests {
                 values: vec![1.0]
             }
         );
+        assert_eq!(lexical_query("Smith, Caroline", &names).indices.len(), 2);
     }
 }
