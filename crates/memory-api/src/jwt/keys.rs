@@ -39,8 +39,15 @@ pub(super) struct Keys {
 
 #[derive(Clone)]
 struct Known {
-    set: Arc<JwkSet>,
+    keys: Arc<[IssuerKey]>,
     read: Instant,
+}
+
+/// One key of a set, decoded once.
+struct IssuerKey {
+    id: Option<String>,
+    /// `None`: of a kind that verifies no token.
+    verifies: Option<DecodingKey>,
 }
 
 impl Source {
@@ -55,7 +62,7 @@ impl Source {
         Self::Url(client.ok(), url)
     }
 
-    async fn read(&self) -> Result<JwkSet, String> {
+    async fn read(&self) -> Result<Arc<[IssuerKey]>, String> {
         let bytes = match self {
             Self::File(path) => tokio::fs::read(path)
                 .await
@@ -68,7 +75,13 @@ impl Source {
         if bytes.len() > MAX_BYTES {
             return Err("it is larger than 1 MiB".to_owned());
         }
-        serde_json::from_slice(&bytes).map_err(|_| "it is not a JSON Web Key Set".to_owned())
+        let set: JwkSet = serde_json::from_slice(&bytes)
+            .map_err(|_| "it is not a JSON Web Key Set".to_owned())?;
+        let keys = set.keys.into_iter().map(|key| IssuerKey {
+            verifies: DecodingKey::from_jwk(&key).ok(),
+            id: key.common.key_id,
+        });
+        Ok(keys.collect())
     }
 }
 
@@ -110,9 +123,9 @@ impl Keys {
         if asked.is_none_or(|asked| asked.elapsed() >= MIN_PAUSE) {
             *asked = Some(Instant::now());
             match self.source.read().await {
-                Ok(set) => {
+                Ok(keys) => {
                     let known = Known {
-                        set: Arc::new(set),
+                        keys,
                         read: Instant::now(),
                     };
                     *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(known);
@@ -124,7 +137,7 @@ impl Keys {
         }
         drop(asked);
         let known = self.known().ok_or(KeysUnavailable)?;
-        Ok(key_of(&known.set, id))
+        Ok(key_of(&known.keys, id))
     }
 
     /// A key of a set that is not old.
@@ -132,7 +145,7 @@ impl Keys {
         let known = self
             .known()
             .filter(|known| known.read.elapsed() < MAX_AGE)?;
-        key_of(&known.set, id)
+        key_of(&known.keys, id)
     }
 
     fn known(&self) -> Option<Known> {
@@ -141,11 +154,11 @@ impl Keys {
     }
 }
 
-fn key_of(set: &JwkSet, id: Option<&str>) -> Option<DecodingKey> {
-    let key = match (id, set.keys.as_slice()) {
-        (Some(id), _) => set.find(id),
+fn key_of(keys: &[IssuerKey], id: Option<&str>) -> Option<DecodingKey> {
+    let found = match (id, keys) {
+        (Some(_), _) => keys.iter().find(|key| key.id.as_deref() == id),
         (None, [only]) => Some(only),
         (None, _) => None,
     };
-    DecodingKey::from_jwk(key?).ok()
+    found?.verifies.clone()
 }

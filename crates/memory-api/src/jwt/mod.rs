@@ -21,7 +21,7 @@ use time::OffsetDateTime;
 use crate::config::JwtConfig;
 use keys::{Keys, Source};
 
-/// Signatures with a private key. A shared secret would let whoever verifies sign, too.
+/// Signatures with a private key. With a shared secret, a service that verifies could also sign.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
