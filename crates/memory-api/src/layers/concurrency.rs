@@ -170,17 +170,8 @@ impl Around for Concurrency {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::KeyScopes;
-
+    use super::super::quota::caller;
     use super::*;
-
-    fn caller(tenant: &str, key: &str) -> Caller {
-        Caller {
-            tenant: TenantId::new(tenant),
-            actor: key.to_owned(),
-            scopes: KeyScopes::default(),
-        }
-    }
 
     #[test]
     fn a_tenant_and_a_key_leave_room_for_others() {

@@ -45,3 +45,13 @@ impl Quota {
         Self { limit, ..self }
     }
 }
+
+/// A caller, for tests of limits.
+#[cfg(test)]
+pub(super) fn caller(tenant: &str, key: &str) -> Caller {
+    Caller {
+        tenant: TenantId::new(tenant),
+        actor: key.to_owned(),
+        scopes: memory_contract::KeyScopes::default(),
+    }
+}

@@ -104,17 +104,8 @@ impl Around for Rates {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::KeyScopes;
-
+    use super::super::quota::caller;
     use super::*;
-
-    fn caller(tenant: &str, key: &str) -> Caller {
-        Caller {
-            tenant: TenantId::new(tenant),
-            actor: key.to_owned(),
-            scopes: KeyScopes::default(),
-        }
-    }
 
     #[test]
     fn calls_beyond_the_rate_are_refused_until_a_time() {
