@@ -185,9 +185,15 @@ impl Leaves {
         };
         found.walk(path, value, depth);
         self.seen = found.seen;
-        let mut errors = found.errors;
-        errors.retain(|error| !self.errors.contains(error));
-        self.errors.extend(errors);
+        for error in found.errors {
+            self.add_error(error);
+        }
+    }
+
+    fn add_error(&mut self, error: String) {
+        if self.errors.len() < ERRORS_READ && !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
     }
 
     fn leaf(&mut self, path: &str, value: &Value) {
@@ -205,10 +211,7 @@ impl Leaves {
         let name = if path.is_empty() { "value" } else { path };
         let pair = format!("{name}={text}");
         let list = if is_error || cues::reports_error(&text) {
-            if self.errors.len() >= ERRORS_READ || self.errors.contains(&pair) {
-                return;
-            }
-            &mut self.errors
+            return self.add_error(pair);
         } else if is_telling(&key) {
             &mut self.telling
         } else {
