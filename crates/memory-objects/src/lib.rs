@@ -7,6 +7,8 @@ mod files;
 mod gates;
 mod key;
 mod local;
+mod node_memory;
+mod node_object;
 mod open;
 
 use std::fmt;
@@ -30,6 +32,8 @@ pub use config::ObjectsConfig;
 pub use error::ObjectsError;
 pub use gates::{Gate, Gates};
 pub use key::{content_key, copy_key, memory_key};
+pub use node_memory::StoredMessage;
+pub use node_object::{NodeIndex, NodeObject, WaitingTurn};
 
 use local::Locks;
 use open::Opened;

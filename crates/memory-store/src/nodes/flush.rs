@@ -11,11 +11,13 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
 use memory_contract::TenantId;
-use memory_objects::{Objects, ObjectsError, Version, Written, copy_key, left, pack, too_slow};
+use memory_objects::{
+    NodeObject, Objects, ObjectsError, Version, Written, copy_key, left, pack, too_slow,
+};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::{Node, NodeRow, blocking, memory::Memory, parse, record, waiting};
+use super::{Node, NodeRow, blocking, parse, record, waiting};
 use crate::{
     NodeError, NodeStore, StoreError,
     query::{Params, Query, Transaction, query},
@@ -245,7 +247,7 @@ impl NodeStore<'_> {
                     return Err(self.set_aside(node, &record, None, why, None).await);
                 }
                 // The object belongs to a memory that was cleared.
-                (false, _) => (Memory::default(), 0),
+                (false, _) => (NodeObject::default(), 0),
             };
             let foreign =
                 record.has_object && seen.as_ref().map(Version::name) != Some(record.etag.as_str());
@@ -300,7 +302,7 @@ struct Done<'a> {
     version: &'a Version,
     size: usize,
     /// The object's content, where another process has written to it.
-    memory: Option<&'a Memory>,
+    memory: Option<&'a NodeObject>,
 }
 
 impl Done<'_> {
@@ -324,7 +326,7 @@ impl Done<'_> {
             &etag,
             &size,
         ];
-        let index = self.memory.map(Memory::index).unwrap_or_default();
+        let index = self.memory.map(NodeObject::index).unwrap_or_default();
         let reindexed: Params<'_> = &[
             &name,
             &thread,

@@ -3,14 +3,14 @@
 mod add;
 mod delete;
 mod flush;
-mod format;
 mod list;
-mod memory;
 mod read;
 mod work;
 
 use memory_contract::{AppId, TenantId, ThreadId};
-use memory_objects::{Objects, ObjectsError, memory_key, unpack};
+use memory_objects::{
+    NodeObject, Objects, ObjectsError, StoredMessage, WaitingTurn, memory_key, unpack,
+};
 use tokio_postgres::{Row, types::Json};
 
 pub use add::{AddedTurn, NodeTurn};
@@ -18,8 +18,6 @@ pub use list::{NodeMemory, NodeStatus};
 pub use work::{Deletion, NodeStats};
 
 use crate::{Store, StoreError, rows::column};
-use format::StoredMessage;
-use memory::{Memory, Waiting};
 
 /// Bytes parsed on the async thread; larger objects go to a blocking thread.
 const INLINE_BYTES: usize = 64 * 1024;
@@ -83,10 +81,10 @@ fn record(rows: &[Row]) -> Result<Option<NodeRow>, StoreError> {
 }
 
 /// Reads the rows of `nodes/turns`.
-fn waiting(rows: &[Row]) -> Result<Vec<Waiting>, StoreError> {
+fn waiting(rows: &[Row]) -> Result<Vec<WaitingTurn>, StoreError> {
     rows.iter()
         .map(|row| {
-            Ok(Waiting {
+            Ok(WaitingTurn {
                 id: column(row, "id")?,
                 parent: column(row, "parent_id")?,
                 thread_message: column(row, "thread_message_id")?,
@@ -103,7 +101,7 @@ fn waiting(rows: &[Row]) -> Result<Vec<Waiting>, StoreError> {
 async fn parse(
     objects: &Objects,
     bytes: Option<Vec<u8>>,
-) -> Result<Result<Memory, (Option<Vec<u8>>, String)>, StoreError> {
+) -> Result<Result<NodeObject, (Option<Vec<u8>>, String)>, StoreError> {
     let limit = objects.read_limit();
     let Some(bytes) = bytes else {
         return Ok(Err((None, format!("is larger than {limit} bytes"))));
@@ -111,7 +109,7 @@ async fn parse(
     let size = bytes.len();
     blocking(size, move || {
         unpack(&bytes, limit)
-            .and_then(|json| Memory::read(&json))
+            .and_then(|json| NodeObject::read(&json))
             .map_err(|why| (Some(bytes), why))
     })
     .await

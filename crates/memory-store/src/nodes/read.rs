@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use memory_contract::NodeMessage;
-use memory_objects::Version;
+use memory_objects::{NodeObject, Version};
 use tokio_postgres::Row;
 
-use super::{Node, NodeRow, memory::Memory, parse, record, waiting};
+use super::{Node, NodeRow, parse, record, waiting};
 use crate::{
     NodeStore, StoreError,
     query::{Params, query},
@@ -88,7 +88,7 @@ impl NodeStore<'_> {
         node: &Node,
         current: &str,
         deadline: Option<Instant>,
-    ) -> Result<(Memory, Last), StoreError> {
+    ) -> Result<(NodeObject, Last), StoreError> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
         let _permit = objects.read_permit(deadline).await?;
@@ -113,14 +113,14 @@ impl NodeStore<'_> {
             one_thread(threads)?;
             let last = Last::read(nearest)?;
             let Some(before) = record(records)? else {
-                return Ok((Memory::default(), last));
+                return Ok((NodeObject::default(), last));
             };
             if record(earlier)?.map(|earlier| earlier.ordinal) != Some(before.ordinal) {
                 continue;
             }
             let turns = waiting(turns)?;
             if !before.has_object {
-                let mut memory = Memory::default();
+                let mut memory = NodeObject::default();
                 memory.fold(turns);
                 return Ok((memory, last));
             }
@@ -144,7 +144,7 @@ impl NodeStore<'_> {
             return Ok((memory, last));
         }
         // It was cleared during each attempt: read it as empty.
-        Ok((Memory::default(), Last::None))
+        Ok((NodeObject::default(), Last::None))
     }
 
     /// Whether the memory is still the one in `before`.

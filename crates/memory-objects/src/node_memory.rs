@@ -1,5 +1,6 @@
-//! The stored JSON of a node's memory, version 1, which `node_memory_service.proto`
-//! documents for other programs. A change here changes the stored format.
+//! The JSON of a node's memory in object storage, version 1, which
+//! `node_memory_service.proto` documents for other programs. A change here changes the
+//! stored format.
 
 use memory_contract::{FileExtent, FileLocation, FileRef, FileType, NodeMessage, Role};
 use serde::{Deserialize, Serialize};
@@ -10,11 +11,14 @@ const VERSION: u64 = 1;
 
 /// The stored form of a message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct StoredMessage {
-    pub(super) message_id: String,
-    pub(super) parent_message_id: Option<String>,
+pub struct StoredMessage {
+    /// Its id, unique within the node.
+    pub message_id: String,
+    /// The message before it; none for the first.
+    pub parent_message_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) thread_message_id: Option<String>,
+    /// The message of the thread that its turn belongs to.
+    pub thread_message_id: Option<String>,
     role: Role,
     content: String,
     #[serde(default)]
@@ -75,7 +79,7 @@ struct Read {
 }
 
 /// Writes an object.
-pub(super) fn write<'a>(messages: impl Iterator<Item = &'a StoredMessage>) -> Vec<u8> {
+pub(crate) fn write_node_memory<'a>(messages: impl Iterator<Item = &'a StoredMessage>) -> Vec<u8> {
     let written = Written {
         version: VERSION,
         messages: messages.collect(),
@@ -88,7 +92,7 @@ pub(super) fn write<'a>(messages: impl Iterator<Item = &'a StoredMessage>) -> Ve
 ///
 /// # Errors
 /// What is wrong with it, without any content.
-pub(super) fn read(json: &[u8]) -> Result<Vec<StoredMessage>, String> {
+pub(crate) fn read_node_memory(json: &[u8]) -> Result<Vec<StoredMessage>, String> {
     let invalid = |error: serde_json::Error| {
         format!(
             "is not the JSON of a node's memory, at line {} column {}",
@@ -169,7 +173,8 @@ impl From<StoredMessage> for NodeMessage {
 }
 
 impl StoredMessage {
-    pub(super) fn role(&self) -> Role {
+    /// Who wrote it.
+    pub(crate) fn role(&self) -> Role {
         self.role
     }
 }

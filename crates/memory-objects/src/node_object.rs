@@ -6,33 +6,37 @@ use std::collections::{HashMap, HashSet};
 use memory_contract::NodeMessage;
 use uuid::Uuid;
 
-use super::format::{self, StoredMessage};
+use crate::node_memory::{StoredMessage, read_node_memory, write_node_memory};
 
 /// The messages of a node in the order in which they were added. Each id is
 /// there once.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub struct NodeObject {
     messages: Vec<StoredMessage>,
     places: HashMap<String, usize>,
 }
 
 /// A turn that waits in the database.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
-    pub(super) id: i64,
-    pub(super) parent: Option<String>,
-    pub(super) thread_message: Option<String>,
-    pub(super) messages: Vec<StoredMessage>,
+pub struct WaitingTurn {
+    /// Its number in the queue.
+    pub id: i64,
+    /// The message before its first one; none at the root.
+    pub parent: Option<String>,
+    /// The message of the thread that it belongs to.
+    pub thread_message: Option<String>,
+    /// Its messages in order. Their parents are set when it is folded in.
+    pub messages: Vec<StoredMessage>,
 }
 
-impl Memory {
+impl NodeObject {
     /// Reads an object's JSON.
     ///
     /// # Errors
     /// What is wrong with it, without any content.
-    pub(super) fn read(json: &[u8]) -> Result<Self, String> {
+    pub fn read(json: &[u8]) -> Result<Self, String> {
         let mut memory = Self::default();
-        for message in format::read(json)? {
+        for message in read_node_memory(json)? {
             if !memory.add(message) {
                 return Err("has a message_id twice".to_owned());
             }
@@ -41,13 +45,13 @@ impl Memory {
     }
 
     /// The object's JSON.
-    pub(super) fn write(&self) -> Vec<u8> {
-        format::write(self.messages.iter())
+    pub fn write(&self) -> Vec<u8> {
+        write_node_memory(self.messages.iter())
     }
 
     /// Adds waiting turns that it does not have yet, in order. Returns whether it added
     /// any.
-    pub(super) fn fold(&mut self, turns: impl IntoIterator<Item = Waiting>) -> bool {
+    pub fn fold(&mut self, turns: impl IntoIterator<Item = WaitingTurn>) -> bool {
         let before = self.messages.len();
         for turn in turns {
             let mut parent = turn.parent;
@@ -66,7 +70,7 @@ impl Memory {
     ///
     /// If an object written by another program has a missing parent or a cycle, the path
     /// begins there.
-    pub(super) fn into_path(mut self, current: Option<&str>) -> Option<Vec<NodeMessage>> {
+    pub fn into_path(mut self, current: Option<&str>) -> Option<Vec<NodeMessage>> {
         let mut at = match current {
             Some(id) => Some(*self.places.get(id)?),
             None => self.messages.len().checked_sub(1),
@@ -100,19 +104,19 @@ impl Memory {
     }
 
     /// All messages in the order in which they were added.
-    pub(super) fn into_messages(self) -> Vec<NodeMessage> {
+    pub fn into_messages(self) -> Vec<NodeMessage> {
         self.messages.into_iter().map(NodeMessage::from).collect()
     }
 
     /// Whether it has this message.
-    pub(super) fn has(&self, id: &str) -> bool {
+    pub fn has(&self, id: &str) -> bool {
         self.places.contains_key(id)
     }
 
     /// The index of its ids, a column each: ids, parents, roles, and the ids that are
     /// UUIDs.
-    pub(super) fn index(&self) -> Index<'_> {
-        let mut index = Index::default();
+    pub fn index(&self) -> NodeIndex<'_> {
+        let mut index = NodeIndex::default();
         for message in &self.messages {
             index.ids.push(&message.message_id);
             index.parents.push(message.parent_message_id.as_deref());
@@ -133,13 +137,17 @@ impl Memory {
     }
 }
 
-/// See [`Memory::index`].
+/// See [`NodeObject::index`].
 #[derive(Debug, Default)]
-pub(super) struct Index<'a> {
-    pub(super) ids: Vec<&'a str>,
-    pub(super) parents: Vec<Option<&'a str>>,
-    pub(super) roles: Vec<&'static str>,
-    pub(super) uuids: Vec<Option<Uuid>>,
+pub struct NodeIndex<'a> {
+    /// The ids.
+    pub ids: Vec<&'a str>,
+    /// The message before each.
+    pub parents: Vec<Option<&'a str>>,
+    /// The name of each role.
+    pub roles: Vec<&'static str>,
+    /// The ids that are UUIDs.
+    pub uuids: Vec<Option<Uuid>>,
 }
 
 #[cfg(test)]

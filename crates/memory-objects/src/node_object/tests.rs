@@ -19,8 +19,8 @@ fn message(id: &str, role: Role) -> StoredMessage {
     .into()
 }
 
-fn turn(number: usize, parent: Option<usize>) -> Waiting {
-    Waiting {
+fn turn(number: usize, parent: Option<usize>) -> WaitingTurn {
+    WaitingTurn {
         id: number as i64,
         parent: parent.map(|number| format!("a{number}")),
         thread_message: None,
@@ -31,7 +31,7 @@ fn turn(number: usize, parent: Option<usize>) -> Waiting {
     }
 }
 
-fn ids(memory: &Memory) -> Vec<String> {
+fn ids(memory: &NodeObject) -> Vec<String> {
     memory.index().ids.iter().map(|&id| id.to_owned()).collect()
 }
 
@@ -46,8 +46,8 @@ fn the_json_is_that_of_the_contract() {
         caption: String::new(),
         extent: Default::default(),
     };
-    let mut memory = Memory::default();
-    memory.fold([Waiting {
+    let mut memory = NodeObject::default();
+    memory.fold([WaitingTurn {
         id: 1,
         parent: None,
         thread_message: Some("q1".to_owned()),
@@ -97,7 +97,7 @@ fn the_json_is_that_of_the_contract() {
         ]
     });
     assert_eq!(written, expected);
-    let read = Memory::read(expected.to_string().as_bytes()).unwrap();
+    let read = NodeObject::read(expected.to_string().as_bytes()).unwrap();
     assert_eq!(read.write(), memory.write());
 }
 
@@ -110,7 +110,7 @@ fn unknown_keys_are_ignored() {
             "files": [], "token_count": 1, "created_at": "2026-01-07T10:00:00+02:00", "more": [1]
         }]
     });
-    let memory = Memory::read(object.to_string().as_bytes()).unwrap();
+    let memory = NodeObject::read(object.to_string().as_bytes()).unwrap();
     assert_eq!(ids(&memory), ["m"]);
 }
 
@@ -149,7 +149,7 @@ fn unreadable_values_are_reported_without_their_content() {
             "has a file without",
         ),
     ] {
-        let problem = Memory::read(object.as_bytes()).unwrap_err();
+        let problem = NodeObject::read(object.as_bytes()).unwrap_err();
         assert!(problem.starts_with(why), "{problem}");
         assert!(!problem.contains("hush"), "{problem}");
     }
@@ -165,7 +165,9 @@ fn a_path_ends_where_parents_go_in_a_circle() {
     });
     let object = json!({"version": 1, "messages": messages}).to_string();
     let path = |current| {
-        let path = Memory::read(object.as_bytes()).unwrap().into_path(current);
+        let path = NodeObject::read(object.as_bytes())
+            .unwrap()
+            .into_path(current);
         path.map(|path| path.into_iter().map(|m| m.id).collect::<Vec<_>>())
     };
     assert_eq!(path(Some("a")).unwrap(), ["b", "a"]);
@@ -182,13 +184,13 @@ proptest! {
         cuts in prop::collection::vec((0_usize..20, 0_usize..20), 0..10),
         draws in prop::collection::vec(any::<prop::sample::Index>(), 20),
     ) {
-        let turns: Vec<Waiting> = (0..count)
+        let turns: Vec<WaitingTurn> = (0..count)
             .map(|number| {
                 let parent = draws[number].index(number + 1);
                 turn(number, (parent < number).then_some(parent))
             })
             .collect();
-        let mut memory = Memory::default();
+        let mut memory = NodeObject::default();
         // Turns come in order, so a flush sees a run that begins at or before
         // the first that is missing.
         let mut reached = 0;
@@ -198,7 +200,7 @@ proptest! {
             memory.fold(turns[from..to].iter().cloned());
             reached = reached.max(to);
             // The object is written and read in between.
-            memory = Memory::read(&memory.write()).unwrap();
+            memory = NodeObject::read(&memory.write()).unwrap();
         }
         memory.fold(turns.iter().cloned());
         prop_assert!(!memory.fold(turns.iter().cloned()));
@@ -213,7 +215,7 @@ proptest! {
             let parent = turn.parent.as_deref().and_then(|id| id[1..].parse::<usize>().ok());
             let mut way = parent.map(|parent| ways[parent].clone()).unwrap_or_default();
             way.extend([format!("u{number}"), format!("a{number}")]);
-            let read = Memory::read(&memory.write()).unwrap();
+            let read = NodeObject::read(&memory.write()).unwrap();
             let found: Vec<String> = read
                 .into_path(Some(&format!("a{number}")))
                 .unwrap()
