@@ -48,6 +48,7 @@ calls! {
         get_index_status(GetIndexStatusRequest) -> GetIndexStatusResponse,
         list_dead_letters(ListDeadLettersRequest) -> ListDeadLettersResponse,
         reindex(ReindexRequest) -> ReindexResponse,
+        compare_indexes(CompareIndexesRequest) -> CompareIndexesResponse,
         list_transactions(ListTransactionsRequest) -> ListTransactionsResponse,
         get_node_memory_status(GetNodeMemoryStatusRequest) -> GetNodeMemoryStatusResponse,
         get_distill_status(GetDistillStatusRequest) -> GetDistillStatusResponse,

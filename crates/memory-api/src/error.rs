@@ -46,6 +46,8 @@ pub(crate) enum ApiError {
     DeadlineExceeded,
     #[error("the server stops")]
     Stopping,
+    #[error("the server has no second index")]
+    NoSecondIndex,
     /// The transport could not make a request of what it received.
     #[error("the request cannot be read")]
     Unreadable { problem: &'static str },
@@ -86,6 +88,7 @@ impl ApiError {
             | Self::Unauthenticated
             | Self::PermissionDenied { .. }
             | Self::DeadlineExceeded
+            | Self::NoSecondIndex
             | Self::Unreadable { .. }
             | Self::Panicked
             | Self::Task(_) => false,

@@ -104,6 +104,15 @@ impl Health {
         flaws.insert(part, reason.into());
     }
 
+    /// Records a problem of a part, or that it is over.
+    pub fn set_flaw(&self, part: &'static str, reason: Option<String>) {
+        let mut flaws = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
+        match reason {
+            Some(reason) => flaws.insert(part, reason),
+            None => flaws.remove(part),
+        };
+    }
+
     fn set(&self, new: Readiness) {
         let level = match &new {
             Readiness::Ready => 2.0,

@@ -39,7 +39,7 @@ use crate::layers::{
 };
 use crate::refusals::RefusalLog;
 use crate::services::{
-    About, Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
+    Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
     Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
 };
 use crate::tls::Tls;
@@ -69,8 +69,6 @@ pub struct Services {
     pub distiller: Arc<Distiller>,
     /// Encrypts and stores tenants' secrets.
     pub secrets: Secrets,
-    /// The name of the embedding model; empty without one.
-    pub embedding_model: String,
     /// Tokens that a tenant may spend on language models a day; 0: no bound.
     pub daily_token_budget: u64,
     /// How long entries of the audit log are kept.
@@ -206,14 +204,9 @@ fn routes(
         indexer,
         distiller,
         secrets,
-        embedding_model,
         daily_token_budget,
         transaction_retention,
     } = services;
-    let about = About {
-        embedding_model,
-        started: OffsetDateTime::now_utc(),
-    };
     let threads = Threads {
         store: store.clone(),
         indexer: indexer.clone(),
@@ -262,9 +255,10 @@ fn routes(
         store: store.clone(),
         index: index.clone(),
         indexer: indexer.clone(),
+        recall,
         distiller,
         daily_token_budget,
-        about,
+        started: OffsetDateTime::now_utc(),
     };
     let keys = Keys::new(store, auth);
     let secrets = SecretStore { secrets };

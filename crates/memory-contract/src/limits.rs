@@ -129,6 +129,12 @@ pub const TOP_K: i32 = 5;
 pub const TOP_K_MAX: i32 = 100;
 /// Default number of matches in a search.
 pub const SEARCH_TOP_K: i32 = 10;
+/// Queries in one comparison of indexes.
+pub const COMPARED_QUERIES: usize = 100;
+/// Default number of stored questions in a comparison of indexes that names no queries.
+pub const COMPARED_SAMPLE: i32 = 20;
+/// Most stored questions in a comparison of indexes.
+pub const COMPARED_SAMPLE_MAX: i32 = 100;
 /// Default number of neighbors before a match.
 pub const NEIGHBORS_BEFORE: i32 = 2;
 /// Default number of neighbors after a match.

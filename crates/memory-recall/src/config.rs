@@ -133,6 +133,17 @@ pub struct IndexConfig {
     pub replicas: u32,
 }
 
+impl IndexConfig {
+    /// Whether it chooses the embedded engine.
+    pub(crate) fn uses_edge(&self) -> bool {
+        match self.backend {
+            BackendChoice::Auto => self.url.is_none(),
+            BackendChoice::Edge => true,
+            BackendChoice::Qdrant => false,
+        }
+    }
+}
+
 impl Default for IndexConfig {
     fn default() -> Self {
         Self {

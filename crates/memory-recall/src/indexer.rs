@@ -1,13 +1,14 @@
 //! The worker that applies the changes in the outbox to the index.
 
 mod carry;
+mod prepare;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use memory_contract::TenantId;
-use memory_store::{Caller, Failure, Job, LeaseId, Store, WorkerStore, error_chain};
+use memory_store::{Failure, Job, LeaseId, Store, WorkerStore, error_chain};
 use time::OffsetDateTime;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,7 @@ use uuid::Uuid;
 use crate::config::IndexerConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
-use crate::index::{Backend, Index, IndexState, Prepared};
+use crate::index::{Backend, Index, IndexState};
 
 /// Indexes changes: claims a batch from the outbox, loads and embeds what it is about,
 /// writes the index, rechecks, acknowledges. Several indexers may run at once, in one or
@@ -27,6 +28,9 @@ pub struct Indexer {
     index: Arc<dyn Index>,
     embedder: Option<Embedder>,
     config: IndexerConfig,
+    /// Whether its collection is recorded in the database, which then says whether it
+    /// receives changes.
+    recorded: bool,
     wake: Arc<Notify>,
     /// Wakes a lane that claims any change.
     wake_any: Notify,
@@ -51,8 +55,9 @@ enum Lane {
 /// Wakes an [`Indexer`], waits for its progress and reads its status. Clones share it.
 #[derive(Clone)]
 pub struct IndexerHandle {
-    wake: Arc<Notify>,
-    status: watch::Receiver<IndexerStatus>,
+    wakes: Vec<Arc<Notify>>,
+    /// Its own first, then those of [`IndexerHandle::waking`].
+    statuses: Vec<watch::Receiver<IndexerStatus>>,
 }
 
 /// Progress of an [`Indexer`] since its start.
@@ -75,7 +80,7 @@ pub struct LastError {
 }
 
 /// Minimum time between two checks of an idle worker that the index still has its
-/// collection.
+/// collection and receives changes.
 const COLLECTION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(crate) fn describe_metrics() {
@@ -94,9 +99,6 @@ pub(crate) fn describe_metrics() {
     );
 }
 
-/// Tenants listed in one query.
-const TENANTS_PAGE: u32 = 100;
-
 impl Indexer {
     /// Creates an indexer; [`Indexer::run`] starts it. `store` and `outbox` are of the
     /// same database.
@@ -113,6 +115,7 @@ impl Indexer {
             index,
             embedder,
             config,
+            recorded: false,
             wake: Arc::new(Notify::new()),
             wake_any: Notify::new(),
             status: watch::Sender::new(IndexerStatus::default()),
@@ -121,11 +124,23 @@ impl Indexer {
         }
     }
 
+    /// The same for the changes of its index's collection alone, which is one of those that
+    /// [`WorkerStore::open_collections`] records. It pauses while the collection receives
+    /// none.
+    #[must_use]
+    pub fn of_recorded_collection(self) -> Self {
+        Self {
+            outbox: self.outbox.of_collection(self.index.schema().collection()),
+            recorded: true,
+            ..self
+        }
+    }
+
     /// A handle that reports this indexer's status and wakes it.
     pub fn handle(&self) -> IndexerHandle {
         IndexerHandle {
-            wake: Arc::clone(&self.wake),
-            status: self.status.subscribe(),
+            wakes: vec![Arc::clone(&self.wake)],
+            statuses: vec![self.status.subscribe()],
         }
     }
 
@@ -136,7 +151,8 @@ impl Indexer {
         let mut failures = 0;
         while !stop.is_cancelled() {
             match self.prepare().await {
-                Ok(()) => {
+                Ok(false) => self.pause(&stop, COLLECTION_CHECK_INTERVAL).await,
+                Ok(true) => {
                     failures = 0;
                     // While one lane writes, another embeds.
                     let lost = stop.child_token();
@@ -175,7 +191,7 @@ impl Indexer {
                         () = self.wake_any.notified(), if lane == Lane::Any => {}
                         // Only after a pause, so that `run` does not prepare in a busy loop.
                         () = self.pause(lost, self.config.poll_interval) => {
-                            if self.is_unavailable(&mut checked).await {
+                            if self.has_to_be_prepared(&mut checked).await {
                                 lost.cancel();
                             }
                         }
@@ -194,16 +210,22 @@ impl Indexer {
         }
     }
 
-    /// Whether the index does not answer or has lost its collection and has to be
-    /// prepared again. Without writes only the status reveals a lost collection.
-    async fn is_unavailable(&self, checked: &mut Instant) -> bool {
+    /// Whether the index does not answer, has lost its collection, or receives no more
+    /// changes. Without writes only the status reveals a lost collection.
+    async fn has_to_be_prepared(&self, checked: &mut Instant) -> bool {
         if self.index.last_state() == IndexState::Unavailable {
             return true;
         }
-        if self.index.backend() == Backend::Edge || checked.elapsed() < COLLECTION_CHECK_INTERVAL {
+        if checked.elapsed() < COLLECTION_CHECK_INTERVAL {
             return false;
         }
         *checked = Instant::now();
+        if matches!(self.has_role().await, Ok(false)) {
+            return true;
+        }
+        if self.index.backend() == Backend::Edge {
+            return false;
+        }
         let any_tenant = TenantId::new("");
         self.index.status(&any_tenant).await.state == IndexState::Unavailable
     }
@@ -245,71 +267,6 @@ impl Indexer {
             self.end_rebuilding(oldest.as_ref()).await?;
         }
         Ok(count)
-    }
-
-    /// Prepares the index, and queues every message and memory if it is new. A worker
-    /// that dies in between leaves the index unmarked, so the next one queues again.
-    async fn prepare(&self) -> Result<(), RecallError> {
-        match self.index.prepare().await? {
-            Prepared::Whole => self.set_rebuilding(None),
-            Prepared::Rebuilding => self.set_rebuilding(Some(Instant::now())),
-            Prepared::New => {
-                let queued = self.enqueue_everything().await?;
-                let rebuilding = queued > 0;
-                self.index.mark_rebuilding(rebuilding).await?;
-                self.set_rebuilding(rebuilding.then(Instant::now));
-                if rebuilding {
-                    tracing::info!(
-                        queued,
-                        "the index is new; every message and memory is queued"
-                    );
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Queues every message and memory of every tenant once more. Returns how many were
-    /// queued.
-    async fn enqueue_everything(&self) -> Result<u64, RecallError> {
-        let mut queued = 0;
-        let mut after = None;
-        loop {
-            let tenants = self.outbox.tenants(after.as_ref(), TENANTS_PAGE).await?;
-            for tenant in &tenants {
-                let count = self
-                    .store
-                    .index(&Caller::worker(tenant.clone()))
-                    .enqueue_all(None)
-                    .await?;
-                queued += u64::try_from(count).unwrap_or_default();
-            }
-            match tenants.into_iter().next_back() {
-                Some(last) => after = Some(last),
-                None => return Ok(queued),
-            }
-        }
-    }
-
-    /// Ends a rebuild once no change waits that was queued before it began. `oldest` is
-    /// the oldest change of the batch just claimed.
-    async fn end_rebuilding(&self, oldest: Option<&Job>) -> Result<(), RecallError> {
-        let since = *self
-            .rebuilding
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let Some(since) = since else { return Ok(()) };
-        let age = |job: &Job| OffsetDateTime::now_utc() - job.created;
-        if oldest.is_some_and(|job| age(job) >= since.elapsed()) {
-            return Ok(());
-        }
-        let stats = self.outbox.stats().await?;
-        if stats.pending == 0 || stats.lag < since.elapsed() {
-            self.index.mark_rebuilding(false).await?;
-            self.set_rebuilding(None);
-            tracing::info!("the index is complete");
-        }
-        Ok(())
     }
 
     fn set_rebuilding(&self, since: Option<Instant>) {
@@ -452,19 +409,40 @@ impl Indexer {
 }
 
 impl IndexerHandle {
+    /// The same that also wakes another indexer, and has the status of both.
+    #[must_use]
+    pub fn waking(mut self, other: &Self) -> Self {
+        self.wakes.extend(other.wakes.iter().cloned());
+        self.statuses.extend(other.statuses.iter().cloned());
+        self
+    }
+
     /// Ends the pause of an idle worker.
     pub fn wake(&self) {
-        self.wake.notify_one();
+        for wake in &self.wakes {
+            wake.notify_one();
+        }
     }
 
     /// Progress since the start.
     pub fn status(&self) -> IndexerStatus {
-        self.status.borrow().clone()
+        let mut total = IndexerStatus::default();
+        for status in &self.statuses {
+            let IndexerStatus {
+                acknowledged,
+                last_error,
+            } = status.borrow().clone();
+            total.acknowledged += acknowledged;
+            let errors = [total.last_error.take(), last_error];
+            total.last_error = errors.into_iter().flatten().max_by_key(|error| error.time);
+        }
+        total
     }
 
     /// Waits until the worker has acknowledged or given up more changes, at most `limit`.
     pub(crate) async fn progress(&mut self, limit: Duration) {
-        let changed = tokio::time::timeout(limit, self.status.changed()).await;
+        let own = &mut self.statuses[0];
+        let changed = tokio::time::timeout(limit, own.changed()).await;
         if let Ok(Err(_)) = changed {
             // The worker has ended; another process may index the change.
             tokio::time::sleep(limit).await;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod collections;
 mod config;
 mod embed;
 mod error;
@@ -13,6 +14,7 @@ mod recall;
 pub mod testing;
 mod text;
 
+pub use collections::Collections;
 pub use config::{
     BackendChoice, EmbedderConfig, EmbedderKind, IndexConfig, IndexerConfig, ModelPrecision,
     SearchConfig, default_model_dir, default_runtime_library,
@@ -21,15 +23,15 @@ pub use embed::{Embedder, EmbeddingModel, Urgency};
 pub use error::RecallError;
 pub use index::{
     Backend, Candidate, Candidates, Change, EdgeIndex, Index, IndexSchema, IndexState, IndexStatus,
-    LexicalVector, MemoryPoint, Point, Prepared, QdrantIndex, Search, Selection, Subject,
-    UnavailableIndex, WordCounts, open_index,
+    LexicalVector, MemoryPoint, PairedIndex, Point, Prepared, QdrantIndex, Search, Selection,
+    ServingPlace, Subject, UnavailableIndex, WordCounts, open_index, open_indexes,
 };
 pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use query::{
     Degradation, DegradationReason, Found, FoundMemories, FoundMemory, Freshness, MemoryQuery,
     Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery, Recalled, RecalledMessage,
 };
-pub use recall::{Ranking, Recall};
+pub use recall::{Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison, Ranking, Recall};
 
 /// Describes this crate's metrics to the global recorder.
 pub fn describe_metrics() {

@@ -43,3 +43,4 @@ DROP FUNCTION IF EXISTS recollect.enqueue_distill(text, uuid);
 DROP FUNCTION IF EXISTS recollect.enqueue_memory(text, text, text, uuid, text);
 DROP FUNCTION IF EXISTS recollect.erase_memories(text, uuid[]);
 DROP FUNCTION IF EXISTS recollect.realign_summary(text, text, uuid);
+DROP FUNCTION IF EXISTS recollect.unindexed(text, text, text[], text, uuid[], integer, integer, bigint);

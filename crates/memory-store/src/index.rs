@@ -104,10 +104,33 @@ impl IndexStore<'_> {
     /// # Errors
     /// Only those of the database.
     pub async fn enqueue_all(self, thread: Option<ThreadId>) -> Result<i64, StoreError> {
+        let requeued = self.requeue_dead(thread).await?;
+        Ok(requeued + self.enqueue(thread, None).await?)
+    }
+
+    /// Queues the readable messages of a tenant and its memories for the collection with
+    /// this number alone, as [`IndexStore::enqueue_all`] does; nothing if it receives no
+    /// changes.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn fill(self, collection: i32) -> Result<i64, StoreError> {
+        self.enqueue(None, Some(collection)).await
+    }
+
+    async fn enqueue(
+        self,
+        thread: Option<ThreadId>,
+        collection: Option<i32>,
+    ) -> Result<i64, StoreError> {
         let tenant = &self.caller.tenant;
-        let mut queued = self.requeue_dead(thread).await?;
+        let mut queued = 0;
         if thread.is_none() {
-            queued += self.store.memories(self.caller).enqueue_memories().await?;
+            queued += self
+                .store
+                .memories(self.caller)
+                .enqueue_memories(collection)
+                .await?;
         }
         let last_thread = thread.map_or(Uuid::max(), ThreadId::uuid);
         let noted_thread = thread.map(ThreadId::uuid);
@@ -120,6 +143,7 @@ impl IndexStore<'_> {
                 &last_thread,
                 &ENQUEUE_PAGE,
                 &noted_thread,
+                &collection,
             ];
             let rows = self
                 .store

@@ -16,6 +16,7 @@ mod event;
 mod export;
 mod file;
 mod index;
+mod index_collections;
 mod iteration;
 mod keyring;
 mod ledger;
@@ -66,6 +67,9 @@ pub use error::{
 pub use error_chain::error_chain;
 pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
+pub use index_collections::{
+    CollectionChange, CollectionProgress, CollectionRecord, CollectionState,
+};
 pub use iteration::{IterationQuery, LoggedIteration, Progress};
 pub use keyring::{Keyring, new_key};
 pub use listing::{OwnerMessageQuery, SaidPlace};

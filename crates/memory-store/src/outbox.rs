@@ -38,6 +38,8 @@ pub struct WorkerStore {
     pub(crate) request_retention: Duration,
     transaction_retention: Duration,
     pub(crate) turns: Arc<Turns>,
+    /// The collection whose changes it has; `None`: the serving one's.
+    pub(crate) collection: Option<String>,
 }
 
 /// Which tenant has its turn in each queue: the one after the last that had it.
@@ -211,6 +213,7 @@ impl WorkerStore {
             request_retention: config.request_retention,
             transaction_retention: config.transaction_retention,
             turns: Arc::default(),
+            collection: None,
         })
     }
 
@@ -251,7 +254,14 @@ impl WorkerStore {
         };
         let after = turn.last();
         let limit = i64::from(limit);
-        let params: Params<'_> = &[&limit, &id.0, &lease.as_secs_f64(), &bulk, &after];
+        let params: Params<'_> = &[
+            &limit,
+            &id.0,
+            &lease.as_secs_f64(),
+            &bulk,
+            &after,
+            &self.collection,
+        ];
         let found = self.pool.call(query!("outbox/claim"), params).await?;
         turn.pass(&found)?;
         let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
@@ -331,12 +341,15 @@ impl WorkerStore {
         self.pool.execute(query!("outbox/end_leases"), &[]).await
     }
 
-    /// How far the index is behind, over all tenants.
+    /// How far the collection is behind, over all tenants.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn stats(&self) -> Result<OutboxStats, StoreError> {
-        read_stats(&only(self.pool.call(query!("outbox/stats"), &[]).await?)?)
+        let params: Params<'_> = &[&self.collection];
+        read_stats(&only(
+            self.pool.call(query!("outbox/stats"), params).await?,
+        )?)
     }
 
     /// All tenants that have threads or memories, in order, at most `limit`, after `after`.

@@ -463,7 +463,14 @@ impl MessageStore<'_> {
         let (limit, counted) = (limit.cast_signed(), counted.cast_signed());
         let max_bytes = i64::from(max_bytes);
         let params: Params<'_> = &[
-            &tenant, &apps, &user, &threads, &limit, &counted, &max_bytes,
+            &tenant,
+            &apps,
+            &user,
+            &threads,
+            &limit,
+            &counted,
+            &max_bytes,
+            &self.store.searched,
         ];
         let found = self.store.pool.call(query!("messages/unindexed"), params);
         Unindexed::read(&only(found.await?)?)
@@ -476,7 +483,12 @@ impl MessageStore<'_> {
     /// Only those of the database.
     pub async fn freshness(self, revision: &Revision) -> Result<Freshness, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &revision.thread.uuid(), &revision.change];
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &revision.thread.uuid(),
+            &revision.change,
+            &self.store.searched,
+        ];
         let row = only(
             self.store
                 .pool

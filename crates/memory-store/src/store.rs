@@ -35,6 +35,8 @@ pub struct Store {
     pub(crate) remembers: bool,
     /// What the server sets for the policies of all apps.
     pub(crate) policy: Arc<MemoryPolicy>,
+    /// The index's collection that this process searches; `None`: the serving one.
+    pub(crate) searched: Option<String>,
 }
 
 /// One page of a list.
@@ -85,6 +87,7 @@ impl Store {
             feeds: Feeds::new(config, &pool, &main),
             uses: Uses::new(pool.clone()),
             remembers: true,
+            searched: None,
             policy: config.policy.clone(),
             pool,
             main,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use memory_contract::{AppId, TenantId};
 use memory_recall::{Index, Selection};
-use memory_store::{Store, StoreError, WorkerStore, error_chain};
+use memory_store::{CollectionState, OutboxStats, Store, StoreError, WorkerStore, error_chain};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
@@ -172,7 +172,7 @@ pub(crate) fn registry(
         Job::new(
             "measure_outbox",
             MEASURE_INTERVAL,
-            outbox.clone(),
+            (store.clone(), outbox.clone()),
             measure_outbox,
         ),
         Job::new(
@@ -234,11 +234,20 @@ fn full(count: u64, batch: u32) -> More {
     count >= u64::from(batch)
 }
 
-async fn measure_outbox(outbox: WorkerStore) -> Result<More, StoreError> {
+async fn measure_outbox((store, outbox): (Store, WorkerStore)) -> Result<More, StoreError> {
     let stats = outbox.stats().await?;
     gauge!("recollect_outbox_depth").set(stats.pending as f64);
     gauge!("recollect_outbox_lag_seconds").set(stats.lag.as_secs_f64());
     gauge!("recollect_outbox_dead_letters").set(stats.dead_letters as f64);
+    let collections = store.index_collections().await?;
+    let mut collections = collections.iter();
+    let next = match collections.find(|one| one.state == CollectionState::Beside) {
+        Some(next) => outbox.of_collection(&next.name).stats().await?,
+        None => OutboxStats::default(),
+    };
+    gauge!("recollect_next_outbox_depth").set(next.pending as f64);
+    gauge!("recollect_next_outbox_lag_seconds").set(next.lag.as_secs_f64());
+    gauge!("recollect_next_outbox_dead_letters").set(next.dead_letters as f64);
     Ok(false)
 }
 
@@ -347,6 +356,19 @@ pub(crate) fn describe_metrics() {
     describe_gauge!(
         "recollect_outbox_dead_letters",
         "Changes not indexed after the last attempt: dead letters."
+    );
+    describe_gauge!(
+        "recollect_next_outbox_depth",
+        "Changes waiting for the index beside the one that serves."
+    );
+    describe_gauge!(
+        "recollect_next_outbox_lag_seconds",
+        Unit::Seconds,
+        "Age of the oldest change waiting for the index beside the one that serves."
+    );
+    describe_gauge!(
+        "recollect_next_outbox_dead_letters",
+        "Dead letters of the index beside the one that serves."
     );
     describe_gauge!(
         "recollect_ephemeral_threads",

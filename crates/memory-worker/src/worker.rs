@@ -25,9 +25,9 @@ pub struct Worker {
     pub store: Store,
     /// Access to the queues of all tenants.
     pub outbox: WorkerStore,
-    /// The indexer; `None` where the index is left alone, for example because the
+    /// One for each index; none where the index is left alone, for example because the
     /// configured embedding model is missing.
-    pub indexer: Option<Indexer>,
+    pub indexers: Vec<Indexer>,
     /// The index, from which deleted users, apps and tenants are erased.
     pub index: Arc<dyn Index>,
     /// Called after each of these deletions; `None` where Postgres is not our own.
@@ -46,13 +46,13 @@ impl Worker {
             config,
             store,
             outbox,
-            indexer,
+            indexers,
             index,
             rewrite,
             recall,
             distiller,
         } = self;
-        if let Some(indexer) = indexer {
+        for indexer in indexers {
             tasks.spawn(reporting_panics("indexer", indexer.run(stop.clone())));
         }
         for job in jobs::registry(&config, &store, &outbox, (index, rewrite)) {

@@ -156,6 +156,7 @@ async fn l06_each_call_for_a_change_is_in_the_record_when_its_key_may_not_make_i
         }
     }
     let reads = [
+        "CompareIndexes",
         "ListTransactions",
         "ListApiKeys",
         "GetSecret",

@@ -104,6 +104,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         KeyScope::Admin,
         "admin",
         &[
+            "AdminService/CompareIndexes",
             "AdminService/DeleteTenant",
             "AdminService/ListTransactions",
             "KeyService/CreateApiKey",

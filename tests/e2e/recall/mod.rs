@@ -1,9 +1,11 @@
 //! Recall and search find what belongs to the caller, and say why and how fresh it is.
 
+mod comparing;
 pub mod diary;
 mod explanations;
 mod freshness;
 mod matches;
+mod model_change;
 pub mod qdrant;
 mod search;
 mod unindexed;

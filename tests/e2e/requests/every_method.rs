@@ -124,6 +124,7 @@ AdminService/DeleteUser {} user
 AdminService/DeleteApp {"app": {"app_id": ""}} app.app_id
 AdminService/DeleteTenant {"tenant": "another"} tenant
 AdminService/GetDeletion {"deletion_id": "x"} deletion_id
+AdminService/CompareIndexes {} app_id
 AdminService/ListTransactions {"page_size": -1} page_size
 KeyService/CreateApiKey {"name": "worker"} name
 KeyService/ListApiKeys {"page_size": -1} page_size

@@ -96,8 +96,9 @@ const ADMIN: &[(&str, &str)] = &[
     ("SecretService", "SetSecret"),
 ];
 
-/// Calls that read keys, secrets and the audit log.
+/// Calls that read keys, secrets and the audit log, or compare indexes.
 const ADMIN_READ: &[(&str, &str)] = &[
+    ("AdminService", "CompareIndexes"),
     ("AdminService", "ListTransactions"),
     ("KeyService", "ListApiKeys"),
     ("SecretService", "GetSecret"),
@@ -164,7 +165,7 @@ mod tests {
     fn list_and_get_methods_change_nothing() {
         for (service, method) in SCOPES.iter().flat_map(|(_, methods)| methods.iter()) {
             let reads = [
-                "Get", "List", "Export", "Build", "Recall", "Search", "Verify", "Watch",
+                "Get", "List", "Export", "Build", "Compare", "Recall", "Search", "Verify", "Watch",
             ];
             let reads = reads.iter().any(|verb| method.starts_with(verb));
             assert_eq!(changes(service, method), !reads, "{method}");

@@ -20,7 +20,7 @@ mod threads;
 mod watch;
 mod working_memory;
 
-pub(crate) use admin::{About, Admin};
+pub(crate) use admin::Admin;
 pub(crate) use context::Contexts;
 pub(crate) use files::Files;
 pub(crate) use keys::Keys;

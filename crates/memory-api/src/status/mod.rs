@@ -137,6 +137,12 @@ impl From<ApiError> for Answer {
                 ErrorReason::ServerStopping,
                 "the server stops; retry later, with the cursor of the last event",
             ),
+            ApiError::NoSecondIndex => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::NoSecondIndex,
+                "this server has no second index to compare with: set embedding_next and \
+                 restart; see deploy/README.md",
+            ),
             ApiError::Unreadable { problem } => {
                 Self::new(Code::InvalidArgument, ErrorReason::InvalidField, problem)
             }

@@ -217,6 +217,11 @@ fn every_error_has_a_code_and_a_reason() {
         R::DeadlineExceeded,
     );
     check(
+        ApiError::NoSecondIndex,
+        Code::FailedPrecondition,
+        R::NoSecondIndex,
+    );
+    check(
         ApiError::Unreadable { problem: "no" },
         Code::InvalidArgument,
         R::InvalidField,

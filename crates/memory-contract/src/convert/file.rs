@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{duration_in, scalar::exact_duration, timestamp};
+use super::{duration_in, exact_duration, timestamp};
 use crate::{
     Fields, File, FileDelivery, FileExtent, FileLocation, FileRef, FileType, ImageDetail, Invalid,
     InvalidFields, NewFile, TransferMethod, check, limits, proto,

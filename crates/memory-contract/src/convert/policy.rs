@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::file::{delivery_from, detail_from, file_types_from};
-use super::{duration_in, optional_float, scalar::exact_duration};
+use super::{duration_in, exact_duration, optional_float};
 use crate::{
     ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope,
     PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check, limits, proto,
@@ -129,7 +129,7 @@ fn fields_from(
         context_tokens,
     } = policy;
     let of_app = matches!(level, PolicyLevel::App | PolicyLevel::Server);
-    let of_whoever_stays = level != PolicyLevel::Request;
+    let of_what_stays = level != PolicyLevel::Request;
     let (window, top, neighbors) = (limits::WINDOW_MAX, limits::TOP_K_MAX, limits::NEIGHBORS_MAX);
     MemoryPolicy {
         mode: wrong.take(mode_from(mode)),
@@ -153,7 +153,7 @@ fn fields_from(
         extraction: wrong.take(extraction_from(extraction)),
         ttl: wrong.take(only("ttl", ttl, of_app, "an app").and_then(|ttl| life("ttl", ttl))),
         node_ttl: wrong.take(
-            only("node_ttl", node_ttl, of_whoever_stays, "an app or a thread")
+            only("node_ttl", node_ttl, of_what_stays, "an app or a thread")
                 .and_then(|ttl| life("node_ttl", ttl)),
         ),
         summarize,

@@ -80,7 +80,7 @@ pub fn duration(duration: Duration) -> ProtoDuration {
 }
 
 /// Sends a duration to the nanosecond.
-pub(super) fn exact_duration(duration: Duration) -> ProtoDuration {
+pub fn exact_duration(duration: Duration) -> ProtoDuration {
     ProtoDuration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         nanos: i32::try_from(duration.subsec_nanos()).unwrap_or_default(),

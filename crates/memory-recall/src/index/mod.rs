@@ -2,6 +2,7 @@
 
 mod edge;
 mod filter;
+mod paired;
 mod payload;
 mod qdrant;
 mod record;
@@ -20,13 +21,14 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::config::{BackendChoice, IndexConfig};
+use crate::config::IndexConfig;
 use crate::error::RecallError;
 
 pub use edge::EdgeIndex;
 #[cfg(feature = "test-server")]
 pub(crate) use edge::{drop_modifier, path};
 pub use filter::Selection;
+pub use paired::{PairedIndex, ServingPlace};
 pub(crate) use payload::Entry;
 pub use qdrant::QdrantIndex;
 pub use schema::IndexSchema;
@@ -99,6 +101,27 @@ pub trait Index: Send + Sync + 'static {
     /// As [`Index::prepare`].
     async fn count(&self, selection: &Selection) -> Result<u64, RecallError>;
 
+    /// Removes a collection with all its points: this one, which [`Index::prepare`] then
+    /// creates anew, or one that no index of this process uses. Idempotent.
+    ///
+    /// # Errors
+    /// As [`Index::prepare`].
+    async fn discard(&self, collection: &str) -> Result<(), RecallError>;
+
+    /// Whether it is known that the collection does not exist, because it was discarded.
+    fn is_discarded(&self) -> bool {
+        false
+    }
+
+    /// Shows people that this collection serves: Qdrant's alias points to it. No search
+    /// depends on that.
+    ///
+    /// # Errors
+    /// As [`Index::prepare`].
+    async fn publish(&self) -> Result<(), RecallError> {
+        Ok(())
+    }
+
     /// Asks the index for its state and the number of the tenant's points. An index
     /// that does not answer is [`IndexState::Unavailable`], not an error.
     async fn status(&self, tenant: &TenantId) -> IndexStatus;
@@ -127,15 +150,29 @@ pub fn open_index(
     config: &IndexConfig,
     schema: IndexSchema,
 ) -> Result<Arc<dyn Index>, RecallError> {
-    let edge = match config.backend {
-        BackendChoice::Auto => config.url.is_none(),
-        BackendChoice::Edge => true,
-        BackendChoice::Qdrant => false,
-    };
-    if edge {
+    if config.uses_edge() {
         Ok(Arc::new(EdgeIndex::open(config, schema)?))
     } else {
         Ok(Arc::new(QdrantIndex::connect(config, schema)?))
+    }
+}
+
+/// Opens two indexes of the same configuration with different schemas: the first as
+/// [`open_index`] does, and another beside it.
+///
+/// # Errors
+/// As [`open_index`].
+pub fn open_indexes(
+    config: &IndexConfig,
+    first: IndexSchema,
+    next: IndexSchema,
+) -> Result<[Arc<dyn Index>; 2], RecallError> {
+    if config.uses_edge() {
+        let first = EdgeIndex::open(config, first)?;
+        let next = first.open_beside(config, next)?;
+        Ok([Arc::new(first), Arc::new(next)])
+    } else {
+        Ok([open_index(config, first)?, open_index(config, next)?])
     }
 }
 

@@ -80,6 +80,10 @@ impl Index for UnavailableIndex {
         self.refuse()
     }
 
+    async fn discard(&self, _collection: &str) -> Result<(), RecallError> {
+        self.refuse()
+    }
+
     async fn status(&self, _tenant: &TenantId) -> IndexStatus {
         IndexStatus {
             state: IndexState::Unavailable,

@@ -1,6 +1,7 @@
 //! Answers queries: reads the window, searches the index, ranks, reads the best
 //! candidates from the store, and merges.
 
+mod compare;
 mod find;
 mod inferences;
 mod memories;
@@ -20,12 +21,13 @@ use memory_store::{Caller, Neighbor, Recent, Store};
 use crate::config::SearchConfig;
 use crate::embed::{Embedder, Urgency};
 use crate::error::RecallError;
-use crate::index::Index;
+use crate::index::{Index, ServingPlace};
 use crate::indexer::IndexerHandle;
 use crate::merge::{MergeInput, bytes_of, cuts, merge};
 use crate::query::{
     Degradation, Found, FoundMemories, MemoryQuery, Reason, RecallQuery, Recalled, RecalledMessage,
 };
+pub use compare::{Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison};
 pub use find::Ranking;
 pub(crate) use find::describe_metrics;
 use inferences::Inferences;
@@ -36,7 +38,10 @@ use word_weights::WordWeights;
 /// Answers recall, search and memory queries. Clones share one state.
 #[derive(Clone)]
 pub struct Recall {
-    shared: Arc<Shared>,
+    /// Over the first index, and over the next one while the embedding model is changed.
+    first: Arc<Shared>,
+    next: Option<Arc<Shared>>,
+    serving: ServingPlace,
 }
 
 struct Shared {
@@ -77,7 +82,50 @@ impl Recall {
             unavailable_since: Mutex::default(),
         };
         Self {
-            shared: Arc::new(shared),
+            first: Arc::new(shared),
+            next: None,
+            serving: ServingPlace::default(),
+        }
+    }
+
+    /// The same over a recorded collection: what waits for this one counts as not indexed,
+    /// also while another one serves.
+    #[must_use]
+    pub fn of_recorded_collection(self) -> Self {
+        let Shared {
+            store,
+            index,
+            embedder,
+            indexer,
+            config,
+            ..
+        } = &*self.first;
+        let store = store.searching(index.schema().collection());
+        let (index, embedder) = (Arc::clone(index), embedder.clone());
+        Self::new(store, index, embedder, indexer.clone(), config.clone())
+    }
+
+    /// Recall over two indexes: each query uses the one that serves when it begins, with its
+    /// model, to the end.
+    #[must_use]
+    pub fn with_next(self, next: Self, serving: ServingPlace) -> Self {
+        Self {
+            next: Some(next.first),
+            serving,
+            ..self
+        }
+    }
+
+    /// The name of the embedding model of the index that serves; empty without one.
+    pub fn model(&self) -> &str {
+        let embedder = self.shared().embedder.as_ref();
+        embedder.map_or("", |embedder| embedder.model().name.as_str())
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        match &self.next {
+            Some(next) if self.serving.get() == 1 => next,
+            _ => &self.first,
         }
     }
 
@@ -93,7 +141,7 @@ impl Recall {
         caller: &Caller,
         query: &RecallQuery,
     ) -> Result<Recalled, RecallError> {
-        let shared = &self.shared;
+        let shared = self.shared();
         let (pieces, ranking) =
             tokio::try_join!(shared.window(caller, query), shared.rank(caller, query))?;
         shared.assemble(caller, query, ranking, pieces).await
@@ -105,7 +153,7 @@ impl Recall {
     /// # Errors
     /// As [`Recall::recall`].
     pub async fn rank(&self, caller: &Caller, query: &RecallQuery) -> Result<Ranking, RecallError> {
-        self.shared.rank(caller, query).await
+        self.shared().rank(caller, query).await
     }
 
     /// Returns the best matches and their neighbors together with `shown`: messages
@@ -125,7 +173,7 @@ impl Recall {
             window: shown,
             ..MergeInput::default()
         };
-        self.shared.assemble(caller, query, ranking, pieces).await
+        self.shared().assemble(caller, query, ranking, pieces).await
     }
 
     /// Returns the best matches and their neighbors that are neither among `shown` nor
@@ -142,7 +190,7 @@ impl Recall {
         shown: &[Message],
         adds: impl Fn(&Message) -> bool + Send + Sync,
     ) -> Result<Recalled, RecallError> {
-        let shared = &self.shared;
+        let shared = self.shared();
         let mut selected = shared
             .select(caller, query, ranking.ranked, shown, &adds)
             .await?;
@@ -163,7 +211,7 @@ impl Recall {
     /// # Errors
     /// As [`Recall::recall`]. Whether `query.thread` exists is not checked.
     pub async fn search(&self, caller: &Caller, query: RecallQuery) -> Result<Found, RecallError> {
-        self.shared.search(caller, query).await
+        self.shared().search(caller, query).await
     }
 
     /// Returns the best matches among the long-term memories of one user, and notes
@@ -176,9 +224,9 @@ impl Recall {
         caller: &Caller,
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
-        let found = self.shared.memories(caller, query).await?;
+        let found = self.shared().memories(caller, query).await?;
         let used = found.memories.iter().map(|found| &found.memory);
-        self.shared.store.memories(caller).memories_used(used);
+        self.shared().store.memories(caller).memories_used(used);
         Ok(found)
     }
 
@@ -191,7 +239,7 @@ impl Recall {
         caller: &Caller,
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
-        self.shared.memories(caller, query).await
+        self.shared().memories(caller, query).await
     }
 
     /// Embeds texts at the priority of indexing what is new. Returns one vector a text, in
@@ -200,7 +248,7 @@ impl Recall {
     /// # Errors
     /// [`RecallError::EmbedderStopped`], [`RecallError::EmbeddingFailed`].
     pub async fn vectors(&self, texts: Vec<String>) -> Result<Option<Vec<Vec<f32>>>, RecallError> {
-        match &self.shared.embedder {
+        match &self.shared().embedder {
             Some(embedder) => embedder.documents(texts, Urgency::Live).await.map(Some),
             None => Ok(None),
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use qdrant_client::qdrant::{
     AliasDescription, ChangeAliases, CollectionConfig, CollectionDescription, CollectionExists,
     CollectionExistsRequest, CollectionExistsResponse, CollectionInfo, CollectionOperationResponse,
-    CollectionParams, CreateAlias, CreateCollection, DeleteAlias, Distance as WireDistance,
-    GetCollectionInfoRequest, GetCollectionInfoResponse, ListAliasesRequest, ListAliasesResponse,
-    ListCollectionsRequest, ListCollectionsResponse, Modifier as WireModifier, SparseVectorConfig,
-    SparseVectorParams, UpdateCollection, alias_operations::Action,
-    collections_server::Collections, vectors_config::Config,
+    CollectionParams, CreateAlias, CreateCollection, DeleteAlias, DeleteCollection,
+    Distance as WireDistance, GetCollectionInfoRequest, GetCollectionInfoResponse,
+    ListAliasesRequest, ListAliasesResponse, ListCollectionsRequest, ListCollectionsResponse,
+    Modifier as WireModifier, SparseVectorConfig, SparseVectorParams, UpdateCollection,
+    alias_operations::Action, collections_server::Collections, vectors_config::Config,
 };
 use qdrant_edge::{
     Distance, EdgeConfig, EdgeShard, EdgeSparseVectorParams, EdgeVectorParams, Modifier,
@@ -124,6 +124,20 @@ impl Collections for State {
         done()
     }
 
+    async fn delete(
+        &self,
+        request: Request<DeleteCollection>,
+    ) -> Result<Response<CollectionOperationResponse>, Status> {
+        let name = self.meet(request).await?.collection_name;
+        let mut inner = self.lock();
+        let existed = inner.collections.remove(&name).is_some();
+        inner.aliases.retain(|_, collection| *collection != name);
+        Ok(Response::new(CollectionOperationResponse {
+            result: existed,
+            time: 0.0,
+        }))
+    }
+
     async fn update_aliases(
         &self,
         request: Request<ChangeAliases>,
@@ -186,7 +200,6 @@ impl Collections for State {
     }
 
     refused! {
-        delete(DeleteCollection) -> CollectionOperationResponse
         list_collection_aliases(ListCollectionAliasesRequest) -> ListAliasesResponse
         collection_cluster_info(CollectionClusterInfoRequest) -> CollectionClusterInfoResponse
         update_collection_cluster_setup(UpdateCollectionClusterSetupRequest) -> UpdateCollectionClusterSetupResponse

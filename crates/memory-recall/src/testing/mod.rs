@@ -22,7 +22,7 @@ use qdrant_client::qdrant::collections_server::CollectionsServer;
 use qdrant_client::qdrant::points_server::PointsServer;
 use qdrant_client::qdrant::qdrant_server::{Qdrant, QdrantServer};
 use qdrant_client::qdrant::{HealthCheckReply, HealthCheckRequest};
-use qdrant_edge::EdgeShard;
+use qdrant_edge::{CountRequest, EdgeShard};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::Server;
@@ -108,6 +108,16 @@ impl TestQdrant {
     /// The names of its collections.
     pub fn collections(&self) -> Vec<String> {
         self.state.lock().collections.keys().cloned().collect()
+    }
+
+    /// The number of points of a collection, its state point included; `None` without it.
+    pub fn point_count(&self, collection: &str) -> Option<usize> {
+        let shard = self.state.shard(collection).ok()?;
+        let all = CountRequest {
+            filter: None,
+            exact: true,
+        };
+        shard.count(all).ok()
     }
 
     /// Its aliases with their collections.

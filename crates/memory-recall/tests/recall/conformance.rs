@@ -136,6 +136,7 @@ on_each_index! {
     vectors_of_another_model_are_refused,
     a_user_is_erased_and_all_others_stay,
     searches_and_changes_run_concurrently,
+    a_discarded_index_is_new_again,
 }
 
 /// The point of a message with an id and words made of a number.
@@ -842,6 +843,27 @@ async fn searches_and_changes_run_concurrently(index: Arc<dyn Index>) {
 
 // The embedded engine.
 
+async fn a_discarded_index_is_new_again(index: Arc<dyn Index>) {
+    let collection = index.schema().collection().to_owned();
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
+    index
+        .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
+        .await
+        .unwrap();
+    for _ in 0..2 {
+        index
+            .discard("recollect-test-no-such-collection")
+            .await
+            .unwrap();
+        assert_eq!(found(&*index, all("acme")).await, [1]);
+    }
+    index.discard(&collection).await.unwrap();
+    index.discard(&collection).await.unwrap();
+    assert_eq!(index.prepare().await.unwrap(), Prepared::New);
+    assert_eq!(found(&*index, all("acme")).await, [0_u128; 0]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_changes_survive_the_embedded_engine() {
     let directory = tempfile::tempdir().unwrap();
@@ -1170,7 +1192,7 @@ async fn a_real_qdrant_goes_on_without_frequencies_of_all_tenants() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_alias_moves_once_the_new_collection_is_whole() {
+async fn the_alias_points_to_the_collection_that_is_published() {
     let server = TestQdrant::start().await.unwrap();
     let index = client(server.url(), "memory");
     index.prepare().await.unwrap();
@@ -1194,8 +1216,16 @@ async fn the_alias_moves_once_the_new_collection_is_whole() {
     other.mark_rebuilding(true).await.unwrap();
     assert_eq!(server.aliases(), alias(&first));
     other.mark_rebuilding(false).await.unwrap();
+    assert_eq!(server.aliases(), alias(&first));
+    other.publish().await.unwrap();
     assert_eq!(server.aliases(), alias(&second));
-    assert_eq!(server.collections(), [second, first]);
+    assert_eq!(server.collections(), [second.clone(), first.clone()]);
+    for _ in 0..2 {
+        other.discard(&first).await.unwrap();
+        assert_eq!(server.collections(), [&*second]);
+    }
+    other.discard(&second).await.unwrap();
+    assert_eq!(other.prepare().await.unwrap(), Prepared::New);
 }
 
 #[tokio::test(flavor = "multi_thread")]

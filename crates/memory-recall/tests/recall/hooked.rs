@@ -69,6 +69,9 @@ impl Index for Hooked {
     async fn count(&self, selection: &Selection) -> Result<u64, RecallError> {
         self.inner.count(selection).await
     }
+    async fn discard(&self, collection: &str) -> Result<(), RecallError> {
+        self.inner.discard(collection).await
+    }
     async fn status(&self, tenant: &TenantId) -> IndexStatus {
         self.inner.status(tenant).await
     }

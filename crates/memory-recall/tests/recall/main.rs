@@ -12,6 +12,7 @@ mod embedder;
 mod hooked;
 mod indexer;
 mod memories;
+mod paired;
 mod pending;
 mod recall;
 mod slow_worker;

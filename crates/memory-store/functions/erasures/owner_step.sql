@@ -123,7 +123,9 @@ BEGIN
                     WHERE m.tenant_id = p_tenant AND m.message_id = o.message_id) END;
         IF EXISTS (
             SELECT FROM recollect.outbox o
-            WHERE o.tenant_id = p_tenant AND o.id <= v_erasure.awaited_change AND o.dead_at IS NULL)
+            WHERE o.tenant_id = p_tenant AND o.id <= v_erasure.awaited_change AND o.dead_at IS NULL
+                -- The next step erases from all others.
+                AND o.target = recollect.serving_collection())
             OR EXISTS (
                 SELECT FROM recollect.object_deletions d
                 WHERE d.tenant_id = p_tenant AND d.id <= v_erasure.awaited_object)

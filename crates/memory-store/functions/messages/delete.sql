@@ -50,11 +50,12 @@ BEGIN
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.thread_id = p_thread
             AND m.branch = below.branch AND m.depth = below.depth AND m.deleted_at IS NULL
-        -- Those queued and unclaimed will be indexed without the words anyway.
-        WHERE NOT EXISTS (
+        -- Those queued and unclaimed will be indexed without the words anyway, but a second
+        -- collection may be ahead.
+        WHERE EXISTS (SELECT FROM recollect.index_collections c WHERE c.state = 'beside') OR NOT EXISTS (
             SELECT FROM recollect.outbox o
             WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.message_id = m.message_id
-                AND o.op = 'upsert' AND o.lease_id IS NULL AND o.dead_at IS NULL)
+                AND o.op = 'upsert' AND o.target = recollect.serving_collection() AND o.lease_id IS NULL AND o.dead_at IS NULL)
         ORDER BY m.seq
         RETURNING id
     )

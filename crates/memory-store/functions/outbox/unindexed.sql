@@ -1,13 +1,14 @@
 -- The messages or memories of a scope that wait to be indexed: the ids of the newest
 -- p_limit, and how many more wait, counted up to p_counted. Messages are returned, newest
 -- first, until they have p_max_bytes of content; the rest is counted. Dead letters do not
--- wait.
+-- wait. p_collection is the one that is searched; null: the serving one. One that receives no
+-- changes lacks an unknown number of them.
 --
 -- The scope is a thread, a user of some apps, or an app. For memories, p_threads are the
 -- queues of their users. Each is a backward scan of one index, which ends with the limit.
 CREATE OR REPLACE FUNCTION recollect.unindexed(
     p_tenant text, p_kind text, p_apps text[], p_user text, p_threads uuid[],
-    p_limit integer, p_counted integer, p_max_bytes bigint,
+    p_limit integer, p_counted integer, p_max_bytes bigint, p_collection text DEFAULT NULL,
     OUT ids uuid[], OUT more bigint
 )
 LANGUAGE plpgsql
@@ -17,8 +18,14 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_waiting uuid[];
+    v_target integer := recollect.collection_number(p_collection);
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
+    IF v_target IS NULL THEN
+        ids := '{}';
+        more := p_counted;
+        RETURN;
+    END IF;
     -- dead_order is null where dead_at is, but allows no plan over outbox_live, which
     -- would read the changes of all tenants.
     IF p_threads IS NOT NULL THEN
@@ -27,7 +34,7 @@ BEGIN
             FROM unnest(p_threads) AS threads (id)
             CROSS JOIN LATERAL (
                 SELECT o.id, o.message_id FROM recollect.outbox o
-                WHERE o.tenant_id = p_tenant AND o.thread_id = threads.id AND o.dead_order IS NULL
+                WHERE o.tenant_id = p_tenant AND o.thread_id = threads.id AND o.target = v_target AND o.dead_order IS NULL
                     AND o.op = 'upsert' AND o.kind = p_kind
                 ORDER BY o.id DESC LIMIT p_limit + p_counted
             ) AS waiting
@@ -39,14 +46,14 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT o.id, o.message_id FROM recollect.outbox o
                 WHERE o.tenant_id = p_tenant AND o.user_queue = recollect.memory_queue(p_tenant, apps.id, p_user)
-                    AND o.dead_order IS NULL
+                    AND o.target = v_target AND o.dead_order IS NULL
                 ORDER BY o.id DESC LIMIT p_limit + p_counted
             ) AS waiting
             ORDER BY waiting.id DESC LIMIT p_limit + p_counted);
     ELSE
         v_waiting := ARRAY(
             SELECT o.message_id FROM recollect.outbox o
-            WHERE o.tenant_id = p_tenant AND o.app_id = p_apps[1] AND o.dead_order IS NULL
+            WHERE o.tenant_id = p_tenant AND o.app_id = p_apps[1] AND o.target = v_target AND o.dead_order IS NULL
             ORDER BY o.id DESC LIMIT p_limit + p_counted);
     END IF;
     ids := v_waiting[1:p_limit];

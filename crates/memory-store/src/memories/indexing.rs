@@ -119,7 +119,14 @@ impl MemoryStore<'_> {
         let apps = space.map_or_else(|| vec![owner.app.as_str()], Space::apps);
         let user = owner.user.as_str();
         let (limit, counted) = (limit.cast_signed(), counted.cast_signed());
-        let params: Params<'_> = &[&tenant, &apps, &user, &limit, &counted];
+        let params: Params<'_> = &[
+            &tenant,
+            &apps,
+            &user,
+            &limit,
+            &counted,
+            &self.store.searched,
+        ];
         let found = self.store.pool.call(query!("memories/unindexed"), params);
         Unindexed::read(&only(found.await?)?)
     }
@@ -176,14 +183,14 @@ impl MemoryStore<'_> {
     ///
     /// # Errors
     /// Only those of the database; a part may have been queued.
-    pub(crate) async fn enqueue_memories(self) -> Result<i64, StoreError> {
+    pub(crate) async fn enqueue_memories(self, collection: Option<i32>) -> Result<i64, StoreError> {
         let tenant = &self.caller.tenant;
         let (mut queued, mut after) = (0, 0_i64);
         if !self.store.remembers {
             return Ok(queued);
         }
         loop {
-            let params: Params<'_> = &[&tenant.as_str(), &after, &ENQUEUE_PAGE];
+            let params: Params<'_> = &[&tenant.as_str(), &after, &ENQUEUE_PAGE, &collection];
             let rows = self
                 .store
                 .pool

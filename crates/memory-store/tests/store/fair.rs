@@ -163,7 +163,10 @@ async fn a_claim_reads_little_of_a_long_queue_and_passes_no_tenant_over() {
         let transaction = worker.transaction().await.unwrap();
         let lease = uuid::Uuid::new_v4();
         let claimed = transaction
-            .query(claim, &[&64_i64, &lease, &60_f64, &bulk, &"h"])
+            .query(
+                claim,
+                &[&64_i64, &lease, &60_f64, &bulk, &"h", &None::<&str>],
+            )
             .await
             .unwrap();
         assert_eq!(claimed.len(), 64);

@@ -23,6 +23,7 @@ mod ephemeral;
 mod erasures;
 mod fair;
 mod history;
+mod index_collections;
 mod isolation;
 mod listing;
 mod memories;

@@ -24,6 +24,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Worker => commands::serve::worker(config).await,
         Command::Migrate => commands::migrate::run(config).await,
         Command::Keys(args) => commands::keys::run(config, args).await,
+        Command::Index(args) => commands::index::run(config, args).await,
         Command::Import(args) => commands::import::run(args).await,
         Command::Export(args) => commands::export::run(args).await,
         Command::Recall(args) => commands::recall::run(args).await,

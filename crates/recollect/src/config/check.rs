@@ -6,7 +6,7 @@ use std::time::Duration;
 use memory_api::{JwtConfig, KeyConfig};
 use memory_contract::duration_text::format_duration;
 use memory_contract::{check, limits};
-use memory_recall::BackendChoice;
+use memory_recall::{BackendChoice, EmbedderConfig};
 use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
@@ -360,26 +360,34 @@ impl Config {
         )?;
         count("index.shards", index.shards as usize, 1..=1_024)?;
         count("index.replicas", index.replicas as usize, 1..=64)?;
-        let embedding = &self.embedding;
-        if embedding.model.is_empty() || embedding.model.len() > 128 {
-            return Err(wrong("embedding.model", "must be 1 to 128 characters"));
+        check_embedding("embedding", &self.embedding)?;
+        if let Some(next) = &self.embedding_next {
+            check_embedding("embedding_next", next)?;
         }
-        count("embedding.max_length", embedding.max_length, 8..=8_192)?;
-        count("embedding.query_threads", embedding.query_threads, 1..=256)?;
-        count(
-            "embedding.document_threads",
-            embedding.document_threads,
-            1..=256,
-        )?;
-        count("embedding.batch_size", embedding.batch_size, 1..=1_024)?;
-        count("embedding.query_queue", embedding.query_queue, 1..=100_000)?;
-        span(
-            "embedding.query_timeout",
-            embedding.query_timeout,
-            Duration::from_millis(1)..=HOUR,
-        )?;
         count("recall.candidates", self.recall.candidates, 10..=10_000)
     }
+}
+
+fn check_embedding(section: &str, embedding: &EmbedderConfig) -> Result<(), ConfigError> {
+    let key = |name: &str| format!("{section}.{name}");
+    if embedding.model.is_empty() || embedding.model.len() > 128 {
+        return Err(wrong(&key("model"), "must be 1 to 128 characters"));
+    }
+    for (name, value, range) in [
+        ("max_length", embedding.max_length, 8..=8_192),
+        ("query_threads", embedding.query_threads, 1..=256),
+        ("document_threads", embedding.document_threads, 1..=256),
+        ("batch_size", embedding.batch_size, 1..=1_024),
+        ("query_queue", embedding.query_queue, 1..=100_000),
+    ] {
+        count(&key(name), value, range)?;
+    }
+    let timeout = embedding.query_timeout;
+    span(
+        &key("query_timeout"),
+        timeout,
+        Duration::from_millis(1)..=HOUR,
+    )
 }
 
 fn check_jwt(jwt: &JwtConfig) -> Result<(), ConfigError> {
@@ -450,7 +458,7 @@ fn url(key: &'static str, value: &str) -> Result<(), ConfigError> {
 }
 
 pub(super) fn count(
-    key: &'static str,
+    key: &str,
     value: usize,
     range: RangeInclusive<usize>,
 ) -> Result<(), ConfigError> {
@@ -464,7 +472,7 @@ pub(super) fn count(
 }
 
 pub(super) fn span(
-    key: &'static str,
+    key: &str,
     value: Duration,
     range: RangeInclusive<Duration>,
 ) -> Result<(), ConfigError> {

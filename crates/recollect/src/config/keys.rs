@@ -8,10 +8,12 @@ use super::Config;
 
 const MASK: &str = "********";
 
-/// Every key with its default; secrets and the users in URLs are masked,
-/// and unset ones are null.
+/// Every key with its default, also of sections that are unset by default. Secrets and the
+/// users in URLs are masked, and unset keys are null.
 pub(super) fn known() -> BTreeMap<String, Value> {
-    values(&Config::default())
+    let mut config = Config::default();
+    config.embedding_next = Some(config.embedding.clone());
+    values(&config)
 }
 
 /// Every key with its value in this configuration; secrets are masked, and

@@ -52,6 +52,9 @@ pub struct Config {
     pub index: IndexConfig,
     /// The embedding model.
     pub embedding: EmbedderConfig,
+    /// The embedding model to change to; `None` where none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedding_next: Option<EmbedderConfig>,
     /// How a query is answered.
     pub recall: SearchConfig,
     /// The background jobs.

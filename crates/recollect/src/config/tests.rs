@@ -50,7 +50,8 @@ fn error(file: &str, env: &[(&str, &str)]) -> String {
 #[test]
 fn the_default_file_equals_the_defaults_of_the_code() {
     let loaded = load(DEFAULT_TOML, &[]).unwrap();
-    assert_eq!(keys::values(&loaded.config), keys::known());
+    let defaults = keys::values(&Config::default());
+    assert_eq!(keys::values(&loaded.config), defaults);
 }
 
 #[test]
@@ -69,9 +70,26 @@ fn the_default_file_has_every_key() {
     }
     let missing: Vec<_> = keys::known()
         .into_keys()
+        // It has the keys of `embedding`.
+        .filter(|key| !key.starts_with("embedding_next."))
         .filter(|key| !documented.contains(key))
         .collect();
     assert_eq!(missing, Vec::<String>::new());
+}
+
+#[test]
+fn the_next_embedding_model_is_unset_and_has_the_keys_and_limits_of_the_present_one() {
+    assert!(load("", &[]).unwrap().config.embedding_next.is_none());
+    let file = "[embedding_next]\nprecision = 'fp32'";
+    let env = [("RECOLLECT_EMBEDDING_NEXT__BATCH_SIZE", "4")];
+    let next = load(file, &env).unwrap().config.embedding_next.unwrap();
+    assert_eq!(next.precision, memory_recall::ModelPrecision::Fp32);
+    assert_eq!((next.batch_size, next.max_length), (4, 256));
+    let env = [("RECOLLECT_EMBEDDING_NEXT__BATCH_SIZE", "0")];
+    let message = error("", &env);
+    assert!(message.contains("embedding_next.batch_size"), "{message}");
+    let message = error("embedding_next.precison = 'fp32'", &[]);
+    assert!(message.contains("embedding_next.precision"), "{message}");
 }
 
 #[test]

@@ -263,6 +263,16 @@ async fn create_database(client: &Client) -> Result<(), tokio_postgres::Error> {
     Ok(())
 }
 
+/// The URL of the database that `recollect dev` runs in this data directory; `None` if it does
+/// not run.
+pub fn running_url(data_dir: &Path) -> Option<String> {
+    let pid_file = data_dir.join("postgres").join("postmaster.pid");
+    // The fifth line is the directory of the Unix socket.
+    let text = std::fs::read_to_string(pid_file).ok()?;
+    let socket_dir = text.lines().nth(4).filter(|line| !line.is_empty())?;
+    Some(url(Path::new(socket_dir), NAME))
+}
+
 fn url(socket_dir: &Path, database: &str) -> String {
     let host = socket_dir
         .display()

@@ -23,7 +23,7 @@ mod rewrite;
 mod socket_dir;
 
 pub use binaries::Binaries;
-pub use cluster::{Cluster, ClusterTimes};
+pub use cluster::{Cluster, ClusterTimes, running_url};
 pub use data_dir::DataDir;
 pub use error::EmbeddedError;
 pub use guard::{GUARD_COMMAND, exec_guarded};

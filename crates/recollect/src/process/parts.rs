@@ -8,8 +8,8 @@ use memory_budget::Tokenizer;
 use memory_distill::Distiller;
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_recall::{
-    Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
-    UnavailableIndex, open_index,
+    Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, PairedIndex, Recall,
+    RecallError, ServingPlace, UnavailableIndex, open_index, open_indexes,
 };
 use memory_store::{Keyring, Secrets, Store, StoreConfig, StoreError, WorkerStore, error_chain};
 use memory_worker::TokenBudget;
@@ -18,6 +18,8 @@ use tokio::time::sleep;
 use super::{Roles, ServerError};
 use crate::config::{Config, ConfigError};
 
+/// Pause before the next try to open a collection that is being removed.
+const REMOVAL_PAUSE: Duration = Duration::from_secs(1);
 /// How long the start waits for an index before it continues without one.
 const INDEX_START_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -25,11 +27,15 @@ const INDEX_START_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct Parts {
     pub(super) store: Store,
     pub(super) outbox: Option<WorkerStore>,
+    /// The index, or two as one.
     pub(super) index: Arc<dyn Index>,
-    pub(super) embedder: Option<Embedder>,
+    /// The index of each model.
+    pub(super) indexes: Vec<Arc<dyn Index>>,
+    /// Which of them serves.
+    pub(super) serving: ServingPlace,
     pub(super) recall: Recall,
-    /// The worker that has yet to run.
-    pub(super) indexer: Option<Indexer>,
+    /// The workers that have yet to run, one for each index.
+    pub(super) indexers: Vec<Indexer>,
     pub(super) indexer_handle: Option<IndexerHandle>,
     /// Summarizes, observes and extracts.
     pub(super) distiller: Arc<Distiller>,
@@ -43,8 +49,10 @@ pub(super) async fn open(
     health: &Health,
 ) -> Result<Parts, ServerError> {
     let keyring = keyring(config)?;
-    let embedding = config.embedding.clone();
+    let (embedding, next) = (config.embedding.clone(), config.embedding_next.clone());
     let loading = tokio::task::spawn_blocking(move || Embedder::start(&embedding));
+    let loading_next =
+        tokio::task::spawn_blocking(move || next.as_ref().map(Embedder::start).transpose());
     // The first count would take a tenth of a second otherwise.
     let warming = tokio::task::spawn_blocking(|| Tokenizer::O200kBase.warm());
     let database = StoreConfig {
@@ -62,24 +70,15 @@ pub(super) async fn open(
     let loaded = loading
         .await
         .map_err(|error| ended("loading the model", &error))?;
+    let loaded_next = loading_next
+        .await
+        .map_err(|error| ended("loading the next model", &error))?;
     warming
         .await
         .map_err(|error| ended("loading the tokenizer", &error))?;
 
-    let (embedder, index) = match loaded {
-        Ok(embedder) => {
-            let schema =
-                IndexSchema::new(&config.index.alias, embedder.as_ref().map(Embedder::model));
-            let index = open_index(&config.index, schema).map_err(index_error)?;
-            if let (true, Some(outbox)) = (config.uses_embedded_index(), &outbox) {
-                // The index is locked, so no other worker lives: what one that
-                // was killed had claimed need not wait for its lease.
-                outbox.end_leases().await.map_err(store_error)?;
-                outbox.end_distill_leases().await.map_err(store_error)?;
-                outbox.end_erasure_leases().await.map_err(store_error)?;
-            }
-            (embedder, index)
-        }
+    let first = match loaded {
+        Ok(embedder) => embedder,
         // Without its model an index cannot be searched by meaning, and what a
         // worker wrote into it now it would never learn again: it is left
         // alone until the model is back.
@@ -92,18 +91,84 @@ pub(super) async fn open(
                 Backend::Qdrant
             };
             let index: Arc<dyn Index> = Arc::new(UnavailableIndex::new(backend, reason));
-            return assemble(config, store, keyring, outbox, None, index, false);
+            let opened = Opened {
+                pairs: vec![(Arc::clone(&index), None)],
+                index,
+                serving: ServingPlace::default(),
+            };
+            return assemble(config, store, keyring, outbox, opened, false);
         }
     };
-    assemble(
-        config,
-        store,
-        keyring,
-        outbox,
-        embedder,
-        index,
-        roles.worker,
-    )
+    let next = loaded_next.map_err(missing_next_model)?;
+    let opened = open_indexes_of(config, first, next)?;
+    if let Some(outbox) = &outbox {
+        if config.uses_embedded_index() {
+            // The index is locked, so no other worker lives: what one that
+            // was killed had claimed need not wait for its lease.
+            outbox.end_leases().await.map_err(store_error)?;
+            outbox.end_distill_leases().await.map_err(store_error)?;
+            outbox.end_erasure_leases().await.map_err(store_error)?;
+        }
+        let mut names = opened.indexes().map(|one| one.schema().collection());
+        let (first, next) = (names.next().unwrap_or_default(), names.next());
+        // A worker that removes one of them, for example an earlier one of its name, has
+        // some seconds left for that.
+        while !outbox
+            .open_collections(first, next)
+            .await
+            .map_err(store_error)?
+        {
+            sleep(REMOVAL_PAUSE).await;
+        }
+    }
+    assemble(config, store, keyring, outbox, opened, roles.worker)
+}
+
+/// The indexes of this process with their models: one, or that of `embedding_next` beside it.
+struct Opened {
+    pairs: Vec<(Arc<dyn Index>, Option<Embedder>)>,
+    /// All of them as one.
+    index: Arc<dyn Index>,
+    serving: ServingPlace,
+}
+
+impl Opened {
+    fn indexes(&self) -> impl Iterator<Item = &Arc<dyn Index>> {
+        self.pairs.iter().map(|(index, _)| index)
+    }
+}
+
+/// Opens the index of each model. `next`: the model of `embedding_next`, if that is set.
+fn open_indexes_of(
+    config: &Config,
+    first: Option<Embedder>,
+    next: Option<Option<Embedder>>,
+) -> Result<Opened, ServerError> {
+    let schema = |embedder: &Option<Embedder>| {
+        IndexSchema::new(&config.index.alias, embedder.as_ref().map(Embedder::model))
+    };
+    let serving = ServingPlace::default();
+    let Some(next) = next else {
+        let index = open_index(&config.index, schema(&first)).map_err(index_error)?;
+        return Ok(Opened {
+            pairs: vec![(Arc::clone(&index), first)],
+            index,
+            serving,
+        });
+    };
+    let schemas = (schema(&first), schema(&next));
+    if schemas.0 == schemas.1 {
+        return Err(config_error(
+            "embedding_next.model",
+            "is the model of embedding: remove embedding_next, or name another model".to_owned(),
+        ));
+    }
+    let both = open_indexes(&config.index, schemas.0, schemas.1).map_err(index_error)?;
+    Ok(Opened {
+        pairs: both.iter().cloned().zip([first, next]).collect(),
+        index: Arc::new(PairedIndex::new(both, serving.clone())),
+        serving,
+    })
 }
 
 /// Waits a moment for the index, so that a server that is fine does not begin
@@ -122,37 +187,57 @@ fn assemble(
     store: Store,
     keyring: Keyring,
     outbox: Option<WorkerStore>,
-    embedder: Option<Embedder>,
-    index: Arc<dyn Index>,
+    opened: Opened,
     works: bool,
 ) -> Result<Parts, ServerError> {
-    let indexer = outbox.as_ref().filter(|_| works).map(|outbox| {
-        Indexer::new(
+    let outbox_of_index = outbox.clone().filter(|_| works);
+    let mut indexers = Vec::new();
+    let mut handle: Option<IndexerHandle> = None;
+    let mut recalls = Vec::new();
+    for (index, embedder) in &opened.pairs {
+        let indexer = outbox_of_index.as_ref().map(|outbox| {
+            Indexer::new(
+                store.clone(),
+                outbox.clone(),
+                Arc::clone(index),
+                embedder.clone(),
+                config.worker.indexer.clone(),
+            )
+            .of_recorded_collection()
+        });
+        let own = indexer.as_ref().map(Indexer::handle);
+        handle = match (handle, &own) {
+            (Some(handle), Some(own)) => Some(handle.waking(own)),
+            (handle, own) => handle.or_else(|| own.clone()),
+        };
+        indexers.extend(indexer);
+        let recall = Recall::new(
             store.clone(),
-            outbox.clone(),
-            Arc::clone(&index),
+            Arc::clone(index),
             embedder.clone(),
-            config.worker.indexer.clone(),
-        )
-    });
-    let indexer_handle = indexer.as_ref().map(Indexer::handle);
-    let recall = Recall::new(
-        store.clone(),
-        Arc::clone(&index),
-        embedder.clone(),
-        indexer_handle.clone(),
-        config.recall.clone(),
-    );
+            own,
+            config.recall.clone(),
+        );
+        recalls.push(recall.of_recorded_collection());
+    }
+    let mut recalls = recalls.into_iter();
+    let (first, next) = (recalls.next(), recalls.next());
+    let recall = match (first, next) {
+        (Some(first), Some(next)) => first.with_next(next, opened.serving.clone()),
+        (Some(first), None) => first,
+        (None, _) => unreachable!("there is an index for embedding"),
+    };
     Ok(Parts {
         distiller: distiller(config, &store)?,
         secrets: Secrets::new(store.clone(), keyring),
         store,
         outbox,
-        index,
-        embedder,
+        indexes: opened.indexes().cloned().collect(),
+        index: opened.index,
+        serving: opened.serving,
         recall,
-        indexer,
-        indexer_handle,
+        indexers,
+        indexer_handle: handle,
     })
 }
 
@@ -229,6 +314,15 @@ fn missing_model(error: RecallError) -> Result<String, ServerError> {
             error_chain(&other)
         )),
     }
+}
+
+/// A server that could not search the next index would miss the switch.
+fn missing_next_model(error: RecallError) -> ServerError {
+    let problem = format!(
+        "its model cannot be used: {}; install it, or remove embedding_next",
+        error_chain(&error)
+    );
+    config_error("embedding_next", problem)
 }
 
 fn config_error(key: &str, problem: String) -> ServerError {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use memory_api::health::{self, Health, Readiness, Watched};
 use memory_api::{Server, Services, Tls};
-use memory_recall::Index;
+use memory_recall::{Collections, Index};
 use memory_store::{Presence, error_chain};
 use memory_worker::{Rewrite, Worker};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -192,11 +192,6 @@ impl Running {
             indexer: parts.indexer_handle.clone(),
             distiller: Arc::clone(&parts.distiller),
             secrets: parts.secrets.clone(),
-            embedding_model: parts
-                .embedder
-                .as_ref()
-                .map(|embedder| embedder.model().name.clone())
-                .unwrap_or_default(),
             daily_token_budget: config.distill.daily_token_budget,
             transaction_retention: config.database.transaction_retention,
         };
@@ -216,14 +211,29 @@ impl Running {
             part: "reflection",
             reason: error.to_string(),
         })?;
+        if parts.index.flaw().is_none() {
+            let collections = Collections {
+                store: parts.store.clone(),
+                outbox: parts.outbox.clone(),
+                indexes: parts.indexes.clone(),
+                index: Arc::clone(&parts.index),
+                serving: parts.serving.clone(),
+            };
+            // Before the first search.
+            collections.adopt().await.map_err(ServerError::Store)?;
+            let health = self.health.clone();
+            let report = move |problem| health.set_flaw("collection", problem);
+            let stop = self.stop_calls.token();
+            self.watching.spawn(collections.run(stop, report));
+        }
         if let Some(outbox) = &parts.outbox {
-            let works = parts.indexer.is_some();
+            let works = !parts.indexers.is_empty();
             let private = config.database.private.then_some(config.database.url);
             let worker = Worker {
                 config: config.worker,
                 store: parts.store.clone(),
                 outbox: outbox.clone(),
-                indexer: parts.indexer.take(),
+                indexers: std::mem::take(&mut parts.indexers),
                 index: Arc::clone(&parts.index),
                 rewrite: private.map(rewriting),
                 recall: parts.recall.clone(),

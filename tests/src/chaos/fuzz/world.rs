@@ -223,6 +223,7 @@ WorkingMemoryService/DeleteWorkingMemory {"thread_id": "$THREAD"}
 AdminService/ListDeadLetters {"page_size": 5}
 AdminService/GetModelUsage {"days": 3}
 AdminService/Reindex {"thread_id": "$THREAD"}
+AdminService/CompareIndexes {"app_id": "fuzz", "user_id": "ada", "queries": ["red cherries"], "top_k": 5}
 AdminService/ListTransactions {"thread_id": "$THREAD", "page_size": 5}
 KeyService/CreateApiKey {"name": "$NEW", "scopes": [1, 2]}
 KeyService/ListApiKeys {"page_size": 5}

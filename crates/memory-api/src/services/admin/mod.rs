@@ -1,18 +1,20 @@
 //! The admin service: the state of the server, its index and its jobs.
 
 mod deletions;
+mod indexes;
 mod models;
 
 use std::sync::Arc;
 
 use memory_contract::proto::admin_service_server::AdminService;
 use memory_contract::proto::{
-    self, DeleteAppRequest, DeleteAppResponse, DeleteTenantRequest, DeleteTenantResponse,
-    DeleteUserRequest, DeleteUserResponse, GetDeletionRequest, GetDeletionResponse,
-    GetDistillStatusRequest, GetDistillStatusResponse, GetErasureStatusRequest,
-    GetErasureStatusResponse, GetIndexStatusRequest, GetIndexStatusResponse, GetModelUsageRequest,
-    GetModelUsageResponse, GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse,
-    GetServerInfoRequest, GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
+    self, CompareIndexesRequest, CompareIndexesResponse, DeleteAppRequest, DeleteAppResponse,
+    DeleteTenantRequest, DeleteTenantResponse, DeleteUserRequest, DeleteUserResponse,
+    GetDeletionRequest, GetDeletionResponse, GetDistillStatusRequest, GetDistillStatusResponse,
+    GetErasureStatusRequest, GetErasureStatusResponse, GetIndexStatusRequest,
+    GetIndexStatusResponse, GetModelUsageRequest, GetModelUsageResponse,
+    GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse, GetServerInfoRequest,
+    GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
     ListTransactionsRequest, ListTransactionsResponse, ReindexRequest, ReindexResponse,
 };
 use memory_contract::{
@@ -20,7 +22,7 @@ use memory_contract::{
 };
 use memory_distill::Distiller;
 use memory_objects::{Backend as ObjectsBackend, Objects};
-use memory_recall::{Backend, Index, IndexState, IndexerHandle, LastError};
+use memory_recall::{Backend, Index, IndexState, IndexerHandle, LastError, Recall};
 use memory_store::{DeadLetter, DeadSubject, NodeStatus, Store, Transaction, TransactionQuery};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
@@ -35,17 +37,10 @@ pub(crate) struct Admin {
     pub(crate) store: Store,
     pub(crate) index: Arc<dyn Index>,
     pub(crate) indexer: Option<IndexerHandle>,
+    pub(crate) recall: Recall,
     pub(crate) distiller: Arc<Distiller>,
     /// Tokens a day that models may use for a tenant; 0: unlimited.
     pub(crate) daily_token_budget: u64,
-    pub(crate) about: About,
-}
-
-/// Properties of a running server.
-#[derive(Clone, Debug)]
-pub(crate) struct About {
-    /// The embedding model's name; empty without one.
-    pub(crate) embedding_model: String,
     /// When the server started.
     pub(crate) started: OffsetDateTime,
 }
@@ -78,6 +73,13 @@ impl AdminService for Admin {
         request: Request<ReindexRequest>,
     ) -> Result<Response<ReindexResponse>, Status> {
         Ok(Response::new(self.queue(request).await?))
+    }
+
+    async fn compare_indexes(
+        &self,
+        request: Request<CompareIndexesRequest>,
+    ) -> Result<Response<CompareIndexesResponse>, Status> {
+        Ok(Response::new(self.comparison(request).await?))
     }
 
     async fn list_transactions(
@@ -155,9 +157,9 @@ impl Admin {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tenant: caller.tenant.into(),
             index_backend: index_backend(self.index.backend()).into(),
-            embedding_model: self.about.embedding_model.clone(),
+            embedding_model: self.recall.model().to_owned(),
             postgres_version: self.store.postgres_version().await?,
-            start_time: Some(timestamp(self.about.started)),
+            start_time: Some(timestamp(self.started)),
         })
     }
 
@@ -205,7 +207,7 @@ impl Admin {
             // A flaw was found at the start.
             Some(LastError {
                 message: self.index.flaw()?.to_owned(),
-                time: self.about.started,
+                time: self.started,
             })
         })
     }

@@ -92,24 +92,49 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes all other engines below the parent directory: the former one, those of former
-    /// models and those moved aside.
+    /// Removes a collection: this one, or one that no index of this process uses.
+    pub(super) fn discard(&mut self, name: &str) -> Result<(), RecallError> {
+        let directory = self.parent.path.join(name);
+        if directory == self.directory {
+            self.close();
+            self.changes = 0;
+        } else if self.parent.engines().contains(&directory) {
+            return Ok(());
+        }
+        let broken = |source| self.broken(source);
+        remove(&directory).map_err(broken)?;
+        File::open(&self.parent.path)
+            .and_then(|parent| parent.sync_all())
+            .map_err(broken)
+    }
+
+    /// Removes all engines below the parent directory that this process does not use: the
+    /// former one, those of former models and those moved aside.
     pub(super) fn remove_others(&self) -> Result<(), RecallError> {
+        let others = self.parent.engines();
+        let is_used = |path: &Path| {
+            path == self.directory
+                || others
+                    .iter()
+                    .filter(|other| **other != self.directory)
+                    .any(|other| {
+                        path == other
+                            || path == other.with_extension(DRAFT)
+                            || path == other.with_extension(FORMER)
+                    })
+        };
         let remove_all = |parent: &Path| -> io::Result<()> {
             for entry in fs::read_dir(parent)? {
                 let path = entry?.path();
                 let engine = path.join("segments").is_dir() || path.join(STATE_FILE).is_file();
-                if path != self.directory && engine {
+                if engine && !is_used(&path) {
                     remove(&path)?;
                     tracing::info!(directory = %path.display(), "an unused index was removed");
                 }
             }
             File::open(parent)?.sync_all()
         };
-        match self.directory.parent() {
-            Some(parent) => remove_all(parent).map_err(|source| self.broken(source)),
-            None => Ok(()),
-        }
+        remove_all(&self.parent.path).map_err(|source| self.broken(source))
     }
 }
 

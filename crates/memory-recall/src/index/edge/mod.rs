@@ -1,5 +1,6 @@
 //! The embedded index: qdrant-edge in this process.
 
+mod directory;
 mod engine;
 mod erase;
 mod facts;
@@ -7,11 +8,9 @@ mod reader;
 mod setup;
 mod writer;
 
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::Path;
+use std::fs::File;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -31,6 +30,7 @@ use super::{
 };
 use crate::config::IndexConfig;
 use crate::error::RecallError;
+use directory::{Directory, lock};
 use engine::{guarded, not_prepared, release};
 use facts::Facts;
 use reader::{count_words, filter_of, known, list};
@@ -45,9 +45,6 @@ pub(crate) use setup::drop_modifier;
 /// one flush covers those of all lanes; only commands whose callers gave up fill the queue.
 const QUEUE_SIZE: usize = 64;
 
-/// Permissions of the index directory.
-const PRIVATE: u32 = 0o700;
-
 /// An index in this process, over qdrant-edge. Searches run concurrently with each
 /// other and with the one writer thread.
 pub struct EdgeIndex {
@@ -57,8 +54,11 @@ pub struct EdgeIndex {
     shard: watch::Receiver<Option<Arc<EdgeShard>>>,
     facts: Arc<Facts>,
     state: AtomicU8,
-    /// Locks the directory against other processes.
-    _lock: File,
+    directory: Arc<Directory>,
+    discarded: AtomicBool,
+    /// Locks the directory against other processes. The writer's thread has no share in it:
+    /// another index can be opened as soon as this one is dropped.
+    lock: Arc<File>,
 }
 
 enum Command {
@@ -66,6 +66,7 @@ enum Command {
     Apply(Vec<Change>, oneshot::Sender<Result<(), RecallError>>),
     Mark(bool, oneshot::Sender<Result<(), RecallError>>),
     Erase(Selection, oneshot::Sender<Result<(), RecallError>>),
+    Discard(String, oneshot::Sender<Result<(), RecallError>>),
     Stop(oneshot::Sender<()>),
 }
 
@@ -85,15 +86,38 @@ impl EdgeIndex {
             });
         };
         let lock = lock(&path)?;
+        let directory = Arc::new(Directory::new(path));
+        Self::start(config, schema, directory, Arc::new(lock))
+    }
+
+    /// Opens another index in the directory that this one has locked.
+    ///
+    /// # Errors
+    /// As [`EdgeIndex::open`].
+    pub fn open_beside(
+        &self,
+        config: &IndexConfig,
+        schema: IndexSchema,
+    ) -> Result<Self, RecallError> {
+        let (directory, lock) = (Arc::clone(&self.directory), Arc::clone(&self.lock));
+        Self::start(config, schema, directory, lock)
+    }
+
+    fn start(
+        config: &IndexConfig,
+        schema: IndexSchema,
+        directory: Arc<Directory>,
+        lock: Arc<File>,
+    ) -> Result<Self, RecallError> {
         let (commands, queue) = mpsc::channel(QUEUE_SIZE);
         let (publish, shard) = watch::channel(None);
         let facts = Arc::new(Facts::default());
-        let writer = Writer::new(&path, &schema, Arc::clone(&facts));
+        let writer = Writer::new(&directory, &schema, Arc::clone(&facts));
         thread::Builder::new()
             .name("index-writer".to_owned())
             .spawn(move || write(writer, queue, publish))
             .map_err(|source| RecallError::IndexDirectory {
-                path,
+                path: directory.path.clone(),
                 source: source.into(),
             })?;
         Ok(Self {
@@ -103,7 +127,9 @@ impl EdgeIndex {
             shard,
             facts,
             state: AtomicU8::new(encode(IndexState::Unavailable)),
-            _lock: lock,
+            directory,
+            discarded: AtomicBool::new(false),
+            lock,
         })
     }
 
@@ -156,6 +182,7 @@ impl Index for EdgeIndex {
     }
 
     async fn prepare(&self) -> Result<Prepared, RecallError> {
+        self.discarded.store(false, Ordering::Relaxed);
         let prepared = self.ask(Command::Prepare).await??;
         self.set_state(match prepared {
             Prepared::Whole => IndexState::Ready,
@@ -266,6 +293,20 @@ impl Index for EdgeIndex {
         Ok(counted as u64)
     }
 
+    async fn discard(&self, collection: &str) -> Result<(), RecallError> {
+        let name = collection.to_owned();
+        let discarded = self.ask(|reply| Command::Discard(name, reply)).await?;
+        if collection == self.schema.collection() {
+            self.set_state(IndexState::Unavailable);
+            self.discarded.store(discarded.is_ok(), Ordering::Relaxed);
+        }
+        discarded
+    }
+
+    fn is_discarded(&self) -> bool {
+        self.discarded.load(Ordering::Relaxed)
+    }
+
     async fn status(&self, tenant: &TenantId) -> IndexStatus {
         let filter = filter_of(&Selection::tenant(tenant));
         let counted = self.read(move |shard| count(shard, filter)).await;
@@ -348,6 +389,14 @@ fn write(
                 let _ = reply.send(erased.and_then(|()| writer.remove_others()));
                 writer.optimize();
             }
+            Command::Discard(name, reply) => {
+                if writer.directory.ends_with(&name)
+                    && let Some(former) = publish.send_replace(None)
+                {
+                    release(former);
+                }
+                let _ = reply.send(writer.discard(&name));
+            }
             Command::Stop(reply) => {
                 publish.send_replace(None);
                 writer.close();
@@ -374,43 +423,6 @@ fn acknowledge(applied: Vec<(Result<(), RecallError>, Reply)>, flushed: Result<(
             }),
         };
         let _ = reply.send(result.and(flushed));
-    }
-}
-
-/// Creates a directory that only its owner can access, or restricts an existing one:
-/// the points contain hashed words and metadata of messages.
-fn private(directory: &Path) -> std::io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(PRIVATE)
-        .create(directory)?;
-    if fs::metadata(directory)?.permissions().mode() & 0o077 == 0 {
-        return Ok(());
-    }
-    match fs::set_permissions(directory, Permissions::from_mode(PRIVATE)) {
-        // A mounted volume of another owner, who has to restrict it.
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            tracing::warn!(directory = %directory.display(), "other users can access the index directory");
-            Ok(())
-        }
-        done => done,
-    }
-}
-
-fn lock(directory: &Path) -> Result<File, RecallError> {
-    let broken = |source: std::io::Error| RecallError::IndexDirectory {
-        path: directory.to_owned(),
-        source: source.into(),
-    };
-    private(directory).map_err(broken)?;
-    let file = File::create(directory.join("lock")).map_err(broken)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(RecallError::IndexDirectory {
-            path: directory.to_owned(),
-            source: "another process uses it".into(),
-        }),
-        Err(fs::TryLockError::Error(source)) => Err(broken(source)),
     }
 }
 
@@ -450,7 +462,9 @@ mod tests {
             shard: watch::channel(None).1,
             facts: Arc::default(),
             state: AtomicU8::new(encode(IndexState::Ready)),
-            _lock: tempfile::tempfile().unwrap(),
+            directory: Arc::new(Directory::new(std::path::PathBuf::new())),
+            discarded: AtomicBool::new(false),
+            lock: Arc::new(tempfile::tempfile().unwrap()),
         };
         let error = index.mark_rebuilding(true).await.unwrap_err();
         assert!(
@@ -464,19 +478,5 @@ mod tests {
             matches!(error, RecallError::IndexUnavailable { .. }),
             "{error}"
         );
-    }
-
-    #[test]
-    fn the_index_directory_is_private_and_the_one_above_stays_as_it_was() {
-        let above = tempfile::tempdir().unwrap();
-        fs::set_permissions(above.path(), Permissions::from_mode(0o755)).unwrap();
-        let index = above.path().join("index");
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        drop(lock(&index).unwrap());
-        assert_eq!(mode(&index), 0o700);
-        fs::set_permissions(&index, Permissions::from_mode(0o755)).unwrap();
-        drop(lock(&index).unwrap());
-        assert_eq!(mode(&index), 0o700);
-        assert_eq!(mode(above.path()), 0o755);
     }
 }

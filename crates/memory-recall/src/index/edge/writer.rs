@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,6 +15,7 @@ use qdrant_edge::{
     UpdateOperation, Vector, Vectors,
 };
 
+use super::directory::Directory;
 use super::engine::{guarded, not_prepared, panic_message, refused, release};
 use super::facts::Facts;
 use super::reader::filter_of;
@@ -36,6 +37,8 @@ pub(super) const OPTIMIZE_AFTER: usize = 5_000;
 /// The engine and its directory.
 pub(super) struct Writer {
     pub(super) directory: PathBuf,
+    /// Where it and other engines of this process are.
+    pub(super) parent: Arc<Directory>,
     pub(super) schema: IndexSchema,
     pub(super) shard: Option<Arc<EdgeShard>>,
     facts: Arc<Facts>,
@@ -43,9 +46,12 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(parent: &Path, schema: &IndexSchema, facts: Arc<Facts>) -> Self {
+    pub(super) fn new(parent: &Arc<Directory>, schema: &IndexSchema, facts: Arc<Facts>) -> Self {
+        let directory = parent.path.join(schema.collection());
+        parent.engines().push(directory.clone());
         Self {
-            directory: parent.join(schema.collection()),
+            directory,
+            parent: Arc::clone(parent),
             schema: schema.clone(),
             shard: None,
             facts,

@@ -308,9 +308,6 @@ impl Index for QdrantIndex {
 
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
         self.mark(rebuilding).await?;
-        if !rebuilding {
-            self.point_alias(true).await?;
-        }
         self.set_rebuilding(rebuilding);
         Ok(())
     }
@@ -321,6 +318,14 @@ impl Index for QdrantIndex {
 
     async fn count(&self, selection: &Selection) -> Result<u64, RecallError> {
         self.count_everywhere(selection).await
+    }
+
+    async fn discard(&self, collection: &str) -> Result<(), RecallError> {
+        self.delete_collection(collection).await
+    }
+
+    async fn publish(&self) -> Result<(), RecallError> {
+        self.point_alias(true).await
     }
 
     async fn status(&self, tenant: &TenantId) -> IndexStatus {

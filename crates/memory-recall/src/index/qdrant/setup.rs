@@ -88,6 +88,13 @@ impl QdrantIndex {
             .await
     }
 
+    pub(super) async fn delete_collection(&self, name: &str) -> Result<(), RecallError> {
+        let deleted = self.client.delete_collection(name);
+        self.ask("delete a collection", self.config.write_timeout, deleted)
+            .await
+            .map(drop)
+    }
+
     pub(super) async fn index_fields(&self) -> Result<(), RecallError> {
         for (name, kind) in INDEXES {
             let collection = self.schema.collection();

@@ -54,7 +54,7 @@ pub enum KeyScopeArg {
     Write,
     /// Erase data.
     Erase,
-    /// All of these, and manage keys and secrets and read the audit log.
+    /// All of these, and manage keys and secrets, read the audit log and compare indexes.
     Admin,
 }
 

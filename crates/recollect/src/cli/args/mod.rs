@@ -3,6 +3,7 @@
 mod client;
 mod context;
 mod distill;
+mod index;
 mod keys;
 mod memory;
 mod plan;
@@ -20,6 +21,10 @@ pub use client::{
 pub use context::{ContextArgs, ModeArg};
 pub use distill::{
     ErasedArgs, ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs,
+};
+pub use index::{
+    CompareIndexesArgs, IndexArgs, IndexCommand, IndexDatabaseArgs, ListIndexesArgs,
+    RetireIndexArgs, SwitchIndexArgs,
 };
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use memory::{
@@ -71,6 +76,8 @@ pub enum Command {
     Migrate,
     /// Create, list and revoke the API keys in the database.
     Keys(KeysArgs),
+    /// List, compare, switch and remove indexes while the embedding model is changed.
+    Index(IndexArgs),
     /// Import conversations from files.
     Import(ImportArgs),
     /// Export conversations as JSONL, one record a line.
@@ -329,6 +336,8 @@ mod tests {
         check(&["threads", "--limit", "-1"], "is not in 1..");
         check(&["recall", "q", "--top-k", "-1"], "0..=100");
         check(&["recall", "q", "--after", "21"], "0..=20");
+        check(&["index", "compare", "--sample", "0"], "1..=100");
+        check(&["index", "compare", "--top-k", "101"], "1..=100");
         check(&["recall", "q", "--min-score", "-0.5"], "from 0 to 1");
         check(
             &[

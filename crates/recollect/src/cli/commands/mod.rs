@@ -9,6 +9,7 @@ pub mod erased;
 pub mod export;
 pub mod history;
 pub mod import;
+pub mod index;
 pub mod keys;
 pub mod memory;
 pub mod migrate;

@@ -1,0 +1,14 @@
+-- The number of a collection that receives changes; null if this one does not. Without a name,
+-- or before any is recorded: of the serving one.
+CREATE OR REPLACE FUNCTION recollect.collection_number(p_collection text)
+RETURNS integer
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF p_collection IS NULL OR NOT EXISTS (SELECT FROM recollect.index_collections c WHERE c.state = 'serving') THEN
+        RETURN recollect.serving_collection();
+    END IF;
+    RETURN (
+        SELECT c.number FROM recollect.index_collections c
+        WHERE c.collection = p_collection AND c.state IN ('serving', 'beside'));
+END;
+$$;

@@ -1,0 +1,1 @@
+DELETE FROM recollect.index_collections WHERE number = $1 AND state = 'retired'

@@ -1,0 +1,1 @@
+SELECT recollect.open_collections($1, $2)

@@ -1,0 +1,1 @@
+SELECT recollect.retire_collection($1)

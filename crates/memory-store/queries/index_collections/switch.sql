@@ -1,0 +1,1 @@
+SELECT recollect.switch_collection($1, $2)

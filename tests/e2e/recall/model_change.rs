@@ -1,0 +1,395 @@
+//! The embedding model is changed while callers ask.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use memory_contract::proto::{
+    CompareIndexesRequest, GetServerInfoRequest, Role, SearchMethod, SearchRequest, SearchResponse,
+};
+use recollect_tests::{
+    Client, Cluster, DataDir, Key, Options, Qdrant, SOON, Server, apply, eventually, recollect,
+    say, search_request, texts, trial_with_own_server,
+};
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use tonic::{Code, Status};
+
+use super::diary;
+use super::qdrant::{index_ready, role};
+
+const APP: &str = "app";
+const FORMER: &str = "recollect-all-minilm-l6-v2-int8-r3";
+const NEXT: &str = "recollect-all-minilm-l6-v2-fp32-r3";
+/// Configures the next model beside the present one, and later alone.
+const BESIDE: &str = "embedding_next.precision = \"fp32\"";
+const ALONE: &str = "embedding.precision = \"fp32\"";
+
+/// Questions about the diary with their answers.
+const ASKED: [(&str, &str); 4] = [
+    (
+        "What pet do we have?",
+        "We adopted a greyhound, he is called Biscuit.",
+    ),
+    (
+        "Who is allergic to peanuts?",
+        "My daughter Mirela is allergic to peanuts.",
+    ),
+    ("QX-88213-B", "The order number of the sofa is QX-88213-B."),
+    ("coriander", "I cannot stand coriander."),
+];
+/// Longest time of filling the next index.
+const LATER: Duration = Duration::from_secs(180);
+/// The asker's pause between two calls.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// `recollect index` with some arguments.
+fn index(env: (&str, &str), args: &[&str]) -> recollect_tests::Finished {
+    let args: Vec<&str> = ["index"].iter().chain(args).copied().collect();
+    recollect(&args, &[env])
+}
+
+/// The indexes with their states.
+fn listed(env: (&str, &str)) -> Vec<(String, String)> {
+    let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
+    let lines = index(env, &["list", "--json"]).ok().json_lines();
+    let state = |line| (text(line, "collection"), text(line, "state"));
+    lines.iter().map(state).collect()
+}
+
+fn row(name: &str, state: &str) -> (String, String) {
+    (name.to_owned(), state.to_owned())
+}
+
+/// The servers that callers may ask, the preferred one first.
+type Servers = Arc<Mutex<Vec<Client>>>;
+
+/// Asks the diary's questions again and again, as a client that tries the next server when
+/// one refuses connections.
+struct Asker {
+    task: JoinHandle<Asked>,
+    stop: tokio::sync::watch::Sender<bool>,
+}
+
+/// What the asker met.
+#[derive(Debug, Default)]
+struct Asked {
+    answers: usize,
+    errors: Vec<Status>,
+    degraded: Vec<String>,
+    wrong: Vec<String>,
+}
+
+impl Asker {
+    fn start(servers: Servers, thread_id: String) -> Self {
+        let (stop, stopped) = tokio::sync::watch::channel(false);
+        let task = tokio::spawn(async move {
+            let mut asked = Asked::default();
+            let mut ticks = tokio::time::interval(PAUSE);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            for (query, expected) in ASKED.iter().cycle() {
+                if *stopped.borrow() {
+                    break;
+                }
+                ticks.tick().await;
+                let mut request = search_request(&thread_id, query, "");
+                request.freshness = None;
+                match ask(&servers, request).await {
+                    Ok(found) => asked.judge(query, expected, &found),
+                    Err(status) => asked.errors.push(status),
+                }
+            }
+            asked
+        });
+        Self { task, stop }
+    }
+
+    async fn end(self) -> Asked {
+        self.stop.send_replace(true);
+        self.task.await.unwrap()
+    }
+}
+
+impl Asked {
+    fn judge(&mut self, query: &str, expected: &str, found: &SearchResponse) {
+        self.answers += 1;
+        if !found.degradations.is_empty() {
+            self.degraded.push(format!("{query}: {found:?}"));
+        }
+        let best = texts(&found.matches);
+        if !best.iter().take(3).any(|text| text == expected) {
+            self.wrong.push(format!("{query}: {best:?}"));
+        }
+    }
+}
+
+async fn ask(servers: &Servers, request: SearchRequest) -> Result<SearchResponse, Status> {
+    let all = servers
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    let mut last = Status::unavailable("no server");
+    for client in all {
+        match client.recalls().search(request.clone()).await {
+            Ok(found) => return Ok(found.into_inner()),
+            Err(status) if status.code() == Code::Unavailable => last = status,
+            Err(status) => return Err(status),
+        }
+    }
+    Err(last)
+}
+
+async fn model(client: &Client) -> String {
+    client.call(GetServerInfoRequest {}).await.embedding_model
+}
+
+async fn found(client: &Client, thread_id: &str, query: &str, revision: &str) -> Vec<String> {
+    let found = client
+        .search(search_request(thread_id, query, revision))
+        .await;
+    assert_eq!(found.degradations, [], "{query}");
+    texts(&found.matches)
+}
+
+/// Two servers and a worker, each with its directory.
+struct Fleet {
+    qdrant: Qdrant,
+    url: String,
+    dirs: [DataDir; 3],
+    running: Vec<Option<Server>>,
+    servers: Servers,
+}
+
+impl Fleet {
+    /// Starts or restarts one of the three with a line of configuration. Meanwhile the other
+    /// server answers.
+    async fn restart(&mut self, place: usize, line: Option<&str>) {
+        if let Some(former) = self.running[place].take() {
+            if place < 2 {
+                let mut servers = self.servers.lock().unwrap();
+                if servers.len() == 2 {
+                    servers.remove(place);
+                }
+            }
+            assert!(former.terminate().await.success());
+        }
+        let command = if place == 2 { "worker" } else { "serve" };
+        let mut options = role(command, &self.url, &self.qdrant);
+        options.config.extend(line.map(str::to_owned));
+        let server = Server::start(&self.dirs[place], &options);
+        if place < 2 {
+            let client = server.client(Key::Acme).await;
+            index_ready(&client).await;
+            let mut servers = self.servers.lock().unwrap();
+            let end = servers.len();
+            servers.insert(place.min(end), client);
+        }
+        self.running[place] = Some(server);
+    }
+
+    /// A worker first: it opens the collections.
+    async fn roll(&mut self, line: Option<&str>) {
+        for place in [2, 0, 1] {
+            self.restart(place, line).await;
+        }
+    }
+
+    fn clients(&self) -> Vec<Client> {
+        self.servers.lock().unwrap().clone()
+    }
+}
+
+#[apply(trial_with_own_server)]
+async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothing() {
+    let (_cluster, url) = Cluster::migrated().await;
+    let mut fleet = Fleet {
+        qdrant: Qdrant::new(),
+        url: url.clone(),
+        dirs: [DataDir::new(), DataDir::new(), DataDir::new()],
+        running: vec![None, None, None],
+        servers: Servers::default(),
+    };
+    let env = ("DATABASE_URL", url.as_str());
+    let worker = Server::start(&fleet.dirs[2], &role("worker", &url, &fleet.qdrant));
+    fleet.running[2] = Some(worker);
+    for place in [0, 1] {
+        fleet.restart(place, None).await;
+    }
+    let client = fleet.clients()[0].clone();
+    let thread_id = client.thread(APP).await;
+    let secret = client
+        .append_turn(&thread_id, "The treasure is under the oak.", "I keep it.")
+        .await;
+    let stored = diary::store(&client, &thread_id).await;
+    let other = client.thread(APP).await;
+    for part in 0..6 {
+        let fillers = (0..50).map(|n| {
+            say(
+                Role::User,
+                &format!("Invoice {part}{n} of the warehouse is paid."),
+            )
+        });
+        client.append(&other, fillers.collect()).await;
+    }
+    found(&client, &thread_id, "greyhound", &stored.revision).await;
+    eventually("everything is indexed", LATER, async || {
+        client.index_status().await.pending_count == 0
+    })
+    .await;
+    assert_eq!(listed(env), [row(FORMER, "serves")]);
+
+    let asker = Asker::start(Arc::clone(&fleet.servers), thread_id.clone());
+    fleet.roll(Some(BESIDE)).await;
+    // Written while the next index is filled.
+    let client = fleet.clients()[0].clone();
+    client
+        .delete_message(&thread_id, &secret.messages[0].message_id)
+        .await;
+    client
+        .append_text(&thread_id, "The code of the boathouse is 7714.")
+        .await;
+    eventually("the next index is complete", LATER, async || {
+        listed(env) == [row(FORMER, "serves"), row(NEXT, "complete")]
+    })
+    .await;
+    let counts =
+        |fleet: &Fleet| [FORMER, NEXT].map(|name| fleet.qdrant.server().point_count(name).unwrap());
+    eventually("both indexes have the same points", SOON, async || {
+        let [former, next] = counts(&fleet);
+        former == next
+    })
+    .await;
+    let compared = client
+        .call(CompareIndexesRequest {
+            app_id: APP.to_owned(),
+            queries: ASKED.map(|(query, _)| query.to_owned()).to_vec(),
+            top_k: 5,
+            ..Default::default()
+        })
+        .await;
+    let (serving, next) = (compared.serving.unwrap(), compared.next.unwrap());
+    assert_eq!(
+        (&*serving.collection, &*next.collection, next.complete),
+        (FORMER, NEXT, true)
+    );
+    assert_eq!(compared.queries.len(), ASKED.len());
+    assert!(compared.mean_overlap > 0.5, "{}", compared.mean_overlap);
+
+    let unknown = index(env, &["switch", "recollect-other-r3"]);
+    assert_eq!(unknown.code, Some(4), "{unknown:?}");
+    index(env, &["switch", NEXT]).ok();
+    for client in fleet.clients() {
+        eventually("every server uses the next model", SOON, async || {
+            model(&client).await.ends_with("fp32")
+        })
+        .await;
+    }
+    let said = client
+        .append_text(&thread_id, "The ferry leaves at 6:40 from pier nine.")
+        .await;
+    let best = found(
+        &client,
+        &thread_id,
+        "When does the ferry leave?",
+        &said.revision,
+    )
+    .await;
+    assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
+    let best = found(&client, &thread_id, "boathouse 7714", &said.revision).await;
+    assert_eq!(best[0], "The code of the boathouse is 7714.");
+
+    // Back: the former index has what was written meanwhile.
+    index(env, &["switch", FORMER]).ok();
+    let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
+    assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
+    eventually("the former model is used again", SOON, async || {
+        model(&client).await.ends_with("int8")
+    })
+    .await;
+    let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
+    assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
+    let [former, next] = counts(&fleet);
+    assert_eq!(former, next);
+
+    index(env, &["switch", NEXT]).ok();
+    let serving = index(env, &["retire", NEXT]);
+    assert_eq!(serving.code, Some(1), "{serving:?}");
+    fleet.roll(Some(ALONE)).await;
+    let client = fleet.clients()[0].clone();
+    index(env, &["retire", FORMER]).ok();
+    eventually("the former index is removed", SOON, async || {
+        listed(env) == [row(NEXT, "serves")]
+    })
+    .await;
+    let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
+    assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
+    assert_eq!(fleet.qdrant.server().collections(), [NEXT]);
+
+    let asked = asker.end().await;
+    assert!(asked.answers > 100, "{asked:?}");
+    assert!(asked.errors.is_empty(), "{asked:?}");
+    assert!(asked.degraded.is_empty(), "{:?}", asked.degraded);
+    assert!(asked.wrong.is_empty(), "{:?}", asked.wrong);
+}
+
+#[apply(trial_with_own_server)]
+async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches() {
+    let dir = DataDir::new();
+    let options = Options::default();
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread(APP).await;
+    let stored = diary::store(&client, &thread_id).await;
+    let fillers = (0..200).map(|n| say(Role::User, &format!("Invoice {n} is paid.")));
+    client.append(&thread_id, fillers.collect()).await;
+    found(&client, &thread_id, "greyhound", &stored.revision).await;
+    assert!(server.terminate().await.success());
+
+    let data = dir.data().display().to_string();
+    let env = ("RECOLLECT_DATA_DIR", data.as_str());
+    let options = options.line(BESIDE.to_owned());
+    for _ in 0..3 {
+        let server = Server::start(&dir, &options);
+        assert_eq!(listed(env)[0], row(FORMER, "serves"));
+        server.kill();
+    }
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
+    for (query, expected) in ASKED {
+        let found = found(&client, &thread_id, query, &stored.revision).await;
+        assert!(found[..3].contains(&expected.to_owned()), "{found:?}");
+    }
+    eventually("the next index is complete", LATER, async || {
+        listed(env) == [row(FORMER, "serves"), row(NEXT, "complete")]
+    })
+    .await;
+    index(env, &["switch", NEXT]).ok();
+    eventually("the next model is used", SOON, async || {
+        model(&client).await.ends_with("fp32")
+    })
+    .await;
+    assert_eq!(client.index_status().await.point_count, 244);
+    let revision = client
+        .append_text(&thread_id, "The code of the boathouse is 7714.")
+        .await
+        .revision;
+    for method in [SearchMethod::Hybrid, SearchMethod::Dense] {
+        for (query, expected) in ASKED[..2].iter().copied().chain([(
+            "What is the code of the boathouse?",
+            "The code of the boathouse is 7714.",
+        )]) {
+            let mut request = search_request(&thread_id, query, &revision);
+            request.method = method.into();
+            let found = client.search(request).await;
+            assert_eq!(found.degradations, [], "{query}");
+            let best = texts(&found.matches);
+            assert!(best[..3].contains(&expected.to_owned()), "{best:?}");
+        }
+    }
+    index(env, &["retire", FORMER]).ok();
+    eventually("the former index is removed", SOON, async || {
+        listed(env) == [row(NEXT, "serves")] && dir.find(FORMER).is_none()
+    })
+    .await;
+    assert!(server.terminate().await.success());
+}
