@@ -65,7 +65,7 @@ BEGIN
         erased_count := COALESCE((v_counts ->> place)::bigint, 0);
         RETURN NEXT;
     END LOOP;
-    -- Content is erased with the last row that refers to it, for whoever this was.
+    -- Content is erased with the last row that refers to it, whatever this row belonged to.
     place := 'contents';
     erased_count := COALESCE((v_counts ->> 'contents')::bigint, 0) + COALESCE((v_counts ->> 'content_holders')::bigint, 0);
     SELECT count(*) INTO remaining_count FROM recollect.contents c

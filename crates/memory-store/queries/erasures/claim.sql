@@ -2,8 +2,8 @@ WITH next AS MATERIALIZED (
     SELECT e.tenant_id, e.erasure_id
     FROM recollect.erasures e
     WHERE e.finished_at IS NULL AND e.available_at <= clock_timestamp()
-        -- That step has a job of its own.
-        AND e.step <> 'outside'
+        -- $4: only those whose step is `outside`, which has a job of its own, or only others.
+        AND (e.step = 'outside') = $4
     ORDER BY e.available_at
     LIMIT $1
     FOR UPDATE SKIP LOCKED

@@ -1,6 +1,6 @@
 -- Records that the index has memories, each in the state of a version: one that was changed
 -- since is queued again. Returns those that another transaction holds, which are recorded one
--- by one (memories/persisted_one): whoever changes memories takes them in any order, under
+-- by one (memories/persisted_one): changes of memories lock them in any order, under
 -- lock_memories, so this statement must not wait for one while it holds others.
 WITH free AS (
     SELECT m.memory_id

@@ -117,11 +117,8 @@ impl WorkerStore {
     /// Only those of the database.
     pub async fn claim_outside(&self, store: &Store) -> Result<Option<OutsideErasure>, StoreError> {
         let lease = LeaseId::new();
-        let params: Params<'_> = &[&lease.uuid(), &OUTSIDE_LEASE.as_secs_f64()];
-        let found = self
-            .pool
-            .call(query!("erasures/claim_outside"), params)
-            .await?;
+        let params: Params<'_> = &[&1_i64, &lease.uuid(), &OUTSIDE_LEASE.as_secs_f64(), &true];
+        let found = self.pool.call(query!("erasures/claim"), params).await?;
         let Some(row) = found.first() else {
             return Ok(None);
         };

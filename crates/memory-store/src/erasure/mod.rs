@@ -172,7 +172,7 @@ impl WorkerStore {
     /// Only those of the database.
     pub async fn run_erasures(&self, store: &Store) -> Result<bool, StoreError> {
         let lease = LeaseId::new();
-        let params: Params<'_> = &[&CLAIMS, &lease.uuid(), &LEASE.as_secs_f64()];
+        let params: Params<'_> = &[&CLAIMS, &lease.uuid(), &LEASE.as_secs_f64(), &false];
         let found = self.pool.call(query!("erasures/claim"), params).await?;
         let claimed = found
             .iter()

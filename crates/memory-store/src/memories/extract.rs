@@ -274,7 +274,7 @@ impl WorkerStore {
             let caller = Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?));
             let thread: Uuid = column(row, "thread_id")?;
             let params: Params<'_> = &[&caller.tenant.as_str(), &thread];
-            // Apart, because whoever erases a thread locks both kinds of rows.
+            // Apart, because the erasure of a thread locks both kinds of rows.
             for query in [
                 query!("distill_jobs/enqueue"),
                 query!("memories/queued_again"),
