@@ -176,7 +176,7 @@ fn open_indexes_of(
 pub(super) async fn wait_for(index: &Arc<dyn Index>) {
     let step = Duration::from_millis(10);
     let mut waited = Duration::ZERO;
-    while index.last_state() == IndexState::Unavailable && waited < INDEX_START_TIMEOUT {
+    while index.last_state() != IndexState::Ready && waited < INDEX_START_TIMEOUT {
         sleep(step).await;
         waited += step;
     }
