@@ -100,8 +100,7 @@ impl Health {
 
     /// Records a permanent problem of a part.
     pub fn flaw(&self, part: &'static str, reason: impl Into<String>) {
-        let mut flaws = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
-        flaws.insert(part, reason.into());
+        self.set_flaw(part, Some(reason.into()));
     }
 
     /// Records a problem of a part, or that it is over.

@@ -135,7 +135,7 @@ pub struct IndexConfig {
 
 impl IndexConfig {
     /// Whether it chooses the embedded engine.
-    pub(crate) fn uses_edge(&self) -> bool {
+    pub fn uses_edge(&self) -> bool {
         match self.backend {
             BackendChoice::Auto => self.url.is_none(),
             BackendChoice::Edge => true,

@@ -114,10 +114,6 @@ impl Index for PairedIndex {
         open.unwrap_or(self.serving()).discard(collection).await
     }
 
-    fn is_discarded(&self) -> bool {
-        self.serving().is_discarded()
-    }
-
     async fn publish(&self) -> Result<(), RecallError> {
         self.serving().publish().await
     }

@@ -224,11 +224,7 @@ impl Config {
 
     /// Whether the index is the embedded engine.
     pub fn uses_embedded_index(&self) -> bool {
-        match self.index.backend {
-            BackendChoice::Edge => true,
-            BackendChoice::Qdrant => false,
-            BackendChoice::Auto => self.index.url.is_none(),
-        }
+        self.index.uses_edge()
     }
 
     fn check_database(&self) -> Result<(), ConfigError> {
