@@ -97,11 +97,13 @@ BEGIN
             created := true;
             INSERT INTO recollect.memories
                 (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, event_time,
-                 origin, record_id, thread_id, content_hash, pinned, valid_from, made_by, strategy)
+                 origin, record_id, thread_id, content_hash, pinned, valid_from, made_by, strategy,
+                 created_at, updated_at)
             SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
                 v_topics, v_entities, p_item -> 'metadata', v_event, p_origin, v_record, v_thread,
                 v_hash, (p_item ->> 'pinned')::boolean,
-                recollect.first_said_at(p_tenant, v_sources), p_made_by, p_strategy
+                recollect.first_said_at(p_tenant, v_sources), p_made_by, p_strategy, now, now
+            FROM (SELECT clock_timestamp() AS now) AS clock
             RETURNING * INTO memory;
             revision := recollect.enqueue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
         END IF;

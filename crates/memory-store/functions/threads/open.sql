@@ -43,14 +43,15 @@ BEGIN
         END IF;
         INSERT INTO recollect.threads
             (tenant_id, thread_id, app_id, user_id, session_key, session_digest, title, metadata, scope, expires_at,
-             idle_ttl, lifetime_end, policy)
-        VALUES
-            (p_tenant, p_thread, p_app, p_user, p_key, p_digest, p_title, p_metadata,
+             idle_ttl, lifetime_end, policy, created_at, updated_at)
+        SELECT
+             p_tenant, p_thread, p_app, p_user, p_key, p_digest, p_title, p_metadata,
              array_to_tsvector(p_scope),
-             clock_timestamp() + make_interval(secs => LEAST(v_ttl_seconds, p_idle_seconds)),
+             now + make_interval(secs => LEAST(v_ttl_seconds, p_idle_seconds)),
              make_interval(secs => p_idle_seconds),
-             CASE WHEN p_idle_seconds IS NOT NULL THEN clock_timestamp() + make_interval(secs => v_ttl_seconds) END,
-             p_policy)
+             CASE WHEN p_idle_seconds IS NOT NULL THEN now + make_interval(secs => v_ttl_seconds) END,
+             p_policy, now, now
+        FROM (SELECT clock_timestamp() AS now) AS clock
         ON CONFLICT (tenant_id, session_digest) DO NOTHING
         RETURNING * INTO thread;
         IF FOUND THEN
