@@ -19,7 +19,7 @@ const LEVELS: [&[&str]; 10] = [
     &["memory-contract"],
     &["memory-budget", "memory-ledger", "memory-objects"],
     &["memory-store"],
-    &["memory-recall", "memory-distill"],
+    &["memory-recall", "memory-distill", "memory-embedded"],
     &["memory-context"],
     &["memory-worker"],
     &["memory-api"],
@@ -32,9 +32,12 @@ const LEVELS: [&[&str]; 10] = [
 /// Third-party crates that are the business of few, and the crates that may
 /// depend on them. Tests may use what they need.
 const OWNERS: [(&str, &[&str]); 27] = [
-    // Storage. `recollect` connects to the embedded cluster before there is a
+    // Storage. `memory-embedded` connects to its cluster before there is a
     // schema, and `doctor` to a database that may have none.
-    ("tokio-postgres", &["memory-store", "recollect"]),
+    (
+        "tokio-postgres",
+        &["memory-store", "memory-embedded", "recollect"],
+    ),
     ("tokio-postgres-rustls", &["memory-store"]),
     ("deadpool-postgres", &["memory-store"]),
     ("object_store", &["memory-objects"]),

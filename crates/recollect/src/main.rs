@@ -8,7 +8,6 @@
 
 mod cli;
 mod config;
-mod embedded;
 mod process;
 mod telemetry;
 
@@ -21,9 +20,9 @@ fn main() -> ExitCode {
     // Before anything else: this process is about to become Postgres.
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     if let [command, guarded @ ..] = args.as_slice()
-        && command == embedded::GUARD_COMMAND
+        && command == memory_embedded::GUARD_COMMAND
     {
-        let error = embedded::exec_guarded(guarded);
+        let error = memory_embedded::exec_guarded(guarded);
         eprintln!("recollect: cannot start Postgres: {error}");
         return ExitCode::from(6);
     }

@@ -12,7 +12,7 @@ use crate::config::ConfigError;
 use crate::process::ServerError;
 use tonic_types::StatusExt;
 
-use crate::embedded::EmbeddedError;
+use memory_embedded::EmbeddedError;
 
 /// For the end of every help text.
 pub const EXIT_CODES: &str = "Exit codes: 0 ok, 1 refused, 2 usage, 3 no server, 4 not found, 5 configuration, 6 machine. \

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::parts::{self, Parts};
 use super::{Listener, ServerError};
 use crate::config::{Config, ConfigError};
-use crate::embedded::rewrite_files;
+use memory_embedded::rewrite_files;
 
 /// How long the last batch of the index may take to be written.
 const INDEX_GRACE: Duration = Duration::from_secs(30);

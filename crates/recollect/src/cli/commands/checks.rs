@@ -13,7 +13,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::cli::failure::chain;
-use crate::embedded::{DataDir, EmbeddedError};
+use memory_embedded::{DataDir, EmbeddedError};
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -10,7 +10,7 @@ use tokio_postgres::NoTls;
 
 use super::checks::{Finding, PROBE_TIMEOUT};
 use crate::cli::failure::chain;
-use crate::embedded::Binaries;
+use memory_embedded::Binaries;
 
 /// Postgres: the programs for the embedded default, or the database that is
 /// configured; and that of the conversations, where it is another one.

@@ -23,7 +23,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::{Failure, chain};
 use crate::cli::output::{JsonLines, Table, duration, exact, one_line, print_json};
 use crate::config::{Config, Sources};
-use crate::embedded::running_url;
+use memory_embedded::running_url;
 
 /// Characters of a query in a table.
 const QUERY_WIDTH: usize = 60;

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::migrate::not_migrated;
 use crate::cli::failure::Failure;
 use crate::cli::output::Progress;
-use crate::embedded::{Cluster, ClusterTimes, DataDir, EmbeddedError};
+use memory_embedded::{Cluster, ClusterTimes, DataDir, EmbeddedError};
 
 /// A server with everything it needs.
 #[derive(Debug)]

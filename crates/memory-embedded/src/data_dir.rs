@@ -81,6 +81,7 @@ impl DataDir {
         self.path.join("postgres.initializing")
     }
 
+    /// The path of the log that Postgres writes.
     pub fn postgres_log(&self) -> PathBuf {
         self.path.join("postgres.log")
     }

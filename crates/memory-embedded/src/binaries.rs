@@ -68,10 +68,12 @@ impl Binaries {
             })
     }
 
+    /// The path of `initdb`.
     pub fn initdb(&self) -> PathBuf {
         self.dir.join("initdb")
     }
 
+    /// The path of `postgres`.
     pub fn postgres(&self) -> PathBuf {
         self.dir.join("postgres")
     }

@@ -14,6 +14,7 @@ pub enum EmbeddedError {
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
+        /// What the system answered.
         #[source]
         source: io::Error,
     },
@@ -49,7 +50,9 @@ pub enum EmbeddedError {
     /// A program could not be started.
     #[error("cannot start {}", program.display())]
     Spawn {
+        /// Its path.
         program: PathBuf,
+        /// What the system answered.
         #[source]
         source: io::Error,
     },
