@@ -98,7 +98,7 @@ pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange};
 pub use thread_list::{ThreadListQuery, ThreadPlace, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
-pub use usage::{ModelTokens, ModelUsage};
+pub use usage::{ModelTokens, ModelUsage, StorageUsage};
 pub use views::{
     AuditStore, ContentStore, DistillateStore, ErasureStore, FileStore, IndexStore, KeyStore,
     MemoryStore, MessageStore, NodeStore, PlanStore, PolicyStore, ThreadStore, UsageStore,

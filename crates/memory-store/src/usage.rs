@@ -1,17 +1,31 @@
-//! The token usage of language models.
+//! What a tenant uses: tokens of language models, and storage.
 
 use std::time::Duration;
 
+use memory_contract::{RequestId, Session, ThreadId};
 use uuid::Uuid;
 
 use crate::{
     StoreError, UsageStore,
     query::{Params, query},
     rows::{column, only, scalar},
+    thread::session_digest,
 };
 
 /// The most entries of one answer, far above the usual number of models and days.
 const ENTRIES: i64 = 10_000;
+
+/// Threads of an earlier release whose bytes one call counts, at most.
+const UNCOUNTED: i64 = 2_000;
+
+/// What a tenant stores, as `functions/tenants/storage_usage.sql` counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StorageUsage {
+    /// Messages of threads and of nodes.
+    pub messages: i64,
+    /// Bytes of all content.
+    pub bytes: i64,
+}
 
 /// The usage of one model on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +130,47 @@ impl UsageStore<'_> {
                 })
             })
             .collect()
+    }
+
+    /// Sums up what the tenant stores: a second or two for a million threads.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn storage(self) -> Result<StorageUsage, StoreError> {
+        let params: Params<'_> = &[&self.caller.tenant.as_str(), &UNCOUNTED];
+        let usage = query!("tenants/storage_usage");
+        let row = only(self.store.pool.call(usage, params).await?)?;
+        Ok(StorageUsage {
+            messages: column(&row, "message_count")?,
+            bytes: column(&row, "stored_bytes")?,
+        })
+    }
+
+    /// Whether a write of a kind repeats one that was made before: its request id is
+    /// remembered, or messages of the thread, or of the session's, have one of its external
+    /// ids. Kinds are `append`, `node_turn`, `iteration` and `events`.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn is_known(
+        self,
+        kind: &str,
+        request: Option<RequestId>,
+        (thread, session): (Option<ThreadId>, Option<&Session>),
+        external: &[&str],
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &self.caller.tenant.as_str(),
+            &request.map(RequestId::uuid),
+            &kind,
+            &thread.map(ThreadId::uuid),
+            &session.map(session_digest),
+            &external,
+        ];
+        let known = query!("requests/is_known");
+        scalar(&only(
+            self.store.pool.within(self.caller, known, params).await?,
+        )?)
     }
 }
 

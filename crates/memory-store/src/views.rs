@@ -53,6 +53,6 @@ views! {
     index: IndexStore;
     /// The record of who changed what.
     audit: AuditStore;
-    /// Tokens that language models have used.
+    /// Tokens that language models have used, and storage.
     usage: UsageStore;
 }

@@ -48,9 +48,9 @@ BEGIN
     SELECT t.head_id, t.idle_ttl INTO STRICT v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    SELECT sum(octet_length(u.type) + octet_length(u.data)) INTO v_bytes
+    FROM unnest(p_types, p_data) AS u (type, data);
     IF v_thread.idle_ttl IS NOT NULL THEN
-        SELECT sum(octet_length(u.type) + octet_length(u.data)) INTO v_bytes
-        FROM unnest(p_types, p_data) AS u (type, data);
         IF recollect.ephemeral_full(p_tenant, 0, v_bytes, NULL, p_max_ephemeral_bytes) THEN
             status := 'ephemeral_full';
             RETURN;
@@ -79,10 +79,10 @@ BEGIN
         status := 'request_reused';
         RETURN;
     END IF;
-    IF v_bytes > 0 THEN
-        UPDATE recollect.threads SET content_bytes = content_bytes + v_bytes
-        WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    END IF;
+    UPDATE recollect.threads
+    SET stored_bytes = stored_bytes + v_bytes,
+        content_bytes = CASE WHEN idle_ttl IS NULL THEN 0 ELSE content_bytes + v_bytes END
+    WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(
         p_tenant, 'append_events', p_thread, append_events.first_number::text, append_events.event_count);
     status := 'ok';

@@ -51,6 +51,8 @@ BEGIN
         status := 'request_reused';
         RETURN;
     END IF;
+    UPDATE recollect.threads SET stored_bytes = stored_bytes + p_bytes
+    WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(p_tenant, 'append_iteration', p_thread, append_iteration.number::text, 1);
     status := 'ok';
 END;

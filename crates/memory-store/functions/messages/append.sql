@@ -174,6 +174,7 @@ BEGIN
         END IF;
         v_depth := v_depth + 1;
         v_path := v_path + p_tokens[i];
+        v_bytes := v_bytes + octet_length(p_parts[i]::text) + octet_length(p_metadata[i]::text);
         v_parents := v_parents || v_id;
         v_branches := v_branches || v_branch;
         v_depths := v_depths || v_depth;
@@ -182,13 +183,10 @@ BEGIN
         v_tip := true;
     END LOOP;
 
-    IF v_thread.idle_ttl IS NOT NULL THEN
-        SELECT sum(octet_length(u.parts::text) + octet_length(u.metadata::text)) INTO v_bytes
-        FROM unnest(p_parts, p_metadata) AS u (parts, metadata);
-        IF recollect.ephemeral_full(p_tenant, 0, v_bytes, NULL, p_max_ephemeral_bytes) THEN
-            status := 'ephemeral_full';
-            RETURN;
-        END IF;
+    IF v_thread.idle_ttl IS NOT NULL AND recollect.ephemeral_full(p_tenant, 0, v_bytes, NULL, p_max_ephemeral_bytes)
+    THEN
+        status := 'ephemeral_full';
+        RETURN;
     END IF;
 
     v_now := clock_timestamp();
@@ -259,7 +257,8 @@ BEGIN
     SET last_seq = last_seq + v_count, head_id = v_id, head_seq = last_seq + v_count, head_branch = v_branch,
         head_depth = v_depth, path_tokens = v_path, branch_count = v_branch_count,
         message_count = message_count + v_count, updated_at = v_now,
-        content_bytes = content_bytes + v_bytes,
+        stored_bytes = stored_bytes + v_bytes,
+        content_bytes = CASE WHEN idle_ttl IS NULL THEN 0 ELSE content_bytes + v_bytes END,
         -- A use of an ephemeral thread.
         expires_at = CASE WHEN idle_ttl IS NULL THEN expires_at ELSE LEAST(lifetime_end, v_now + idle_ttl) END
     WHERE tenant_id = p_tenant AND thread_id = p_thread;

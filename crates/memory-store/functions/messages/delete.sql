@@ -10,6 +10,7 @@ DECLARE
     v_thread record;
     v_id uuid;
     v_message record;
+    v_bytes integer;
     v_next record;
 BEGIN
     IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
@@ -20,6 +21,8 @@ BEGIN
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
 
     v_id := recollect.named_message(p_tenant, p_thread, p_message);
+    SELECT m.bytes INTO v_bytes FROM recollect.messages m
+    WHERE m.tenant_id = p_tenant AND m.message_id = v_id;
     UPDATE recollect.messages m
     SET external_id = NULL, parts = '[]', metadata = '{}', name = '', words = NULL, tokens = 0, bytes = 0,
         deleted_at = clock_timestamp()
@@ -86,7 +89,7 @@ BEGIN
     PERFORM recollect.raise_generations(p_tenant, p_thread, 'summary', 'observation', 'extract');
     PERFORM recollect.erase_distillates_of_message(p_tenant, p_thread, v_message.branch, v_message.depth);
     UPDATE recollect.threads
-    SET message_count = message_count - 1, updated_at = clock_timestamp(),
+    SET message_count = message_count - 1, updated_at = clock_timestamp(), stored_bytes = stored_bytes - v_bytes,
         content_bytes = CASE WHEN idle_ttl IS NULL THEN 0 ELSE (
             SELECT COALESCE(sum(m.bytes), 0) FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread) + (

@@ -20,7 +20,8 @@ BEGIN
     PERFORM recollect.raise_generations(p_tenant, p_thread, 'summary', 'observation');
     UPDATE recollect.threads
     SET head_id = NULL, head_seq = 0, head_branch = 0, head_depth = 0, path_tokens = 0,
-        branch_count = 0, message_count = 0, content_bytes = 0, distill_at = 0, updated_at = clock_timestamp()
+        branch_count = 0, message_count = 0, content_bytes = 0, stored_bytes = 0, distill_at = 0,
+        updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(p_tenant, 'clear_thread', p_thread, '', message_count);
     status := 'ok';

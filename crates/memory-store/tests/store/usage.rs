@@ -1,12 +1,14 @@
-//! Token usage of models, and the messages of a thread that extraction has not covered.
+//! Token usage of models, what a tenant stores, and the messages of a thread that extraction has not covered.
 
 use std::time::Duration;
 
-use memory_contract::{ExtractionStrategy, MemoryId, MessageId, Parent, Role};
-use memory_store::{Extraction, Fact, MemoryError, ModelTokens, StoreError, Unextracted};
+use memory_contract::{ExtractionStrategy, MemoryId, MessageId, Parent, RequestId, Role};
+use memory_store::{
+    Append, Extraction, Fact, MemoryError, ModelTokens, StorageUsage, StoreError, Unextracted,
+};
 use uuid::Uuid;
 
-use crate::world::{World, after, caller};
+use crate::world::{World, after, caller, said, session};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -388,4 +390,93 @@ async fn a_summary_of_many_messages_is_made_again_from_its_beginning() {
     assert_eq!(summaries().await, all_of_it);
     let left = world.left(thread).await;
     assert_eq!((left.after_depth, left.head_depth), (40, 40));
+}
+
+#[tokio::test]
+async fn what_a_tenant_stores_follows_appends_and_erasures() {
+    let world = World::new().await;
+    let (store, caller_a, caller_b) = (&world.store, &world.caller, caller("b"));
+    let usage = async || store.usage(caller_a).storage().await.unwrap();
+    assert_eq!(usage().await, StorageUsage::default());
+    let (thread, other) = (
+        world.thread().await.id,
+        world.thread_of("app", "ada", "2").await.id,
+    );
+    world.say(thread, Role::User, "Hello!").await;
+    let one = usage().await;
+    assert_eq!(one.messages, 1);
+    assert!(one.bytes > 6, "{one:?}");
+    let second = world.say(thread, Role::Assistant, "Hello, Ada!").await;
+    world.say(other, Role::User, "Hello!").await;
+    let all = usage().await;
+    assert_eq!(all.messages, 3);
+    assert!(all.bytes > 2 * one.bytes, "{all:?}");
+
+    // Threads of an earlier release have no size yet. One that is locked is counted later.
+    let owner = world.owner().await;
+    let forget = "UPDATE recollect.threads SET stored_bytes = NULL";
+    assert_eq!(owner.execute(forget, &[]).await.unwrap(), 2);
+    let busy = world.owner().await;
+    busy.batch_execute("BEGIN").await.unwrap();
+    let lock = "SELECT FROM recollect.threads WHERE thread_id = $1 FOR UPDATE";
+    busy.execute(lock, &[&thread.uuid()]).await.unwrap();
+    assert_eq!(usage().await, StorageUsage { messages: 3, ..one });
+    busy.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(usage().await, all);
+
+    let erased = store.messages(caller_a).delete_message(thread, second);
+    erased.await.unwrap();
+    let both = StorageUsage {
+        messages: 2,
+        bytes: 2 * one.bytes,
+    };
+    assert_eq!(usage().await, both);
+    store.threads(caller_a).clear_thread(thread).await.unwrap();
+    assert_eq!(usage().await, one);
+    // An expired thread does not count, even before it is erased.
+    let expire = "UPDATE recollect.threads SET expires_at = now() WHERE thread_id = $1";
+    owner.execute(expire, &[&other.uuid()]).await.unwrap();
+    assert_eq!(usage().await, StorageUsage::default());
+    let of_other = store.usage(&caller_b).storage().await.unwrap();
+    assert_eq!(of_other, StorageUsage::default());
+}
+
+#[tokio::test]
+async fn a_retry_is_known_by_its_request_and_by_its_external_ids() {
+    let world = World::new().await;
+    let thread = world.thread_of("app", "ada", "key").await.id;
+    let mut message = said(Role::User, "Hello!");
+    message.message.external_id = "msg_1".to_owned();
+    let request = RequestId::new();
+    let append = Append {
+        thread,
+        messages: vec![message],
+        request_id: Some(request),
+        expected_head: None,
+    };
+    let stored = world.store.messages(&world.caller).append(&append).await;
+    stored.unwrap();
+    let session = session("app", "ada", "key");
+    let of_session = (None, Some(&session));
+    let known = async |kind: &str, request, place, external: &[&str]| {
+        let usage = world.store.usage(&world.caller);
+        usage
+            .is_known(kind, request, place, external)
+            .await
+            .unwrap()
+    };
+    assert!(known("append", Some(request), (None, None), &[]).await);
+    assert!(!known("append", Some(RequestId::new()), (None, None), &[]).await);
+    // Each kind of write remembers its own.
+    for kind in ["node_turn", "iteration", "events"] {
+        assert!(!known(kind, Some(request), (None, None), &[]).await);
+    }
+    assert!(known("append", None, (Some(thread), None), &["msg_0", "msg_1"]).await);
+    assert!(known("append", None, of_session, &["msg_1"]).await);
+    assert!(!known("append", None, of_session, &["msg_0"]).await);
+    let usage = world.store.usage(&world.caller);
+    let nowhere = usage
+        .is_known("append", None, (None, None), &["msg_1"])
+        .await;
+    assert!(!nowhere.unwrap());
 }
