@@ -40,6 +40,10 @@ pub struct ServerConfig {
     pub tenant_calls_per_second: u32,
     /// Calls of one API key per second; 0: no limit. Default: 0.
     pub key_calls_per_second: u32,
+    /// Messages that a tenant may store; 0: no limit. Default: 0.
+    pub tenant_messages: u64,
+    /// Bytes that a tenant may store; 0: no limit. Default: 0.
+    pub tenant_bytes: u64,
     /// How long an import or export may stay without progress. 1s to 24h. Default: 5m.
     #[serde(with = "memory_contract::duration_text")]
     pub stream_idle_timeout: Duration,
@@ -91,6 +95,8 @@ impl Default for ServerConfig {
             key_share: 0.75,
             tenant_calls_per_second: 0,
             key_calls_per_second: 0,
+            tenant_messages: 0,
+            tenant_bytes: 0,
             stream_idle_timeout: Duration::from_secs(5 * 60),
             grace_period: Duration::from_secs(20),
             max_connection_age: Duration::from_secs(30 * 60),

@@ -42,6 +42,9 @@ pub(crate) enum ApiError {
     Overloaded { retry_after: Duration },
     #[error("{} has {}", quota.subject, quota.limit)]
     QuotaExceeded { quota: Quota, retry_after: Duration },
+    /// `setting` is the key of the configuration that sets the quota.
+    #[error("{} may store {}", quota.subject, quota.limit)]
+    StorageFull { quota: Quota, setting: &'static str },
     #[error("the deadline has passed")]
     DeadlineExceeded,
     #[error("the server stops")]
@@ -87,6 +90,7 @@ impl ApiError {
             | Self::MessageNotFound { .. }
             | Self::Unauthenticated
             | Self::PermissionDenied { .. }
+            | Self::StorageFull { .. }
             | Self::DeadlineExceeded
             | Self::NoSecondIndex
             | Self::Unreadable { .. }

@@ -9,6 +9,7 @@ mod refusals;
 mod server;
 mod services;
 mod status;
+mod storage_quota;
 mod tls;
 
 pub use config::{AuthConfig, JwtConfig, KeyConfig, ServerConfig, TlsConfig};
@@ -21,5 +22,6 @@ pub fn describe_metrics() {
     layers::describe_metrics();
     health::describe_metrics();
     refusals::describe_metrics();
+    storage_quota::describe_metrics();
     tls::describe_metrics();
 }

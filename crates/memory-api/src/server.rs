@@ -42,6 +42,7 @@ use crate::services::{
     Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
     Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
 };
+use crate::storage_quota::StorageQuotas;
 use crate::tls::Tls;
 
 /// The largest request. An append may have 3 MiB of messages.
@@ -207,6 +208,7 @@ fn routes(
         daily_token_budget,
         transaction_retention,
     } = services;
+    let quotas = StorageQuotas::new(config, store.clone());
     let threads = Threads {
         store: store.clone(),
         indexer: indexer.clone(),
@@ -215,7 +217,12 @@ fn routes(
             retention: transaction_retention,
         },
     };
-    let messages = Messages::new(store.clone(), indexer.clone(), config.stream_timeout);
+    let messages = Messages::new(
+        store.clone(),
+        indexer.clone(),
+        quotas.clone(),
+        config.stream_timeout,
+    );
     let files = Files {
         store: store.clone(),
     };
@@ -234,16 +241,20 @@ fn routes(
         store: store.clone(),
         recall: recall.clone(),
         indexer: indexer.clone(),
+        quotas: quotas.clone(),
     };
     let working_memories = WorkingMemories {
         store: store.clone(),
         indexer: indexer.clone(),
+        quotas: quotas.clone(),
     };
     let nodes = Nodes {
         store: store.clone(),
+        quotas: quotas.clone(),
     };
     let plans = Plans {
         store: store.clone(),
+        quotas: quotas.clone(),
     };
     let observations = Observations {
         store: store.clone(),
@@ -259,6 +270,7 @@ fn routes(
         distiller,
         daily_token_budget,
         started: OffsetDateTime::now_utc(),
+        quotas,
     };
     let keys = Keys::new(store, auth);
     let secrets = SecretStore { secrets };

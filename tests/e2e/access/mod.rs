@@ -9,6 +9,7 @@ mod scopes;
 mod secrets;
 mod shares;
 mod storage;
+mod storage_quotas;
 mod tls;
 mod transactions;
 

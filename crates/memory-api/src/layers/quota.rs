@@ -41,6 +41,14 @@ impl Quota {
         }
     }
 
+    /// A quota of what the tenant stores.
+    pub(crate) fn of_storage(tenant: &TenantId, limit: String) -> Self {
+        Self {
+            subject: format!("tenant:{}", tenant.as_str()),
+            limit,
+        }
+    }
+
     pub(super) fn limited_to(self, limit: String) -> Self {
         Self { limit, ..self }
     }

@@ -15,6 +15,7 @@ use memory_contract::{
     node_place_from, node_turn_from, timestamp,
 };
 use memory_store::{AddedTurn, Caller, Node, NodeMemory, NodeTurn, Policies, Store, StoreError};
+use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -25,11 +26,13 @@ use super::request::{
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
+use crate::storage_quota::{Amount, StorageQuotas, is_remembered};
 
 /// Implements `NodeMemoryService`.
 #[derive(Clone)]
 pub(crate) struct Nodes {
     pub(crate) store: Store,
+    pub(crate) quotas: StorageQuotas,
 }
 
 #[async_trait]
@@ -77,6 +80,7 @@ impl Nodes {
     ) -> Result<AddNodeTurnResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
+        let bytes = request.encoded_len();
         let AddNodeTurnRequest {
             node,
             parent,
@@ -98,6 +102,14 @@ impl Nodes {
             thread: policies.thread.id,
             id,
         };
+        let _admitted = self
+            .quotas
+            .admit_or_retry(
+                &caller,
+                || Amount::of_request(messages.len(), bytes),
+                is_remembered(&self.store, &caller, "node_turn", request_id),
+            )
+            .await?;
         let contents = claim_node_contents(&self.store, &caller, &mut messages).await?;
         let turn = NodeTurn {
             node,

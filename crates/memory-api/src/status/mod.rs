@@ -127,6 +127,17 @@ impl From<ApiError> for Answer {
                 )
                 .exceeding(quota)
             },
+            ApiError::StorageFull { quota, setting } => Self::new(
+                Code::ResourceExhausted,
+                ErrorReason::QuotaExceeded,
+                format!(
+                    "{} may store {}; delete threads, messages or memories, shorten their \
+                     lifetimes, or raise {setting}",
+                    quota.subject, quota.limit
+                ),
+            )
+            .with("setting", setting)
+            .exceeding(quota),
             ApiError::DeadlineExceeded => Self::new(
                 Code::DeadlineExceeded,
                 ErrorReason::DeadlineExceeded,

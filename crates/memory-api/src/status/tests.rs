@@ -198,6 +198,20 @@ fn every_error_has_a_code_and_a_reason() {
     let violation = &quota.violations[0];
     assert_eq!(violation.subject, "tenant:acme");
     assert_eq!(violation.description, "at most 3 calls per second");
+    let status = check(
+        ApiError::StorageFull {
+            quota: Quota {
+                subject: "tenant:acme".to_owned(),
+                limit: "at most 3 messages".to_owned(),
+            },
+            setting: "server.tenant_messages",
+        },
+        Code::ResourceExhausted,
+        R::QuotaExceeded,
+    );
+    assert_eq!(metadata(&status, "setting"), "server.tenant_messages");
+    let quota = status.get_details_quota_failure().unwrap();
+    assert_eq!(quota.violations[0].description, "at most 3 messages");
     let scope = KeyScope::Erase;
     let denied = |field: Option<&str>| ApiError::PermissionDenied {
         scope,

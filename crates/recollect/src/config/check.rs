@@ -53,6 +53,12 @@ impl Config {
         ] {
             count(key, calls as usize, 0..=1_000_000)?;
         }
+        for (key, quota) in [
+            ("server.tenant_messages", server.tenant_messages),
+            ("server.tenant_bytes", server.tenant_bytes),
+        ] {
+            count(key, quota as usize, 0..=1 << 53)?;
+        }
         span(
             "server.stream_idle_timeout",
             server.stream_idle_timeout,

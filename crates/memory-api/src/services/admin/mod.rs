@@ -30,6 +30,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::request::{Fields, conversation_from, next_token, page_limit};
 use crate::error::ApiError;
 use crate::layers::{admin_of, caller_of};
+use crate::storage_quota::{StorageQuotas, Usage};
 
 /// Implements `AdminService`.
 #[derive(Clone)]
@@ -39,6 +40,7 @@ pub(crate) struct Admin {
     pub(crate) indexer: Option<IndexerHandle>,
     pub(crate) recall: Recall,
     pub(crate) distiller: Arc<Distiller>,
+    pub(crate) quotas: StorageQuotas,
     /// Tokens a day that models may use for a tenant; 0: unlimited.
     pub(crate) daily_token_budget: u64,
     /// When the server started.
@@ -153,8 +155,10 @@ impl Admin {
     ) -> Result<GetServerInfoResponse, ApiError> {
         let caller = caller_of(&request)?;
         let GetServerInfoRequest {} = request.into_inner();
+        let storage = self.quotas.usage(&caller).await;
         Ok(GetServerInfoResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            storage: storage.map(storage_usage),
             tenant: caller.tenant.into(),
             index_backend: index_backend(self.index.backend()).into(),
             embedding_model: self.recall.model().to_owned(),
@@ -294,6 +298,17 @@ impl Admin {
             transactions: page.items.into_iter().map(transaction).collect(),
             next_page_token: next_token(&identity, page.next),
         })
+    }
+}
+
+fn storage_usage(usage: Usage) -> proto::StorageUsage {
+    let Usage { used, limits, age } = usage;
+    proto::StorageUsage {
+        message_count: used.messages,
+        max_message_count: limits.messages.unwrap_or_default(),
+        stored_bytes: used.bytes,
+        max_stored_bytes: limits.bytes.unwrap_or_default(),
+        measure_time: age.map(|age| timestamp(OffsetDateTime::now_utc() - age)),
     }
 }
 

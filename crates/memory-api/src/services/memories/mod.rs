@@ -16,7 +16,7 @@ use memory_contract::{
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
-    AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Forgotten, ImportedMemories,
+    AddedMemories, AddedMemory, Caller, ChangedMemory, DeletedMemory, Forgotten, ImportedMemories,
     ImportedMemory, MemoryError, MemoryWithHistory, Store, StoreError, SupersededMemory,
 };
 use prost::Message as _;
@@ -28,6 +28,7 @@ use super::request::{
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
+use crate::storage_quota::{Admitted, Amount, StorageQuotas};
 use request::{forget_from, memory_owner_from, query_from, stored_from};
 
 /// Answers for long-term memories.
@@ -36,6 +37,7 @@ pub(crate) struct Memories {
     pub(crate) store: Store,
     pub(crate) recall: Recall,
     pub(crate) indexer: Option<IndexerHandle>,
+    pub(crate) quotas: StorageQuotas,
 }
 
 #[async_trait]
@@ -111,11 +113,14 @@ impl Memories {
     ) -> Result<AddMemoriesResponse, ApiError> {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
-        let AddMemoriesRequest { user, memories } = request.into_inner();
+        let request = request.into_inner();
+        let bytes = request.encoded_len();
+        let AddMemoriesRequest { user, memories } = request;
         let mut fields = Fields::default();
         let owner = memory_owner_from(&mut fields, user);
         let memories = fields.get_all(memories_from("memories", memories));
         let (owner, memories) = fields.all(owner.zip(memories))?;
+        let _admitted = self.admit(&caller, bytes).await?;
         let AddedMemories {
             mut memories,
             revision,
@@ -252,14 +257,17 @@ impl Memories {
     ) -> Result<SupersedeMemoryResponse, ApiError> {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
+        let request = request.into_inner();
+        let bytes = request.encoded_len();
         let SupersedeMemoryRequest {
             memory_id,
             replacement,
-        } = request.into_inner();
+        } = request;
         let mut fields = Fields::default();
         let id = fields.get(check::uuid("memory_id", &memory_id));
         let replacement = fields.get_all(memory_from("replacement", replacement));
         let (id, replacement) = fields.all(id.map(MemoryId::from).zip(replacement))?;
+        let _admitted = self.admit(&caller, bytes).await?;
         let done = self
             .store
             .memories(&caller)
@@ -301,7 +309,10 @@ impl Memories {
     ) -> Result<ImportMemoriesResponse, ApiError> {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
-        let (owner, memories) = stored_from(request.into_inner())?;
+        let request = request.into_inner();
+        let bytes = request.encoded_len();
+        let (owner, memories) = stored_from(request)?;
+        let _admitted = self.admit(&caller, bytes).await?;
         let ImportedMemories {
             mut memories,
             revision,
@@ -351,6 +362,12 @@ impl Memories {
             memories: memories.into_iter().map(Into::into).collect(),
             more,
         })
+    }
+
+    /// Compares new memories with the tenant's quotas, with the size of their request.
+    async fn admit(&self, caller: &Caller, bytes: usize) -> Result<Admitted, ApiError> {
+        let wanted = || Amount::of_request(0, bytes);
+        self.quotas.admit(caller, wanted).await
     }
 
     fn wake(&self) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _, stream};
-use memory_context::{counting, store_contents};
+use memory_context::{Conversation, counting, store_contents};
 use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
@@ -22,6 +22,7 @@ use crate::error::ApiError;
 use crate::layers::unreadable;
 use crate::services::request::{Fields, request_id_from, resolve_session};
 use crate::status::Answer;
+use crate::storage_quota::{Amount, StorageQuotas, is_stored};
 
 /// The answers of an import.
 pub(crate) type Imported =
@@ -32,6 +33,7 @@ pub(crate) type Imported =
 pub(super) struct Import {
     pub(super) store: Store,
     pub(super) indexer: Option<IndexerHandle>,
+    pub(super) quotas: StorageQuotas,
     pub(super) caller: Caller,
     /// Places for requests that are stored, which all streams share in turn.
     pub(super) places: Arc<Semaphore>,
@@ -82,6 +84,15 @@ impl Import {
             request_id,
         } = batch;
         let (session, _) = resolve_session(&self.store, &self.caller, names).await?;
+        let target = Conversation::Session(session.clone());
+        let _admitted = self
+            .quotas
+            .admit_or_retry(
+                &self.caller,
+                || Amount::of_messages(&messages),
+                is_stored(&self.store, &self.caller, &target, &messages, request_id),
+            )
+            .await?;
         let new = NewThread {
             session,
             title: String::new(),

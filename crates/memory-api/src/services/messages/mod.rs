@@ -32,6 +32,7 @@ use super::request::{
 };
 use crate::error::ApiError;
 use crate::layers::{caller_of, remaining};
+use crate::storage_quota::{Amount, StorageQuotas, is_stored};
 use export::{Export, Exported};
 use import::{Import, Imported};
 
@@ -40,6 +41,7 @@ use import::{Import, Imported};
 pub(crate) struct Messages {
     pub(crate) store: Store,
     pub(crate) indexer: Option<IndexerHandle>,
+    pub(crate) quotas: StorageQuotas,
     /// The longest that a stream may last.
     pub(crate) stream_timeout: std::time::Duration,
     /// A place for each request of imports that is stored at a time.
@@ -50,6 +52,7 @@ impl Messages {
     pub(crate) fn new(
         store: Store,
         indexer: Option<IndexerHandle>,
+        quotas: StorageQuotas,
         stream_timeout: std::time::Duration,
     ) -> Self {
         // Half of the cores: the others are for calls that somebody waits for.
@@ -57,6 +60,7 @@ impl Messages {
         Self {
             store,
             indexer,
+            quotas,
             stream_timeout,
             imports: Arc::new(Semaphore::new((cores / 2).max(1))),
         }
@@ -112,6 +116,7 @@ impl MessageService for Messages {
         let import = Import {
             store: self.store.clone(),
             indexer: self.indexer.clone(),
+            quotas: self.quotas.clone(),
             caller,
             places: self.imports.clone(),
         };
@@ -151,6 +156,14 @@ impl Messages {
         let expected_head = fields.take(expected_head_from(expected_head.as_deref()));
         let (named, mut messages) = fields.all(named.zip(messages))?;
         let target = named.resolve(&self.store, &caller).await?;
+        let _admitted = self
+            .quotas
+            .admit_or_retry(
+                &caller,
+                || Amount::of_messages(&messages),
+                is_stored(&self.store, &caller, &target, &messages, request_id),
+            )
+            .await?;
         store_contents(&self.store, &caller, &mut messages).await?;
         let append = Append {
             thread: match target {

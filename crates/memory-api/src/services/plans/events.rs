@@ -6,6 +6,7 @@ use memory_contract::proto::{
 use memory_contract::{
     EventQuery, Invalid, LoggedEvents, PageToken, check, events_from, limits, timestamp_of,
 };
+use prost::Message as _;
 use tonic::Request;
 
 use super::Plans;
@@ -14,6 +15,7 @@ use crate::layers::caller_of;
 use crate::services::request::{
     Fields, next_token, page_limit, request_id_from, required_conversation_from,
 };
+use crate::storage_quota::{Amount, is_remembered};
 
 impl Plans {
     pub(super) async fn append_all(
@@ -22,6 +24,7 @@ impl Plans {
     ) -> Result<AppendEventsResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
+        let bytes = request.encoded_len();
         let AppendEventsRequest {
             thread,
             events,
@@ -33,6 +36,14 @@ impl Plans {
         let request_id = fields.take(request_id_from(&request_id));
         let (named, events) = fields.all(named.zip(events))?;
         let thread = named.thread(&self.store, &caller).await?;
+        let _admitted = self
+            .quotas
+            .admit_or_retry(
+                &caller,
+                || Amount::of_request(0, bytes),
+                is_remembered(&self.store, &caller, "events", request_id),
+            )
+            .await?;
         let LoggedEvents {
             first,
             count,

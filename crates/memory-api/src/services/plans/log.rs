@@ -5,6 +5,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{Invalid, PageToken, check, iteration_from, limits};
 use memory_store::{IterationQuery, LoggedIteration};
+use prost::Message as _;
 use tonic::Request;
 
 use super::Plans;
@@ -13,6 +14,7 @@ use crate::layers::caller_of;
 use crate::services::request::{
     Fields, next_token, page_limit, request_id_from, required_conversation_from,
 };
+use crate::storage_quota::{Amount, is_remembered};
 
 impl Plans {
     pub(super) async fn append(
@@ -21,6 +23,7 @@ impl Plans {
     ) -> Result<AppendIterationResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
+        let bytes = request.encoded_len();
         let AppendIterationRequest {
             thread,
             iteration,
@@ -32,6 +35,14 @@ impl Plans {
         let request_id = fields.take(request_id_from(&request_id));
         let (named, iteration) = fields.all(named.zip(iteration))?;
         let thread = named.thread(&self.store, &caller).await?;
+        let _admitted = self
+            .quotas
+            .admit_or_retry(
+                &caller,
+                || Amount::of_request(0, bytes),
+                is_remembered(&self.store, &caller, "iteration", request_id),
+            )
+            .await?;
         let LoggedIteration {
             iteration,
             replayed,

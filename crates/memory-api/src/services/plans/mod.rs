@@ -16,17 +16,20 @@ use memory_contract::{
     Invalid, InvalidFields, Precondition, check, etag_from, limits, plan_from, step_status_from,
 };
 use memory_store::{PlanStepChange, Store};
+use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{Fields, NamedConversation, required_conversation_from};
 use crate::error::ApiError;
 use crate::layers::caller_of;
+use crate::storage_quota::{Amount, StorageQuotas};
 
 /// Implements `PlanService`.
 #[derive(Clone)]
 pub(crate) struct Plans {
     pub(crate) store: Store,
+    pub(crate) quotas: StorageQuotas,
 }
 
 #[async_trait]
@@ -99,6 +102,7 @@ impl Plans {
     async fn put(&self, request: Request<PutPlanRequest>) -> Result<PutPlanResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
+        let bytes = request.encoded_len();
         let PutPlanRequest {
             thread,
             plan,
@@ -116,6 +120,8 @@ impl Plans {
         };
         let (named, plan) = fields.all(named.zip(plan))?;
         let thread = named.thread(&self.store, &caller).await?;
+        let wanted = || Amount::of_request(0, bytes);
+        let _admitted = self.quotas.admit(&caller, wanted).await?;
         let plan = self
             .store
             .plans(&caller)

@@ -19,11 +19,13 @@ use memory_contract::{
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
+use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{Fields, check_thread_change, may_erase, required_conversation_from};
 use crate::error::ApiError;
 use crate::layers::caller_of;
+use crate::storage_quota::{Amount, StorageQuotas};
 use request::{Model, Put, model_from, patch_from};
 
 /// Implements `WorkingMemoryService`.
@@ -31,6 +33,7 @@ use request::{Model, Put, model_from, patch_from};
 pub(crate) struct WorkingMemories {
     pub(crate) store: Store,
     pub(crate) indexer: Option<IndexerHandle>,
+    pub(crate) quotas: StorageQuotas,
 }
 
 #[async_trait]
@@ -98,6 +101,7 @@ impl WorkingMemories {
     ) -> Result<PutWorkingMemoryResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
+        let bytes = request.encoded_len();
         let Put {
             named,
             mut messages,
@@ -117,6 +121,8 @@ impl WorkingMemories {
         let thread_ttl = ttl.filter(|_| ttl_erases_thread);
         self.check_lifetimes(&caller, &target, thread_ttl, &policy)
             .await?;
+        // It may store few of its messages, or none, so that it announces none.
+        let admitted = self.quotas.admit(&caller, Amount::default).await?;
         let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
         let contents = claim_contents(&self.store, &caller, &mut messages).await?;
         let put = WorkingPut {
@@ -136,6 +142,7 @@ impl WorkingMemories {
             .working_memories(&caller)
             .put_working_memory(&target, &put)
             .await?;
+        admitted.stored(Amount::of_request(done.appended.len(), bytes));
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }
@@ -193,6 +200,7 @@ impl WorkingMemories {
     ) -> Result<UpdateWorkingMemoryDataResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
+        let bytes = request.encoded_len();
         let UpdateWorkingMemoryDataRequest {
             thread,
             patch,
@@ -204,6 +212,8 @@ impl WorkingMemories {
         let precondition = fields.take(etag_from("etag", etag));
         let named = fields.all(named)?;
         let thread = named.thread(&self.store, &caller).await?;
+        let wanted = || Amount::of_request(0, bytes);
+        let _admitted = self.quotas.admit(&caller, wanted).await?;
         let patched = self.store.working_memories(&caller).update_working_data(
             thread,
             &precondition,

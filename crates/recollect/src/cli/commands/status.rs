@@ -86,6 +86,15 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
             ),
         );
     }
+    if let Some(storage) = info.storage {
+        let of = |used: i64, max: i64, unit: &str| match max {
+            0 => format!("{used} {unit}"),
+            max => format!("{used} of {max} {unit}"),
+        };
+        let messages = of(storage.message_count, storage.max_message_count, "messages");
+        let bytes = of(storage.stored_bytes, storage.max_stored_bytes, "bytes");
+        row("stored", format!("{messages}, {bytes}"));
+    }
     distilling(distill, &mut row);
     erasing(erasure, &mut row);
     table.print()
