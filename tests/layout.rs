@@ -17,7 +17,12 @@ use serde_json::Value;
 /// levels alone.
 const LEVELS: [&[&str]; 10] = [
     &["memory-contract"],
-    &["memory-budget", "memory-ledger", "memory-objects"],
+    &[
+        "memory-budget",
+        "memory-ledger",
+        "memory-objects",
+        "memory-postgres",
+    ],
     &["memory-store"],
     &["memory-recall", "memory-distill", "memory-embedded"],
     &["memory-context"],
@@ -36,10 +41,15 @@ const OWNERS: [(&str, &[&str]); 27] = [
     // schema, and `doctor` to a database that may have none.
     (
         "tokio-postgres",
-        &["memory-store", "memory-embedded", "recollect"],
+        &[
+            "memory-postgres",
+            "memory-store",
+            "memory-embedded",
+            "recollect",
+        ],
     ),
-    ("tokio-postgres-rustls", &["memory-store"]),
-    ("deadpool-postgres", &["memory-store"]),
+    ("tokio-postgres-rustls", &["memory-postgres"]),
+    ("deadpool-postgres", &["memory-postgres", "memory-store"]),
     ("object_store", &["memory-objects"]),
     ("zstd", &["memory-objects", "memory-bench"]),
     // Search and inference.

@@ -11,9 +11,10 @@ use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     Caller, KeyError, KeyStore, Page, Store, StoreError,
-    query::{Params, query},
     rows::{column, only},
     thread::one_more,
 };

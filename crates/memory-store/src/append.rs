@@ -9,9 +9,10 @@ use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     AppendError, MessageStore, Revision, StoreError, ThreadError,
-    query::{Params, query},
     rows::{self, column, only, optional_id},
     thread::session_digest,
     words,

@@ -8,9 +8,10 @@ use memory_objects::content_key;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     Caller, ContentStore, Store, StoreError, WorkerStore, error_chain,
-    query::{Params, query},
     rows::{column, only, scalar},
 };
 
@@ -126,7 +127,11 @@ impl WorkerStore {
             let params: Params<'_> = &[&tenant.as_str(), &age, &BATCH];
             let settle = query!("contents/settle");
             let rows = store.pool.within(&caller, settle, params).await;
-            match rows.and_then(only).and_then(|row| scalar::<i64>(&row)) {
+            let settled_now = rows
+                .map_err(StoreError::from)
+                .and_then(only)
+                .and_then(|row| scalar::<i64>(&row));
+            match settled_now {
                 Ok(count) => settled += count.unsigned_abs(),
                 Err(error) => tracing::warn!(
                     tenant = tenant.as_str(),

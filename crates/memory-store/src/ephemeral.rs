@@ -10,12 +10,11 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
+use memory_postgres::{Params, Pool, Role, query, query_error, task};
+
 use crate::{
     StoreConfig, StoreError, ThreadStore, WorkerStore,
-    pool::{Pool, Role},
-    query::{Params, query},
     rows::{column, only, scalar},
-    sqlstate, task,
 };
 
 /// The key of the advisory lock that every server process holds: "recoleph" as bytes.
@@ -129,7 +128,7 @@ impl Drop for Presence {
 async fn any(connection: &Object) -> Result<bool, StoreError> {
     let any = query!("threads/any_ephemeral");
     let row = connection.query_one(any.sql, &[]).await;
-    scalar(&row.map_err(|error| sqlstate::query_error(any.name, error))?)
+    scalar(&row.map_err(|error| query_error(any.name, error))?)
 }
 
 async fn end_all(connection: &Object) -> Result<u64, StoreError> {
@@ -140,7 +139,7 @@ async fn end_all(connection: &Object) -> Result<u64, StoreError> {
         let count = connection
             .execute(end.sql, &[&END_BATCH])
             .await
-            .map_err(|error| sqlstate::query_error(end.name, error))?;
+            .map_err(|error| query_error(end.name, error))?;
         ended += count;
         if count == 0 {
             return Ok(ended);
@@ -179,7 +178,7 @@ async fn hold(pool: Pool, connection: Object) {
 async fn call(connection: &Object, function: &'static str) -> Result<bool, StoreError> {
     let sql = format!("SELECT {function}($1)");
     let row = connection.query_one(&sql, &[&LOCK]).await;
-    scalar(&row.map_err(|error| sqlstate::query_error(function, error))?)
+    scalar(&row.map_err(|error| query_error(function, error))?)
 }
 
 async fn lock_shared(connection: &Object) -> Result<(), StoreError> {

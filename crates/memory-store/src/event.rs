@@ -6,10 +6,11 @@ use memory_contract::{
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     AppendError, Page, PlanError, PlanStore, StoreError, ThreadError,
     iteration::found,
-    query::{Params, query},
     rows::{column, only, unknown_status},
     thread::{one_more, one_thread},
     words,

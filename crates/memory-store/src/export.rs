@@ -6,10 +6,11 @@ use memory_contract::{File, Message, MessageId, ThreadId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     FileStore, MessageStore, Page, StoreError,
     file::file,
-    query::{Params, query},
     rows::{self, column},
     thread::one_more,
 };

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use memory_contract::{File, FileLocation, FileType, NewFile, TransferMethod, file_bytes, limits};
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     FileStore, Page, StoreError,
-    query::{Params, query},
     rows::{column, only},
     thread::one_more,
     words,

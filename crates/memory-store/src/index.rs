@@ -6,10 +6,11 @@ use memory_contract::{AppId, Message, MessageId, ThreadId, UserId};
 
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     DeadLetter, DeadSubject, IndexStore, MessageStore, OutboxStats, Page, StoreError,
     outbox::read_stats,
-    query::{Params, query},
     recall::uuids,
     rows::{self, column, only},
     thread::one_more,

@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     OutboxStats, Store, StoreError, WorkerStore,
     outbox::read_stats,
-    query::{Params, query},
     rows::{column, only, scalar},
 };
 
@@ -171,7 +172,8 @@ impl WorkerStore {
     pub async fn set_queued(&self, collection: i32, queued: bool) -> Result<(), StoreError> {
         let query = query!("index_collections/queued");
         let params: Params<'_> = &[&collection, &queued];
-        self.pool.execute(query, params).await.map(drop)
+        self.pool.execute(query, params).await?;
+        Ok(())
     }
 
     /// Claims a collection, to empty or to remove it, for `lease`. Returns whether it was
@@ -196,7 +198,8 @@ impl WorkerStore {
     /// Only those of the database.
     pub async fn collection_emptied(&self, collection: i32) -> Result<(), StoreError> {
         let query = query!("index_collections/emptied");
-        self.pool.execute(query, &[&collection]).await.map(drop)
+        self.pool.execute(query, &[&collection]).await?;
+        Ok(())
     }
 
     /// Forgets a retired collection that is removed.
@@ -205,7 +208,8 @@ impl WorkerStore {
     /// Only those of the database.
     pub async fn forget_collection(&self, collection: i32) -> Result<(), StoreError> {
         let query = query!("index_collections/forget");
-        self.pool.execute(query, &[&collection]).await.map(drop)
+        self.pool.execute(query, &[&collection]).await?;
+        Ok(())
     }
 
     /// Records that this worker applies the changes for these collections. Abandons the one

@@ -3,10 +3,11 @@
 use memory_contract::{Iteration, NewIteration, Plan, RequestId, ThreadId, limits};
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     AppendError, Page, PlanError, PlanStore, StoreError,
     plan::plan,
-    query::{Params, query},
     rows::{column, only, scalar, unknown_status},
     thread::{one_more, one_thread},
     words,

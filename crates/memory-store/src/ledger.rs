@@ -4,9 +4,10 @@ use memory_contract::{MessageName, ThreadId};
 use memory_ledger::{Branching, DistillKind, Entry, Ledger, LedgerRow, LedgerThread, Place};
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     DistillateStore, StoreError,
-    query::{Params, query},
     rows::{self, column},
 };
 

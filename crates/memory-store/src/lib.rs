@@ -4,14 +4,12 @@ mod api_key;
 mod append;
 mod authenticator;
 mod cache;
-mod caller;
 mod config;
 mod content;
 mod distill;
 mod ephemeral;
 mod erasure;
 mod error;
-mod error_chain;
 mod event;
 mod export;
 mod file;
@@ -29,18 +27,13 @@ mod opening;
 mod outbox;
 mod plan;
 mod policy;
-mod pool;
-mod query;
 mod recall;
 mod rows;
 mod secret;
 mod size;
-mod sqlstate;
 mod store;
-pub mod task;
 mod thread;
 mod thread_list;
-mod tls;
 mod transaction;
 mod usage;
 mod views;
@@ -51,8 +44,7 @@ mod working;
 pub use api_key::{NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::{Authenticator, LookupError};
-pub use caller::Caller;
-pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
+pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig};
 pub use content::HeldContent;
 pub use distill::{
     Commit, Committed, DistillClaim, DistillJob, DistillState, DistillStats, Distillate,
@@ -64,7 +56,6 @@ pub use erasure::{ErasureStats, OutsideErasure};
 pub use error::{
     AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, StoreError, ThreadError,
 };
-pub use error_chain::error_chain;
 pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
 pub use index_collections::{
@@ -83,6 +74,7 @@ pub use memory_ledger::{
     Branching, DistillKind, Entry, Ledger, LedgerCount, LedgerFault, LedgerRange, LedgerRow,
     LedgerState, LedgerThread, Place,
 };
+pub use memory_postgres::{Caller, PoolStatus, StoreConfig, error_chain, task};
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
@@ -91,7 +83,6 @@ pub use outbox::{
 };
 pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};
-pub use pool::PoolStatus;
 pub use recall::{Freshness, Hydrated, Neighbor, Recent, Scope, Space, TextMatch, Unindexed};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};

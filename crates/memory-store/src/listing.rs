@@ -3,10 +3,11 @@
 use memory_contract::{App, AppId, Message, MessageFilter, MessageId, ThreadId, User, UserId};
 use time::OffsetDateTime;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     MessageStore, Order, Page, StoreError, ThreadStore,
     message::Filter,
-    query::{Params, query},
     rows::{self, column, id, optional_id},
     thread::one_more,
 };

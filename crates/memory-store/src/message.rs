@@ -9,10 +9,11 @@ use tokio_postgres::{
 };
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     MessageStore, Page, Revision, StoreError,
     cache::{self, Version, Window},
-    query::{Params, query},
     rows::{self, column, only, optional_id},
     thread::{one_more, one_thread},
 };

@@ -8,13 +8,13 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tokio_postgres::{Client, Connection, Row, Transaction, error::SqlState, types::ToSql};
 
+use memory_postgres::{
+    Database, Params, Pool, PostgresError, connect_error, parse_url, query, query_error, task,
+};
+
 use crate::{
     StoreConfig, StoreError,
-    config::Database,
-    pool::{Pool, parse_url},
-    query::{Params, query},
     rows::{column, only, scalar},
-    sqlstate, task,
 };
 
 include!(concat!(env!("OUT_DIR"), "/sql.rs"));
@@ -73,7 +73,7 @@ async fn migrate_one(
     let transaction = client
         .transaction()
         .await
-        .map_err(|error| sqlstate::query_error("BEGIN", error))?;
+        .map_err(|error| query_error("BEGIN", error))?;
     lock(&transaction).await?;
     let found = Found::read(&transaction).await?;
     let mut report = MigrationReport {
@@ -107,7 +107,7 @@ async fn migrate_one(
     transaction
         .commit()
         .await
-        .map_err(|error| sqlstate::query_error("COMMIT", error))?;
+        .map_err(|error| query_error("COMMIT", error))?;
     report.applied.push("functions".to_owned());
     Ok(report)
 }
@@ -188,14 +188,14 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
             )
         }
         // There is no such schema, or no such table in it.
-        Err(StoreError::Query { source, .. })
+        Err(PostgresError::Query { source, .. })
             if source
                 .code()
                 .is_some_and(|code| ["3F000", "42P01", "42501"].contains(&code.code())) =>
         {
             (0, false, String::new())
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
     let newer = found == schema_version() && is_newer(&release);
     if applied || newer || found > schema_version() {
@@ -205,7 +205,7 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
         why: format!(
             "the database at {} has a schema of version {found} that lacks changes of this release, \
              whose version is {}; run `recollect migrate` first",
-            pool.database.key(),
+            pool.database().key(),
             schema_version(),
         ),
         source: None,
@@ -266,8 +266,7 @@ fn drive<S, T>(
 where
     Connection<S, T>: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
 {
-    let (client, connection) =
-        connected.map_err(|error| sqlstate::connect_error(database, error))?;
+    let (client, connection) = connected.map_err(|error| connect_error(database, error))?;
     // Its error is also that of the query under way.
     task::spawn("connection", async move { connection.await.ok() });
     Ok(client)
@@ -286,7 +285,7 @@ async fn lock(transaction: &Transaction<'_>) -> Result<(), StoreError> {
                 source: Some(error.into()),
             })
         }
-        Err(error) => Err(sqlstate::query_error("schema/lock", error)),
+        Err(error) => Err(query_error("schema/lock", error).into()),
     }
 }
 

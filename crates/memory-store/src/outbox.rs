@@ -13,12 +13,10 @@ use time::OffsetDateTime;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use memory_postgres::{Database, Params, Pool, PoolStatus, Role, query};
+
 use crate::{
-    StoreConfig, StoreError,
-    config::Database,
-    migrate,
-    pool::{Pool, PoolStatus, Role},
-    query::{Params, query},
+    StoreConfig, StoreError, migrate,
     rows::{self, column, only, scalar},
 };
 
@@ -281,7 +279,7 @@ impl WorkerStore {
         lease: Duration,
     ) -> Result<u64, StoreError> {
         let params: Params<'_> = &[&claim.0, &ids, &lease.as_secs_f64()];
-        self.pool.execute(query!("outbox/extend"), params).await
+        Ok(self.pool.execute(query!("outbox/extend"), params).await?)
     }
 
     /// Removes jobs that are done and returns how many. Jobs whose lease has ended and
@@ -290,9 +288,10 @@ impl WorkerStore {
     /// # Errors
     /// Only those of the database.
     pub async fn ack(&self, claim: LeaseId, ids: &[i64]) -> Result<u64, StoreError> {
-        self.pool
+        Ok(self
+            .pool
             .execute(query!("outbox/ack"), &[&claim.0, &ids])
-            .await
+            .await?)
     }
 
     /// Gives jobs back, each for a later try; one that has been tried
@@ -326,9 +325,10 @@ impl WorkerStore {
     /// # Errors
     /// Only those of the database.
     pub async fn release(&self, claim: LeaseId, ids: &[i64]) -> Result<u64, StoreError> {
-        self.pool
+        Ok(self
+            .pool
             .execute(query!("outbox/release"), &[&claim.0, &ids])
-            .await
+            .await?)
     }
 
     /// Ends every lease, so that what a killed worker had claimed is available
@@ -338,7 +338,7 @@ impl WorkerStore {
     /// # Errors
     /// Only those of the database.
     pub async fn end_leases(&self) -> Result<u64, StoreError> {
-        self.pool.execute(query!("outbox/end_leases"), &[]).await
+        Ok(self.pool.execute(query!("outbox/end_leases"), &[]).await?)
     }
 
     /// How far the collection is behind, over all tenants.
@@ -376,7 +376,7 @@ impl WorkerStore {
     /// Only those of the database.
     pub async fn sweep_requests(&self, limit: u32) -> Result<u64, StoreError> {
         let params: Params<'_> = &[&self.request_retention.as_secs_f64(), &i64::from(limit)];
-        self.pool.execute(query!("requests/sweep"), params).await
+        Ok(self.pool.execute(query!("requests/sweep"), params).await?)
     }
 
     /// Deletes entries of the audit log, and receipts of deletions, older than the configured

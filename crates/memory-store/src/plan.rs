@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     PlanError, PlanStore, StoreError,
-    query::{Params, query},
     rows::{column, only, unknown_status},
     thread::one_thread,
 };

@@ -10,9 +10,10 @@ use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     Page, PolicyStore, Store, StoreError,
-    query::{Params, query},
     rows::{column, only, unknown_status},
     thread::{one_more, one_thread, session_digest},
 };

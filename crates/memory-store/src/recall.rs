@@ -8,10 +8,11 @@ use memory_contract::{
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     MessageStore, PolicyStore, Revision, StoreError,
     message::{Filter, Path},
-    query::{Params, query},
     rows::{self, column, only},
     words,
 };

@@ -6,10 +6,11 @@ use secrecy::SecretString;
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     Caller, Keyring, Page, SecretError, Store, StoreError,
     keyring::Sealed,
-    query::{Params, query},
     rows::{column, only},
     thread::one_more,
 };

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use memory_contract::MemoryPolicy;
 use memory_objects::Objects;
 
+use memory_postgres::{Database, Pool, PoolStatus, Role, query};
+
 use crate::{
     CacheConfig, EphemeralConfig, StoreConfig, StoreError,
     cache::Windows,
-    config::Database,
     memories::Uses,
     migrate,
-    pool::{Pool, PoolStatus, Role},
-    query::query,
     rows::{column, only},
     watch::Feeds,
 };
@@ -80,7 +79,7 @@ impl Store {
             Database::Chat => open(Database::Chat)?,
         };
         migrate::check(&main).await?;
-        if pool.database != main.database {
+        if pool.database() != main.database() {
             migrate::check(&pool).await?;
         }
         Ok(Self {
@@ -118,7 +117,7 @@ impl Store {
 
     /// Whether the conversations have a separate database.
     pub fn has_chat_database(&self) -> bool {
-        self.pool.database != self.main.database
+        self.pool.database() != self.main.database()
     }
 
     /// How many connections to the conversations' database there are and how
@@ -145,10 +144,8 @@ impl Store {
     /// # Errors
     /// As [`Store::ping`].
     pub async fn ping_main(&self) -> Result<(), StoreError> {
-        self.main
-            .call(query!("schema/version"), &[])
-            .await
-            .map(drop)
+        self.main.call(query!("schema/version"), &[]).await?;
+        Ok(())
     }
 
     /// The version of the conversations' database, such as `15.18`.

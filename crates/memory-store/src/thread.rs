@@ -8,11 +8,12 @@ use memory_contract::{
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
+use memory_postgres::{Params, query};
+
 use crate::{
     AppendError, Page, Revision, StoreError, ThreadError, ThreadStore,
     append::expected_head,
     opening::Opening,
-    query::{Params, query},
     rows::{self, column, only, optional_id},
     words,
 };

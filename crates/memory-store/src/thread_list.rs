@@ -6,10 +6,11 @@ use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 use uuid::Uuid;
 
+use memory_postgres::{Params, Query, query};
+
 use crate::{
     Page, StoreError, ThreadStore,
     listing::SCANNED,
-    query::{Params, Query, query},
     rows::{self, column, scalar},
     thread::one_more,
 };

@@ -6,9 +6,10 @@ use memory_contract::ThreadId;
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, Query, query};
+
 use crate::{
     AuditStore, Page, StoreError,
-    query::{Params, Query, query},
     rows::{column, optional_id},
     thread::one_more,
 };
@@ -88,11 +89,8 @@ impl AuditStore<'_> {
         let name = tenant.as_str();
         let params: Params<'_> = &[&name, &actors, &actions, &results, &counts, &ages];
         let note = query!("transactions/note_refusals");
-        self.store
-            .main
-            .within(self.caller, note, params)
-            .await
-            .map(drop)
+        self.store.main.within(self.caller, note, params).await?;
+        Ok(())
     }
 
     /// Lists the entries of the audit log, the newest first.

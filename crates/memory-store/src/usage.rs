@@ -5,9 +5,10 @@ use std::time::Duration;
 use memory_contract::{RequestId, Session, ThreadId};
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     StoreError, UsageStore,
-    query::{Params, query},
     rows::{column, only, scalar},
     thread::session_digest,
 };
@@ -104,7 +105,8 @@ impl UsageStore<'_> {
             &count(spent.output),
         ];
         let settle = query!("model_usage/settle");
-        self.store.pool.call(settle, params).await.map(drop)
+        self.store.pool.call(settle, params).await?;
+        Ok(())
     }
 
     /// Reads the usage of the last `days` days, today included, the newest day first.

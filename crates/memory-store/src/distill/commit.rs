@@ -8,9 +8,10 @@
 use memory_contract::ThreadId;
 
 use super::Place;
+use memory_postgres::{Params, Query, query};
+
 use crate::{
     DistillateStore, StoreError,
-    query::{Params, Query, query},
     rows::{self, column, only},
 };
 

@@ -6,10 +6,11 @@ use memory_contract::{TenantId, ThreadId};
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     Caller, DistillateStore, LeaseId, Store, StoreError, WorkerStore,
     outbox::error_text,
-    query::{Params, query},
     rows::{self, column, only, scalar},
 };
 
@@ -153,7 +154,7 @@ impl WorkerStore {
     /// Only those of the database.
     pub async fn end_distill_leases(&self) -> Result<u64, StoreError> {
         let end = query!("distill_jobs/end_leases");
-        self.pool.execute(end, &[]).await
+        Ok(self.pool.execute(end, &[]).await?)
     }
 
     /// Measures the queue of all tenants.
@@ -233,11 +234,8 @@ impl DistillateStore<'_> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let want = query!("distill_jobs/enqueue");
-        self.store
-            .pool
-            .within(self.caller, want, params)
-            .await
-            .map(drop)
+        self.store.pool.within(self.caller, want, params).await?;
+        Ok(())
     }
 
     /// Measures the queue of a tenant.

@@ -3,9 +3,10 @@
 use memory_contract::{Message, MessageId, ThreadId};
 
 use super::{Generations, Place};
+use memory_postgres::{Params, query};
+
 use crate::{
     DistillateStore, StoreError,
-    query::{Params, query},
     rows::{self, column, only, scalar},
 };
 

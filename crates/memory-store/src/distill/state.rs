@@ -7,9 +7,10 @@ use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
 use super::{DistillKind, Distillate, Place, Standing};
+use memory_postgres::{Params, query};
+
 use crate::{
     DistillateStore, StoreError,
-    query::{Params, query},
     rows::{self, column, only, optional_id},
 };
 

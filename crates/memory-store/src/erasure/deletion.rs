@@ -6,9 +6,10 @@ use memory_contract::{AppId, DeletionScope, ErasedPlace, Receipt, TenantId, User
 use uuid::Uuid;
 
 use super::{Claimed, ErasureStats, claimed, stats_of};
+use memory_postgres::{Params, query};
+
 use crate::{
     ErasureStore, LeaseId, Store, StoreError, WorkerStore,
-    query::{Params, query},
     rows::{self, column, only, scalar},
 };
 

@@ -11,13 +11,13 @@ use tokio::time::timeout;
 use tokio_postgres::{Row, types::ToSql};
 use uuid::Uuid;
 
+use memory_postgres::{Params, Query, query, task};
+
 use crate::{
     Caller, LeaseId, Store, StoreError, WorkerStore, error_chain,
     outbox::error_text,
-    query::{Params, Query, query},
     retry_pause,
     rows::{column, only, scalar, unknown_status},
-    task,
 };
 
 pub use deletion::OutsideErasure;
@@ -128,7 +128,8 @@ impl Store {
         let mut params: Vec<&(dyn ToSql + Sync)> = vec![&tenant, &claimed.id, &lease];
         params.extend_from_slice(more);
         let changed = self.pool.within(&claimed.caller, query, &params);
-        changed.await.map(drop)
+        changed.await?;
+        Ok(())
     }
 
     /// Works on an erasure that was queued just now, for at most two seconds, unless a worker
@@ -197,7 +198,10 @@ impl WorkerStore {
     /// # Errors
     /// Only those of the database.
     pub async fn end_erasure_leases(&self) -> Result<u64, StoreError> {
-        self.pool.execute(query!("erasures/end_leases"), &[]).await
+        Ok(self
+            .pool
+            .execute(query!("erasures/end_leases"), &[])
+            .await?)
     }
 
     /// Measures the queue of all tenants.

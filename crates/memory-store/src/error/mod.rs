@@ -3,10 +3,18 @@
 mod nouns;
 
 use memory_objects::ObjectsError;
+use memory_postgres::PostgresError;
+use tokio_postgres::error::SqlState;
 
 pub use nouns::{
     AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, ThreadError,
 };
+
+/// Raised by `functions/memories/check_count.sql`.
+const MEMORIES_FULL: &str = "RC002";
+
+/// Raised by `functions/erasures/allow_creation.sql`.
+const DELETION_IN_PROGRESS: &str = "RC003";
 
 /// Why a call of the store failed.
 #[derive(Debug, thiserror::Error)]
@@ -147,6 +155,21 @@ impl StoreError {
             | Self::Corrupt { .. }
             | Self::Config { .. }
             | Self::Migration { .. } => false,
+        }
+    }
+}
+
+impl From<PostgresError> for StoreError {
+    fn from(error: PostgresError) -> Self {
+        match error {
+            PostgresError::Unavailable { source } => Self::Unavailable { source },
+            PostgresError::PoolTimeout => Self::PoolTimeout,
+            PostgresError::Config { key, why } => Self::Config { key, why },
+            PostgresError::Query { name, source } => match source.code().map(SqlState::code) {
+                Some(MEMORIES_FULL) => Self::Memory(MemoryError::Full),
+                Some(DELETION_IN_PROGRESS) => Self::DeletionInProgress,
+                _ => Self::Query { name, source },
+            },
         }
     }
 }

@@ -11,9 +11,10 @@ use tokio_postgres::types::Json;
 use uuid::Uuid;
 
 use super::{Item, revision, uuids};
+use memory_postgres::{Params, query};
+
 use crate::{
     Caller, MemoryError, MemoryStore, Revision, Store, StoreError, WorkerStore,
-    query::{Params, query},
     rows::{column, id as id_of, message, only, optional_id, scalar, unknown_status},
 };
 
@@ -169,11 +170,8 @@ impl MemoryStore<'_> {
         let messages: Vec<Uuid> = messages.iter().map(|id| id.uuid()).collect();
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &messages];
         let done = query!("memories/extracted_again");
-        self.store
-            .pool
-            .within(self.caller, done, params)
-            .await
-            .map(drop)
+        self.store.pool.within(self.caller, done, params).await?;
+        Ok(())
     }
 
     /// How many memories wait for the index.

@@ -5,11 +5,9 @@ use std::time::Duration;
 use memory_contract::{AppId, Memory, PolicyLevel, TenantId, UserId, limits};
 
 use super::rows;
-use crate::{
-    Caller, MemoryStore, Store, StoreError, WorkerStore,
-    query::{Params, query},
-    rows::column,
-};
+use memory_postgres::{Params, query};
+
+use crate::{Caller, MemoryStore, Store, StoreError, WorkerStore, rows::column};
 
 /// What to forget: the memories to which any of the bounds applies.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,9 +9,10 @@ use tokio_postgres::types::Json;
 use uuid::Uuid;
 
 use super::uuids;
+use memory_postgres::{Params, query};
+
 use crate::{
     MemoryStore, Space, StoreError, Unindexed,
-    query::{Params, query},
     rows::{column, id, only, optional_id},
 };
 

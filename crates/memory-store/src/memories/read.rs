@@ -10,10 +10,11 @@ use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
 use super::{rows, uuids, write::scope_query};
+use memory_postgres::{Params, query};
+
 use crate::{
     MemoryError, MemoryStore, Page, Policies, Space, StoreError,
     policy::session_policies_of,
-    query::{Params, query},
     rows::{column, id as id_of, only, scalar},
     thread::{one_more, session_digest},
     words,

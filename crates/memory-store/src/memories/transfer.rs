@@ -5,12 +5,9 @@ use serde_json::{Value, json};
 use tokio_postgres::types::Json;
 
 use super::{Item, item_of, items, micros, newer, revision, rows, write::scope_of};
-use crate::{
-    MemoryStore, Page, Revision, StoreError,
-    query::{Params, query},
-    rows::column,
-    thread::one_more,
-};
+use memory_postgres::{Params, query};
+
+use crate::{MemoryStore, Page, Revision, StoreError, rows::column, thread::one_more};
 
 /// The result of importing a memory.
 #[derive(Clone, Debug, PartialEq)]

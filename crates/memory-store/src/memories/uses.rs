@@ -7,12 +7,9 @@ use memory_contract::{Memory, MemoryId, TenantId};
 use tokio::sync::mpsc;
 
 use super::{rows::today, uuids};
-use crate::{
-    Caller, MemoryStore,
-    pool::Pool,
-    query::{Params, query},
-    task,
-};
+use memory_postgres::{Params, Pool, query, task};
+
+use crate::{Caller, MemoryStore};
 
 /// Queued answers, at most.
 const QUEUE_CAPACITY: usize = 1_024;

@@ -7,9 +7,10 @@ use memory_contract::{
 use tokio_postgres::{Row, types::Json};
 
 use super::{Item, item_of, items, newer, revision, rows};
+use memory_postgres::{Params, query};
+
 use crate::{
     MemoryError, MemoryStore, Revision, Scope, Space, StoreError,
-    query::{Params, query},
     rows::{column, only, unknown_status},
     words,
 };

@@ -11,9 +11,10 @@ use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 
 use super::{Node, StoredMessage};
+use memory_postgres::{Params, query};
+
 use crate::{
     AppendError, NodeError, NodeStore, StoreError,
-    query::{Params, query},
     rows::{column, only, unknown_status},
 };
 

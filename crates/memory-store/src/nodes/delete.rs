@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{Node, work::Deletion, work::deletion};
+use memory_postgres::{Params, query, task};
+
 use crate::{
     Caller, NodeStore, Store, StoreError,
-    query::{Params, query},
     rows::{column, only, scalar, unknown_status},
-    task,
 };
 
 /// How long a call that clears a memory waits for its object to be erased. A worker
@@ -112,7 +112,7 @@ impl Store {
             .begin(&Caller::worker(tenant.clone()), &queries)
             .await?;
         let Some(row) = results.last().and_then(|rows| rows.first()) else {
-            return transaction.rollback().await;
+            return Ok(transaction.rollback().await?);
         };
         if column(row, "wanted")? {
             if let Err(error) = objects.delete(key).await {
@@ -122,11 +122,12 @@ impl Store {
                 return Err(error.into());
             }
             if !column::<bool>(row, "settled")? {
-                return transaction.rollback().await;
+                return Ok(transaction.rollback().await?);
             }
         }
         let this: Params<'_> = &[&name, id];
         let done = [(query!("object_deletions/done"), this)];
-        transaction.commit(&done).await.map(drop)
+        transaction.commit(&done).await?;
+        Ok(())
     }
 }

@@ -18,11 +18,11 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::{Node, NodeRow, blocking, parse, record, waiting};
+use memory_postgres::{Params, Query, Transaction, query, task};
+
 use crate::{
     NodeError, NodeStore, StoreError,
-    query::{Params, Query, Transaction, query},
     rows::{column, only, scalar},
-    task,
 };
 
 /// Attempts to write, because another process may write the object in between.

@@ -6,9 +6,10 @@ use memory_contract::ThreadId;
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     NodeStore, Page, StoreError,
-    query::{Params, query},
     rows::{column, only},
     thread::{one_more, one_thread},
 };

@@ -7,9 +7,10 @@ use memory_objects::{NodeObject, Version};
 use tokio_postgres::Row;
 
 use super::{Node, NodeRow, parse, record, waiting};
+use memory_postgres::{Params, query};
+
 use crate::{
     NodeStore, StoreError,
-    query::{Params, query},
     rows::{column, unknown_status},
     thread::one_thread,
 };

@@ -8,9 +8,10 @@ use memory_contract::TenantId;
 use tokio_postgres::Row;
 
 use super::{Node, flush::LockMode};
+use memory_postgres::{Params, query};
+
 use crate::{
     Caller, Store, StoreError, WorkerStore,
-    query::{Params, query},
     rows::{self, column, only},
 };
 
@@ -146,9 +147,10 @@ impl WorkerStore {
     /// Only those of the database.
     pub async fn sweep_node_requests(&self, limit: u32) -> Result<u64, StoreError> {
         let params: Params<'_> = &[&self.request_retention.as_secs_f64(), &i64::from(limit)];
-        self.pool
+        Ok(self
+            .pool
             .execute(query!("nodes/sweep_requests"), params)
-            .await
+            .await?)
     }
 
     /// Forgets writes to object storage that cannot be under way any more, at most `limit`.
@@ -162,9 +164,10 @@ impl WorkerStore {
         };
         let settles = objects.settles_after().as_secs_f64();
         let params: Params<'_> = &[&settles, &i64::from(limit)];
-        self.pool
+        Ok(self
+            .pool
             .execute(query!("object_writes/sweep"), params)
-            .await
+            .await?)
     }
 
     /// Measures the waiting work.

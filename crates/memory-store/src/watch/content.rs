@@ -4,10 +4,11 @@
 use memory_contract::{Message, MessageFilter, MessageId, ThreadId};
 use uuid::Uuid;
 
+use memory_postgres::{Params, query};
+
 use crate::{
     DistillKind, StoreError, ThreadStore,
     message::Filter,
-    query::{Params, query},
     rows::{self, column, id},
     thread::one_thread,
 };

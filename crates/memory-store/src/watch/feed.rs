@@ -12,12 +12,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
 use super::horizon::{Horizon, Moment};
+use memory_postgres::{Params, Pool, query, task};
+
 use crate::{
     Caller, StoreError, Transaction,
-    pool::Pool,
-    query::{Params, query},
     rows::{column, only},
-    task,
     transaction::transaction,
 };
 

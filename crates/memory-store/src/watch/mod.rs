@@ -13,7 +13,9 @@ use std::time::Duration;
 use memory_contract::ThreadId;
 use time::OffsetDateTime;
 
-use crate::{StoreConfig, StoreError, ThreadStore, Transaction, pool::Pool};
+use memory_postgres::Pool;
+
+use crate::{StoreConfig, StoreError, ThreadStore, Transaction};
 pub use content::SeqRange;
 use feed::Feed;
 use follower::{Delivered, Follower};
@@ -74,7 +76,7 @@ impl Feeds {
         let overlap = config.statement_timeout * LAST_STATEMENTS + TRANSACTION_OVERHEAD;
         Self {
             chat: Feed::new(chat.clone(), overlap),
-            main: (chat.database != main.database).then(|| Feed::new(main.clone(), overlap)),
+            main: (chat.database() != main.database()).then(|| Feed::new(main.clone(), overlap)),
             overlap,
         }
     }

@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use tokio_postgres::types::Json;
 
 use super::put::check_working;
+use memory_postgres::{Params, query};
+
 use crate::{
     Caller, Store, StoreError, WorkerStore, WorkingMemoryStore,
-    query::{Params, query},
     rows::{self, column, only, scalar},
 };
 

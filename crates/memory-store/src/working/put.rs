@@ -21,13 +21,14 @@ use super::{
     call::{Place, PutCall},
     read::{NamedModel, check_status, etag_of},
 };
+use memory_postgres::{Params, query};
+
 use crate::{
     AppendError, CountedMessage, MemoryError, NewThread, Revision, StoreError, ThreadError,
     WorkingMemoryStore,
     append::external_exists,
     memories::index_of,
     opening::Opening,
-    query::{Params, query},
     rows::{self, column, only},
 };
 

@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
 
+use memory_postgres::{Params, query};
+
 use crate::{
     Policies, StoreError, WorkingMemoryStore,
     memories::memory_of,
-    query::{Params, query},
     rows::{self, column},
 };
 

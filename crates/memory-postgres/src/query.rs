@@ -1,4 +1,4 @@
-//! Runs the queries of `queries/`. The name of a query is that of its file; errors and
+//! Runs the queries of a crate's `queries/`. The name of a query is that of its file; errors and
 //! logs contain it.
 
 use std::{ops::Deref, time::Instant};
@@ -8,19 +8,22 @@ use futures::future::{join, join_all, join3, join4};
 use tokio_postgres::{Row, Statement, types::ToSql};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{Caller, StoreError, pool::Pool, sqlstate};
+use crate::{Caller, Pool, PostgresError, query_error};
 
 /// One file of `queries/`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Query {
-    pub(crate) name: &'static str,
-    pub(crate) sql: &'static str,
+pub struct Query {
+    /// The file's path under `queries/`, without `.sql`.
+    pub name: &'static str,
+    /// The file's text.
+    pub sql: &'static str,
 }
 
-/// The query in the file `queries/NAME.sql`.
+/// The query in the file `queries/NAME.sql` of the calling crate.
+#[macro_export]
 macro_rules! query {
     ($name:literal) => {
-        $crate::query::Query {
+        $crate::Query {
             name: $name,
             sql: include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
@@ -31,52 +34,51 @@ macro_rules! query {
         }
     };
 }
-pub(crate) use query;
-
 /// The parameters of a query, in order.
-pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 const ENTER: Query = query!("tenants/enter");
 
 impl Pool {
     /// Runs a query as its own transaction, in one round trip. For functions that take
     /// the tenant as a parameter, and for workers.
-    pub(crate) async fn call(
-        &self,
-        query: Query,
-        params: Params<'_>,
-    ) -> Result<Vec<Row>, StoreError> {
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn call(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, PostgresError> {
         let client = Busy::new(self, self.get().await?);
         let statement = prepare(&client, query).await?;
         let started = Instant::now();
         let rows = client.query(&statement, params).await;
         client.done();
         self.echo(query, started);
-        rows.map_err(|error| sqlstate::query_error(query.name, error))
+        rows.map_err(|error| query_error(query.name, error))
     }
 
     /// Like [`Pool::call`], for a statement that counts its rows.
-    pub(crate) async fn execute(
-        &self,
-        query: Query,
-        params: Params<'_>,
-    ) -> Result<u64, StoreError> {
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn execute(&self, query: Query, params: Params<'_>) -> Result<u64, PostgresError> {
         let client = Busy::new(self, self.get().await?);
         let statement = prepare(&client, query).await?;
         let started = Instant::now();
         let count = client.execute(&statement, params).await;
         client.done();
         self.echo(query, started);
-        count.map_err(|error| sqlstate::query_error(query.name, error))
+        count.map_err(|error| query_error(query.name, error))
     }
 
     /// Runs one query in a transaction of the caller's tenant: one round trip.
-    pub(crate) async fn within(
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn within(
         &self,
         caller: &Caller,
         query: Query,
         params: Params<'_>,
-    ) -> Result<Vec<Row>, StoreError> {
+    ) -> Result<Vec<Row>, PostgresError> {
         let mut results = self.within_all(caller, &[(query, params)]).await?;
         Ok(results.pop().unwrap_or_default())
     }
@@ -87,11 +89,14 @@ impl Pool {
     /// All are sent when the future is first polled, `COMMIT` included, so a dropped
     /// future leaves no transaction open. After a failure Postgres turns `COMMIT` into a
     /// rollback without an error, so every result is checked.
-    pub(crate) async fn within_all(
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn within_all(
         &self,
         caller: &Caller,
         queries: &[(Query, Params<'_>)],
-    ) -> Result<Vec<Vec<Row>>, StoreError> {
+    ) -> Result<Vec<Vec<Row>>, PostgresError> {
         let client = Busy::new(self, self.get().await?);
         let enter = prepare(&client, ENTER).await?;
         let mut statements = Vec::with_capacity(queries.len());
@@ -109,7 +114,7 @@ impl Pool {
                 async move {
                     let rows = client.query(statement, params).await;
                     self.echo(*query, started);
-                    rows.map_err(|error| sqlstate::query_error(query.name, error))
+                    rows.map_err(|error| query_error(query.name, error))
                 }
             });
         // `join` polls in order, and the order of polling is that of sending.
@@ -121,29 +126,35 @@ impl Pool {
         )
         .await;
         client.done();
-        begun.map_err(|error| sqlstate::query_error("BEGIN", error))?;
-        entered.map_err(|error| sqlstate::query_error(ENTER.name, error))?;
+        begun.map_err(|error| query_error("BEGIN", error))?;
+        entered.map_err(|error| query_error(ENTER.name, error))?;
         let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
-        committed.map_err(|error| sqlstate::query_error("COMMIT", error))?;
+        committed.map_err(|error| query_error("COMMIT", error))?;
         Ok(results)
     }
 
     /// Opens a transaction of the caller's tenant that stays open after these queries, in
     /// one round trip. Dropped without an end, it closes its connection.
-    pub(crate) async fn begin(
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn begin(
         &self,
         caller: &Caller,
         queries: &[(Query, Params<'_>)],
-    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
+    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), PostgresError> {
         self.begin_as("BEGIN", caller, queries).await
     }
 
     /// Like [`Pool::begin`], for reading: all queries see the same moment.
-    pub(crate) async fn snapshot(
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn snapshot(
         &self,
         caller: &Caller,
         queries: &[(Query, Params<'_>)],
-    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
+    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), PostgresError> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         self.begin_as(begin, caller, queries).await
     }
@@ -153,7 +164,7 @@ impl Pool {
         begin: &str,
         caller: &Caller,
         queries: &[(Query, Params<'_>)],
-    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
+    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), PostgresError> {
         let client = Busy::new(self, self.get().await?);
         let enter = prepare(&client, ENTER).await?;
         let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor];
@@ -165,8 +176,8 @@ impl Pool {
             transaction.run(queries, &statements),
         )
         .await;
-        begun.map_err(|error| sqlstate::query_error("BEGIN", error))?;
-        entered.map_err(|error| sqlstate::query_error(ENTER.name, error))?;
+        begun.map_err(|error| query_error("BEGIN", error))?;
+        entered.map_err(|error| query_error(ENTER.name, error))?;
         let results = results?;
         Ok((transaction, results))
     }
@@ -180,17 +191,20 @@ impl Pool {
 }
 
 /// A transaction of a tenant that is open.
-pub(crate) struct Transaction<'a> {
+pub struct Transaction<'a> {
     client: Busy,
     pool: &'a Pool,
 }
 
 impl Transaction<'_> {
     /// Runs queries and commits, in one round trip.
-    pub(crate) async fn commit(
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn commit(
         self,
         queries: &[(Query, Params<'_>)],
-    ) -> Result<Vec<Vec<Row>>, StoreError> {
+    ) -> Result<Vec<Vec<Row>>, PostgresError> {
         let statements = self.prepare(queries).await?;
         let (results, committed) = join(
             self.run(queries, &statements),
@@ -198,17 +212,16 @@ impl Transaction<'_> {
         )
         .await;
         let results = results?;
-        committed.map_err(|error| sqlstate::query_error("COMMIT", error))?;
+        committed.map_err(|error| query_error("COMMIT", error))?;
         self.client.done();
         Ok(results)
     }
 
     /// Runs one more query.
-    pub(crate) async fn query(
-        &self,
-        query: Query,
-        params: Params<'_>,
-    ) -> Result<Vec<Row>, StoreError> {
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn query(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, PostgresError> {
         let queries = [(query, params)];
         let statements = self.prepare(&queries).await?;
         let mut results = self.run(&queries, &statements).await?;
@@ -216,17 +229,23 @@ impl Transaction<'_> {
     }
 
     /// Ends without a change.
-    pub(crate) async fn rollback(self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn rollback(self) -> Result<(), PostgresError> {
         self.client
             .batch_execute("ROLLBACK")
             .await
-            .map_err(|error| sqlstate::query_error("ROLLBACK", error))?;
+            .map_err(|error| query_error("ROLLBACK", error))?;
         self.client.done();
         Ok(())
     }
 
     /// Before anything is sent: what is not prepared would come too late.
-    async fn prepare(&self, queries: &[(Query, Params<'_>)]) -> Result<Vec<Statement>, StoreError> {
+    async fn prepare(
+        &self,
+        queries: &[(Query, Params<'_>)],
+    ) -> Result<Vec<Statement>, PostgresError> {
         let mut statements = Vec::with_capacity(queries.len());
         for (query, _) in queries {
             statements.push(prepare(&self.client, *query).await?);
@@ -238,7 +257,7 @@ impl Transaction<'_> {
         &self,
         queries: &[(Query, Params<'_>)],
         statements: &[Statement],
-    ) -> Result<Vec<Vec<Row>>, StoreError> {
+    ) -> Result<Vec<Vec<Row>>, PostgresError> {
         let started = Instant::now();
         let runs = queries
             .iter()
@@ -246,7 +265,7 @@ impl Transaction<'_> {
             .map(|((query, params), statement)| async move {
                 let rows = self.client.query(statement, params).await;
                 self.pool.echo(*query, started);
-                rows.map_err(|error| sqlstate::query_error(query.name, error))
+                rows.map_err(|error| query_error(query.name, error))
             });
         join_all(runs).await.into_iter().collect()
     }
@@ -297,9 +316,9 @@ impl Drop for Busy {
 }
 
 /// Prepares a query on this connection, once.
-async fn prepare(client: &Object, query: Query) -> Result<Statement, StoreError> {
+async fn prepare(client: &Object, query: Query) -> Result<Statement, PostgresError> {
     client
         .prepare_cached(query.sql)
         .await
-        .map_err(|error| sqlstate::query_error(query.name, error))
+        .map_err(|error| query_error(query.name, error))
 }

@@ -10,7 +10,7 @@ use secrecy::ExposeSecret as _;
 use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{StoreConfig, StoreError, config::Database, sqlstate, task, tls::Encryption};
+use crate::{Database, PostgresError, StoreConfig, error::pool_error, task, tls::Encryption};
 
 /// A connection idle for longer is tested before it is handed out.
 const PING_AFTER: Duration = Duration::from_secs(1);
@@ -34,8 +34,10 @@ pub struct PoolStatus {
 
 /// The database role of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
+    /// Sees the rows of the tenant that a transaction names.
     Service,
+    /// Claims queue rows of all tenants, and reads no content.
     Worker,
 }
 
@@ -59,9 +61,9 @@ impl Role {
 
 /// Connections of one role to one database. A clone shares them.
 #[derive(Clone)]
-pub(crate) struct Pool {
+pub struct Pool {
     inner: deadpool_postgres::Pool,
-    pub(crate) database: Database,
+    database: Database,
     pub(crate) echo: bool,
     /// Encrypts connections.
     pub(crate) tls: MakeRustlsConnect,
@@ -77,15 +79,18 @@ impl fmt::Debug for Pool {
 impl Pool {
     /// A pool of `size` connections, and `overflow` more under load. It
     /// connects when it is used.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// `Config` for a URL or a size that cannot be used.
+    pub fn new(
         config: &StoreConfig,
         database: Database,
         role: Role,
         size: usize,
         overflow: usize,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, PostgresError> {
         if size == 0 {
-            return Err(StoreError::Config {
+            return Err(PostgresError::Config {
                 key: match role {
                     Role::Service => "pool_size",
                     Role::Worker => "worker_pool_size",
@@ -132,7 +137,7 @@ impl Pool {
                 })
             }))
             .build()
-            .map_err(|error| StoreError::Unavailable {
+            .map_err(|error| PostgresError::Unavailable {
                 source: error.into(),
             })?;
         if overflow > 0 {
@@ -147,13 +152,22 @@ impl Pool {
         })
     }
 
-    /// A connection, waiting for one if all are busy.
-    pub(crate) async fn get(&self) -> Result<Object, StoreError> {
-        let connected = self.inner.get().await;
-        connected.map_err(|error| sqlstate::pool_error(self.database, error))
+    /// The database that it connects to.
+    pub fn database(&self) -> Database {
+        self.database
     }
 
-    pub(crate) fn status(&self) -> PoolStatus {
+    /// A connection, waiting for one if all are busy.
+    ///
+    /// # Errors
+    /// `PoolTimeout`, `Unavailable`, or `Config` where an operator has to act.
+    pub async fn get(&self) -> Result<Object, PostgresError> {
+        let connected = self.inner.get().await;
+        connected.map_err(|error| pool_error(self.database, error))
+    }
+
+    /// The connections at this moment.
+    pub fn status(&self) -> PoolStatus {
         let status = self.inner.status();
         PoolStatus {
             open: status.size,
@@ -187,11 +201,14 @@ fn policy_for_sql(policy: &MemoryPolicy) -> String {
 
 /// Reads a URL, without ever repeating it in an error: it may hold a password. Returns what
 /// encrypts the connection, too.
-pub(crate) fn parse_url(
+///
+/// # Errors
+/// `Config`, with the key of the URL.
+pub fn parse_url(
     config: &StoreConfig,
     database: Database,
-) -> Result<(Config, MakeRustlsConnect), StoreError> {
-    let wrong = |why: &str| StoreError::Config {
+) -> Result<(Config, MakeRustlsConnect), PostgresError> {
+    let wrong = |why: &str| PostgresError::Config {
         key: database.key(),
         why: why.to_owned(),
     };

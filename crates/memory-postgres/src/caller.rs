@@ -1,11 +1,11 @@
-//! The caller of the store: tenant, actor and scopes.
+//! The caller of a transaction: tenant, actor and scopes.
 
 use memory_contract::{KeyScopes, TenantId};
 
 /// The name under which background work is recorded.
 const WORKER: &str = "worker";
 
-/// The caller of the store. Each view is opened for a caller, and what it changes
+/// The caller of the store. Each transaction is of one caller, and what it changes
 /// is recorded under the caller's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {

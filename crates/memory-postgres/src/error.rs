@@ -1,41 +1,64 @@
-//! Converts Postgres's errors into errors of the store.
+//! Errors of connecting and of queries, by what a caller can do about them.
 
 use std::{error::Error as _, io};
 
 use deadpool_postgres::{PoolError, TimeoutType};
 use tokio_postgres::{Error, error::SqlState};
 
-use crate::{MemoryError, StoreError, config::Database};
+use crate::Database;
 
-/// Raised by `functions/memories/check_count.sql`.
-const MEMORIES_FULL: &str = "RC002";
+/// Why the database gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// Postgres does not answer, or refuses work for the moment.
+    #[error("the database is not available")]
+    Unavailable {
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// All connections stayed busy.
+    #[error("no database connection became free in time")]
+    PoolTimeout,
+    /// A query failed although the database is available: an error that a function
+    /// raised, or a defect.
+    #[error("the query {name} failed")]
+    Query {
+        /// The query's name, such as `messages/append`.
+        name: &'static str,
+        /// Why.
+        #[source]
+        source: Error,
+    },
+    /// The settings cannot be used.
+    #[error("{key}: {why}")]
+    Config {
+        /// The key within the settings, such as `url` or `chat_url`.
+        key: &'static str,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+}
 
-/// Raised by `functions/erasures/allow_creation.sql`.
-const DELETION_IN_PROGRESS: &str = "RC003";
-
-pub(crate) fn query_error(name: &'static str, error: Error) -> StoreError {
-    match error.code().map(SqlState::code) {
-        Some(MEMORIES_FULL) => StoreError::Memory(MemoryError::Full),
-        Some(DELETION_IN_PROGRESS) => StoreError::DeletionInProgress,
-        _ if passes(&error) => StoreError::Unavailable {
-            source: error.into(),
+/// The error of a query.
+pub fn query_error(name: &'static str, source: Error) -> PostgresError {
+    match passes(&source) {
+        true => PostgresError::Unavailable {
+            source: source.into(),
         },
-        _ => StoreError::Query {
-            name,
-            source: error,
-        },
+        false => PostgresError::Query { name, source },
     }
 }
 
 /// The error of getting a connection.
-pub(crate) fn pool_error(database: Database, error: PoolError) -> StoreError {
+pub(crate) fn pool_error(database: Database, error: PoolError) -> PostgresError {
     match error {
-        PoolError::Timeout(TimeoutType::Wait) => StoreError::PoolTimeout,
+        PoolError::Timeout(TimeoutType::Wait) => PostgresError::PoolTimeout,
         PoolError::Backend(error) => connect_error(database, error),
         other @ (PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle)
         | PoolError::Closed
         | PoolError::NoRuntimeSpecified
-        | PoolError::PostCreateHook(_)) => StoreError::Unavailable {
+        | PoolError::PostCreateHook(_)) => PostgresError::Unavailable {
             source: database.cause(other),
         },
     }
@@ -43,7 +66,7 @@ pub(crate) fn pool_error(database: Database, error: PoolError) -> StoreError {
 
 /// The error of connecting: what only an administrator can fix names the
 /// setting, everything else may pass.
-pub(crate) fn connect_error(database: Database, error: Error) -> StoreError {
+pub fn connect_error(database: Database, error: Error) -> PostgresError {
     let why = match error.code() {
         Some(code)
             if [
@@ -64,12 +87,12 @@ pub(crate) fn connect_error(database: Database, error: Error) -> StoreError {
              grant them, or run the migration as this user"
         }
         _ => {
-            return StoreError::Unavailable {
+            return PostgresError::Unavailable {
                 source: database.cause(error),
             };
         }
     };
-    StoreError::Config {
+    PostgresError::Config {
         key: database.key(),
         why: why.to_owned(),
     }
