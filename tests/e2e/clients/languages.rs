@@ -10,8 +10,13 @@ use super::tools::blocks;
 use crate::plain;
 
 /// Each language with its name in a fenced block and its program.
-const PROGRAMS: [(&str, &str, &str); 5] = [
-    ("Python", "python", "tests/clients/python/turn.py"),
+const PROGRAMS: [(&str, &str, &str); 6] = [
+    ("Python", "python", "tests/clients/python/package_turn.py"),
+    (
+        "Python, generated",
+        "python",
+        "tests/clients/python/turn.py",
+    ),
     ("TypeScript", "ts", "tests/clients/typescript/turn.ts"),
     ("Go", "go", "tests/clients/go/turn.go"),
     ("Java", "java", "tests/clients/java/Turn.java"),
@@ -21,6 +26,12 @@ const PROGRAMS: [(&str, &str, &str); 5] = [
 #[apply(trial)]
 async fn a_generated_python_client_takes_a_chat_turn() -> Result<(), Skipped> {
     takes_a_chat_turn("python").await
+}
+
+/// The package's own tests run here too, against the same server.
+#[apply(trial)]
+async fn the_python_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
+    takes_a_chat_turn("python-package").await
 }
 
 #[apply(trial)]

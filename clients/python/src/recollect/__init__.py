@@ -1,0 +1,47 @@
+"""The client of Recollect, the memory service for LLM agents and chat backends.
+
+    from recollect import Recollect
+
+    memory = Recollect().session(app="support", user="ada", session="thread:42")
+    context = memory.context("What is my dog called?")
+    memory.append(user="What is my dog called?", assistant=answer(context.messages))
+
+`Recollect` is for threads, `AsyncRecollect` for asyncio; both have the same methods.
+"""
+
+from importlib import metadata
+
+from recollect._async.app import AsyncApp
+from recollect._async.client import AsyncRecollect
+from recollect._async.session import AsyncSession
+from recollect._async.user import AsyncUser
+from recollect._requests import message
+from recollect._retry import Retry
+from recollect._sync.app import App
+from recollect._sync.client import Recollect
+from recollect._sync.session import Session
+from recollect._sync.user import User
+from recollect.errors import RecollectError
+from recollect.types import Context, Filter, History, MemoryFilter, Policy, RecallResult
+
+__version__ = metadata.version("recollect-client")
+
+__all__ = [
+    "App",
+    "AsyncApp",
+    "AsyncRecollect",
+    "AsyncSession",
+    "AsyncUser",
+    "Context",
+    "Filter",
+    "History",
+    "MemoryFilter",
+    "Policy",
+    "RecallResult",
+    "Recollect",
+    "RecollectError",
+    "Retry",
+    "Session",
+    "User",
+    "message",
+]

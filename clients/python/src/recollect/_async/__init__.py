@@ -1,0 +1,1 @@
+"""The asynchronous client. clients/python/unasync writes recollect/_sync from it."""

@@ -1,0 +1,109 @@
+"""What is about an app."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from recollect import _requests, _results, types, v1
+from recollect._async.pages import pages
+
+if TYPE_CHECKING:
+    from recollect._async.client import AsyncRecollect
+
+
+class AsyncApp:
+    """An app: a bot, flow or workflow. `AsyncRecollect.app` makes it."""
+
+    def __init__(self, client: AsyncRecollect, app: str) -> None:
+        self._client = client
+        self.id = app
+        """The app's id."""
+        self.ref = v1.AppRef(app_id=app)
+        """The app, for requests of the stubs."""
+
+    def __repr__(self) -> str:
+        return f"<App {self.id!r}>"
+
+    async def policy(self, *, timeout: float | None = None) -> dict[str, Any]:
+        """The fields that the app's policy sets, named as in `Policy`; durations in seconds."""
+        request = v1.GetAppPolicyRequest(app_id=self.id)
+        response = await self._client.stubs.policy.GetAppPolicy(request, timeout=timeout)
+        return _results.policy_values(response.app_policy.policy)
+
+    async def set_policy(
+        self, policy: types.Policy, *, etag: str = "", timeout: float | None = None
+    ) -> dict[str, Any]:
+        """Changes fields of the app's policy; None clears a field, and the others stay.
+
+        It applies from the next request on. Returns the whole policy, as `policy` does.
+
+        Args:
+            policy: the fields to change: at least one.
+            etag: the etag that the policy must have (`v1.AppPolicy.etag`). Empty: any.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.UpdateAppPolicyRequest(
+            app_policy=v1.AppPolicy(app_id=self.id, policy=_requests.policy(policy), etag=etag),
+            update_mask=_requests.policy_mask(policy),
+        )
+        response = await self._client.stubs.policy.UpdateAppPolicy(request, timeout=timeout)
+        return _results.policy_values(response.app_policy.policy)
+
+    async def delete_policy(self, *, timeout: float | None = None) -> bool:
+        """Deletes the app's policy, so that the defaults apply. Returns whether it had one."""
+        request = v1.DeleteAppPolicyRequest(app_id=self.id)
+        response = await self._client.stubs.policy.DeleteAppPolicy(request, timeout=timeout)
+        return response.deleted
+
+    async def users(self, *, timeout: float | None = None) -> AsyncIterator[types.UserInfo]:
+        """The users that have threads or memories, by id."""
+        request = v1.ListUsersRequest(app_id=self.id, page_size=500)
+        async for page in pages(self._client.stubs.thread.ListUsers, request, timeout):
+            for user in page.users:
+                yield _results.user(user)
+
+    async def threads(
+        self,
+        *,
+        metadata: dict[str, str | int | bool] | None = None,
+        order_by: str = "create_time desc",
+        page_size: int = 50,
+        timeout: float | None = None,
+    ) -> AsyncIterator[types.ThreadInfo]:
+        """The threads of all users of the app. Arguments: as in `AsyncRecollect.threads`."""
+        request = v1.ListThreadsRequest(app=self.ref, page_size=page_size, order_by=order_by)
+        _requests.fill(request, {"metadata": metadata})
+        async for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
+            for thread in page.threads:
+                yield _results.thread(thread)
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        max_tokens: int | None = None,
+        filter: types.Filter | None = None,
+        method: types.Method | None = None,
+        timeout: float | None = None,
+    ) -> types.RecallResult:
+        """The best matches among the messages of all users, with their neighbors.
+
+        Args:
+            query: the text to match: at most 8,192 characters.
+            top_k: the maximum number of matches: 0 to 100. Default: the policy's, 5.
+            max_tokens: the budget of all messages in tokens. Default: none.
+            filter: selects matches.
+            method: how to match. Default: `hybrid`.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.RecallRequest(
+            app=self.ref,
+            query=query,
+            policy=_requests.policy({"top_k": top_k}),
+            filter=_requests.message_filter(filter),
+            method=_requests.search_method(method),
+        )
+        _requests.fill(request, {"max_tokens": max_tokens})
+        return _results.recall(await self._client.stubs.recall.Recall(request, timeout=timeout))

@@ -1,0 +1,188 @@
+"""Key, timeout, request ids, retries and errors of each call, as interceptors of a channel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+import grpc
+import grpc.aio
+
+from recollect._contract import METHODS
+from recollect._retry import Retry
+from recollect.errors import RecollectError, from_call
+
+
+@dataclass(frozen=True)
+class CallSettings:
+    """What applies to all calls of a client."""
+
+    target: str
+    api_key: str = field(repr=False)
+    timeout: float | None
+    retry: Retry
+
+    def metadata(self, given: Any) -> list[tuple[str, str | bytes]]:
+        """The metadata of a call: what it was given, and the key."""
+        metadata = list(given or ())
+        if self.api_key and all(key != "authorization" for key, _ in metadata):
+            metadata.append(("authorization", f"Bearer {self.api_key}"))
+        return metadata
+
+
+class Attempts:
+    """One call with its repetitions."""
+
+    def __init__(self, settings: CallSettings, path: str, timeout: float | None, request: Any):
+        self._settings = settings
+        self._path = path
+        self._method = METHODS.get(path)
+        self._number = 1
+        timeout = settings.timeout if timeout is None else timeout
+        self._end = None if timeout is None else time.monotonic() + timeout
+        if self._method is not None and self._method.takes_request_id and not request.request_id:
+            # The caller's request stays as it is: it may be sent again as a new one.
+            copied = type(request)()
+            copied.CopyFrom(request)
+            copied.request_id = str(uuid.uuid4())
+            request = copied
+        self.request = request
+
+    def timeout(self) -> float | None:
+        """The seconds that are left for the next attempt."""
+        return None if self._end is None else max(self._end - time.monotonic(), 0.001)
+
+    def pause(self, failed: Any) -> float:
+        """The seconds to wait before the next attempt; raises if there is none."""
+        error = from_call(failed, target=self._settings.target, method=self._path)
+        retry = self._settings.retry
+        if self._number >= retry.attempts or not self._may_repeat(error):
+            self._give_up(error, failed)
+        pause = retry.pause(self._number, error.retry_after)
+        if self._end is not None and time.monotonic() + pause >= self._end:
+            self._give_up(error, failed)
+        self._number += 1
+        return pause
+
+    def _may_repeat(self, error: RecollectError) -> bool:
+        if error.code == "RESOURCE_EXHAUSTED":
+            return error.retry_after is not None
+        if error.code == "UNAVAILABLE":
+            return self._method is not None and self._method.may_repeat(self.request)
+        return False
+
+    def _give_up(self, error: RecollectError, failed: Any) -> NoReturn:
+        error.attempts = self._number
+        raise error from failed
+
+
+class _Details(NamedTuple):
+    method: str
+    timeout: float | None
+    metadata: Any
+    credentials: Any
+    wait_for_ready: Any
+    compression: Any
+
+
+class _ClientCallDetails(_Details, grpc.ClientCallDetails):
+    pass
+
+
+class SyncInterceptor(
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+    grpc.StreamStreamClientInterceptor,
+):
+    """For channels of `grpc`."""
+
+    def __init__(self, settings: CallSettings):
+        self._settings = settings
+        self._pid = os.getpid()
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                "This Recollect client was made before the process forked, and gRPC does not "
+                "work across a fork: make one client in each process, after the fork."
+            )
+        attempts = Attempts(self._settings, details.method, details.timeout, request)
+        while True:
+            call = continuation(self._changed(details, attempts.timeout()), attempts.request)
+            error = call.exception()
+            if error is None:
+                return call
+            if not isinstance(error, grpc.RpcError):
+                raise error
+            time.sleep(attempts.pause(error))
+
+    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        return continuation(self._changed(details, details.timeout), request)
+
+    def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
+        return continuation(self._changed(details, details.timeout), requests)
+
+    def _changed(self, details: Any, timeout: float | None) -> _ClientCallDetails:
+        return _ClientCallDetails(
+            details.method,
+            timeout,
+            self._settings.metadata(details.metadata),
+            details.credentials,
+            details.wait_for_ready,
+            details.compression,
+        )
+
+
+class _AsyncInterceptor:
+    def __init__(self, settings: CallSettings):
+        self._settings = settings
+
+    def _changed(self, details: Any, timeout: float | None) -> grpc.aio.ClientCallDetails:
+        return grpc.aio.ClientCallDetails(
+            details.method,
+            timeout,
+            grpc.aio.Metadata(*self._settings.metadata(details.metadata)),
+            details.credentials,
+            details.wait_for_ready,
+        )
+
+
+class _AsyncUnary(_AsyncInterceptor, grpc.aio.UnaryUnaryClientInterceptor):
+    async def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        path = details.method
+        path = path.decode() if isinstance(path, bytes) else path
+        attempts = Attempts(self._settings, path, details.timeout, request)
+        while True:
+            changed = self._changed(details, attempts.timeout())
+            try:
+                call = await continuation(changed, attempts.request)
+                await call
+                return call
+            except grpc.aio.AioRpcError as error:
+                pause = attempts.pause(error)
+            await asyncio.sleep(pause)
+
+
+class _AsyncUnaryStream(_AsyncInterceptor, grpc.aio.UnaryStreamClientInterceptor):
+    async def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        return await continuation(self._changed(details, details.timeout), request)
+
+
+class _AsyncStreamStream(_AsyncInterceptor, grpc.aio.StreamStreamClientInterceptor):
+    async def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
+        return await continuation(self._changed(details, details.timeout), requests)
+
+
+def async_interceptors(settings: CallSettings) -> Sequence[grpc.aio.ClientInterceptor]:
+    """For channels of `grpc.aio`."""
+    return [_AsyncUnary(settings), _AsyncUnaryStream(settings), _AsyncStreamStream(settings)]
+
+
+def stream_error(failed: Any, settings: CallSettings, path: str) -> RecollectError:
+    """The exception for a stream that has failed."""
+    return from_call(failed, target=settings.target, method=path)

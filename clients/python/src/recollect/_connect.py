@@ -1,0 +1,107 @@
+"""Where the server is, and how to connect to it."""
+
+from __future__ import annotations
+
+import os
+from importlib import metadata
+from pathlib import Path
+
+import grpc
+import grpc.aio
+
+from recollect._calls import CallSettings, SyncInterceptor, async_interceptors
+from recollect._retry import Retry
+
+DEFAULT_ADDR = "127.0.0.1:50051"
+
+
+class Connection:
+    """The settings of a client, checked."""
+
+    def __init__(
+        self,
+        addr: str | None,
+        api_key: str | None,
+        tls: bool | None,
+        ca_file: str | os.PathLike[str] | None,
+        client_cert: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None,
+        server_name: str | None,
+        timeout: float | None,
+        retry: Retry | None,
+    ):
+        given = addr or os.environ.get("RECOLLECT_ADDR") or DEFAULT_ADDR
+        scheme, separator, rest = given.rpartition("://")
+        if separator and scheme not in ("http", "https"):
+            raise ValueError(
+                f"addr must be host:port, http://host:port or https://host:port: {given!r}"
+            )
+        target = rest.rstrip("/")
+        if ":" not in target:
+            raise ValueError(f"addr needs a port, such as {target}:50051")
+        if tls is None:
+            tls = scheme == "https" or ca_file is not None or client_cert is not None
+        elif tls and scheme == "http":
+            raise ValueError("tls=True contradicts an address with http://")
+        elif not tls and (scheme == "https" or ca_file or client_cert):
+            raise ValueError("tls=False contradicts https://, ca_file and client_cert")
+        if timeout is not None and timeout <= 0:
+            raise ValueError("timeout must be positive, or None for no timeout")
+        self.target = target
+        self.tls = tls
+        self._ca_file = ca_file
+        self._client_cert = client_cert
+        self._server_name = server_name
+        self.settings = CallSettings(
+            target=target,
+            api_key=api_key if api_key is not None else os.environ.get("RECOLLECT_API_KEY", ""),
+            timeout=timeout,
+            retry=retry or Retry(attempts=1),
+        )
+
+    def credentials(self) -> grpc.ChannelCredentials | None:
+        """What a channel needs for TLS. None: no TLS."""
+        if not self.tls:
+            return None
+        certificate, key = self._client_cert or (None, None)
+        return grpc.ssl_channel_credentials(
+            root_certificates=Path(self._ca_file).read_bytes() if self._ca_file else None,
+            private_key=Path(key).read_bytes() if key else None,
+            certificate_chain=Path(certificate).read_bytes() if certificate else None,
+        )
+
+    def options(self) -> list[tuple[str, str | int]]:
+        """Options of a channel."""
+        options: list[tuple[str, str | int]] = [
+            ("grpc.primary_user_agent", f"recollect-python/{metadata.version('recollect-client')}"),
+            # A response has about 4 MiB, which is also gRPC's default limit.
+            ("grpc.max_receive_message_length", 64 * 1024 * 1024),
+            # By default a channel waits up to two minutes before it connects again.
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 2000),
+        ]
+        if self._server_name:
+            options.append(("grpc.ssl_target_name_override", self._server_name))
+        return options
+
+
+def sync_channel(connection: Connection) -> grpc.Channel:
+    """A channel that connects with its first call."""
+    credentials, options = connection.credentials(), connection.options()
+    if credentials is None:
+        channel = grpc.insecure_channel(connection.target, options=options)
+    else:
+        channel = grpc.secure_channel(connection.target, credentials, options=options)
+    return grpc.intercept_channel(channel, SyncInterceptor(connection.settings))
+
+
+def async_channel(connection: Connection) -> grpc.aio.Channel:
+    """A channel of the running event loop that connects with its first call."""
+    interceptors = async_interceptors(connection.settings)
+    credentials, options = connection.credentials(), connection.options()
+    if credentials is None:
+        return grpc.aio.insecure_channel(
+            connection.target, options=options, interceptors=interceptors
+        )
+    return grpc.aio.secure_channel(
+        connection.target, credentials, options=options, interceptors=interceptors
+    )

@@ -1,0 +1,271 @@
+"""Messages of the contract, made of what callers pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from google.protobuf.descriptor import EnumDescriptor
+from google.protobuf.duration_pb2 import Duration as ProtoDuration
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message as ProtoMessage
+from google.protobuf.struct_pb2 import Struct
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from recollect import types, v1
+
+EMPTY = Empty()
+M = TypeVar("M", bound=ProtoMessage)
+
+FORMATS: dict[types.Format, v1.ProviderFormat.ValueType] = {
+    "openai": v1.PROVIDER_FORMAT_OPENAI_CHAT,
+    "openai-responses": v1.PROVIDER_FORMAT_OPENAI_RESPONSES,
+    "anthropic": v1.PROVIDER_FORMAT_ANTHROPIC_MESSAGES,
+    "gemini": v1.PROVIDER_FORMAT_GEMINI,
+    "text": v1.PROVIDER_FORMAT_TEXT,
+}
+
+
+def prefix(enum: EnumDescriptor) -> str:
+    """What the names of the values of an enum begin with, such as `MEMORY_MODE_`."""
+    return enum.values[0].name.removesuffix("UNSPECIFIED")
+
+
+def enum_number(enum: EnumDescriptor, name: str) -> int:
+    """The number of a value by its short name, such as `window`."""
+    value = enum.values_by_name.get(prefix(enum) + name.upper().replace("-", "_"))
+    if value is None:
+        names = ", ".join(enum_name(enum, of.number) for of in enum.values[1:])
+        raise ValueError(f"{name!r} is none of: {names}")
+    return value.number
+
+
+def enum_name(enum: EnumDescriptor, number: int) -> str:
+    """The short name of a value; empty if it is not specified."""
+    value = enum.values_by_number.get(number)
+    if value is None:
+        return str(number)
+    return "" if number == 0 else value.name.removeprefix(prefix(enum)).lower()
+
+
+def timestamp(value: datetime) -> Timestamp:
+    if value.tzinfo is None:
+        raise ValueError(f"a time needs a time zone, such as timezone.utc: {value!r}")
+    stamp = Timestamp()
+    stamp.FromDatetime(value)
+    return stamp
+
+
+def duration(value: types.Duration) -> ProtoDuration:
+    made = ProtoDuration()
+    made.FromTimedelta(value if isinstance(value, timedelta) else timedelta(seconds=value))
+    return made
+
+
+def struct(values: Mapping[str, Any]) -> Struct:
+    made = Struct()
+    made.update(dict(values))
+    return made
+
+
+def fill(message: M, values: Mapping[str, Any]) -> M:
+    """Sets fields of a message by their names. None leaves a field unset."""
+    fields = message.DESCRIPTOR.fields_by_name
+    for name, value in values.items():
+        field = fields.get(name)
+        if field is None:
+            known = ", ".join(sorted(fields))
+            raise TypeError(f"{message.DESCRIPTOR.name} has no field {name!r}; it has {known}")
+        if value is None:
+            continue
+        if field.is_repeated:
+            if isinstance(value, str):
+                raise TypeError(f"{name} takes a list, not a string")
+            getattr(message, name).extend(_value(field, item) for item in value)
+        elif field.message_type is not None:
+            getattr(message, name).CopyFrom(_value(field, value))
+        else:
+            setattr(message, name, _value(field, value))
+    return message
+
+
+def _value(field: Any, value: Any) -> Any:
+    if field.enum_type is not None:
+        return enum_number(field.enum_type, value) if isinstance(value, str) else value
+    if field.message_type is None or isinstance(value, ProtoMessage):
+        return value
+    kind = field.message_type.full_name
+    if kind == "google.protobuf.Timestamp":
+        return timestamp(value)
+    if kind == "google.protobuf.Duration":
+        return duration(value)
+    if kind == "google.protobuf.Struct":
+        return struct(value)
+    raise TypeError(f"{field.name} takes a {kind}")
+
+
+def policy(values: types.Policy | v1.MemoryPolicy | None) -> v1.MemoryPolicy | None:
+    if values is None or isinstance(values, v1.MemoryPolicy):
+        return values
+    return fill(v1.MemoryPolicy(), values)
+
+
+def policy_mask(values: types.Policy) -> FieldMask:
+    """Names the fields of a policy to change, those to clear included."""
+    return FieldMask(paths=[f"policy.{name}" for name in values])
+
+
+def message_filter(values: types.Filter | None) -> v1.MessageFilter | None:
+    return None if values is None else fill(v1.MessageFilter(), values)
+
+
+def memory_filter(values: types.MemoryFilter | None) -> v1.MemoryFilter | None:
+    return None if values is None else fill(v1.MemoryFilter(), values)
+
+
+def search_method(name: types.Method | None) -> Any:
+    return name and enum_number(v1.SearchMethod.DESCRIPTOR, name)
+
+
+def format_number(name: types.Format) -> v1.ProviderFormat.ValueType:
+    if name not in FORMATS:
+        raise ValueError(f"format {name!r} is none of: {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def formats(given: types.Format | Sequence[types.Format] | None) -> list[types.Format]:
+    """The formats to render, as a list."""
+    if given is None:
+        return []
+    names: list[types.Format] = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        format_number(name)
+    return names
+
+
+def message(
+    role: types.Role,
+    text: str | None = None,
+    *,
+    parts: Iterable[v1.Part] = (),
+    name: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    external_id: str = "",
+    created_at: datetime | None = None,
+    message_id: str = "",
+    parent: str | None = None,
+) -> v1.MessageInput:
+    """A message for `append`.
+
+    Args:
+        role: the speaker.
+        text: the content, at most 256 KiB; it comes before parts.
+        parts: further content, such as `v1.Part(file=…)`: 1 to 64 parts with the text, together
+            at most 1 MiB.
+        name: the speaker's name: at most 256 characters.
+        metadata: your own data: at most 16 KiB as JSON.
+        external_id: your own id, unique in the thread: at most 128 characters. Appending a
+            message with the same id and content again stores nothing.
+        created_at: when it was said. Default: now.
+        message_id: the UUID of the message, for imports. Default: the server makes one.
+        parent: the id of the message to follow; an earlier one starts a new branch, and the
+            empty string a new root. Default: the message before it, or the thread's head.
+    """
+    content = [v1.Part(text=text)] if text is not None else []
+    made = v1.MessageInput(
+        role=v1.Role.Value(f"ROLE_{role.upper()}"),
+        parts=[*content, *parts],
+        name=name,
+        metadata=struct(metadata) if metadata is not None else None,
+        external_id=external_id,
+        create_time=timestamp(created_at) if created_at is not None else None,
+        message_id=message_id,
+    )
+    if parent:
+        made.parent_message_id = parent
+    elif parent is not None:
+        made.root.CopyFrom(EMPTY)
+    return made
+
+
+def provider_json(value: Any) -> str:
+    """A provider's messages as JSON text: of dicts and lists, or of a package's own objects."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "model_dump_json"):
+        # Pydantic: the packages of OpenAI, Anthropic and Google. Gemini's aliases are its JSON.
+        return str(value.model_dump_json(by_alias=True, exclude_none=True))
+    return json.dumps(value, default=_jsonable)
+
+
+def _jsonable(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    raise TypeError(f"{type(value).__name__} is no message of a provider's API")
+
+
+def _spoken(role: str, text: str, format: types.ProviderFormat) -> str:
+    """A message of one text in a provider's format."""
+    if format == "gemini":
+        role = {"assistant": "model"}.get(role, role)
+        return json.dumps({"role": role, "parts": [{"text": text}]})
+    return json.dumps({"role": role, "content": text})
+
+
+def append(
+    request: v1.AppendMessagesRequest,
+    messages: Sequence[Any],
+    user: str | None,
+    assistant: str | None,
+    format: types.ProviderFormat,
+) -> v1.AppendMessagesRequest:
+    """Adds the messages of an append, in the order: user, messages, assistant."""
+    inputs = [item for item in messages if isinstance(item, v1.MessageInput)]
+    if inputs and len(inputs) < len(messages):
+        raise TypeError(
+            "one append takes messages of recollect.message() or a provider's, not both"
+        )
+    before = [("user", user)] if user is not None else []
+    after = [("assistant", assistant)] if assistant is not None else []
+    if not (messages or before or after):
+        raise TypeError("append needs a message: user=…, assistant=…, or a provider's messages")
+    if inputs or not messages:
+        request.messages.extend(message(role, text) for role, text in before)  # type: ignore[arg-type]
+        request.messages.extend(inputs)
+        request.messages.extend(message(role, text) for role, text in after)  # type: ignore[arg-type]
+        return request
+    texts = [_spoken(role, text, format) for role, text in before]
+    texts += [provider_json(item) for item in messages]
+    texts += [_spoken(role, text, format) for role, text in after]
+    number = format_number(format)
+    request.provider_messages.extend(
+        v1.ProviderMessages(format=number, json=text) for text in texts
+    )
+    return request
+
+
+def memory_input(
+    text: str,
+    type: types.MemoryType | None,
+    topics: Iterable[str],
+    entities: Iterable[str],
+    event_time: datetime | None,
+    record_id: str,
+    source_message_ids: Iterable[str],
+    pinned: bool,
+    metadata: Mapping[str, Any] | None,
+) -> v1.MemoryInput:
+    return fill(
+        v1.MemoryInput(text=text, record_id=record_id, pinned=pinned),
+        {
+            "type": type,
+            "topics": topics,
+            "entities": entities,
+            "event_time": event_time,
+            "source_message_ids": source_message_ids,
+            "metadata": metadata,
+        },
+    )

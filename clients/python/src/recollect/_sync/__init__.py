@@ -1,0 +1,2 @@
+# Written by clients/python/unasync from recollect/_async. Change that.
+"""The synchronous client."""

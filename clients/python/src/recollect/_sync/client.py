@@ -1,0 +1,155 @@
+# Written by clients/python/unasync from recollect/_async. Change that.
+"""The client: a connection, and what calls are about."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+
+import grpc
+
+from recollect import _results, types, v1
+from recollect._sync.app import App
+from recollect._sync.pages import pages
+from recollect._sync.session import Session
+from recollect._sync.user import User
+from recollect._connect import Connection, sync_channel
+from recollect._requests import fill
+from recollect._retry import Retry
+from recollect.v1.stubs import Stubs
+
+
+class Recollect:
+    """A client of a Recollect server.
+
+    It connects with its first call, and again when the connection is lost. Use one client for
+    all threads of a process, and close it at the end, or use it in a `with`.
+
+    gRPC does not work across a fork: a process that forks must not have made a call before, or
+    each worker must make a client of its own, such as in its start hook.
+    """
+
+    def __init__(
+        self,
+        addr: str | None = None,
+        *,
+        api_key: str | None = None,
+        tls: bool | None = None,
+        ca_file: str | os.PathLike[str] | None = None,
+        client_cert: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
+        server_name: str | None = None,
+        timeout: float | None = 30.0,
+        retry: Retry | None = Retry(),
+    ) -> None:
+        """
+        Args:
+            addr: the server as `host:port`, `http://host:port` or, with TLS,
+                `https://host:port`. Default: RECOLLECT_ADDR, or else `127.0.0.1:50051`.
+            api_key: the API key; it selects the tenant. Default: RECOLLECT_API_KEY, or else
+                none, for a server without keys. Without TLS it is sent in the clear.
+            tls: whether to use TLS. Default: with `https://`, ca_file or client_cert.
+            ca_file: a PEM file with the certificates to trust. Default: those that gRPC ships.
+            client_cert: PEM files of a client certificate and its key, for mutual TLS.
+            server_name: the name that the server's certificate is checked against, if it is
+                not the host of addr.
+            timeout: the seconds that a call may take, with all its repetitions, unless the
+                call names its own. None: no limit.
+            retry: how failed calls are repeated. None: not at all.
+        """
+        self._connection = Connection(
+            addr, api_key, tls, ca_file, client_cert, server_name, timeout, retry
+        )
+        self._lock = threading.Lock()
+        self._channel: grpc.Channel | None = None
+        self._stubs: Stubs | None = None
+
+    @property
+    def stubs(self) -> Stubs:
+        """The generated stub of each service, such as `stubs.plan.GetPlan(v1.GetPlanRequest(…))`.
+
+        Their calls have the key, the timeout, the retries and the exceptions of this client,
+        and writes get a request id. Streams have the key only, and raise grpc.RpcError.
+        """
+        with self._lock:
+            if self._stubs is None:
+                self._channel = sync_channel(self._connection)
+                self._stubs = Stubs(self._channel)
+            return self._stubs
+
+    def close(self) -> None:
+        """Ends the connection and the calls under way."""
+        if self._channel is not None:
+            self._channel.close()
+
+    def __enter__(self) -> Recollect:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def session(
+        self, *, app: str, session: str = "", user: str = "", agent_session: str = ""
+    ) -> Session:
+        """A conversation by your own names for it. No call is made: the first append creates
+        the thread.
+
+        Args:
+            app: the bot, flow or workflow: 1 to 128 characters.
+            session: your key for the conversation: at most 512 characters. Keys of the forms
+                `user:ID`, `thread:ID`, `session:ID` and `global` have a meaning of their own
+                (SessionRef in docs/api.md). Empty: the default session of the app's policy.
+            user: the person: at most 256 characters. Empty: the thread has no user.
+            agent_session: the key that an agent supplies, used if session is empty.
+        """
+        ref = v1.SessionRef(
+            app_id=app, user_id=user, session_key=session, agent_session_key=agent_session
+        )
+        return Session(self, session=ref)
+
+    def thread(self, thread_id: str) -> Session:
+        """A conversation by the UUID of its thread. No call is made."""
+        return Session(self, thread_id=thread_id)
+
+    def user(self, *, app: str, user: str) -> User:
+        """A user of an app. No call is made. An empty user is the data that belongs to none."""
+        return User(self, v1.UserRef(app_id=app, user_id=user))
+
+    def app(self, app: str) -> App:
+        """An app. No call is made."""
+        return App(self, app)
+
+    def apps(self, *, timeout: float | None = None) -> Iterator[str]:
+        """The ids of the apps that have threads or memories."""
+        request = v1.ListAppsRequest(page_size=500)
+        for page in pages(self.stubs.thread.ListApps, request, timeout):
+            for app in page.apps:
+                yield app.app_id
+
+    def threads(
+        self,
+        *,
+        metadata: dict[str, str | int | bool] | None = None,
+        order_by: str = "create_time desc",
+        page_size: int = 50,
+        timeout: float | None = None,
+    ) -> Iterator[types.ThreadInfo]:
+        """The threads of all apps and users of the tenant.
+
+        Args:
+            metadata: values that a thread's metadata must have: at most 16.
+            order_by: `create_time` or `update_time`, with ` desc` for the newest first.
+            page_size: the number of threads a call fetches: at most 500.
+            timeout: the seconds each call may take. Default: the client's.
+        """
+        request = v1.ListThreadsRequest(page_size=page_size, order_by=order_by)
+        fill(request, {"metadata": metadata})
+        for page in pages(self.stubs.thread.ListThreads, request, timeout):
+            for thread in page.threads:
+                yield _results.thread(thread)

@@ -1,0 +1,250 @@
+# Written by clients/python/unasync from recollect/_async. Change that.
+"""What is about a user: long-term memories, and all the user's threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from recollect import _requests, _results, types, v1
+from recollect._sync.pages import pages
+
+if TYPE_CHECKING:
+    from recollect._sync.client import Recollect
+
+
+class User:
+    """A user of an app. `Recollect.user` makes it."""
+
+    def __init__(self, client: Recollect, ref: v1.UserRef) -> None:
+        self._client = client
+        self.ref = ref
+        """The user, for requests of the stubs."""
+
+    def __repr__(self) -> str:
+        return f"<User app={self.ref.app_id!r} user={self.ref.user_id!r}>"
+
+    def remember(
+        self,
+        text: str,
+        *,
+        type: types.MemoryType | None = None,
+        topics: Iterable[str] = (),
+        entities: Iterable[str] = (),
+        event_time: datetime | None = None,
+        record_id: str = "",
+        source_message_ids: Iterable[str] = (),
+        pinned: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> types.Memory:
+        """Stores a long-term memory of the user. A text that the user has in memory already is
+        not stored again: the known memory is returned.
+
+        Args:
+            text: the fact or preference: 1 to 4,096 characters.
+            type: `semantic` for a lasting fact, `episodic` for an event. Default: `semantic`.
+            topics: labels: at most 16, each at most 64 characters.
+            entities: the people, places and things it names: at most 16, each at most 128
+                characters.
+            event_time: when the event happened.
+            record_id: your own id, unique for the user: at most 128 characters. Storing it
+                again updates the memory.
+            source_message_ids: the messages that support it: at most 32.
+            pinned: True: no policy erases it.
+            metadata: your own data: at most 16 KiB as JSON.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        memory = _requests.memory_input(
+            text,
+            type,
+            topics,
+            entities,
+            event_time,
+            record_id,
+            source_message_ids,
+            pinned,
+            metadata,
+        )
+        request = v1.AddMemoriesRequest(user=self.ref, memories=[memory])
+        response = self._client.stubs.memory.AddMemories(request, timeout=timeout)
+        return _results.memory(response.memories[0].memory)
+
+    def memories(
+        self,
+        *,
+        filter: types.MemoryFilter | None = None,
+        page_size: int = 50,
+        timeout: float | None = None,
+    ) -> Iterator[types.Memory]:
+        """The user's memories, newest first.
+
+        Args:
+            filter: selects memories. Default: all that are valid.
+            page_size: the number of memories a call fetches: at most 500.
+            timeout: the seconds each call may take. Default: the client's.
+        """
+        request = v1.ListMemoriesRequest(
+            user=self.ref, filter=_requests.memory_filter(filter), page_size=page_size
+        )
+        for page in pages(self._client.stubs.memory.ListMemories, request, timeout):
+            for memory in page.memories:
+                yield _results.memory(memory)
+
+    def search_memories(
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        min_score: float = 0.0,
+        filter: types.MemoryFilter | None = None,
+        method: types.Method | None = None,
+        at_least_as_fresh: str = "",
+        timeout: float | None = None,
+    ) -> list[types.Memory]:
+        """The memories that match a query by meaning and by keyword, best first.
+
+        Args:
+            query: the text to match: 1 to 8,192 characters.
+            top_k: the maximum number of memories: 1 to 100. Default: 10.
+            min_score: excludes lower scores: 0.0 to 1.0.
+            filter: selects memories. Default: all that are valid.
+            method: how to match. Default: `hybrid`.
+            at_least_as_fresh: the revision of a write to wait for. Empty: the newest memories
+                are searched, indexed or not.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.SearchMemoriesRequest(
+            user=self.ref,
+            query=query,
+            top_k=top_k,
+            min_score=min_score,
+            filter=_requests.memory_filter(filter),
+            method=_requests.search_method(method),
+        )
+        _requests.fill(request, {"at_least_as_fresh": at_least_as_fresh or None})
+        response = self._client.stubs.memory.SearchMemories(request, timeout=timeout)
+        return [_results.memory(found.memory, found.score) for found in response.memories]
+
+    def get_memory(self, memory_id: str, *, timeout: float | None = None) -> types.Memory:
+        """One memory by its UUID."""
+        request = v1.GetMemoryRequest(memory_id=memory_id)
+        response = self._client.stubs.memory.GetMemory(request, timeout=timeout)
+        return _results.memory(response.memory)
+
+    def update_memory(
+        self,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        type: types.MemoryType | None = None,
+        topics: Iterable[str] | None = None,
+        entities: Iterable[str] | None = None,
+        event_time: datetime | None = None,
+        pinned: bool | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        etag: str = "",
+        timeout: float | None = None,
+    ) -> types.Memory:
+        """Changes a memory; what is None stays. Limits: as in `remember`.
+
+        Args:
+            memory_id: the memory's UUID.
+            text: the new content.
+            type: the kind of knowledge.
+            topics: all labels from now on.
+            entities: all names from now on.
+            event_time: when the event happened.
+            pinned: whether policies leave it alone.
+            metadata: all your own data from now on.
+            etag: the etag that the memory must have (`memory.proto.etag`). Empty: any.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        changes = {
+            "text": text,
+            "type": type,
+            "topics": topics,
+            "entities": entities,
+            "event_time": event_time,
+            "pinned": pinned,
+            "metadata": metadata,
+        }
+        request = v1.UpdateMemoryRequest(
+            memory=_requests.fill(v1.Memory(memory_id=memory_id, etag=etag), changes),
+            update_mask=FieldMask(
+                paths=[name for name, value in changes.items() if value is not None]
+            ),
+        )
+        response = self._client.stubs.memory.UpdateMemory(request, timeout=timeout)
+        return _results.memory(response.memory)
+
+    def replace_memory(
+        self, memory_id: str, text: str, *, timeout: float | None = None
+    ) -> types.Memory:
+        """Stores a newer memory that supersedes an older one, which is kept with the time until
+        which it was valid. Returns the newer one.
+
+        Args:
+            memory_id: the older memory's UUID.
+            text: the newer content: 1 to 4,096 characters.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.SupersedeMemoryRequest(
+            memory_id=memory_id, replacement=v1.MemoryInput(text=text)
+        )
+        response = self._client.stubs.memory.SupersedeMemory(request, timeout=timeout)
+        return _results.memory(response.memory)
+
+    def forget(self, memory_id: str, *, timeout: float | None = None) -> bool:
+        """Erases a memory. Returns whether it existed."""
+        request = v1.DeleteMemoryRequest(memory_id=memory_id)
+        response = self._client.stubs.memory.DeleteMemory(request, timeout=timeout)
+        return response.deleted
+
+    def recall(
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        max_tokens: int | None = None,
+        filter: types.Filter | None = None,
+        method: types.Method | None = None,
+        timeout: float | None = None,
+    ) -> types.RecallResult:
+        """The best matches among the messages of all the user's threads, with their neighbors.
+
+        Args:
+            query: the text to match: at most 8,192 characters.
+            top_k: the maximum number of matches: 0 to 100. Default: the policy's, 5.
+            max_tokens: the budget of all messages in tokens. Default: none.
+            filter: selects matches.
+            method: how to match. Default: `hybrid`.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.RecallRequest(
+            user=self.ref,
+            query=query,
+            policy=_requests.policy({"top_k": top_k}),
+            filter=_requests.message_filter(filter),
+            method=_requests.search_method(method),
+        )
+        _requests.fill(request, {"max_tokens": max_tokens})
+        return _results.recall(self._client.stubs.recall.Recall(request, timeout=timeout))
+
+    def threads(
+        self,
+        *,
+        metadata: dict[str, str | int | bool] | None = None,
+        order_by: str = "create_time desc",
+        page_size: int = 50,
+        timeout: float | None = None,
+    ) -> Iterator[types.ThreadInfo]:
+        """The user's threads. Arguments: as in `Recollect.threads`."""
+        request = v1.ListThreadsRequest(user=self.ref, page_size=page_size, order_by=order_by)
+        _requests.fill(request, {"metadata": metadata})
+        for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
+            for thread in page.threads:
+                yield _results.thread(thread)

@@ -1,0 +1,373 @@
+"""What calls take and return.
+
+Times are timezone-aware datetimes, durations are timedeltas or seconds, and token counts are
+of the tokenizer that a result names, or else of `o200k_base`. Each result has its message of
+the contract as `proto`, for the fields that are not named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Generic, Literal, TypedDict, TypeVar, overload
+
+from recollect import v1
+
+Role = Literal["user", "assistant", "system", "tool"]
+Format = Literal["openai", "openai-responses", "anthropic", "gemini", "text"]
+"""A provider's message format: `openai` is chat completions, which many providers offer."""
+ProviderFormat = Literal["openai", "openai-responses", "anthropic", "gemini"]
+"""A format that messages can be appended in."""
+Mode = Literal["none", "window", "hybrid", "node", "working", "observational"]
+Scope = Literal["thread", "user", "app", "space"]
+Method = Literal["hybrid", "dense", "lexical"]
+"""How a query is matched: by meaning and by keyword, by meaning, or by keyword."""
+MemoryType = Literal["semantic", "episodic"]
+Order = Literal["ascending", "descending"]
+Duration = timedelta | float
+"""A timedelta, or seconds."""
+
+
+class Policy(TypedDict, total=False):
+    """Fields of a memory policy. MemoryPolicy in docs/api.md has each one's range and default.
+
+    In a call of `set_policy`, None clears a field.
+    """
+
+    mode: Mode | None
+    window_enabled: bool | None
+    window_size: int | None
+    recent_window: int | None
+    top_k: int | None
+    neighbors_before: int | None
+    neighbors_after: int | None
+    min_score: float | None
+    scope: Scope | None
+    user_label: str | None
+    assistant_label: str | None
+    query_prompt_template: str | None
+    shared_session_default: bool | None
+    flow_session_default: bool | None
+    extraction: Literal["none", "discrete", "summary", "preferences", "custom"] | None
+    extraction_instructions: str | None
+    ttl: Duration | None
+    node_ttl: Duration | None
+    summarize: bool | None
+    context_window: int | None
+    context_tokens: int | None
+    summarization_threshold: float | None
+    observer_tokens: int | None
+    reflector_tokens: int | None
+    memories_top_k: int | None
+    memory_space: str | None
+    rebuild_expired: bool | None
+    memory_max_age: Duration | None
+    memory_max_inactivity: Duration | None
+    memory_max_count: int | None
+    file_delivery: Literal["auto", "url", "inline", "text"] | None
+    file_types: Sequence[Literal["image", "audio", "video", "document", "custom"]] | None
+    image_detail: Literal["auto", "low", "high"] | None
+
+
+class Filter(TypedDict, total=False):
+    """Selects messages; all conditions must hold."""
+
+    roles: Sequence[Role]
+    names: Sequence[str]
+    """The speakers' names: at most 32."""
+    start_time: datetime
+    """The earliest time of a message, included."""
+    end_time: datetime
+    """The latest time of a message, excluded."""
+    metadata: Mapping[str, str | int | bool]
+    """Values that the message's metadata must have: at most 16."""
+
+
+class MemoryFilter(TypedDict, total=False):
+    """Selects memories; all conditions must hold."""
+
+    type: MemoryType
+    topics: Sequence[str]
+    """Any of these topics: at most 16."""
+    entities: Sequence[str]
+    """Any of these entities: at most 16."""
+    thread_id: str
+    origins: Sequence[Literal["caller", "working_memory", "extracted"]]
+    start_time: datetime
+    """The earliest time of storing, included."""
+    end_time: datetime
+    """The latest time of storing, excluded."""
+    include_superseded: bool
+    metadata: Mapping[str, str | int | bool]
+    """Values that the memory's metadata must have: at most 16."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A stored message."""
+
+    id: str
+    role: Role
+    text: str
+    """The text parts, joined by newlines; `parts` have everything."""
+    name: str
+    """The speaker's name, or empty."""
+    created_at: datetime
+    metadata: dict[str, Any]
+    external_id: str
+    """The caller's own id, or empty."""
+    thread_id: str
+    parent_id: str
+    """The message that this one follows, or empty."""
+    seq: int
+    """The position in the thread, from 1."""
+    tokens: int
+    proto: v1.Message = field(repr=False, compare=False)
+
+    @property
+    def parts(self) -> Sequence[v1.Part]:
+        """The content as it was appended."""
+        return self.proto.parts
+
+
+@dataclass(frozen=True)
+class Appended:
+    """Where messages were stored."""
+
+    message_ids: tuple[str, ...]
+    thread_id: str
+    thread_created: bool
+    replayed: bool
+    """True if the messages had been stored before, under this request id or their ids."""
+    revision: str
+    """Names this write, for `at_least_as_fresh`."""
+    proto: v1.AppendMessagesResponse = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Degradation:
+    """One way in which a result is incomplete."""
+
+    reason: str
+    """Such as `index_unavailable`."""
+    message: str
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What one block of a context, or one kind of recalled messages, lacks."""
+
+    kind: str
+    """The block, such as `recent`, `recalled` or `memories`; or why messages were recalled."""
+    items: int
+    """The number of items that were left out. 0: texts were only shortened."""
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a model is to be sent."""
+
+    format: Format | None
+    request: dict[str, Any]
+    """The fields of the provider's request that hold the conversation; add the model and the
+    other settings. Empty without a provider's format."""
+    total_tokens: int
+    max_tokens: int
+    """The budget that applied."""
+    cuts: tuple[Cut, ...]
+    """What was left out for the budget. Empty: nothing."""
+    degradations: tuple[Degradation, ...]
+    """What is missing because a part of the server was unavailable. Empty: nothing."""
+    rendered: dict[Format, str] = field(repr=False)
+    """The body in each format that was asked for."""
+    proto: v1.BuildContextResponse = field(repr=False, compare=False)
+
+    @property
+    def messages(self) -> list[Any]:
+        """The messages of the provider's request, as dicts. Anthropic, Gemini and OpenAI's
+        responses take the system prompt apart from them: see `system` and `request`."""
+        for name in ("messages", "input", "contents"):
+            if name in self.request:
+                messages: list[Any] = self.request[name]
+                return messages
+        raise ValueError("this context has no provider's format: name one, such as format='openai'")
+
+    @property
+    def system(self) -> Any:
+        """The system prompt of a format that takes it apart from the messages, or None."""
+        for name in ("system", "instructions", "systemInstruction"):
+            if name in self.request:
+                return self.request[name]
+        return None
+
+    @property
+    def text(self) -> str:
+        """The context as plain text, for completion models."""
+        if "text" not in self.rendered:
+            raise ValueError(
+                "this context has no text: ask for it with format='text', or for both, "
+                "such as format=('openai', 'text')"
+            )
+        return self.rendered["text"]
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Found(Sequence[T], Generic[T]):
+    items: tuple[T, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self.items[index]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A message that was found, and why."""
+
+    message: Message
+    why: tuple[Literal["recent", "match", "neighbor"], ...]
+    """`recent`: it is one of the newest. `match`: it matches the query. `neighbor`: it is
+    beside a match."""
+    score: float
+    """The match's relevance, 0.0 to 1.0, comparable within a result. 0: it is no match."""
+    rank: int
+    """The rank among the matches, from 1. 0: it is no match."""
+    dense_score: float | None
+    """The cosine similarity to the query, if it was found by meaning."""
+    lexical_score: float | None
+    """The BM25 score, if it was found by keyword."""
+
+    @property
+    def text(self) -> str:
+        """The message's text."""
+        return self.message.text
+
+
+@dataclass(frozen=True)
+class RecallResult(_Found[Recalled]):
+    """What was found: a sequence."""
+
+    cuts: tuple[Cut, ...]
+    """What was found and did not fit. Empty: everything fits."""
+    degradations: tuple[Degradation, ...]
+    method: Method | None
+    """How messages were matched. None: nothing was searched."""
+    proto: v1.RecallResponse | v1.SearchResponse = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class History(_Found[Message]):
+    """A conversation in whole turns, oldest first: a sequence."""
+
+    total_tokens: int
+    truncated: bool
+    """True if older turns, or older steps of the newest turn, were left out."""
+    omitted_messages: int
+    """The number of messages of the conversation that are not in it."""
+    proto: v1.GetHistoryResponse = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A long-term memory of a user."""
+
+    id: str
+    text: str
+    type: MemoryType
+    topics: tuple[str, ...]
+    entities: tuple[str, ...]
+    pinned: bool
+    """True: no policy erases it."""
+    metadata: dict[str, Any]
+    record_id: str
+    """The caller's own id, or empty."""
+    origin: str
+    """`caller`, `working_memory` or `extracted`."""
+    thread_id: str
+    """The thread that it came from, or empty."""
+    created_at: datetime
+    event_time: datetime | None
+    valid_until: datetime | None
+    """When a newer memory superseded it. None: it is valid."""
+    score: float | None
+    """The relevance, 0.0 to 1.0, of a search's result."""
+    proto: v1.Memory = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class ThreadInfo:
+    """A conversation."""
+
+    id: str
+    app: str
+    user: str
+    """Empty: it has no user."""
+    session: str
+    title: str
+    metadata: dict[str, Any]
+    message_count: int
+    head: str
+    """The message that histories end at. Empty: it has no messages."""
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    ephemeral: bool
+    etag: str
+    """Names this state, for an update that must not overwrite another one."""
+    proto: v1.Thread = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One linear sequence of messages of a thread."""
+
+    number: int
+    """From 1, in order of creation."""
+    head: str
+    """Its newest message, for `history(head=…)` and `set_head`."""
+    fork: str
+    """The message that it branches off from. Empty: it starts at a root."""
+    message_count: int
+    """The messages on the branch itself."""
+    active: bool
+    """True if it has the thread's head."""
+    created_at: datetime
+    proto: v1.Branch = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class UserInfo:
+    """A user of an app, with the size of the user's data."""
+
+    id: str
+    """Empty: the data that belongs to no user."""
+    thread_count: int
+    message_count: int
+    memory_count: int
+    last_activity: datetime | None
+    proto: v1.User = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class EffectivePolicy:
+    """The policy that applies."""
+
+    values: dict[str, Any]
+    """Each field's value, named as in `Policy`; durations in seconds."""
+    origins: dict[str, str]
+    """Where a value that is no default comes from: `server`, `app`, `thread` or `request`."""
+    proto: v1.EffectivePolicy = field(repr=False, compare=False)

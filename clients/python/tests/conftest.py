@@ -1,0 +1,39 @@
+"""The servers that tests call: scripted ones in this process, and the one at RECOLLECT_ADDR."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from scripted import ScriptedServer
+
+from recollect import Recollect
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def addr() -> str:
+    """The address of a real server."""
+    given = os.environ.get("RECOLLECT_ADDR")
+    if not given:
+        pytest.skip("RECOLLECT_ADDR names no server")
+    return given
+
+
+@pytest.fixture(scope="session")
+def client(addr: str) -> Iterator[Recollect]:
+    with Recollect(addr) as client:
+        yield client
+
+
+@pytest.fixture
+def app() -> str:
+    """An app that no other test uses."""
+    return f"python-{uuid.uuid4()}"

@@ -1,0 +1,173 @@
+"""A server in this process whose failures are scripted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent import futures
+from typing import Any
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
+
+from recollect import v1
+from recollect.v1 import memory_service_pb2_grpc, message_service_pb2_grpc, thread_service_pb2_grpc
+
+Failure = Callable[[grpc.ServicerContext], None]
+
+
+def fail(
+    code: grpc.StatusCode,
+    message: str = "scripted",
+    reason: str = "",
+    retry_after: float | None = None,
+    fields: dict[str, str] | None = None,
+    **metadata: str,
+) -> Failure:
+    """Ends a call as a Recollect server does."""
+    details: list[Any] = []
+    if reason:
+        details.append(
+            error_details_pb2.ErrorInfo(reason=reason, domain="recollect", metadata=metadata)
+        )
+    if fields:
+        violation = error_details_pb2.BadRequest.FieldViolation
+        violations = [violation(field=field, description=text) for field, text in fields.items()]
+        details.append(error_details_pb2.BadRequest(field_violations=violations))
+    if retry_after is not None:
+        delay = Duration()
+        delay.FromNanoseconds(int(retry_after * 1e9))
+        details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+
+    def end(context: grpc.ServicerContext) -> None:
+        status = status_pb2.Status(code=code.value[0], message=message)
+        for detail in details:
+            packed = AnyMessage()
+            packed.Pack(detail)
+            status.details.append(packed)
+        if details:
+            trailer = ("grpc-status-details-bin", status.SerializeToString())
+            context.set_trailing_metadata((trailer,))
+        context.abort(code, message)
+
+    return end
+
+
+class ScriptedServer:
+    """Stores appended messages, once for each request id, and fails as scripted.
+
+    `before` and `after` have the failures of the next calls, before and after the call did its
+    work. A call takes one of each.
+    """
+
+    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+        self.before: list[Failure | None] = []
+        self.after: list[Failure | None] = []
+        self.calls: list[tuple[str, Any, dict[str, Any], float | None]] = []
+        """The name, request, metadata and remaining time of each call."""
+        self.stored: list[v1.MessageInput] = []
+        self.requests: dict[str, v1.AppendMessagesResponse] = {}
+        self.events: list[list[v1.WatchThreadResponse]] = []
+        """The events of each stream; a stream ends as `after` says."""
+        self._lock = threading.Lock()
+        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
+        # Methods that they do not have answer UNIMPLEMENTED.
+        messages = _Messages(self)  # type: ignore[abstract]
+        message_service_pb2_grpc.add_MessageServiceServicer_to_server(messages, self._server)
+        memories = _Memories(self)  # type: ignore[abstract]
+        memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(memories, self._server)
+        threads = _Threads(self)  # type: ignore[abstract]
+        thread_service_pb2_grpc.add_ThreadServiceServicer_to_server(threads, self._server)
+        if credentials is None:
+            port = self._server.add_insecure_port("127.0.0.1:0")
+        else:
+            port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        self.addr = f"127.0.0.1:{port}"
+
+    def __enter__(self) -> ScriptedServer:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop(None).wait()
+
+    def handle(self, name: str, request: Any, context: Any, answer: Callable[[], Any]) -> Any:
+        with self._lock:
+            metadata = dict(context.invocation_metadata())
+            self.calls.append((name, request, metadata, context.time_remaining()))
+            before = self.before.pop(0) if self.before else None
+            after = self.after.pop(0) if self.after else None
+            if before:
+                before(context)
+            response = answer()
+        if after:
+            after(context)
+        return response
+
+    def append(self, request: v1.AppendMessagesRequest) -> v1.AppendMessagesResponse:
+        known = self.requests.get(request.request_id)
+        if request.request_id and known:
+            return v1.AppendMessagesResponse(messages=known.messages, replayed=True)
+        first = len(self.stored) + 1
+        self.stored.extend(request.messages)
+        response = v1.AppendMessagesResponse(
+            messages=[
+                v1.AppendedMessage(message_id=str(first + index), seq=first + index)
+                for index in range(len(request.messages))
+            ]
+        )
+        self.requests[request.request_id] = response
+        return response
+
+
+class _Messages(message_service_pb2_grpc.MessageServiceServicer):
+    def __init__(self, server: ScriptedServer) -> None:
+        self.server = server
+
+    def AppendMessages(self, request: Any, context: Any) -> Any:
+        return self.server.handle("append", request, context, lambda: self.server.append(request))
+
+    def GetHistory(self, request: Any, context: Any) -> Any:
+        return self.server.handle("history", request, context, v1.GetHistoryResponse)
+
+    def ListMessages(self, request: Any, context: Any) -> Any:
+        def page() -> v1.ListMessagesResponse:
+            first = int(request.page_token or 1)
+            shown = self.server.stored[first - 1 : first - 1 + request.page_size]
+            rest = first + len(shown) <= len(self.server.stored)
+            return v1.ListMessagesResponse(
+                messages=[
+                    v1.Message(seq=first + index, role=of.role, parts=of.parts)
+                    for index, of in enumerate(shown)
+                ],
+                next_page_token=str(first + len(shown)) if rest else "",
+            )
+
+        return self.server.handle("messages", request, context, page)
+
+
+class _Memories(memory_service_pb2_grpc.MemoryServiceServicer):
+    def __init__(self, server: ScriptedServer) -> None:
+        self.server = server
+
+    def UpdateMemory(self, request: Any, context: Any) -> Any:
+        answer = lambda: v1.UpdateMemoryResponse(memory=request.memory)
+        return self.server.handle("update", request, context, answer)
+
+
+class _Threads(thread_service_pb2_grpc.ThreadServiceServicer):
+    def __init__(self, server: ScriptedServer) -> None:
+        self.server = server
+
+    def DeleteThread(self, request: Any, context: Any) -> Any:
+        return self.server.handle("delete", request, context, v1.DeleteThreadResponse)
+
+    def WatchThread(self, request: Any, context: Any) -> Any:
+        server = self.server
+        server.calls.append(("watch", request, dict(context.invocation_metadata()), None))
+        yield from server.events.pop(0)
+        after = server.after.pop(0) if server.after else None
+        if after:
+            after(context)

@@ -1,0 +1,276 @@
+"""The clients against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from recollect import AsyncRecollect, Recollect, errors, message, v1
+
+
+def test_a_chat_turn(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="thread:42")
+    assert memory.context("Hello").messages == [{"role": "user", "content": "Hello"}]
+    appended = memory.append(user="My dog is called Pixel.", assistant="A fine name!")
+    assert appended.thread_created and not appended.replayed
+    assert len(appended.message_ids) == 2
+
+    context = memory.context("What is my dog called?", system="You help.")
+    assert context.messages == [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "My dog is called Pixel."},
+        {"role": "assistant", "content": "A fine name!"},
+        {"role": "user", "content": "What is my dog called?"},
+    ]
+    assert context.cuts == () and context.system is None
+    assert 0 < context.total_tokens <= context.max_tokens
+    with pytest.raises(ValueError, match="format='text'"):
+        _ = context.text
+
+
+USER, TEXT = {"role": "user"}, {"type": "text", "text": "Which?"}
+
+
+@pytest.mark.parametrize(
+    ("format", "system", "last"),
+    [
+        ("openai", None, USER | {"content": "Which?"}),
+        ("openai-responses", "You help.", USER | {"type": "message", "content": "Which?"}),
+        ("anthropic", "You help.", USER | {"content": [TEXT]}),
+        ("gemini", {"parts": [{"text": "You help."}]}, USER | {"parts": [{"text": "Which?"}]}),
+    ],
+)
+def test_each_format_goes_out_and_comes_back(
+    client: Recollect, app: str, format: Any, system: object, last: dict[str, object]
+) -> None:
+    memory = client.session(app=app, user="ada", session="thread:42")
+    memory.append(user="My dog is called Pixel.", assistant="A fine name!")
+    context = memory.context("Which?", system="You help.", format=(format, "text"))
+    assert context.system == system
+    assert context.messages[-1] == last
+    assert context.text.startswith("You help.")
+    memory.append(context.messages[-1], format=format, assistant="Pixel.")
+    texts = [of.text for of in memory.messages()]
+    assert texts == ["My dog is called Pixel.", "A fine name!", "Which?", "Pixel."]
+
+
+def test_a_context_says_what_was_cut(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="thread:42")
+    for number in range(20):
+        memory.append(user=f"Line {number}: " + "words and words " * 20, assistant="Noted.")
+    context = memory.context("And now?", max_tokens=300, policy={"mode": "window"})
+    assert context.total_tokens <= 300
+    [cut] = context.cuts
+    assert cut.kind == "recent" and cut.items > 30 and cut.tokens > 1000
+    history = memory.history(max_tokens=300)
+    assert history.truncated and history.omitted_messages == 40 - len(history)
+
+
+def test_recall_says_why(client: Recollect, app: str) -> None:
+    first = client.session(app=app, user="ada", session="thread:1")
+    first.append(user="My dog is called Pixel.", assistant="A fine name!")
+    second = client.session(app=app, user="ada", session="thread:2")
+    second.append(user="Hello again")
+    recalled = second.recall("What is the dog called?")
+    why = {of.text: of.why for of in recalled}
+    assert why["Hello again"][0] == "recent"
+    assert "match" in why["My dog is called Pixel."]
+    best = max(recalled, key=lambda of: of.score)
+    assert best.rank == 1 and 0 < best.score <= 1 and best.message.thread_id
+    assert recalled.method in ("hybrid", "lexical")
+
+    [found] = second.search("dog", top_k=1)
+    assert found.text == "My dog is called Pixel."
+    assert not second.search("dog", scope="thread", filter={"roles": ["assistant"]})
+    [found] = client.user(app=app, user="ada").recall("dog", top_k=1, filter={"roles": ["user"]})[
+        :1
+    ]
+    assert found.text == "My dog is called Pixel."
+    assert client.app(app).recall("dog", top_k=1)
+
+
+def test_messages_come_back_in_pages_with_what_they_had(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="thread:42")
+    said = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    memory.append(
+        *[
+            message(
+                "user",
+                f"Line {number}",
+                name="Ada",
+                external_id=f"line-{number}",
+                metadata={"number": number, "share": 0.5},
+                created_at=said,
+            )
+            for number in range(7)
+        ]
+    )
+    listed = list(memory.messages(page_size=3))
+    assert [of.seq for of in listed] == list(range(1, 8))
+    last = memory.message("line-6")
+    assert last == listed[-1]
+    assert (last.role, last.name, last.external_id) == ("user", "Ada", "line-6")
+    assert last.metadata == {"number": 6, "share": 0.5}
+    assert last.created_at == said and last.parent_id == listed[-2].id
+    newest = memory.messages(order="descending", filter={"metadata": {"number": 3}})
+    assert [of.text for of in newest] == ["Line 3"]
+    memory.delete_message("line-0")
+    with pytest.raises(errors.NotFoundError) as raised:
+        memory.message("line-0")
+    assert raised.value.reason == "MESSAGE_NOT_FOUND"
+
+
+def test_a_request_id_stores_once(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="thread:42")
+    mine = str(uuid.uuid4())
+    first = memory.append(user="Hello", request_id=mine)
+    again = memory.append(user="Hello", request_id=mine)
+    assert again.replayed and again.message_ids == first.message_ids
+    with pytest.raises(errors.AlreadyExistsError) as raised:
+        memory.append(user="Another", request_id=mine)
+    assert raised.value.reason == "REQUEST_ID_REUSED"
+    with pytest.raises(errors.ConflictError):
+        memory.append(user="Another", expected_head="")
+
+
+def test_long_term_memories(client: Recollect, app: str) -> None:
+    user = client.session(app=app, user="ada", session="thread:42").user
+    event = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    tea = user.remember("Ada likes tea.", topics=["drinks"], metadata={"shelf": 3})
+    assert user.remember("Ada likes tea.").id == tea.id
+    trip = user.remember(
+        "Ada went to Paris.", type="episodic", entities=["Paris"], event_time=event
+    )
+    assert (trip.type, trip.event_time) == ("episodic", event)
+    assert [of.id for of in user.memories(page_size=1)] == [trip.id, tea.id]
+    assert [of.id for of in user.memories(filter={"topics": ["drinks"]})] == [tea.id]
+    [best, *_] = user.search_memories("tea")
+    assert best.id == tea.id and best.score and best.metadata == {"shelf": 3}
+
+    pinned = user.update_memory(tea.id, pinned=True, topics=[])
+    assert pinned.pinned and pinned.topics == () and pinned.text == tea.text
+    coffee = user.replace_memory(tea.id, "Ada likes coffee.")
+    old = user.get_memory(tea.id)
+    assert old.valid_until and old.proto.superseded_by == coffee.id
+    assert user.forget(coffee.id) and not user.forget(coffee.id)
+    other = client.user(app=app, user="bob")
+    assert not list(other.memories())
+
+
+def test_threads_branches_and_heads(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="thread:42")
+    thread = memory.create(title="Travel", metadata={"plan": 1}, ttl=timedelta(hours=1))
+    assert thread.title == "Travel" and thread.metadata == {"plan": 1} and thread.expires_at
+    assert memory.create(title="Other").title == "Travel"
+    asked = memory.append(user="Where to?", assistant="Paris.").message_ids
+    memory.append(message("assistant", "Rome.", parent=asked[0]))
+    assert [of.text for of in memory.history()] == ["Where to?", "Rome."]
+    first, second = memory.branches()
+    assert (first.head, second.fork, second.active) == (asked[1], asked[0], True)
+    assert memory.set_head(asked[1]).head == asked[1]
+    assert [of.text for of in memory.history()] == ["Where to?", "Paris."]
+    assert [of.text for of in memory.history(head=second.head)] == ["Where to?", "Rome."]
+    assert len(list(memory.messages())) == 3
+
+    same = client.thread(thread.id)
+    changed = same.update(title="Journey", etag=same.get().etag)
+    assert (changed.title, changed.metadata) == ("Journey", {"plan": 1})
+    with pytest.raises(errors.ConflictError) as raised:
+        same.update(title="Trip", etag=thread.etag)
+    assert raised.value.metadata["etag"] == changed.etag
+
+    client.session(app=app, user="bob", session="thread:1").append(user="Hello")
+    assert {of.user for of in client.app(app).threads(page_size=1)} == {"ada", "bob"}
+    assert [of.id for of in client.user(app=app, user="ada").threads()] == [thread.id]
+    assert [of.id for of in client.app(app).threads(metadata={"plan": 1})] == [thread.id]
+    users = {of.id: of.message_count for of in client.app(app).users()}
+    assert users == {"ada": 3, "bob": 1}
+    assert app in list(client.apps())
+
+    assert memory.clear() == 3
+    assert list(memory.history()) == []
+    memory.delete()
+    with pytest.raises(errors.NotFoundError) as missing:
+        memory.get()
+    assert missing.value.reason == "THREAD_NOT_FOUND"
+
+
+def test_policies(client: Recollect, app: str) -> None:
+    owner, memory = client.app(app), client.session(app=app, user="ada", session="thread:42")
+    assert owner.policy() == {}
+    assert owner.set_policy({"mode": "window", "window_size": 7}) == {
+        "mode": "window",
+        "window_size": 7,
+    }
+    assert owner.set_policy({"window_size": None, "top_k": 9}) == {"mode": "window", "top_k": 9}
+    memory.create(policy={"mode": "hybrid"})
+    memory.set_policy({"top_k": 8})
+    effective = memory.policy({"recent_window": 1})
+    assert effective.values["mode"] == "hybrid" and effective.values["top_k"] == 8
+    assert effective.origins == {"mode": "thread", "top_k": "thread", "recent_window": "request"}
+    assert memory.set_policy({"mode": None}).proto.policy == v1.MemoryPolicy(top_k=8)
+    assert owner.delete_policy() and not owner.delete_policy()
+
+
+def test_stubs_reach_everything_else(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="thread:42")
+    memory.append(user="Plan my week.")
+    steps = [v1.PlanStep(step_id="1", title="Monday")]
+    plan = v1.Plan(goal="Plan the week", steps=steps)
+    client.stubs.plan.PutPlan(v1.PutPlanRequest(session=memory.ref, plan=plan))
+    stored = client.stubs.plan.GetPlan(v1.GetPlanRequest(session=memory.ref)).plan
+    assert stored.goal == "Plan the week"
+    event = v1.AgentEvent(type="run_started", json=json.dumps({"run": 1}))
+    request = v1.AppendEventsRequest(session=memory.ref, events=[event])
+    assert client.stubs.plan.AppendEvents(request).event_count == 1
+    with pytest.raises(errors.NotFoundError) as raised:
+        client.stubs.plan.GetPlan(v1.GetPlanRequest(thread_id=str(uuid.uuid4())))
+    assert raised.value.reason == "THREAD_NOT_FOUND"
+
+
+def test_a_watch_sees_appends_and_ends_with_the_thread(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="thread:42")
+    memory.create()
+    seen = []
+    for event in memory.watch(include_content=True):
+        kind = event.WhichOneof("event")
+        seen.append(kind)
+        if kind == "started":
+            memory.append(user="Hello")
+        elif kind == "messages_appended":
+            assert event.messages_appended.messages[0].message.parts[0].text == "Hello"
+            memory.delete()
+    assert seen[0] == "started" and seen[-1] == "thread_deleted" and "messages_appended" in seen
+
+
+def test_the_async_client_does_the_same(addr: str, app: str) -> None:
+    async def main() -> None:
+        async with AsyncRecollect(addr) as client:
+            memory = client.session(app=app, user="ada", session="thread:42")
+            await memory.append(user="My dog is called Pixel.", assistant="A fine name!")
+            context, recalled = await asyncio.gather(
+                memory.context("What is my dog called?", format="anthropic"),
+                memory.recall("dog"),
+            )
+            assert context.request["messages"][-1]["role"] == "user"
+            assert [of.text for of in recalled] == ["My dog is called Pixel.", "A fine name!"]
+            assert [of.seq async for of in memory.messages(page_size=1)] == [1, 2]
+            remembered = await memory.user.remember("Ada likes tea.")
+            assert [of.id async for of in memory.user.memories()] == [remembered.id]
+            assert [of.session async for of in client.app(app).threads()] == ["thread:42"]
+            assert len(await memory.branches()) == 1
+            with pytest.raises(errors.InvalidArgumentError) as raised:
+                await memory.history(max_tokens=-1)
+            assert raised.value.fields[0].field == "max_tokens"
+            found = await client.stubs.thread.GetThread(v1.GetThreadRequest(session=memory.ref))
+            assert found.thread.message_count == 2
+            async for event in memory.watch():
+                if event.WhichOneof("event") == "started":
+                    await memory.delete()
+
+    asyncio.run(main())
