@@ -43,6 +43,7 @@ class Attempts:
         self._path = path
         self._method = METHODS.get(path)
         self._number = 1
+        self._last: RecollectError | None = None
         timeout = settings.timeout if timeout is None else timeout
         self._end = None if timeout is None else time.monotonic() + timeout
         if self._method is not None and self._method.takes_request_id and not request.request_id:
@@ -67,6 +68,7 @@ class Attempts:
         if self._end is not None and time.monotonic() + pause >= self._end:
             self._give_up(error, failed)
         self._number += 1
+        self._last = error
         return pause
 
     def _may_repeat(self, error: RecollectError) -> bool:
@@ -78,6 +80,8 @@ class Attempts:
 
     def _give_up(self, error: RecollectError, failed: Any) -> NoReturn:
         error.attempts = self._number
+        if error.code == "DEADLINE_EXCEEDED" and self._last is not None:
+            error.message += f". The attempt before failed: {self._last.message}"
         raise error from failed
 
 

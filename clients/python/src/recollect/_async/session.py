@@ -14,6 +14,7 @@ from recollect import _requests, _results, types, v1
 from recollect._async.pages import pages
 from recollect._async.user import AsyncUser
 from recollect._calls import stream_error
+from recollect.errors import NotFoundError
 
 if TYPE_CHECKING:
     from recollect._async.client import AsyncRecollect
@@ -324,6 +325,32 @@ class AsyncSession:
         async for page in pages(self._client.stubs.message.ListMessages, request, timeout):
             for message in page.messages:
                 yield _results.message(message)
+
+    async def path(
+        self, *, head: str = "", page_size: int = 100, timeout: float | None = None
+    ) -> AsyncIterator[types.Message]:
+        """The messages that lead to the head, newest first, to the beginning of the
+        conversation; the next page is fetched when it is needed. Other branches are left out. It
+        ends early where a branch starts at an erased message.
+
+        Args:
+            head: the message to start at, by its id. Default: the thread's head.
+            page_size: the number of messages a call fetches: at most 500.
+            timeout: the seconds each call may take. Default: the client's.
+        """
+        try:
+            wanted = head or (await self.get(timeout=timeout)).head
+        except NotFoundError:
+            return
+        last: v1.Message | None = None
+        async for message in self.messages(
+            order="descending", page_size=page_size, timeout=timeout
+        ):
+            proto = message.proto
+            # What is deeper on the same branch comes after it, and its parent may be erased.
+            if message.id == wanted or (last is not None and proto.branch == last.branch):
+                last, wanted = proto, message.parent_id
+                yield message
 
     async def message(self, message_id: str, *, timeout: float | None = None) -> types.Message:
         """One message by its id or its external id."""

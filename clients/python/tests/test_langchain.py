@@ -1,0 +1,178 @@
+"""The chat message history, with LangChain's own package and a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.runnables.history import RunnableWithMessageHistory
+
+from recollect import Recollect
+from recollect.langchain import RecollectChatMessageHistory
+
+KINDS: list[BaseMessage] = [
+    SystemMessage("You help."),
+    HumanMessage("What time is it?", name="Ada"),
+    AIMessage(
+        "",
+        id="run-1",
+        tool_calls=[{"name": "clock", "args": {"zone": "UTC", "n": 1}, "id": "c1"}],
+        response_metadata={"model_name": "small", "token_usage": {"details": {"cached": 1}}},
+        usage_metadata={"input_tokens": 3, "output_tokens": 4, "total_tokens": 7},
+    ),
+    ToolMessage("12:00", tool_call_id="c1", name="clock", artifact={"raw": [1, 2]}),
+    ToolMessage([{"type": "text", "text": "no"}], tool_call_id="c2", status="error"),
+    AIMessage(
+        [
+            {"type": "thinking", "thinking": "Noon.", "signature": "s"},
+            {"type": "text", "text": "It is noon."},
+        ]
+    ),
+    HumanMessage(
+        [
+            {"type": "text", "text": "What is this?"},
+            {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+            {"type": "custom", "data": {"x": [1]}},
+        ]
+    ),
+    AIMessage(
+        "A cat.",
+        invalid_tool_calls=[{"name": "draw", "args": "{oops", "id": "c3", "error": "bad"}],
+    ),
+    ChatMessage(content="Over to me.", role="critic"),
+    HumanMessage(""),
+]
+
+
+def history(client: Recollect, app: str, **settings: Any) -> RecollectChatMessageHistory:
+    return RecollectChatMessageHistory("thread:42", app=app, user="ada", client=client, **settings)
+
+
+def test_every_kind_of_message_comes_back_as_it_was(client: Recollect, app: str) -> None:
+    own = history(client, app)
+    assert own.messages == []
+    own.add_messages(KINDS)
+    assert own.messages == KINDS
+    assert [type(message) for message in own.messages] == [type(message) for message in KINDS]
+    own.clear()
+    assert own.messages == []
+
+
+def test_a_message_too_large_to_keep_beside_itself_keeps_its_content(
+    client: Recollect, app: str
+) -> None:
+    long = AIMessage("word " * 10_000, id="run-1", name="Bot")
+    history(client, app).add_messages([long])
+    [read] = history(client, app).messages
+    assert (read.content, read.name, read.id) == (long.content, "Bot", None)
+
+
+def test_messages_of_other_clients_are_read_too(client: Recollect, app: str) -> None:
+    own = history(client, app)
+    own.memory.append(
+        {
+            "role": "assistant",
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "clock", "arguments": '{"zone": "UTC"}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "12:00"},
+        user="What time is it?",
+        assistant="Noon.",
+    )
+    human, call, result, answer = own.messages
+    assert human == HumanMessage("What time is it?")
+    assert isinstance(call, AIMessage) and isinstance(result, ToolMessage)
+    assert call.tool_calls[0]["args"] == {"zone": "UTC"}
+    assert (result.tool_call_id, result.content) == ("c1", "12:00")
+    assert answer == AIMessage("Noon.")
+
+
+def test_limits_keep_whole_turns(client: Recollect, app: str) -> None:
+    for number in range(5):
+        turn = [HumanMessage(f"Question {number}"), AIMessage(f"Answer {number}")]
+        history(client, app).add_messages(turn)
+    newest = history(client, app, max_messages=3).messages
+    assert [message.content for message in newest] == ["Question 4", "Answer 4"]
+    assert len(history(client, app, max_tokens=30).messages) in (2, 4)
+    assert len(history(client, app).messages) == 10
+
+
+def test_only_the_branch_of_the_head_is_read(client: Recollect, app: str) -> None:
+    own = history(client, app)
+    own.add_messages([HumanMessage("Where to?"), AIMessage("Paris.")])
+    first, second = [message.id for message in own.memory.messages()]
+    own.memory.set_head(first)
+    own.add_messages([AIMessage("Rome."), HumanMessage("Why?"), AIMessage("It is warm.")])
+    texts = ["Where to?", "Rome.", "Why?", "It is warm."]
+    assert [message.content for message in own.messages] == texts
+    # The path goes on where a message of it was erased.
+    newest = list(own.memory.path())
+    own.memory.delete_message(newest[1].id)
+    assert [message.content for message in own.messages] == ["Where to?", "Rome.", "It is warm."]
+    assert [message.text for message in own.memory.path(head=second)] == ["Paris.", "Where to?"]
+
+
+@pytest.mark.filterwarnings("ignore:RunnableWithMessageHistory is deprecated")
+def test_a_runnable_remembers(client: Recollect, app: str) -> None:
+    seen: list[list[BaseMessage]] = []
+
+    class Model(GenericFakeChatModel):
+        def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+            seen.append(messages)
+            return super()._generate(messages, *args, **kwargs)
+
+    model = Model(messages=iter([AIMessage("A fine name!"), AIMessage("Pixel."), AIMessage("!")]))
+    prompt = ChatPromptTemplate.from_messages(
+        [("system", "You help."), MessagesPlaceholder("history"), ("human", "{question}")]
+    )
+    chain = RunnableWithMessageHistory(
+        prompt | model,
+        lambda session_id: RecollectChatMessageHistory(
+            session_id, app=app, user="ada", client=client
+        ),
+        input_messages_key="question",
+        history_messages_key="history",
+    )
+    config: Any = {"configurable": {"session_id": "thread:42"}}
+    chain.invoke({"question": "My dog is called Pixel."}, config)
+    answer = chain.invoke({"question": "What is my dog called?"}, config)
+    assert answer.content == "Pixel."
+    assert [message.content for message in seen[1]] == [
+        "You help.",
+        "My dog is called Pixel.",
+        "A fine name!",
+        "What is my dog called?",
+    ]
+    asyncio.run(chain.ainvoke({"question": "Thanks"}, config))
+    assert [message.content for message in seen[2]][1:5] == [
+        "My dog is called Pixel.",
+        "A fine name!",
+        "What is my dog called?",
+        "Pixel.",
+    ]
+    recalled = client.user(app=app, user="ada").recall("dog", top_k=1)
+    assert any(found.text == "My dog is called Pixel." for found in recalled)
+
+
+def test_histories_share_a_client(addr: str, app: str) -> None:
+    first = RecollectChatMessageHistory("thread:1", app=app)
+    second = RecollectChatMessageHistory("thread:2", app=app)
+    assert first.memory._client is second.memory._client
+    first.add_user_message("Hello")
+    assert (len(first.messages), len(second.messages)) == (1, 0)
