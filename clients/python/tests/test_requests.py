@@ -152,7 +152,7 @@ def test_wrong_values_are_refused_with_those_that_are_right() -> None:
 def test_the_types_have_every_field_and_value_of_the_contract(typed: Any, proto: Any) -> None:
     hints = get_type_hints(typed)
     fields = proto.DESCRIPTOR.fields_by_name
-    assert set(hints) == set(fields)
+    assert set(hints) == set(fields), f"recollect/types.py: {typed.__name__}"
     for name, field in fields.items():
         if field.enum_type is not None:
             named = {value for value in _literals(hints[name]) if value is not None}

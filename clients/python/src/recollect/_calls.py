@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 import uuid
@@ -16,6 +17,8 @@ import grpc.aio
 from recollect._contract import METHODS
 from recollect._retry import Retry
 from recollect.errors import RecollectError, from_call
+
+_LOG = logging.getLogger("recollect")
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,14 @@ class Attempts:
             self._give_up(error, failed)
         self._number += 1
         self._last = error
+        _LOG.info(
+            "%s failed (%s %s); attempt %d in %.2f seconds",
+            self._path,
+            error.code,
+            error.reason,
+            self._number,
+            pause,
+        )
         return pause
 
     def _may_repeat(self, error: RecollectError) -> bool:

@@ -70,7 +70,7 @@ class AsyncRecollect:
         """The generated stub of each service, such as `stubs.plan.GetPlan(v1.GetPlanRequest(…))`.
 
         Their calls have the key, the timeout, the retries and the exceptions of this client,
-        and writes get a request id. Streams have the key only, and raise grpc.RpcError.
+        and appends get a request id. Streams have the key only, and raise grpc.RpcError.
         """
         with self._lock:
             if self._stubs is None:
