@@ -21,7 +21,7 @@ use crate::config::{Config, ConfigError};
 /// Pause before the next try to open a collection that is being removed.
 const REMOVAL_PAUSE: Duration = Duration::from_secs(1);
 /// How long the start waits for an index before it continues without one.
-const INDEX_START_TIMEOUT: Duration = Duration::from_secs(1);
+const INDEX_START_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The opened parts of a server.
 pub(super) struct Parts {
