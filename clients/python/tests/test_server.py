@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import grpc
 import pytest
 
 from recollect import AsyncRecollect, Recollect, errors, message, v1
@@ -136,6 +138,48 @@ def test_a_request_id_stores_once(client: Recollect, app: str) -> None:
     assert raised.value.reason == "REQUEST_ID_REUSED"
     with pytest.raises(errors.ConflictError):
         memory.append(user="Another", expected_head="")
+
+
+class LossyProxy(grpc.GenericRpcHandler):
+    """Passes calls on to a server, and loses the answers of the first ones."""
+
+    def __init__(self, channel: grpc.Channel, losses: int) -> None:
+        self.channel = channel
+        self.losses = losses
+        self.calls = 0
+
+    def service(self, details: grpc.HandlerCallDetails) -> Any:
+        pass_on: Any = self.channel.unary_unary(details.method)
+
+        def call(request: Any, context: grpc.ServicerContext) -> Any:
+            metadata = [
+                entry for entry in context.invocation_metadata() if entry[0] == "authorization"
+            ]
+            answer = pass_on(request, metadata=metadata, timeout=30)
+            self.calls += 1
+            if self.calls <= self.losses:
+                context.abort(grpc.StatusCode.UNAVAILABLE, "the answer is lost")
+            return answer
+
+        return grpc.unary_unary_rpc_method_handler(call)
+
+
+def test_an_answer_that_is_lost_on_the_way_stores_each_message_once(
+    client: Recollect, addr: str, app: str
+) -> None:
+    target = addr.removeprefix("http://")
+    with grpc.insecure_channel(target) as channel:
+        proxy = LossyProxy(channel, losses=2)
+        server = grpc.server(ThreadPoolExecutor(4), handlers=[proxy])
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        with Recollect(f"127.0.0.1:{port}") as lossy:
+            memory = lossy.session(app=app, user="ada", session="thread:42")
+            appended = memory.append(user="My dog is called Pixel.", assistant="A fine name!")
+        server.stop(None).wait()
+    assert appended.replayed and proxy.calls == 3
+    stored = client.session(app=app, user="ada", session="thread:42").messages()
+    assert [of.text for of in stored] == ["My dog is called Pixel.", "A fine name!"]
 
 
 def test_long_term_memories(client: Recollect, app: str) -> None:
