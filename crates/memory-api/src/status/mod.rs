@@ -8,6 +8,7 @@
 
 mod names;
 mod plans;
+mod quotas;
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -118,26 +119,10 @@ impl From<ApiError> for Answer {
                     "too many calls are under way; retry later",
                 )
             },
-            ApiError::QuotaExceeded { quota, retry_after } => Self {
-                retry_after: Some(retry_after),
-                ..Self::new(
-                    Code::ResourceExhausted,
-                    ErrorReason::QuotaExceeded,
-                    format!("{} has {}; retry later", quota.subject, quota.limit),
-                )
-                .exceeding(quota)
-            },
-            ApiError::StorageFull { quota, setting } => Self::new(
-                Code::ResourceExhausted,
-                ErrorReason::QuotaExceeded,
-                format!(
-                    "{} may store {}; delete threads, messages or memories, shorten their \
-                     lifetimes, or raise {setting}",
-                    quota.subject, quota.limit
-                ),
-            )
-            .with("setting", setting)
-            .exceeding(quota),
+            ApiError::QuotaExceeded { quota, retry_after } => {
+                Self::quota_exceeded(quota, retry_after)
+            }
+            ApiError::StorageFull { quota, setting } => Self::storage_full(quota, setting),
             ApiError::DeadlineExceeded => Self::new(
                 Code::DeadlineExceeded,
                 ErrorReason::DeadlineExceeded,
@@ -185,13 +170,6 @@ impl Answer {
     fn with(mut self, key: &str, value: impl ToString) -> Self {
         self.metadata.insert(key.to_owned(), value.to_string());
         self
-    }
-
-    fn exceeding(self, quota: Quota) -> Self {
-        Self {
-            quota: Some(quota),
-            ..self
-        }
     }
 
     fn permission_denied(scope: KeyScope, field: Option<&str>) -> Self {
