@@ -267,6 +267,27 @@ def test_threads_share_a_client(scripted: ScriptedServer) -> None:
     assert sorted(int(of.parts[0].text) for of in scripted.stored) == list(range(40))
 
 
+def test_an_async_client_works_in_several_event_loops(scripted: ScriptedServer) -> None:
+    client = AsyncRecollect(scripted.addr, retry=FAST)
+    session = client.session(app="support", session="thread:42")
+
+    async def say(number: int, close: bool = False) -> None:
+        for _ in range(3):
+            await session.append(user=str(number))
+        if close:
+            await client.close()
+
+    # One after the other, and at the same time in threads.
+    asyncio.run(say(0))
+    asyncio.run(say(1, close=True))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: asyncio.run(say(number, close=True)), range(2, 6)))
+    said = sorted(of.parts[0].text for of in scripted.stored)
+    assert said == sorted(str(number) for number in range(6) for _ in range(3))
+    asyncio.run(say(6))
+    assert len(client._channels._made) == 1, "channels of ended loops are dropped"
+
+
 def _call_after_fork(client: Recollect, results: Any) -> None:
     try:
         client.session(app="support", session="thread:42").history()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from importlib import metadata
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import grpc.aio
 
 from recollect._calls import CallSettings, SyncInterceptor, async_interceptors
 from recollect._retry import Retry
+from recollect.v1.stubs import AsyncStubs, Stubs
 
 DEFAULT_ADDR = "127.0.0.1:50051"
 
@@ -84,24 +87,70 @@ class Connection:
         return options
 
 
-def sync_channel(connection: Connection) -> grpc.Channel:
-    """A channel that connects with its first call."""
-    credentials, options = connection.credentials(), connection.options()
-    if credentials is None:
-        channel = grpc.insecure_channel(connection.target, options=options)
-    else:
-        channel = grpc.secure_channel(connection.target, credentials, options=options)
-    return grpc.intercept_channel(channel, SyncInterceptor(connection.settings))
+class Channels:
+    """The channel of a client, made with its first call, and its stubs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._made: tuple[grpc.Channel, Stubs] | None = None
+
+    def stubs(self) -> Stubs:
+        with self._lock:
+            if self._made is None:
+                channel = self._connect()
+                self._made = channel, Stubs(channel)
+            return self._made[1]
+
+    def _connect(self) -> grpc.Channel:
+        connection = self._connection
+        credentials, options = connection.credentials(), connection.options()
+        if credentials is None:
+            channel = grpc.insecure_channel(connection.target, options=options)
+        else:
+            channel = grpc.secure_channel(connection.target, credentials, options=options)
+        return grpc.intercept_channel(channel, SyncInterceptor(connection.settings))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._made is not None:
+                self._made[0].close()
 
 
-def async_channel(connection: Connection) -> grpc.aio.Channel:
-    """A channel of the running event loop that connects with its first call."""
-    interceptors = async_interceptors(connection.settings)
-    credentials, options = connection.credentials(), connection.options()
-    if credentials is None:
-        return grpc.aio.insecure_channel(
-            connection.target, options=options, interceptors=interceptors
+class AsyncChannels:
+    """The channels of a client, one for each event loop, since a channel belongs to one."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._made: dict[asyncio.AbstractEventLoop, tuple[grpc.aio.Channel, AsyncStubs]] = {}
+
+    def stubs(self) -> AsyncStubs:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            made = self._made.get(loop)
+            if made is None:
+                # Channels hold their loops, so those of ended loops must be dropped.
+                self._made = {of: kept for of, kept in self._made.items() if not of.is_closed()}
+                channel = self._connect()
+                made = self._made[loop] = channel, AsyncStubs(channel)
+            return made[1]
+
+    def _connect(self) -> grpc.aio.Channel:
+        connection = self._connection
+        interceptors = async_interceptors(connection.settings)
+        credentials, options = connection.credentials(), connection.options()
+        if credentials is None:
+            return grpc.aio.insecure_channel(
+                connection.target, options=options, interceptors=interceptors
+            )
+        return grpc.aio.secure_channel(
+            connection.target, credentials, options=options, interceptors=interceptors
         )
-    return grpc.aio.secure_channel(
-        connection.target, credentials, options=options, interceptors=interceptors
-    )
+
+    async def close(self) -> None:
+        """Closes the channel of the running loop."""
+        with self._lock:
+            made = self._made.get(asyncio.get_running_loop())
+        if made is not None:
+            await made[0].close()

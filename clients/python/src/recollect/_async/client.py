@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import AsyncIterator
 from types import TracebackType
-
-import grpc
-import grpc.aio
 
 from recollect import _results, types, v1
 from recollect._async.app import AsyncApp
 from recollect._async.pages import pages
 from recollect._async.session import AsyncSession
 from recollect._async.user import AsyncUser
-from recollect._connect import Connection, async_channel
+from recollect._connect import AsyncChannels, Connection
 from recollect._requests import fill
 from recollect._retry import Retry
 from recollect.v1.stubs import AsyncStubs
@@ -25,7 +21,8 @@ class AsyncRecollect:
     """A client of a Recollect server, for asyncio.
 
     It connects with its first call, and again when the connection is lost. Use one client for
-    all tasks of an event loop, and close it at the end, or use it in an `async with`.
+    all tasks, and close it at the end, or use it in an `async with`. It has one connection for
+    each event loop that it is used in.
 
     gRPC does not work across a fork: a process that forks must not have made a call before, or
     each worker must make a client of its own, such as in its start hook.
@@ -61,9 +58,7 @@ class AsyncRecollect:
         self._connection = Connection(
             addr, api_key, tls, ca_file, client_cert, server_name, timeout, retry
         )
-        self._lock = threading.Lock()
-        self._channel: grpc.aio.Channel | None = None
-        self._stubs: AsyncStubs | None = None
+        self._channels = AsyncChannels(self._connection)
 
     @property
     def stubs(self) -> AsyncStubs:
@@ -72,16 +67,11 @@ class AsyncRecollect:
         Their calls have the key, the timeout, the retries and the exceptions of this client,
         and appends get a request id. Streams have the key only, and raise grpc.RpcError.
         """
-        with self._lock:
-            if self._stubs is None:
-                self._channel = async_channel(self._connection)
-                self._stubs = AsyncStubs(self._channel)
-            return self._stubs
+        return self._channels.stubs()
 
     async def close(self) -> None:
         """Ends the connection and the calls under way."""
-        if self._channel is not None:
-            await self._channel.close()
+        await self._channels.close()
 
     async def __aenter__(self) -> AsyncRecollect:
         return self

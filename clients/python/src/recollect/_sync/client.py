@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from types import TracebackType
-
-import grpc
 
 from recollect import _results, types, v1
 from recollect._sync.app import App
 from recollect._sync.pages import pages
 from recollect._sync.session import Session
 from recollect._sync.user import User
-from recollect._connect import Connection, sync_channel
+from recollect._connect import Channels, Connection
 from recollect._requests import fill
 from recollect._retry import Retry
 from recollect.v1.stubs import Stubs
@@ -25,7 +22,7 @@ class Recollect:
     """A client of a Recollect server.
 
     It connects with its first call, and again when the connection is lost. Use one client for
-    all threads of a process, and close it at the end, or use it in a `with`.
+    all threads, and close it at the end, or use it in a `with`.
 
     gRPC does not work across a fork: a process that forks must not have made a call before, or
     each worker must make a client of its own, such as in its start hook.
@@ -61,9 +58,7 @@ class Recollect:
         self._connection = Connection(
             addr, api_key, tls, ca_file, client_cert, server_name, timeout, retry
         )
-        self._lock = threading.Lock()
-        self._channel: grpc.Channel | None = None
-        self._stubs: Stubs | None = None
+        self._channels = Channels(self._connection)
 
     @property
     def stubs(self) -> Stubs:
@@ -72,16 +67,11 @@ class Recollect:
         Their calls have the key, the timeout, the retries and the exceptions of this client,
         and appends get a request id. Streams have the key only, and raise grpc.RpcError.
         """
-        with self._lock:
-            if self._stubs is None:
-                self._channel = sync_channel(self._connection)
-                self._stubs = Stubs(self._channel)
-            return self._stubs
+        return self._channels.stubs()
 
     def close(self) -> None:
         """Ends the connection and the calls under way."""
-        if self._channel is not None:
-            self._channel.close()
+        self._channels.close()
 
     def __enter__(self) -> Recollect:
         return self
