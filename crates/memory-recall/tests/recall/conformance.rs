@@ -1012,6 +1012,58 @@ async fn an_erasure_leaves_no_byte_in_the_files_of_any_index() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn changes_go_on_during_an_erasure_and_none_is_lost() {
+    const STORED: u32 = 20_000;
+    let edge = edge();
+    let index = Arc::clone(&edge.index);
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
+    let of = |number: u32, user: &str| Point {
+        user: UserId::new(user),
+        ..point(number, [1.0, 0.0, 0.0, 0.0])
+    };
+    index.apply(learn([of(STORED + 1, "ada")])).await.unwrap();
+    for first in (1..=STORED).step_by(1_000) {
+        let points = (first..first + 1_000).map(|number| of(number, "bo"));
+        index.apply(learn(points)).await.unwrap();
+    }
+    let (tenant, app) = (TenantId::new("acme"), AppId::new("support"));
+    let of_user = |user: &str| Selection::owner(&tenant, Some(&app), Some(&UserId::new(user)));
+    let (ada, bo, cy) = (of_user("ada"), of_user("bo"), of_user("cy"));
+    let erasing = tokio::spawn({
+        let (index, ada) = (Arc::clone(&index), ada.clone());
+        async move { index.erase(&ada).await }
+    });
+    while index.count(&ada).await.unwrap() > 0 {
+        tokio::task::yield_now().await;
+    }
+    // Copying the others takes much longer than a change. The first and the last points that are
+    // copied become another user's, and others are deleted.
+    let mut changed = 0;
+    while !erasing.is_finished() && changed < 100 {
+        changed += 1;
+        let mut changes = learn([of(changed, "cy"), of(STORED + 1 - changed, "cy")]);
+        for number in [STORED / 2 - changed, STORED / 2 + changed] {
+            changes.push(Change::Delete {
+                tenant: tenant.clone(),
+                subject: Subject::Message(uuid(u128::from(number)).into()),
+            });
+        }
+        index.apply(changes).await.unwrap();
+    }
+    assert!(changed > 1, "the erasure ended before the changes");
+    // A second one waits for the first.
+    index.apply(learn([of(STORED + 2, "ada")])).await.unwrap();
+    index.erase(&ada).await.unwrap();
+    erasing.await.unwrap().unwrap();
+    let expected = u64::from(changed) * 2;
+    assert_eq!(index.count(&ada).await.unwrap(), 0);
+    assert_eq!(index.count(&cy).await.unwrap(), expected);
+    let stays = u64::from(STORED) - 2 * expected;
+    assert_eq!(index.count(&bo).await.unwrap(), stays);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn more_writes_than_the_queue_has_room_for_are_all_done() {
     let edge = edge();
     let index = &edge.index;

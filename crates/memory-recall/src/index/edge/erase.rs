@@ -1,69 +1,149 @@
 //! Erases points for good. The engine only marks deleted points, and its log keeps them, so
 //! what stays is copied into a new engine and the former directory is removed.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::mem;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use qdrant_edge::{
-    EdgeShard, PointInsertOperations, PointOperations, PointStructPersisted, ScrollRequest,
-    UpdateOperation, VectorStructInternal, VectorStructPersisted, WithPayloadInterface, WithVector,
-};
+use qdrant_edge::{EdgeShard, PointOperations, UpdateOperation};
+use tokio::sync::mpsc::WeakSender;
 
+use super::copy::{self, Copied, Log};
 use super::engine::{guarded, not_prepared, release};
 use super::reader::filter_of;
 use super::setup;
-use super::writer::{OPTIMIZE_AFTER, STATE_FILE, Writer};
+use super::writer::{STATE_FILE, Writer};
+use super::{Command, Reply};
 use crate::error::RecallError;
-use crate::index::{Prepared, Selection};
+use crate::index::{Backend, Prepared, Selection};
 
-/// Points that are copied at a time.
-const PAGE: usize = 1_000;
-/// Extensions of the directories that the copy is made in, and that the former engine is moved
-/// to.
+/// Copies that this process has begun.
+static DRAFTS: AtomicU64 = AtomicU64::new(0);
+/// Extensions of the directories that a copy is made in, with a number, and that the former
+/// engine is moved to.
 const DRAFT: &str = "draft";
 const FORMER: &str = "former";
 /// A search takes milliseconds; one that takes longer than all checks fails.
 const SEARCH_CHECKS: usize = 500;
 const SEARCH_PAUSE: Duration = Duration::from_millis(2);
 
-impl Writer {
-    /// Erases the selected points. `withdraw` ends new searches in the engine: they find none
-    /// until the copy has taken its place. If the process ends in between, the index is as
-    /// before, or is rebuilt from the database.
-    pub(super) fn erase(
-        &mut self,
-        selection: &Selection,
-        withdraw: impl FnOnce(),
-    ) -> Result<(), RecallError> {
-        let former = self.shard.clone().ok_or_else(not_prepared)?;
-        let delete = PointOperations::DeletePointsByFilter(filter_of(selection));
-        guarded("erase points", || {
-            former.update(UpdateOperation::PointOperation(delete))
-        })?;
-        self.flush()?;
+/// A copy that is being made, and the erasures that wait for it.
+pub(super) struct Copying {
+    draft: PathBuf,
+    log: Arc<Log>,
+    replies: Vec<Reply>,
+}
 
-        let draft = self.directory.with_extension(DRAFT);
-        let aside = self.directory.with_extension(FORMER);
+impl Copying {
+    /// Adds an operation of the writer that succeeded.
+    pub(super) fn log(&self, operation: UpdateOperation) {
+        self.log.add(operation);
+    }
+}
+
+impl Writer {
+    /// Erases points: those of all erasures that wait are deleted, and what stays is copied on
+    /// another thread. `commands` returns the copy to this one. If the process ends in between,
+    /// the index is as before, or is rebuilt from the database.
+    pub(super) fn erase(&mut self, commands: &WeakSender<Command>) {
+        if self.copying.is_some() || self.erasures.is_empty() {
+            return;
+        }
+        let (selections, replies): (Vec<_>, Vec<_>) =
+            mem::take(&mut self.erasures).into_iter().unzip();
+        match self.begin_copy(&selections, commands) {
+            Ok((draft, log)) => {
+                self.copying = Some(Copying {
+                    draft,
+                    log,
+                    replies,
+                })
+            }
+            Err(error) => answer(replies, Err(error)),
+        }
+    }
+
+    fn begin_copy(
+        &mut self,
+        selections: &[Selection],
+        commands: &WeakSender<Command>,
+    ) -> Result<(PathBuf, Arc<Log>), RecallError> {
+        let former = self.shard.clone().ok_or_else(not_prepared)?;
+        for selection in selections {
+            let delete = PointOperations::DeletePointsByFilter(filter_of(selection));
+            guarded("erase points", || {
+                former.update(UpdateOperation::PointOperation(delete))
+            })?;
+        }
+        self.flush()?;
+        // One that was abandoned may still be written to.
+        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+        let draft = self.directory.with_extension(format!("{DRAFT}-{number}"));
         let broken = |source| self.broken(source);
         remove(&draft).map_err(broken)?;
-        remove(&aside).map_err(broken)?;
         fs::create_dir_all(&draft).map_err(broken)?;
         let copy = guarded("create", || {
             let copy = EdgeShard::new(&draft, setup::config(&self.schema))?;
             setup::index_fields(&copy)?;
             Ok(copy)
         })?;
-        copy_points(&former, &copy)?;
-        guarded("flush", || {
-            copy.flush();
-            Ok(())
-        })?;
-        release(Arc::new(copy));
+        let log = Arc::new(Log::default());
+        let begun = copy::begin(
+            former,
+            copy,
+            draft.clone(),
+            Arc::clone(&log),
+            commands.clone(),
+        );
+        begun.map_err(broken)?;
+        Ok((draft, log))
+    }
+
+    /// Puts a copy in the place of the engine, and answers those who wait for it. `withdraw` ends
+    /// new searches in the engine: they find none until the copy has taken its place.
+    pub(super) fn take_copy(&mut self, copied: Copied, withdraw: impl FnOnce()) -> Option<Erased> {
+        let is_wanted = |copying: &mut Copying| copying.draft == copied.draft;
+        let Some(Copying { log, replies, .. }) = self.copying.take_if(is_wanted) else {
+            // It was abandoned.
+            if let Ok(engine) = copied.engine {
+                release(engine);
+            }
+            let _ = remove(&copied.draft);
+            return None;
+        };
+        let result = copied
+            .engine
+            .and_then(|engine| self.replace(engine, &log, &copied.draft, withdraw));
+        if result.is_err() {
+            let _ = remove(&copied.draft);
+        }
+        Some(Erased { result, replies })
+    }
+
+    fn replace(
+        &mut self,
+        engine: Arc<EdgeShard>,
+        log: &Log,
+        draft: &Path,
+        withdraw: impl FnOnce(),
+    ) -> Result<(), RecallError> {
+        let former = self.shard.clone().ok_or_else(not_prepared)?;
+        let replayed = log.replay(&engine).and_then(|()| {
+            guarded("flush", || {
+                engine.flush();
+                Ok(())
+            })
+        });
+        release(engine);
+        replayed?;
+        let broken = |source| self.broken(source);
+        let aside = self.directory.with_extension(FORMER);
+        remove(&aside).map_err(broken)?;
         match fs::copy(self.directory.join(STATE_FILE), draft.join(STATE_FILE)) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -71,12 +151,14 @@ impl Writer {
         }
         // The engine flushes when it is closed, so it is closed before its files move.
         withdraw();
-        self.close();
-        wait_for_searches(&former);
+        if let Some(shard) = self.shard.take() {
+            release(shard);
+        }
+        wait_for_others(&former);
         release(former);
         let broken = |source| self.broken(source);
         fs::rename(&self.directory, &aside).map_err(broken)?;
-        if let Err(error) = fs::rename(&draft, &self.directory) {
+        if let Err(error) = fs::rename(draft, &self.directory) {
             fs::rename(&aside, &self.directory).map_err(broken)?;
             return Err(broken(error));
         }
@@ -87,9 +169,26 @@ impl Writer {
             self.close();
             return Err(not_prepared());
         }
-        self.changes = OPTIMIZE_AFTER;
         release(shard);
         Ok(())
+    }
+
+    /// Closes the engine, and gives up erasures under way.
+    pub(super) fn close(&mut self) {
+        let mut waiting: Vec<Reply> = mem::take(&mut self.erasures)
+            .into_iter()
+            .map(|(_, reply)| reply)
+            .collect();
+        let copying = self.copying.take();
+        if let Some(shard) = self.shard.take() {
+            if let Some(copying) = &copying {
+                copying.log.abandon();
+                wait_for_others(&shard);
+            }
+            release(shard);
+        }
+        waiting.extend(copying.into_iter().flat_map(|copying| copying.replies));
+        answer(waiting, Err(not_prepared()));
     }
 
     /// Removes a collection: this one, or one that no index of this process uses.
@@ -118,9 +217,12 @@ impl Writer {
                     .iter()
                     .filter(|other| **other != self.directory)
                     .any(|other| {
+                        let extension = path.extension().and_then(|one| one.to_str());
                         path == other
-                            || path == other.with_extension(DRAFT)
-                            || path == other.with_extension(FORMER)
+                            || extension.is_some_and(|extension| {
+                                (extension == FORMER || extension.starts_with(DRAFT))
+                                    && path == other.with_extension(extension)
+                            })
                     })
         };
         let remove_all = |parent: &Path| -> io::Result<()> {
@@ -138,12 +240,33 @@ impl Writer {
     }
 }
 
-/// Waits for a while until no search holds the engine but this thread.
+/// The end of erasures, and who waits for it.
+pub(super) struct Erased {
+    pub(super) result: Result<(), RecallError>,
+    pub(super) replies: Vec<Reply>,
+}
+
+/// Answers all who wait for one result.
+pub(super) fn answer(replies: Vec<Reply>, result: Result<(), RecallError>) {
+    let failure = result.err().map(|error| error.to_string());
+    for reply in replies {
+        // The caller may wait no longer.
+        let _ = reply.send(match &failure {
+            None => Ok(()),
+            Some(error) => Err(RecallError::IndexUnavailable {
+                backend: Backend::Edge,
+                source: error.as_str().into(),
+            }),
+        });
+    }
+}
+
+/// Waits for a while until no search and no copying thread holds the engine.
 #[expect(
     clippy::disallowed_methods,
     reason = "this thread belongs to no runtime"
 )]
-fn wait_for_searches(engine: &Arc<EdgeShard>) {
+fn wait_for_others(engine: &Arc<EdgeShard>) {
     for _ in 0..SEARCH_CHECKS {
         if Arc::strong_count(engine) == 1 {
             return;
@@ -157,42 +280,4 @@ fn remove(directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-fn copy_points(from: &EdgeShard, to: &EdgeShard) -> Result<(), RecallError> {
-    let mut offset = None;
-    loop {
-        let request = ScrollRequest {
-            offset,
-            limit: Some(PAGE),
-            filter: None,
-            with_payload: Some(WithPayloadInterface::Bool(true)),
-            with_vector: WithVector::Bool(true),
-            order_by: None,
-        };
-        let (records, next) = guarded("read points", || from.scroll(request))?;
-        let points: Vec<PointStructPersisted> = records
-            .into_iter()
-            .map(|record| PointStructPersisted {
-                id: record.id,
-                vector: VectorStructPersisted::from(record.vector.unwrap_or_else(no_vector)),
-                payload: record.payload,
-            })
-            .collect();
-        if !points.is_empty() {
-            let points = PointInsertOperations::PointsList(points);
-            let upsert = PointOperations::UpsertPoints(points);
-            guarded("copy points", || {
-                to.update(UpdateOperation::PointOperation(upsert))
-            })?;
-        }
-        offset = next;
-        if offset.is_none() {
-            return Ok(());
-        }
-    }
-}
-
-fn no_vector() -> VectorStructInternal {
-    VectorStructInternal::Named(HashMap::new())
 }

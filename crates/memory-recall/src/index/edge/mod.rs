@@ -1,5 +1,6 @@
 //! The embedded index: qdrant-edge in this process.
 
+mod copy;
 mod directory;
 mod engine;
 mod erase;
@@ -19,6 +20,7 @@ use memory_contract::TenantId;
 use qdrant_edge::{
     CountRequest, EdgeShard, FacetRequest, FacetValue, Filter, SparseVector, VectorInternal,
 };
+use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -30,8 +32,10 @@ use super::{
 };
 use crate::config::IndexConfig;
 use crate::error::RecallError;
+use copy::Copied;
 use directory::{Directory, lock};
 use engine::{guarded, not_prepared, release};
+use erase::{Erased, answer};
 use facts::Facts;
 use reader::{count_words, filter_of, known, list};
 use writer::Writer;
@@ -66,6 +70,8 @@ enum Command {
     Apply(Vec<Change>, oneshot::Sender<Result<(), RecallError>>),
     Mark(bool, oneshot::Sender<Result<(), RecallError>>),
     Erase(Selection, oneshot::Sender<Result<(), RecallError>>),
+    /// From the thread that makes a copy for erasures.
+    Copied(Copied),
     Discard(String, oneshot::Sender<Result<(), RecallError>>),
     Stop(oneshot::Sender<()>),
 }
@@ -110,12 +116,13 @@ impl EdgeIndex {
         lock: Arc<File>,
     ) -> Result<Self, RecallError> {
         let (commands, queue) = mpsc::channel(QUEUE_SIZE);
+        let to_writer = commands.downgrade();
         let (publish, shard) = watch::channel(None);
         let facts = Arc::new(Facts::default());
         let writer = Writer::new(&directory, &schema, Arc::clone(&facts));
         thread::Builder::new()
             .name("index-writer".to_owned())
-            .spawn(move || write(writer, queue, publish))
+            .spawn(move || write(writer, queue, to_writer, publish))
             .map_err(|source| RecallError::IndexDirectory {
                 path: directory.path.clone(),
                 source: source.into(),
@@ -344,6 +351,7 @@ fn count(shard: &EdgeShard, filter: Filter) -> Result<usize, RecallError> {
 fn write(
     mut writer: Writer,
     mut queue: mpsc::Receiver<Command>,
+    commands: WeakSender<Command>,
     publish: watch::Sender<Option<Arc<EdgeShard>>>,
 ) {
     // Failed replies are ignored: the caller no longer waits.
@@ -380,13 +388,20 @@ fn write(
                 let _ = reply.send(writer.mark(rebuilding));
             }
             Command::Erase(selection, reply) => {
-                let erased = writer.erase(&selection, || {
+                writer.erasures.push((selection, reply));
+                writer.erase(&commands);
+            }
+            Command::Copied(copied) => {
+                let erased = writer.take_copy(copied, || {
                     if let Some(former) = publish.send_replace(None) {
                         release(former);
                     }
                 });
-                publish.send_replace(writer.shard());
-                let _ = reply.send(erased.and_then(|()| writer.remove_others()));
+                if let Some(Erased { result, replies }) = erased {
+                    publish.send_replace(writer.shard());
+                    answer(replies, result.and_then(|()| writer.remove_others()));
+                }
+                writer.erase(&commands);
                 writer.optimize();
             }
             Command::Discard(name, reply) => {

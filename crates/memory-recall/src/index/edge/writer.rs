@@ -15,15 +15,17 @@ use qdrant_edge::{
     UpdateOperation, Vector, Vectors,
 };
 
+use super::Reply;
 use super::directory::Directory;
-use super::engine::{guarded, not_prepared, panic_message, refused, release};
+use super::engine::{guarded, not_prepared, panic_message, refused};
+use super::erase::Copying;
 use super::facts::Facts;
 use super::reader::filter_of;
 use super::setup;
 use crate::error::RecallError;
 use crate::index::payload::{Batch, Entry, batches};
 use crate::index::schema::{DENSE, LEXICAL};
-use crate::index::{Backend, Change, IndexSchema, Prepared};
+use crate::index::{Backend, Change, IndexSchema, Prepared, Selection};
 
 /// File with the mark of [`crate::Index::mark_rebuilding`].
 pub(super) const STATE_FILE: &str = "recollect-state";
@@ -32,7 +34,7 @@ const STATE_REBUILDING: &str = "rebuilding";
 
 /// Changes after which the engine is optimized. Until then new points are searched by
 /// brute force, which is fast enough for some thousands.
-pub(super) const OPTIMIZE_AFTER: usize = 5_000;
+const OPTIMIZE_AFTER: usize = 5_000;
 
 /// The engine and its directory.
 pub(super) struct Writer {
@@ -43,6 +45,9 @@ pub(super) struct Writer {
     pub(super) shard: Option<Arc<EdgeShard>>,
     facts: Arc<Facts>,
     pub(super) changes: usize,
+    /// Erasures that have not begun, and the copy that is made for those that have.
+    pub(super) erasures: Vec<(Selection, Reply)>,
+    pub(super) copying: Option<Copying>,
 }
 
 impl Writer {
@@ -56,6 +61,8 @@ impl Writer {
             shard: None,
             facts,
             changes: 0,
+            erasures: Vec::new(),
+            copying: None,
         }
     }
 
@@ -105,9 +112,12 @@ impl Writer {
                     PointOperations::DeletePointsByFilter(filter_of(&selection))
                 }
             };
-            guarded("apply changes", || {
-                shard.update(UpdateOperation::PointOperation(operation))
-            })?;
+            let operation = UpdateOperation::PointOperation(operation);
+            let for_copy = self.copying.as_ref().map(|_| operation.clone());
+            guarded("apply changes", || shard.update(operation))?;
+            if let (Some(copying), Some(operation)) = (&self.copying, for_copy) {
+                copying.log(operation);
+            }
         }
         Ok(())
     }
@@ -158,7 +168,8 @@ impl Writer {
     /// Optimizes the engine after enough changes.
     pub(super) fn optimize(&mut self) {
         let Some(shard) = &self.shard else { return };
-        if self.changes < OPTIMIZE_AFTER {
+        // The points of an engine that is being copied must not move.
+        if self.changes < OPTIMIZE_AFTER || self.copying.is_some() {
             return;
         }
         self.changes = 0;
@@ -183,13 +194,6 @@ impl Writer {
         let draft = path.with_extension("draft");
         let written = fs::write(&draft, state).and_then(|()| fs::rename(&draft, &path));
         written.map_err(|source| self.broken(source))
-    }
-
-    /// Closes the engine.
-    pub(super) fn close(&mut self) {
-        if let Some(shard) = self.shard.take() {
-            release(shard);
-        }
     }
 
     fn state(&self) -> Prepared {
