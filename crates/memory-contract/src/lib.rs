@@ -8,6 +8,7 @@ mod domain;
 pub mod duration_text;
 mod file;
 pub mod formats;
+pub mod heap;
 mod ids;
 mod inline;
 mod invalid;

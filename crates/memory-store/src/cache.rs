@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use memory_contract::{MessageId, Role, TenantId, ThreadId};
+use memory_contract::{MessageId, Role, TenantId, ThreadId, heap};
 use metrics::{counter, describe_counter};
 use moka::future::Cache;
 
-use crate::{CacheConfig, History, config::CacheKind, message::Path, size};
+use crate::{CacheConfig, History, config::CacheKind, message::Path};
 
 /// The version of the path to a thread's head. Messages never change: an append raises
 /// the last seq and an erasure lowers the count, so paths of equal versions are equal. A
@@ -139,8 +139,8 @@ pub(crate) fn note(outcome: &'static str) {
 }
 
 fn weight(tenant: &TenantId, window: &Window) -> u32 {
-    let messages: usize = window.history.messages.iter().map(size::of_message).sum();
-    let bytes = size::ENTRY + tenant.as_str().len() + size_of::<Window>() + messages;
+    let messages: usize = window.history.messages.iter().map(heap::of_message).sum();
+    let bytes = heap::ENTRY + tenant.as_str().len() + size_of::<Window>() + messages;
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 

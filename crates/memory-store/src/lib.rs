@@ -30,7 +30,6 @@ mod policy;
 mod recall;
 mod rows;
 mod secret;
-mod size;
 mod store;
 mod thread;
 mod thread_list;

@@ -1,14 +1,14 @@
 //! Estimates the heap bytes of values: allocations, and the free capacity of maps.
 
-use memory_contract::{Message, Part, message_bytes};
+use crate::{Message, Part, message_bytes};
 use serde_json::{Map, Value};
 
 /// The overhead of a map's entry: its control bytes, its share of the free capacity, and
 /// the allocator's.
-pub(crate) const ENTRY: usize = 64;
+pub const ENTRY: usize = 64;
 
 /// The bytes of a message, its heap included.
-pub(crate) fn of_message(message: &Message) -> usize {
+pub fn of_message(message: &Message) -> usize {
     let parts = message.parts.len() * size_of::<Part>();
     size_of::<Message>()
         + message.external_id.len()
@@ -18,7 +18,7 @@ pub(crate) fn of_message(message: &Message) -> usize {
 }
 
 /// A JSON object's own entries.
-pub(crate) fn of_object(object: &Map<String, Value>) -> usize {
+fn of_object(object: &Map<String, Value>) -> usize {
     object
         .iter()
         .map(|(key, value)| ENTRY + size_of::<(String, Value)>() + key.len() + of_value(value))
