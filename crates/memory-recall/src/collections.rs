@@ -97,6 +97,12 @@ impl Collections {
             return Ok((problem, false));
         }
         let names: Vec<&str> = self.indexes.iter().map(name).collect();
+        if let [first, next] = names[..]
+            && is_given_up(&records, first, next)
+            && outbox.open_collections(first, Some(next)).await?
+        {
+            tracing::info!(collection = next, "the next index is filled again");
+        }
         let attended = outbox.attend_collections(&names, ABANDON_AFTER, SWEEP);
         Ok((problem, attended.await?))
     }
@@ -160,6 +166,51 @@ impl Collections {
     }
 }
 
+/// Whether the next index was given up, while no worker wrote to it or for another one, and none
+/// is in its place now.
+fn is_given_up(records: &[CollectionRecord], first: &str, next: &str) -> bool {
+    let is = |record: &CollectionRecord, name: &str, state: CollectionState| {
+        record.name == name && record.state == state
+    };
+    let serving = |record: &CollectionRecord| is(record, first, CollectionState::Serving);
+    let abandoned = |record: &CollectionRecord| is(record, next, CollectionState::Abandoned);
+    let beside = |record: &CollectionRecord| record.state == CollectionState::Beside;
+    records.iter().any(serving) && records.iter().any(abandoned) && !records.iter().any(beside)
+}
+
 fn name(index: &Arc<dyn Index>) -> &str {
     index.schema().collection()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_next_index_that_nothing_replaces_is_opened_again() {
+        use CollectionState::{Abandoned, Beside, Retired, Serving};
+        let of = |states: &[(&str, CollectionState)]| {
+            let record = |(name, state): &(&str, CollectionState)| CollectionRecord {
+                number: 0,
+                name: (*name).to_owned(),
+                state: *state,
+                emptied: true,
+                queued: true,
+                age: Duration::ZERO,
+            };
+            let records: Vec<_> = states.iter().map(record).collect();
+            is_given_up(&records, "a", "b")
+        };
+        assert!(of(&[("a", Serving), ("b", Abandoned)]));
+        for states in [
+            &[("a", Serving)][..],
+            &[("a", Serving), ("b", Beside)],
+            &[("a", Serving), ("b", Retired)],
+            &[("a", Serving), ("b", Abandoned), ("c", Beside)],
+            &[("b", Serving), ("a", Abandoned)],
+            &[("c", Serving), ("b", Abandoned)],
+        ] {
+            assert!(!of(states), "{states:?}");
+        }
+    }
 }

@@ -386,10 +386,85 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
             assert!(best[..3].contains(&expected.to_owned()), "{best:?}");
         }
     }
+
+    // More queries than there is time for are left out.
+    let mut request = tonic::Request::new(CompareIndexesRequest {
+        app_id: APP.to_owned(),
+        queries: (0..100).map(|n| format!("Which invoice is {n}?")).collect(),
+        ..Default::default()
+    });
+    request.set_timeout(Duration::from_millis(800));
+    let compared = client.admin().compare_indexes(request).await.unwrap();
+    let compared = compared.into_inner();
+    assert_eq!(compared.query_count, 100);
+    assert!(compared.queries.len() <= 100);
+    let asked = compared.queries.iter().enumerate();
+    for (n, query) in asked {
+        assert_eq!(query.query, format!("Which invoice is {n}?"));
+    }
+
+    // The former model is not needed any more.
+    assert!(server.terminate().await.success());
+    let without = options
+        .clone()
+        .line("embedding.model_dir = \"/nonexistent\"".to_owned());
+    let server = Server::start(&dir, &without);
+    let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
+    let (query, expected) = ASKED[0];
+    let mut request = search_request(&thread_id, query, &revision);
+    request.method = SearchMethod::Dense.into();
+    let found = client.search(request).await;
+    assert_eq!(found.degradations, [], "{query}");
+    let best = texts(&found.matches);
+    assert!(best[..3].contains(&expected.to_owned()), "{best:?}");
+    assert!(server.terminate().await.success());
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
+
     index(env, &["retire", FORMER]).ok();
     eventually("the former index is removed", SOON, async || {
         listed(env) == [row(NEXT, "serves")] && dir.find(FORMER).is_none()
     })
     .await;
     assert!(server.terminate().await.success());
+}
+
+#[apply(trial_with_own_server)]
+async fn b08_a_worker_goes_on_once_its_index_serves_again() {
+    let (_cluster, url) = Cluster::migrated().await;
+    let qdrant = Qdrant::new();
+    let env = ("DATABASE_URL", url.as_str());
+    let dirs = [DataDir::new(), DataDir::new(), DataDir::new()];
+    let _worker = Server::start(&dirs[0], &role("worker", &url, &qdrant));
+    let server = Server::start(&dirs[1], &role("serve", &url, &qdrant));
+    let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
+    let thread_id = client.thread(APP).await;
+    let stored = diary::store(&client, &thread_id).await;
+    found(&client, &thread_id, "greyhound", &stored.revision).await;
+
+    // By mistake, another model's index serves; then a worker takes that back, and ends.
+    for (line, serving) in [(Some(ALONE), NEXT), (None, FORMER)] {
+        let mut options = role("worker", &url, &qdrant);
+        options.config.extend(line.map(str::to_owned));
+        let other = Server::start(&dirs[2], &options);
+        eventually("its index serves", SOON, async || {
+            listed(env)[0] == row(serving, "serves")
+        })
+        .await;
+        assert!(other.terminate().await.success());
+    }
+    let added = client
+        .append_text(&thread_id, "The code of the boathouse is 7714.")
+        .await;
+    eventually("the first worker fills its index", LATER, async || {
+        client.index_status().await.pending_count == 0
+    })
+    .await;
+    index_ready(&client).await;
+    let query = "What is the code of the boathouse?";
+    let found = found(&client, &thread_id, query, &added.revision).await;
+    assert_eq!(found[0], "The code of the boathouse is 7714.");
 }

@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use futures::{StreamExt as _, stream};
 use memory_contract::{AppId, MessageFilter, MessageId, Role, UserId, limits};
 use memory_store::{Caller, Order, OwnerMessageQuery, Scope};
+
+use tokio::time::timeout_at;
 
 use super::{Recall, Shared};
 use crate::embed::Embedder;
@@ -19,6 +22,9 @@ const SAMPLED_FROM: usize = 10_000;
 const PAGE: u32 = 500;
 /// Bytes of content of a page.
 const PAGE_BYTES: u32 = 2 << 20;
+
+/// Questions that are put to the indexes concurrently: one is searched while another is embedded.
+const LANES: usize = 2;
 
 /// The questions on which two indexes are compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +48,9 @@ pub struct Comparison {
     pub serving: ComparedIndex,
     /// The other one.
     pub next: ComparedIndex,
-    /// The questions; sampled ones the newest first.
+    /// How many questions there are.
+    pub asked: usize,
+    /// Those that were compared in time, in their order; sampled ones the newest first.
     pub queries: Vec<ComparedQuery>,
 }
 
@@ -93,8 +101,8 @@ impl ComparedQuery {
 }
 
 impl Recall {
-    /// Puts the same questions to the index that serves and to the other one. `None` if this
-    /// process has no other one.
+    /// Puts the same questions to the index that serves and to the other one, until `until`.
+    /// `None` if this process has no other one.
     ///
     /// # Errors
     /// [`RecallError::Store`], and those of an index that does not answer.
@@ -102,6 +110,7 @@ impl Recall {
         &self,
         caller: &Caller,
         query: &CompareQuery,
+        until: Instant,
     ) -> Result<Option<Comparison>, RecallError> {
         let Some(next) = &self.next else {
             return Ok(None);
@@ -117,25 +126,32 @@ impl Recall {
         let mut comparison = Comparison {
             serving: serving.compared(caller).await?,
             next: next.compared(caller).await?,
+            asked: questions.len(),
             queries: Vec::with_capacity(questions.len()),
         };
-        for (place, question) in questions.into_iter().enumerate() {
-            let of_serving = serving.answer(caller, query, &question);
-            let of_next = next.answer(caller, query, &question);
-            // In turn, because the second of two equal searches finds what it reads in memory.
-            let (serving, next) = if place.is_multiple_of(2) {
-                let first = of_serving.await?;
-                (first, of_next.await?)
-            } else {
-                let first = of_next.await?;
-                (of_serving.await?, first)
-            };
-            comparison.queries.push(ComparedQuery {
-                query: question,
-                serving,
-                next,
-            });
+        let mut compared = stream::iter(questions.into_iter().enumerate())
+            .map(|(place, question)| async move {
+                let of_serving = serving.answer(caller, query, &question);
+                let of_next = next.answer(caller, query, &question);
+                // In turn, because the second of two equal searches finds what it reads in memory.
+                let (serving, next) = if place.is_multiple_of(2) {
+                    let first = of_serving.await?;
+                    (first, of_next.await?)
+                } else {
+                    let first = of_next.await?;
+                    (of_serving.await?, first)
+                };
+                Ok::<_, RecallError>(ComparedQuery {
+                    query: question,
+                    serving,
+                    next,
+                })
+            })
+            .buffered(LANES);
+        while let Ok(Some(answered)) = timeout_at(until.into(), compared.next()).await {
+            comparison.queries.push(answered?);
         }
+        drop(compared);
         Ok(Some(comparison))
     }
 }

@@ -21,6 +21,12 @@ async fn states(outbox: &WorkerStore) -> Vec<(String, CollectionState)> {
     all.map(|one| (one.name, one.state)).collect()
 }
 
+/// The queues of the collections `a` and `b`.
+fn queues(world: &World) -> (WorkerStore, WorkerStore) {
+    let [a, b] = ["a", "b"].map(|name| world.outbox.of_collection(name));
+    (a, b)
+}
+
 /// Records the collections of a server.
 async fn open(outbox: &WorkerStore, first: &str, next: Option<&str>) {
     assert!(outbox.open_collections(first, next).await.unwrap());
@@ -69,10 +75,7 @@ async fn each_change_waits_for_both_collections_until_each_has_it() {
         .unwrap();
     open(&world.outbox, "a", Some("b")).await;
     // What was there before is queued for the second one on request.
-    let (a, b) = (
-        world.outbox.of_collection("a"),
-        world.outbox.of_collection("b"),
-    );
+    let (a, b) = queues(&world);
     assert_eq!(drain(&b).await, 0);
     let index = world.store.index(&world.caller);
     let filled = number(&world, "b").await;
@@ -128,10 +131,7 @@ async fn a_switch_takes_the_waiting_changes_along_and_can_be_taken_back() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     open(&world.outbox, "a", Some("b")).await;
-    let (a, b) = (
-        world.outbox.of_collection("a"),
-        world.outbox.of_collection("b"),
-    );
+    let (a, b) = queues(&world);
     b.set_queued(number(&world, "b").await, true).await.unwrap();
     let stored = world
         .append(thread, vec![said(Role::User, "one")])
@@ -291,10 +291,7 @@ async fn a_deletion_reaches_a_second_collection_that_is_ahead() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     open(&world.outbox, "a", Some("b")).await;
-    let (a, b) = (
-        world.outbox.of_collection("a"),
-        world.outbox.of_collection("b"),
-    );
+    let (a, b) = queues(&world);
     let stored = world
         .append(
             thread,
@@ -321,10 +318,7 @@ async fn filling_ends_with_the_role_of_its_collection_and_concerns_no_other() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     open(&world.outbox, "a", Some("b")).await;
-    let (a, b) = (
-        world.outbox.of_collection("a"),
-        world.outbox.of_collection("b"),
-    );
+    let (a, b) = queues(&world);
     world
         .append(thread, vec![said(Role::User, "one")])
         .await

@@ -11,7 +11,10 @@ use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, PairedIndex, Recall,
     RecallError, ServingPlace, UnavailableIndex, open_index, open_indexes,
 };
-use memory_store::{Keyring, Secrets, Store, StoreConfig, StoreError, WorkerStore, error_chain};
+use memory_store::{
+    CollectionRecord, CollectionState, Keyring, Secrets, Store, StoreConfig, StoreError,
+    WorkerStore, error_chain,
+};
 use memory_worker::TokenBudget;
 use tokio::time::sleep;
 
@@ -77,8 +80,18 @@ pub(super) async fn open(
         .await
         .map_err(|error| ended("loading the tokenizer", &error))?;
 
+    let mut next = loaded_next.map_err(missing_next_model)?;
     let first = match loaded {
         Ok(embedder) => embedder,
+        // Without it this server does what one does that is configured for the next model alone.
+        Err(error) if serves(&store, config, next.as_ref()).await? => {
+            let reason = missing_model(error)?;
+            health.flaw(
+                "model",
+                format!("{reason}; the index of embedding_next serves"),
+            );
+            next.take().flatten()
+        }
         // Without its model an index cannot be searched by meaning, and what a
         // worker wrote into it now it would never learn again: it is left
         // alone until the model is back.
@@ -99,7 +112,6 @@ pub(super) async fn open(
             return assemble(config, store, keyring, outbox, opened, false);
         }
     };
-    let next = loaded_next.map_err(missing_next_model)?;
     let opened = open_indexes_of(config, first, next)?;
     if let Some(outbox) = &outbox {
         if config.uses_embedded_index() {
@@ -124,6 +136,27 @@ pub(super) async fn open(
     assemble(config, store, keyring, outbox, opened, roles.worker)
 }
 
+/// Whether the index of the next model serves.
+async fn serves(
+    store: &Store,
+    config: &Config,
+    next: Option<&Option<Embedder>>,
+) -> Result<bool, ServerError> {
+    let Some(next) = next else {
+        return Ok(false);
+    };
+    let schema = schema(config, next);
+    let recorded = store.index_collections().await.map_err(store_error)?;
+    let serves = |record: &CollectionRecord| {
+        record.state == CollectionState::Serving && record.name == schema.collection()
+    };
+    Ok(recorded.iter().any(serves))
+}
+
+fn schema(config: &Config, embedder: &Option<Embedder>) -> IndexSchema {
+    IndexSchema::new(&config.index.alias, embedder.as_ref().map(Embedder::model))
+}
+
 /// The indexes of this process with their models: one, or that of `embedding_next` beside it.
 struct Opened {
     pairs: Vec<(Arc<dyn Index>, Option<Embedder>)>,
@@ -144,9 +177,7 @@ fn open_indexes_of(
     first: Option<Embedder>,
     next: Option<Option<Embedder>>,
 ) -> Result<Opened, ServerError> {
-    let schema = |embedder: &Option<Embedder>| {
-        IndexSchema::new(&config.index.alias, embedder.as_ref().map(Embedder::model))
-    };
+    let schema = |embedder| schema(config, embedder);
     let serving = ServingPlace::default();
     let Some(next) = next else {
         let index = open_index(&config.index, schema(&first)).map_err(index_error)?;

@@ -12,7 +12,7 @@ use tonic::Request;
 use super::Admin;
 use crate::error::ApiError;
 use crate::layers::admin_of;
-use crate::services::request::Fields;
+use crate::services::request::{Fields, wait_deadline};
 
 impl Admin {
     pub(super) async fn comparison(
@@ -20,8 +20,9 @@ impl Admin {
         request: Request<CompareIndexesRequest>,
     ) -> Result<CompareIndexesResponse, ApiError> {
         let caller = admin_of(&request)?;
+        let until = wait_deadline(&request);
         let query = compare_query(request.into_inner())?;
-        let comparison = self.recall.compare(&caller, &query).await?;
+        let comparison = self.recall.compare(&caller, &query, until).await?;
         Ok(response(comparison.ok_or(ApiError::NoSecondIndex)?))
     }
 }
@@ -82,6 +83,7 @@ fn response(comparison: Comparison) -> CompareIndexesResponse {
     let Comparison {
         serving,
         next,
+        asked,
         queries,
     } = comparison;
     let mean = |took: fn(&ComparedQuery) -> Duration| {
@@ -91,6 +93,7 @@ fn response(comparison: Comparison) -> CompareIndexesResponse {
     };
     let overlap: f32 = queries.iter().map(ComparedQuery::overlap).sum();
     CompareIndexesResponse {
+        query_count: i32::try_from(asked).unwrap_or(i32::MAX),
         mean_overlap: overlap / queries.len().max(1) as f32,
         mean_serving_duration: Some(mean(|query| query.serving.took)),
         mean_next_duration: Some(mean(|query| query.next.took)),

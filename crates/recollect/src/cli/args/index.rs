@@ -1,10 +1,8 @@
 //! Flags of `recollect index`.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand, value_parser};
 
-use super::ClientArgs;
+use super::{ClientArgs, DataDirArgs};
 
 /// `recollect index`.
 #[derive(Debug, Clone, Args)]
@@ -44,7 +42,7 @@ pub enum IndexCommand {
 #[derive(Debug, Clone, Args)]
 pub struct ListIndexesArgs {
     #[command(flatten)]
-    pub database: IndexDatabaseArgs,
+    pub data: DataDirArgs,
     /// Print one JSON object an index.
     #[arg(long)]
     pub json: bool,
@@ -62,7 +60,7 @@ pub struct SwitchIndexArgs {
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
-    pub database: IndexDatabaseArgs,
+    pub data: DataDirArgs,
 }
 
 /// `recollect index retire`.
@@ -73,21 +71,7 @@ pub struct RetireIndexArgs {
     /// The index, as `recollect index list` names it.
     pub collection: String,
     #[command(flatten)]
-    pub database: IndexDatabaseArgs,
-}
-
-/// The database that knows the indexes: that of database.url or DATABASE_URL, as for
-/// `recollect migrate`, or else that of a running `recollect dev`.
-#[derive(Debug, Clone, Args)]
-pub struct IndexDatabaseArgs {
-    /// The data directory of `recollect dev`, where no database is configured.
-    #[arg(
-        long,
-        env = "RECOLLECT_DATA_DIR",
-        default_value = "./.recollect",
-        value_name = "DIR"
-    )]
-    pub data_dir: PathBuf,
+    pub data: DataDirArgs,
 }
 
 /// `recollect index compare`.

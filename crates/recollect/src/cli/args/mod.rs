@@ -23,8 +23,7 @@ pub use distill::{
     ErasedArgs, ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs,
 };
 pub use index::{
-    CompareIndexesArgs, IndexArgs, IndexCommand, IndexDatabaseArgs, ListIndexesArgs,
-    RetireIndexArgs, SwitchIndexArgs,
+    CompareIndexesArgs, IndexArgs, IndexCommand, ListIndexesArgs, RetireIndexArgs, SwitchIndexArgs,
 };
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use memory::{
@@ -224,14 +223,8 @@ pub struct DevArgs {
     /// The address of /metrics, /livez and /readyz; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     pub metrics_listen: Option<SocketAddr>,
-    /// The directory for all data.
-    #[arg(
-        long,
-        env = "RECOLLECT_DATA_DIR",
-        default_value = "./.recollect",
-        value_name = "DIR"
-    )]
-    pub data_dir: PathBuf,
+    #[command(flatten)]
+    pub data: DataDirArgs,
     /// The directory with Postgres's programs. [default: found on the PATH and in the
     /// usual places]
     #[arg(long, env = "RECOLLECT_POSTGRES_BIN", value_name = "DIR")]
@@ -246,6 +239,19 @@ pub struct DevArgs {
     /// Stop when standard input ends.
     #[arg(long)]
     pub stop_with_stdin: bool,
+}
+
+/// Where `recollect dev` has its data.
+#[derive(Debug, Clone, Args)]
+pub struct DataDirArgs {
+    /// The directory for all data of `recollect dev`.
+    #[arg(
+        long,
+        env = "RECOLLECT_DATA_DIR",
+        default_value = "./.recollect",
+        value_name = "DIR"
+    )]
+    pub data_dir: PathBuf,
 }
 
 /// `recollect serve`.
@@ -267,14 +273,8 @@ pub struct ServeArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Exit code 6: a check failed. It needs no running server.")]
 pub struct DoctorArgs {
-    /// The data directory of `recollect dev`.
-    #[arg(
-        long,
-        env = "RECOLLECT_DATA_DIR",
-        default_value = "./.recollect",
-        value_name = "DIR"
-    )]
-    pub data_dir: PathBuf,
+    #[command(flatten)]
+    pub data: DataDirArgs,
     /// The directory with Postgres's programs. [default: found on the PATH and in the
     /// usual places]
     #[arg(long, env = "RECOLLECT_POSTGRES_BIN", value_name = "DIR")]

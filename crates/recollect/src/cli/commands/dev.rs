@@ -62,7 +62,7 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
             "Recollect {}: a memory for agents.",
             env!("CARGO_PKG_VERSION")
         );
-        let dir = args.data_dir.display();
+        let dir = args.data.data_dir.display();
         match loaded.config.database.url.expose_secret().is_empty() {
             true => println!("This starts a private Postgres and index in {dir}."),
             false => println!("This uses the Postgres that database.url names, and {dir}."),
@@ -72,7 +72,7 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
     let progress = Progress::spinner(args.json);
     let start = Embedded::start(
         loaded,
-        &args.data_dir,
+        &args.data.data_dir,
         args.postgres_bin.clone(),
         begin,
         &progress,

@@ -32,15 +32,15 @@ pub async fn run(file: Option<PathBuf>, args: DoctorArgs) -> Result<(), Failure>
             )
         }
     };
-    findings.push(checks::data_dir(&args.data_dir));
-    findings.push(checks::disk(&args.data_dir));
+    findings.push(checks::data_dir(&args.data.data_dir));
+    findings.push(checks::disk(&args.data.data_dir));
     findings.extend(
-        database_checks::database(&config, args.postgres_bin.as_deref(), &args.data_dir).await,
+        database_checks::database(&config, args.postgres_bin.as_deref(), &args.data.data_dir).await,
     );
     findings.extend(checks::model(&config));
     findings.push(checks::distilling(&config));
-    findings.push(checks::index(&config, &args.data_dir).await);
-    findings.push(checks::objects(&config, &args.data_dir).await);
+    findings.push(checks::index(&config, &args.data.data_dir).await);
+    findings.push(checks::objects(&config, &args.data.data_dir).await);
     findings.push(checks::port(
         "gRPC port",
         "server.listen",

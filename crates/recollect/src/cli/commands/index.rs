@@ -16,8 +16,8 @@ use tokio::time::sleep;
 
 use super::migrate::{not_migrated, require_database};
 use crate::cli::args::{
-    CompareIndexesArgs, IndexArgs, IndexCommand, IndexDatabaseArgs, ListIndexesArgs,
-    RetireIndexArgs, SwitchIndexArgs,
+    CompareIndexesArgs, DataDirArgs, IndexArgs, IndexCommand, ListIndexesArgs, RetireIndexArgs,
+    SwitchIndexArgs,
 };
 use crate::cli::client::Client;
 use crate::cli::failure::{Failure, chain};
@@ -44,7 +44,7 @@ pub async fn run(file: Option<PathBuf>, args: IndexArgs) -> Result<(), Failure> 
 }
 
 async fn list(file: Option<PathBuf>, args: ListIndexesArgs) -> Result<(), Failure> {
-    let collections = connect(file, args.database).await?.list_collections().await;
+    let collections = connect(file, args.data).await?.list_collections().await;
     let collections = collections.map_err(failed)?;
     if args.json {
         for one in &collections {
@@ -90,7 +90,7 @@ fn state(one: &CollectionProgress) -> &'static str {
 
 async fn switch(file: Option<PathBuf>, args: SwitchIndexArgs) -> Result<(), Failure> {
     let name = args.collection;
-    let outbox = connect(file, args.database).await?;
+    let outbox = connect(file, args.data).await?;
     let changed = outbox.switch_collection(&name, args.force).await;
     done(changed.map_err(failed)?)?;
     println!(
@@ -106,7 +106,7 @@ async fn switch(file: Option<PathBuf>, args: SwitchIndexArgs) -> Result<(), Fail
 
 async fn retire(file: Option<PathBuf>, args: RetireIndexArgs) -> Result<(), Failure> {
     let name = args.collection;
-    let outbox = connect(file, args.database).await?;
+    let outbox = connect(file, args.data).await?;
     let mut change = outbox.retire_collection(&name).await.map_err(failed)?;
     if change == CollectionChange::Recent {
         eprintln!("Waiting until no server searches it.");
@@ -153,7 +153,8 @@ fn done(change: CollectionChange) -> Result<(), Failure> {
     }
 }
 
-async fn connect(file: Option<PathBuf>, args: IndexDatabaseArgs) -> Result<WorkerStore, Failure> {
+/// Connects to the database of the configuration, or else to that of a running `recollect dev`.
+async fn connect(file: Option<PathBuf>, args: DataDirArgs) -> Result<WorkerStore, Failure> {
     let loaded = Config::load(&Sources {
         file,
         ..Default::default()
@@ -219,11 +220,18 @@ fn print(compared: CompareIndexesResponse) -> Result<(), Failure> {
         mean_overlap,
         mean_serving_duration,
         mean_next_duration,
+        query_count,
     } = compared;
     let (serving, next) = (serving.unwrap_or_default(), next.unwrap_or_default());
     println!("serving  {}", described(&serving));
     println!("next     {}", described(&next));
-    if queries.is_empty() {
+    let left_out = usize::try_from(query_count).map_or(0, |all| all.saturating_sub(queries.len()));
+    if left_out > 0 {
+        println!(
+            "{left_out} of {query_count} queries were not compared before the call's time ended."
+        );
+    }
+    if query_count == 0 && queries.is_empty() {
         println!("No stored message of a user ends in a question mark: give queries with --query.");
     } else {
         let asked = queries.len();

@@ -23,6 +23,8 @@ pub(super) struct Memories<'a> {
     /// The ids that threads have now, by those that they had.
     threads: HashMap<String, String>,
     waiting: Vec<(String, Memory)>,
+    /// Memories that were kept in place of others, by the ids of those.
+    kept: HashMap<String, String>,
     /// Memories that are there as the file has them.
     pub(super) stored: u64,
     pub(super) missing_sources: u64,
@@ -39,6 +41,7 @@ impl<'a> Memories<'a> {
             client,
             threads: threads.iter().map(ids).collect(),
             waiting: Vec::new(),
+            kept: HashMap::new(),
             stored: 0,
             missing_sources: 0,
         }
@@ -54,6 +57,11 @@ impl<'a> Memories<'a> {
         };
         let thread = self.threads.get(&memory.thread_id);
         memory.thread_id = thread.cloned().unwrap_or_default();
+        for id in &mut memory.built_on_memory_ids {
+            if let Some(kept) = self.kept.get(id) {
+                id.clone_from(kept);
+            }
+        }
         self.waiting.push((place, memory));
         problems
     }
@@ -103,6 +111,10 @@ impl<'a> Memories<'a> {
             let missing = imported.missing_source_count;
             self.missing_sources += u64::from(missing.unsigned_abs());
             let there = imported.memory.unwrap_or_default();
+            if there.memory_id != wanted.memory_id {
+                self.kept
+                    .insert(wanted.memory_id.clone(), there.memory_id.clone());
+            }
             let digest = |memory: &Memory| {
                 let mut memory = memory.clone();
                 if missing > 0 {
