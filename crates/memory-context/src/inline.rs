@@ -6,11 +6,12 @@ use memory_contract::{
     ContentDigest, FileLocation, FileRef, InlineContent, Invalid, MessageId, NewMessage,
     NewNodeMessage,
 };
-use memory_store::{Caller, HeldContent, Store, StoreError};
+use memory_store::{Caller, HeldContent, Store, StoreError, error_chain};
 
 use crate::error::ContextError;
 
 /// Moves the content of messages to object storage. Without one it stays in the messages.
+/// Returns the messages that have content, for [`erase_unwritten`].
 ///
 /// # Errors
 /// A message names content that is not stored, or database or object storage fails.
@@ -18,7 +19,7 @@ pub async fn store_contents(
     store: &Store,
     caller: &Caller,
     messages: &mut [NewMessage],
-) -> Result<(), ContextError> {
+) -> Result<Vec<MessageId>, ContextError> {
     let mut contents = Contents::default();
     if store.objects().is_some() {
         for (index, message) in messages.iter_mut().enumerate() {
@@ -26,6 +27,18 @@ pub async fn store_contents(
         }
     }
     contents.hold(store, caller).await
+}
+
+/// Erases the content of messages, or under claims, that were not written and cannot be any
+/// more. Where that fails, workers erase it later.
+pub async fn erase_unwritten(store: &Store, caller: &Caller, holders: &[MessageId]) {
+    if holders.is_empty() {
+        return;
+    }
+    let erased = store.contents(caller).release_unwritten(holders).await;
+    if let Err(error) = erased {
+        tracing::debug!(error = %error_chain(&error), "workers have to erase the content");
+    }
 }
 
 /// As [`store_contents`], for messages whose ids the write chooses. Returns the claims that
@@ -119,19 +132,27 @@ impl Contents {
         });
     }
 
-    async fn hold(self, store: &Store, caller: &Caller) -> Result<(), ContextError> {
-        if self.held.is_empty() {
-            return Ok(());
+    /// Stores the contents. Returns what holds them; after an error nothing does.
+    async fn hold(self, store: &Store, caller: &Caller) -> Result<Vec<MessageId>, ContextError> {
+        let mut holders: Vec<MessageId> = self.held.iter().map(|held| held.holder).collect();
+        holders.dedup();
+        if holders.is_empty() {
+            return Ok(holders);
         }
-        let missing = store.contents(caller).hold(self.held).await?;
+        let missing = store.contents(caller).hold(self.held).await;
         let mut named = self.named.into_iter();
-        match named.find(|(digest, _)| missing.contains(digest)) {
-            Some((digest, path)) => {
-                let problem = format!("names content that is not stored: {}", digest.url());
-                Err(Invalid::new(path, problem).into())
-            }
-            None => Ok(()),
-        }
+        let refused = match missing {
+            Err(error) => error.into(),
+            Ok(missing) => match named.find(|(digest, _)| missing.contains(digest)) {
+                Some((digest, path)) => {
+                    let problem = format!("names content that is not stored: {}", digest.url());
+                    Invalid::new(path, problem).into()
+                }
+                None => return Ok(holders),
+            },
+        };
+        erase_unwritten(store, caller, &holders).await;
+        Err(refused)
     }
 }
 

@@ -28,5 +28,6 @@ pub use error::ContextError;
 pub use files::KnownFiles;
 pub use history::read_history;
 pub use inline::{
-    claim_contents, claim_node_contents, read_contents, restore_contents, store_contents,
+    claim_contents, claim_node_contents, erase_unwritten, read_contents, restore_contents,
+    store_contents,
 };

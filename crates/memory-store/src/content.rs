@@ -15,9 +15,9 @@ use crate::{
     rows::{column, only, scalar},
 };
 
-/// After this time, what holds content has been written, or never will be. It is longer than
-/// any call.
-const SETTLE_AFTER: Duration = Duration::from_secs(3_600);
+/// After this time and that of one statement, what holds content has been written, or never
+/// will be. It is longer than any call.
+const SETTLE_AFTER: Duration = Duration::from_secs(900);
 /// References that one run settles of one tenant.
 const BATCH: i32 = 100;
 
@@ -35,7 +35,7 @@ pub struct HeldContent {
 
 impl ContentStore<'_> {
     /// Stores content before what refers to it is written, and returns the digests of those
-    /// that are only named and not stored. What is not referred to after an hour is erased.
+    /// that are only named and not stored. What is not referred to afterwards is erased.
     ///
     /// # Errors
     /// `Objects`, `NoObjectStore`, or those of the database.
@@ -87,6 +87,18 @@ impl ContentStore<'_> {
             self.store.pool.within(self.caller, stored, params).await?;
         }
         Ok(missing)
+    }
+
+    /// Erases content of messages and claims that were not written.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn release_unwritten(self, holders: &[MessageId]) -> Result<(), StoreError> {
+        let holders: Vec<String> = holders.iter().map(ToString::to_string).collect();
+        let params: Params<'_> = &[&self.caller.tenant.as_str(), &holders];
+        let release = query!("contents/release_unwritten");
+        self.store.pool.within(self.caller, release, params).await?;
+        Ok(())
     }
 
     /// The keys of stored contents, in one query; without digests, in none.

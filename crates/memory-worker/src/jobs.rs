@@ -26,6 +26,8 @@ const BATCH_APPS: u32 = 64;
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of the job that queues threads whose memories were erased.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
+/// The interval of the job that erases content whose messages were never written.
+const SETTLE_INTERVAL: Duration = Duration::from_secs(60);
 /// The interval of jobs that measure queues.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -153,7 +155,7 @@ pub(crate) fn registry(
         ),
         Job::new(
             "settle_contents",
-            config.request_sweep_interval,
+            SETTLE_INTERVAL,
             with(),
             async |(store, outbox)| {
                 let count = outbox.settle_contents(&store, BATCH_APPS).await?;

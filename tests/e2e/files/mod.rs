@@ -1,6 +1,7 @@
 //! Registered files, and how references to them are resolved.
 
 mod references;
+mod refused;
 mod registry;
 
 use memory_contract::proto::{

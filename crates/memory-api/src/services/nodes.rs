@@ -22,7 +22,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::files::add_metadata;
 use super::request::{
     Fields, NamedConversation, budget_from, next_token, page_limit, request_id_from,
-    required_conversation_from, wait_deadline,
+    required_conversation_from, wait_deadline, written,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
@@ -111,22 +111,27 @@ impl Nodes {
             )
             .await?;
         let contents = claim_node_contents(&self.store, &caller, &mut messages).await?;
-        let turn = NodeTurn {
-            node,
-            app: policies.thread.session.app.clone(),
-            parent,
-            place,
-            tokens: sizes(&messages).await?,
-            messages,
-            contents,
-            request_id,
-            ttl: policies.resolve().node_ttl.into(),
+        let nodes = self.store.nodes(&caller);
+        let add = async {
+            let turn = NodeTurn {
+                node,
+                app: policies.thread.session.app.clone(),
+                parent,
+                place,
+                tokens: sizes(&messages).await?,
+                messages,
+                contents,
+                request_id,
+                ttl: policies.resolve().node_ttl.into(),
+            };
+            Ok(nodes.add_node_turn(&turn).await?)
         };
+        let is_new = |added: &AddedTurn| !added.replayed;
         let AddedTurn {
             user,
             assistant,
             replayed,
-        } = self.store.nodes(&caller).add_node_turn(&turn).await?;
+        } = written(&self.store, &caller, contents.as_slice(), add.await, is_new).await?;
         Ok(AddNodeTurnResponse {
             user_message_id: user,
             assistant_message_id: assistant,

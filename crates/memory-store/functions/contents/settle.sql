@@ -1,4 +1,4 @@
--- Erases references that were held at least p_age seconds ago and whose messages were never
+-- Erases references that were held at least p_age seconds and a statement's longest time ago, and whose messages were never
 -- written or do not refer to the content, and the content that nothing else refers to.
 -- Returns how many references it looked at. Node memories adopt their references when they
 -- are written, so only those of messages, and claims, are unsettled.
@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION recollect.settle_contents(p_tenant text, p_age double
 RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_before timestamptz := clock_timestamp() - make_interval(secs => p_age);
+    v_before timestamptz := clock_timestamp() - make_interval(secs => p_age)
+        - current_setting('statement_timeout')::interval;
     v_holders text[];
     v_digests bytea[];
 BEGIN

@@ -35,7 +35,7 @@ BEGIN
         LOOP
             UPDATE recollect.erasures
             SET parent_id = p_erasure
-            WHERE tenant_id = p_tenant AND erasure_id = v_thread.thread_id AND step <> 'hide';
+            WHERE tenant_id = p_tenant AND erasure_id = v_thread.thread_id AND step NOT IN ('hide', 'clear');
             IF NOT FOUND THEN
                 PERFORM recollect.hide_thread(p_tenant, v_thread.thread_id, p_erasure);
             END IF;
@@ -129,6 +129,13 @@ BEGIN
             OR EXISTS (
                 SELECT FROM recollect.object_deletions d
                 WHERE d.tenant_id = p_tenant AND d.id <= v_erasure.awaited_object)
+            -- Content of writes that were interrupted: whose it is, is not recorded.
+            OR EXISTS (
+                SELECT FROM recollect.content_holders h
+                WHERE h.tenant_id = p_tenant AND NOT h.settled AND h.held_at <= v_erasure.created_at
+                    AND NOT EXISTS (
+                        SELECT FROM recollect.messages m
+                        WHERE m.tenant_id = p_tenant AND m.message_id = h.holder::uuid))
         THEN
             RETURN 'wait';
         END IF;

@@ -12,7 +12,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{NewMessage, RequestId, SessionNames, session_from};
 use memory_recall::IndexerHandle;
-use memory_store::{Append, Caller, NewThread, Store, StoreError, ThreadError};
+use memory_store::{Append, Appended, Caller, NewThread, Store, StoreError, ThreadError};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
@@ -20,7 +20,7 @@ use tonic::{Status, Streaming};
 use super::read_messages;
 use crate::error::ApiError;
 use crate::layers::unreadable;
-use crate::services::request::{Fields, request_id_from, resolve_session};
+use crate::services::request::{Fields, request_id_from, resolve_session, written};
 use crate::status::Answer;
 use crate::storage_quota::{Amount, StorageQuotas, is_stored};
 
@@ -101,32 +101,32 @@ impl Import {
             policy: Default::default(),
             ephemeral: false,
         };
-        store_contents(&self.store, &self.caller, &mut messages).await?;
-        // The semaphore is never closed.
-        let _place = self.places.acquire().await.ok();
-        let messages = counting::counted(messages).await?;
-        let resolved = self
-            .store
-            .threads(&self.caller)
-            .resolve_thread(&new)
-            .await?;
-        // Imported messages must persist.
-        if resolved.thread.ephemeral {
-            return Err(StoreError::Thread(ThreadError::Ephemeral).into());
-        }
-        let thread = resolved.thread.id;
-        let append = Append {
-            thread,
-            messages,
-            request_id,
-            expected_head: None,
+        let (store, caller) = (&self.store, &self.caller);
+        let holders = store_contents(store, caller, &mut messages).await?;
+        let import = async {
+            // The semaphore is never closed.
+            let _place = self.places.acquire().await.ok();
+            let messages = counting::counted(messages).await?;
+            let resolved = store.threads(caller).resolve_thread(&new).await?;
+            // Imported messages must persist.
+            if resolved.thread.ephemeral {
+                return Err(StoreError::Thread(ThreadError::Ephemeral).into());
+            }
+            let append = Append {
+                thread: resolved.thread.id,
+                messages,
+                request_id,
+                expected_head: None,
+            };
+            Ok(store.messages(caller).import(&append).await?)
         };
-        let appended = self.store.messages(&self.caller).import(&append).await?;
+        let is_new = |appended: &Appended| !appended.replayed;
+        let appended = written(store, caller, &holders, import.await, is_new).await?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }
         Ok(ImportedMessages {
-            thread_id: thread.to_string(),
+            thread_id: appended.revision.thread.to_string(),
             message_count: i32::try_from(appended.messages.len()).unwrap_or(i32::MAX),
             first_seq: appended.messages.first().map_or(0, |message| message.seq),
             revision: appended.revision.to_string(),

@@ -21,7 +21,7 @@ use memory_contract::{
     InvalidFields, MessageName, NewMessage, ThreadId, ThreadName, check, new_messages_from,
 };
 use memory_recall::IndexerHandle;
-use memory_store::{Append, Store};
+use memory_store::{Append, Appended, Store};
 use tokio::sync::Semaphore;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming, async_trait};
@@ -29,6 +29,7 @@ use tonic::{Request, Response, Status, Streaming, async_trait};
 use super::files::{annotate, references};
 use super::request::{
     Fields, NamedConversation, expected_head_from, request_id_from, required_conversation_from,
+    written,
 };
 use crate::error::ApiError;
 use crate::layers::{caller_of, remaining};
@@ -164,21 +165,26 @@ impl Messages {
                 is_stored(&self.store, &caller, &target, &messages, request_id),
             )
             .await?;
-        store_contents(&self.store, &caller, &mut messages).await?;
-        let append = Append {
-            thread: match target {
-                Conversation::Thread(thread) => thread,
-                Conversation::Session(_) => ThreadId::new(),
-            },
-            messages: counting::counted(messages).await?,
-            request_id,
-            expected_head,
+        let holders = store_contents(&self.store, &caller, &mut messages).await?;
+        let store = self.store.messages(&caller);
+        let append = async {
+            let append = Append {
+                thread: match target {
+                    Conversation::Thread(thread) => thread,
+                    Conversation::Session(_) => ThreadId::new(),
+                },
+                messages: counting::counted(messages).await?,
+                request_id,
+                expected_head,
+            };
+            let appended = match &target {
+                Conversation::Thread(_) => store.append(&append).await?,
+                Conversation::Session(session) => store.append_to_session(session, &append).await?,
+            };
+            Ok(appended)
         };
-        let messages = self.store.messages(&caller);
-        let appended = match &target {
-            Conversation::Thread(_) => messages.append(&append).await?,
-            Conversation::Session(session) => messages.append_to_session(session, &append).await?,
-        };
+        let is_new = |appended: &Appended| !appended.replayed;
+        let appended = written(&self.store, &caller, &holders, append.await, is_new).await?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }

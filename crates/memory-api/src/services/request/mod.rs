@@ -2,6 +2,7 @@
 //! each other.
 
 mod budget;
+mod contents;
 mod conversation;
 mod ids;
 mod lifetimes;
@@ -12,6 +13,7 @@ mod search;
 mod waiting;
 
 pub(super) use budget::{budget_from, oversized_turn_from, tokenizer_from};
+pub(super) use contents::written;
 pub(super) use conversation::{
     NamedConversation, conversation_from, required_conversation_from, resolve_session,
     resource_from, session_names_from,

@@ -15,14 +15,14 @@ use memory_contract::proto::{
     UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
 };
 use memory_contract::{
-    MemoryPolicy, PolicyChange, etag_from, merge_patch, to_struct, working_data_from,
+    MemoryPolicy, MessageId, PolicyChange, etag_from, merge_patch, to_struct, working_data_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::request::{Fields, check_thread_change, may_erase, required_conversation_from};
+use super::request::{Fields, check_thread_change, may_erase, required_conversation_from, written};
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use crate::storage_quota::{Amount, StorageQuotas};
@@ -125,23 +125,24 @@ impl WorkingMemories {
         let admitted = self.quotas.admit(&caller, Amount::default).await?;
         let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
         let contents = claim_contents(&self.store, &caller, &mut messages).await?;
-        let put = WorkingPut {
-            messages: counting::counted(messages).await?,
-            contents,
-            context: answer::counted(context).await?,
-            memories,
-            data,
-            ttl,
-            ttl_erases_thread,
-            policy,
-            model: model.named(),
-            precondition,
+        let claims: Vec<MessageId> = contents.iter().map(|(_, claim)| *claim).collect();
+        let working_memories = self.store.working_memories(&caller);
+        let put = async {
+            let put = WorkingPut {
+                messages: counting::counted(messages).await?,
+                contents,
+                context: answer::counted(context).await?,
+                memories,
+                data,
+                ttl,
+                ttl_erases_thread,
+                policy,
+                model: model.named(),
+                precondition,
+            };
+            Ok(working_memories.put_working_memory(&target, &put).await?)
         };
-        let done = self
-            .store
-            .working_memories(&caller)
-            .put_working_memory(&target, &put)
-            .await?;
+        let done = written(&self.store, &caller, &claims, put.await, |_| true).await?;
         admitted.stored(Amount::of_request(done.appended.len(), bytes));
         if let Some(indexer) = &self.indexer {
             indexer.wake();

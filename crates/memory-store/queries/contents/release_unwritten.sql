@@ -1,0 +1,1 @@
+SELECT recollect.release_unwritten($1, $2)
