@@ -260,6 +260,8 @@ pub const ENTITY_CHARS: usize = 128;
 pub const ORIGINS: usize = 16;
 /// Source messages of a memory.
 pub const MEMORY_SOURCES: usize = 32;
+/// Memories that an extracted memory of an export was built on.
+pub const MEMORY_ANCESTORS: usize = 1_000;
 /// Memories in one request.
 pub const MEMORIES: usize = 100;
 /// Superseded memories returned with one memory.

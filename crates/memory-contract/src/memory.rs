@@ -63,6 +63,8 @@ pub struct Memory {
     pub thread: Option<ThreadId>,
     /// The messages that prove it and are not deleted.
     pub sources: Vec<MessageId>,
+    /// The memories that it was built on, at most 1,000; only exports and imports have them.
+    pub built_on: Vec<MemoryId>,
     /// Whether policies never forget it.
     pub pinned: bool,
     /// Time from which it holds, as far as known.

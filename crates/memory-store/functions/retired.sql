@@ -44,3 +44,4 @@ DROP FUNCTION IF EXISTS recollect.enqueue_memory(text, text, text, uuid, text);
 DROP FUNCTION IF EXISTS recollect.erase_memories(text, uuid[]);
 DROP FUNCTION IF EXISTS recollect.realign_summary(text, text, uuid);
 DROP FUNCTION IF EXISTS recollect.unindexed(text, text, text[], text, uuid[], integer, integer, bigint);
+DROP FUNCTION IF EXISTS recollect.erase_thread_content(text, uuid, bigint);

@@ -6,6 +6,7 @@ use memory_contract::{
     Branch, MemoryPolicy, MessageName, PolicyChange, Precondition, Session, Thread, ThreadId,
 };
 use serde_json::{Map, Value};
+use tokio::time::sleep;
 use tokio_postgres::{Row, types::Json};
 
 use memory_postgres::{Params, query};
@@ -14,9 +15,14 @@ use crate::{
     AppendError, Page, Revision, StoreError, ThreadError, ThreadStore,
     append::expected_head,
     opening::Opening,
-    rows::{self, column, only, optional_id},
+    rows::{self, column, only, optional_id, scalar},
     words,
 };
+
+/// Rows, about, that clearing a thread erases in one transaction; more are erased in steps.
+const CLEARED_AT_ONCE: i64 = 20_000;
+/// The pause between two looks whether a thread is cleared.
+const CLEARING_POLL: Duration = Duration::from_millis(100);
 
 /// A thread to create.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,17 +201,28 @@ impl ThreadStore<'_> {
         }
     }
 
-    /// Erases all messages of a thread and keeps the thread. Idempotent.
+    /// Erases all messages of a thread and keeps the thread. Idempotent. A large thread is
+    /// hidden until its rows are erased, by workers if the caller stops waiting.
     ///
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn clear_thread(self, thread: ThreadId) -> Result<Erased, StoreError> {
-        let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
-        let clear = query!("threads/clear");
-        let found = self.store.pool.call(clear, params).await?;
+        let (tenant, id, clear) = (&self.caller.tenant, thread.uuid(), query!("threads/clear"));
+        let (name, actor) = (tenant.as_str(), &self.caller.actor);
+        let params: Params<'_> = &[&name, actor, &id, &CLEARED_AT_ONCE];
+        let row = only(self.store.pool.call(clear, params).await?)?;
         self.store.windows.forget(tenant, thread).await;
-        erased(thread, found)
+        let erased = erased(thread, &row)?;
+        let mut clearing = column::<&str>(&row, "status")? == "clearing";
+        let params: Params<'_> = &[&name, &id];
+        while clearing {
+            self.store.erase_now(tenant, id).await;
+            sleep(CLEARING_POLL).await;
+            let check = query!("threads/is_clearing");
+            let found = self.store.pool.within(self.caller, check, params);
+            clearing = scalar(&only(found.await?)?)?;
+        }
+        Ok(erased)
     }
 
     /// Erases a thread with everything in it: at once for readers. Its rows are erased by this
@@ -219,7 +236,7 @@ impl ThreadStore<'_> {
         let delete = query!("threads/delete");
         let found = self.store.pool.call(delete, params).await?;
         self.store.windows.forget(tenant, thread).await;
-        let erased = erased(thread, found)?;
+        let erased = erased(thread, &only(found)?)?;
         self.store.erase_now(tenant, thread.uuid()).await;
         Ok(erased)
     }
@@ -321,14 +338,13 @@ fn branch(row: &Row) -> Result<(i32, Branch), StoreError> {
     ))
 }
 
-fn erased(thread: ThreadId, found: Vec<Row>) -> Result<Erased, StoreError> {
-    let row = only(found)?;
-    match column(&row, "status")? {
-        "ok" => Ok(Erased {
-            message_count: column(&row, "message_count")?,
+fn erased(thread: ThreadId, row: &Row) -> Result<Erased, StoreError> {
+    match column(row, "status")? {
+        "ok" | "clearing" => Ok(Erased {
+            message_count: column(row, "message_count")?,
             revision: Revision {
                 thread,
-                change: column(&row, "revision")?,
+                change: column(row, "revision")?,
             },
         }),
         "thread_not_found" => Err(StoreError::ThreadNotFound),

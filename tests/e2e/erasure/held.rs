@@ -1,14 +1,19 @@
 //! A thread whose rows cannot be erased for a while.
 
+use memory_contract::proto::{AppendMessagesRequest, ResolveThreadRequest};
 use recollect_tests::{
-    Client, Dynamic, Options, PLAIN, Refused as _, SOON, Server, app, apply, eventually, http_get,
-    session, trial, trial_with_own_server,
+    Client, Dynamic, Options, PLAIN, Refused as _, SOON, Server, app, apply, by_id, eventually,
+    history_request, http_get, session, texts, trial, trial_with_own_server, turn,
 };
 use serde_json::{Value, json};
 use tokio_postgres::NoTls;
 use tonic::Code;
 
 use crate::plain;
+
+/// Fills an empty thread with messages.
+const LARGE_THREAD: &str =
+    include_str!("../../../crates/memory-store/tests/store/large_thread.sql");
 
 /// The superuser's connection to a server's database.
 pub async fn database(url: &str) -> tokio_postgres::Client {
@@ -136,4 +141,114 @@ async fn threads_expire_while_one_of_them_cannot_be_erased() {
     })
     .await;
     assert_eq!(listed(&client, &app).await, [json!({})]);
+}
+
+#[apply(trial)]
+async fn a_large_thread_is_unreadable_while_it_is_cleared_in_steps() {
+    const COUNT: i64 = 25_000;
+    let client = plain().await;
+    let app = app();
+    let url = PLAIN.ready().line["postgres"].as_str().unwrap();
+    let (database, mut holder) = (database(url).await, database(url).await);
+    let thread = client.resolve(session(&app, "ada", "thread:1")).await;
+    let thread_id = thread.thread_id.as_str();
+    let tenant = "SELECT tenant_id FROM recollect.threads WHERE thread_id = $1::text::uuid";
+    let tenant: String = database
+        .query_one(tenant, &[&thread_id])
+        .await
+        .unwrap()
+        .get(0);
+    let id: uuid::Uuid = thread_id.parse().unwrap();
+    let filled = database
+        .execute(LARGE_THREAD, &[&tenant, &id, &COUNT])
+        .await;
+    assert_eq!(filled.unwrap(), 25_000);
+    let listed = client.call(history_request(thread_id)).await;
+    let newest = listed.messages.last().unwrap().message_id.clone();
+
+    // The last step waits for this row.
+    let lock = holder.transaction().await.unwrap();
+    let select =
+        "SELECT FROM recollect.messages WHERE thread_id = $1::text::uuid AND seq = $2 FOR UPDATE";
+    lock.execute(select, &[&thread_id, &COUNT]).await.unwrap();
+    let clearing = tokio::spawn({
+        let (client, thread_id) = (client.clone(), thread_id.to_owned());
+        async move { client.clear_thread(&thread_id).await }
+    });
+    eventually("clearing begins", SOON, async || {
+        messages(&database, thread_id).await < COUNT
+    })
+    .await;
+    assert!(
+        messages(&database, thread_id).await > 0,
+        "its row is locked"
+    );
+    for (method, request) in crate::isolation::reads::requests_for(thread_id, &newest) {
+        if ["ThreadService/ClearThread", "ThreadService/DeleteThread"].contains(&method) {
+            continue;
+        }
+        let refused = Dynamic::call(&client, method, request).await.refused();
+        let codes = [Code::NotFound, Code::FailedPrecondition];
+        assert!(codes.contains(&refused.code), "{method}: {refused:?}");
+    }
+    let appended = AppendMessagesRequest {
+        thread: by_id(thread_id),
+        messages: turn("A new start?", "Yes."),
+        ..Default::default()
+    };
+    let refused = client.refused(appended.clone()).await;
+    refused.is(Code::FailedPrecondition, "DELETION_IN_PROGRESS");
+    let resolve = ResolveThreadRequest {
+        session: Some(session(&app, "ada", "thread:1")),
+        ..Default::default()
+    };
+    let resolved = client.refused(resolve).await;
+    resolved.is(Code::FailedPrecondition, "DELETION_IN_PROGRESS");
+    assert!(!clearing.is_finished(), "rows are left");
+
+    lock.rollback().await.unwrap();
+    let cleared = clearing.await.unwrap();
+    assert_eq!(cleared.deleted_message_count, COUNT);
+    assert_eq!(messages(&database, thread_id).await, 0);
+    let after = client.resolve(session(&app, "ada", "thread:1")).await;
+    assert_eq!(after.thread_id, thread_id, "the thread itself stays");
+    assert_eq!((after.message_count, after.last_seq), (0, COUNT));
+    assert_eq!(client.call(appended).await.messages[0].seq, COUNT + 1);
+    let history = client.call(history_request(thread_id)).await;
+    assert_eq!(texts(&history.messages), ["A new start?", "Yes."]);
+}
+
+#[apply(trial)]
+async fn a_thread_that_is_being_cleared_can_be_deleted() {
+    const COUNT: i64 = 25_000;
+    let client = plain().await;
+    let url = PLAIN.ready().line["postgres"].as_str().unwrap();
+    let database = database(url).await;
+    let thread_id = client.thread(&app()).await;
+    let tenant = "SELECT tenant_id FROM recollect.threads WHERE thread_id = $1::text::uuid";
+    let tenant: String = database
+        .query_one(tenant, &[&thread_id])
+        .await
+        .unwrap()
+        .get(0);
+    let id: uuid::Uuid = thread_id.parse().unwrap();
+    let filled = database
+        .execute(LARGE_THREAD, &[&tenant, &id, &COUNT])
+        .await;
+    assert_eq!(filled.unwrap(), 25_000);
+    // As where the call that clears it has ended, and no worker has begun.
+    let clear = "SELECT status FROM recollect.clear_thread($1, 'ada', $2, 1000)";
+    let status: String = database
+        .query_one(clear, &[&tenant, &id])
+        .await
+        .unwrap()
+        .get(0);
+    assert_eq!(status, "clearing");
+    client.delete_thread(&thread_id).await;
+    eventually("its rows are erased", SOON, async || {
+        messages(&database, &thread_id).await == 0
+    })
+    .await;
+    let gone = client.refused(history_request(&thread_id)).await;
+    gone.is(Code::NotFound, "THREAD_NOT_FOUND");
 }

@@ -1,10 +1,14 @@
 //! Extracted memories keep working after an import elsewhere.
 
-use memory_contract::proto::{ExtractionStrategy, Memory, MemoryPolicy};
+use memory_contract::proto::{
+    DeleteMemoryRequest, ExtractionStrategy, ImportMemoriesRequest, Memory, MemoryOrigin,
+    MemoryPolicy, UserRef,
+};
 use recollect_tests::{
     Client, Key, PLAIN, SOON, app, apply, eventually_some, recollect_at, session, trial, turn,
 };
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::plain;
 
@@ -73,4 +77,74 @@ async fn l12_the_summary_of_a_thread_continues_on_another_server() {
         .await;
     let left = globex.all_memories(&app, "ada").await;
     assert_eq!(left, []);
+}
+
+#[apply(trial)]
+async fn what_an_imported_memory_was_built_on_takes_it_along() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    let user = || {
+        Some(UserRef {
+            app_id: app.clone(),
+            user_id: "ada".to_owned(),
+        })
+    };
+    let extracted = |text: &str, built_on: &[&Memory]| Memory {
+        memory_id: Uuid::new_v4().to_string(),
+        text: text.to_owned(),
+        origin: MemoryOrigin::Extracted.into(),
+        built_on_memory_ids: built_on.iter().map(|one| one.memory_id.clone()).collect(),
+        ..Default::default()
+    };
+    let [known, first] = ["Rex is a dog.", "Tom is a cat."].map(|text| extracted(text, &[]));
+    let second = extracted("The vet knows Tom is a cat.", &[&first]);
+    let third = extracted("The vet knows Tom and Rex.", &[&second, &known]);
+    let other = extracted("Ada keeps bees.", &[]);
+    let all = [&known, &first, &second, &third, &other].map(Clone::clone);
+    let request = ImportMemoriesRequest {
+        user: user(),
+        memories: all.to_vec(),
+    };
+    client.call(request).await;
+    // There the user has one of them with another id.
+    let before = extracted("Rex is a dog.", &[]);
+    let request = ImportMemoriesRequest {
+        user: user(),
+        memories: vec![before.clone()],
+    };
+    globex.call(request).await;
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("out.jsonl").display().to_string();
+    let addr = &PLAIN.ready().addr;
+    recollect_at(
+        addr,
+        Key::Acme,
+        &["export", "--app", &app, "--output", &file],
+    )
+    .ok();
+    let exported = std::fs::read_to_string(&file).unwrap();
+    assert!(exported.contains(&format!("\"builtOnMemoryIds\":[\"{}\"]", first.memory_id)));
+    // It says that one memory was kept as it was.
+    recollect_at(addr, Key::Globex, &["import", &file, "--json", "--no-wait"]);
+
+    let texts = async || {
+        let all = globex.all_memories(&app, "ada").await;
+        let mut texts: Vec<String> = all.into_iter().map(|memory| memory.text).collect();
+        texts.sort();
+        texts
+    };
+    let five = texts().await;
+    assert_eq!(five.len(), 5, "{five:?}");
+    let delete = |memory: &Memory| DeleteMemoryRequest {
+        memory_id: memory.memory_id.clone(),
+    };
+    globex.call(delete(&before)).await;
+    let left = [&other.text, &second.text, &first.text];
+    let mut left: Vec<String> = left.map(Clone::clone).to_vec();
+    left.sort();
+    assert_eq!(texts().await, left, "the third was built on it");
+    globex.call(delete(&first)).await;
+    assert_eq!(texts().await, [other.text]);
 }

@@ -309,7 +309,7 @@ impl Answer {
             StoreError::DeletionInProgress => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::DeletionInProgress,
-                "the user, the app or the tenant is being deleted; wait until that has finished",
+                "the user, the app or the tenant is being deleted, or the thread cleared; wait until that has finished",
             ),
             StoreError::DeletionNotFound => Self::new(
                 Code::NotFound,

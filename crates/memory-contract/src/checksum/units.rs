@@ -80,6 +80,8 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         extraction_strategy,
         etag: _,
         metadata,
+        // Releases that do not know it read exports too.
+        built_on_memory_ids: _,
     } = memory;
     let content = Memory {
         memory_id: memory_id.clone(),

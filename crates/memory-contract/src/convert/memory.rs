@@ -3,6 +3,7 @@
 use prost_types::{FieldMask, Struct};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use super::filter::conditions_from;
 use super::text_origin::EXTRACTIVE;
@@ -304,16 +305,21 @@ fn labels(
 }
 
 fn sources_from(field: &str, sources: &[String]) -> Result<Vec<MessageId>, Invalid> {
-    if sources.len() > limits::MEMORY_SOURCES {
-        return Err(Invalid::new(
-            field,
-            format!("must be at most {}", limits::MEMORY_SOURCES),
-        ));
+    ids_from(field, sources, limits::MEMORY_SOURCES)
+}
+
+/// Reads at most `max` ids.
+pub(super) fn ids_from<T: From<Uuid>>(
+    field: &str,
+    ids: &[String],
+    max: usize,
+) -> Result<Vec<T>, Invalid> {
+    if ids.len() > max {
+        return Err(Invalid::new(field, format!("must be at most {max}")));
     }
-    sources
-        .iter()
+    ids.iter()
         .enumerate()
-        .map(|(index, source)| check::uuid(&format!("{field}[{index}]"), source).map(Into::into))
+        .map(|(index, id)| check::uuid(&format!("{field}[{index}]"), id).map(Into::into))
         .collect()
 }
 
@@ -395,6 +401,7 @@ impl From<Memory> for proto::Memory {
             record,
             thread,
             sources,
+            built_on,
             pinned,
             valid_from,
             valid_until,
@@ -438,6 +445,7 @@ impl From<Memory> for proto::Memory {
             }),
             etag,
             metadata: json::to_optional_struct(metadata),
+            built_on_memory_ids: built_on.iter().map(ToString::to_string).collect(),
         }
     }
 }

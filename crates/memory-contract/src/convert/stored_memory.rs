@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::memory::{all_of, memory_of, origin_from};
+use super::memory::{all_of, ids_from, memory_of, origin_from};
 use super::{policy::extraction_from, text_origin::EXTRACTIVE, timestamp_of};
 use crate::{
     ExtractionStrategy, Invalid, InvalidFields, Memory, MemoryOrigin, MemoryOwner, NewMemory,
@@ -54,6 +54,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         extraction_strategy,
         etag: _,
         metadata,
+        built_on_memory_ids,
     } = memory;
     let input = proto::MemoryInput {
         record_id,
@@ -85,6 +86,11 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         }
         _ => Ok(successor),
     }));
+    let built_on = take.get(ids_from(
+        "built_on_memory_ids",
+        &built_on_memory_ids,
+        limits::MEMORY_ANCESTORS,
+    ));
     let (Ok(new), Some(id), Some(origin), Some(created)) = (new, id, origin, created) else {
         return Err(InvalidFields(invalid));
     };
@@ -116,6 +122,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         record,
         thread: thread.flatten().map(Into::into),
         sources,
+        built_on: built_on.unwrap_or_default(),
         pinned,
         valid_from: valid_from.flatten().unwrap_or(created),
         valid_until: valid_until.flatten(),

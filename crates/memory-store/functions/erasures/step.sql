@@ -13,7 +13,7 @@ DECLARE
 BEGIN
     -- A row that another transaction holds must not stop the worker for long.
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', 'worker', true),
-        set_config('lock_timeout', '5s', true);
+        set_config('lock_timeout', '1s', true);
     -- Before the erasure's row, as whatever hides a thread does.
     PERFORM FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_erasure

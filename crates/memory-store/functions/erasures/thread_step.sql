@@ -1,4 +1,4 @@
--- Does the next step of the erasure of a thread; see erase_step. The caller has the locks of
+-- Does the next step of erasing or clearing a thread; see erase_step. The caller has the locks of
 -- both rows. Returns more or done.
 CREATE OR REPLACE FUNCTION recollect.erase_thread_step(p_tenant text, p_thread uuid, p_limit bigint)
 RETURNS text
@@ -9,7 +9,7 @@ DECLARE
     v_rows record;
     v_count bigint;
 BEGIN
-    SELECT e.step, e.erased_seq, e.counts, e.parent_id INTO v_erasure FROM recollect.erasures e
+    SELECT e.step, e.erased_seq, e.counts, e.parent_id, e.kept_expiry INTO v_erasure FROM recollect.erasures e
     WHERE e.tenant_id = p_tenant AND e.erasure_id = p_thread;
     IF v_erasure.step = 'hide' THEN
         -- It has expired. Committed before anything is erased, so that its session key is free.
@@ -23,7 +23,7 @@ BEGIN
 
     SELECT r.erased_seq, r.counts, r.done INTO v_rows
     FROM recollect.erase_thread_rows(p_tenant, p_thread, p_limit, v_erasure.erased_seq) r;
-    IF v_rows.done THEN
+    IF v_rows.done AND v_erasure.step <> 'clear' THEN
         DELETE FROM recollect.requests r
         WHERE r.tenant_id = p_tenant AND r.ctid = ANY (ARRAY(
             SELECT x.ctid FROM recollect.requests x
@@ -46,6 +46,11 @@ BEGIN
         SET erased_seq = v_rows.erased_seq, counts = recollect.add_counts(v_erasure.counts, v_rows.counts)
         WHERE tenant_id = p_tenant AND erasure_id = p_thread;
         RETURN 'more';
+    END IF;
+    IF v_erasure.step = 'clear' THEN
+        UPDATE recollect.threads SET expires_at = v_erasure.kept_expiry WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        DELETE FROM recollect.erasures WHERE tenant_id = p_tenant AND erasure_id = p_thread;
+        RETURN 'done';
     END IF;
     DELETE FROM recollect.threads WHERE tenant_id = p_tenant AND thread_id = p_thread;
     IF v_erasure.parent_id IS NULL THEN

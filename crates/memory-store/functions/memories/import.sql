@@ -4,7 +4,8 @@
 --
 -- An element of p_items is that of put_memory, with origin, thread, made_by, strategy
 -- and superseded_by, and with valid_from, valid_until, created and used in microseconds
--- since 1970. thread, superseded_by, valid_until and used may be null.
+-- since 1970, and with built_on, the ids of memories that may be imported later. thread,
+-- superseded_by, valid_until and used may be null.
 CREATE OR REPLACE FUNCTION recollect.import_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_scope text, p_items jsonb
 )
@@ -22,6 +23,8 @@ DECLARE
     v_sources uuid[];
     v_stored bigint := 0;
     v_id uuid;
+    -- Memories that hold in place of given ones, by the ids of those.
+    v_kept jsonb := '{}';
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     PERFORM recollect.allow_creation(p_tenant, p_app, p_user);
@@ -71,11 +74,24 @@ BEGIN
                 recollect.time_from_micros((v_item ->> 'created')::bigint), clock_timestamp()
             RETURNING * INTO memory;
             PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
+            -- Servers of release 1.0.0 give no built_on.
+            INSERT INTO recollect.memory_ancestors (tenant_id, memory_id, ancestor_id)
+            SELECT DISTINCT p_tenant, memory.memory_id, basis.memory_id
+            FROM (
+                SELECT COALESCE(
+                    (v_kept ->> b.id)::uuid, recollect.imported_id(p_tenant, p_app, p_user, b.id::uuid)) AS memory_id
+                FROM jsonb_array_elements_text(v_item -> 'built_on') AS b (id)
+            ) AS basis
+            WHERE memory.origin = 'extracted' AND basis.memory_id <> memory.memory_id
+            ON CONFLICT DO NOTHING;
             revision := recollect.enqueue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert', true);
             v_stored := v_stored + 1;
         ELSIF memory.persisted_at IS NULL THEN
             revision := recollect.queued_revision(
                 p_tenant, memory.app_id, memory.user_id, ARRAY[memory.memory_id]);
+        END IF;
+        IF memory.memory_id <> v_id THEN
+            v_kept := v_kept || jsonb_build_object(v_item ->> 'id', memory.memory_id);
         END IF;
         sources := recollect.sources_of(p_tenant, memory.memory_id);
         RETURN NEXT;

@@ -63,7 +63,8 @@ BEGIN
     INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()
+            OR recollect.refuse_clearing(p_tenant, p_thread))
     FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         status := 'thread_not_found';

@@ -18,17 +18,27 @@ DECLARE
     v_count bigint;
     v_from bigint := erased_seq;
     v_last bigint;
+    v_hidden boolean;
     v_nodes text[];
     v_holders text[];
     v_table text;
 BEGIN
     counts := '{}';
     done := true;
-    -- First, because callers may still read them.
-    v_count := recollect.erase_memories_by_source(p_tenant, p_thread, NULL, v_left);
-    counts := recollect.add_count(counts, 'memory_sources', v_count);
-    done := done AND v_count < v_left;
-    v_left := v_left - v_count;
+    -- First, because callers may still read them. Of a hidden thread in steps of their own, because
+    -- the lock of the user's memories lasts as long as the transaction.
+    v_hidden := p_limit IS NOT NULL AND EXISTS (
+        SELECT FROM recollect.threads t
+        WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND t.expires_at <= clock_timestamp());
+    IF NOT v_hidden OR recollect.any_memory_of_thread(p_tenant, p_thread) THEN
+        v_count := recollect.erase_memories_by_source(p_tenant, p_thread, NULL, v_left);
+        counts := recollect.add_count(counts, 'memory_sources', v_count);
+        done := NOT v_hidden AND v_count < v_left;
+        v_left := v_left - v_count;
+        IF v_hidden THEN
+            RETURN;
+        END IF;
+    END IF;
 
     -- By seq: a limit would read the rows that were erased before over and over.
     SELECT COALESCE(max(t.last_seq), 0) INTO v_last FROM recollect.threads t

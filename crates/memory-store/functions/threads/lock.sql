@@ -11,7 +11,8 @@ BEGIN
     SELECT t.idle_ttl IS NOT NULL INTO v_ephemeral
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()
+            OR recollect.refuse_clearing(p_tenant, p_thread))
     FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN false;

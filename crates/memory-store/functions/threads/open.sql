@@ -24,6 +24,7 @@ BEGIN
             IF thread.expires_at IS NULL OR thread.expires_at > clock_timestamp() THEN
                 RETURN;
             END IF;
+            PERFORM recollect.refuse_clearing(p_tenant, thread.thread_id);
             -- Recorded as the worker's: its time ended it, not this caller.
             PERFORM recollect.delete_thread(p_tenant, 'worker', thread.thread_id, true);
             PERFORM set_config('recollect.actor', p_actor, true);

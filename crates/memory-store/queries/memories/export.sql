@@ -2,7 +2,12 @@
 -- null: any.
 SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.metadata, m.event_time, m.origin,
     m.record_id, m.thread_id, recollect.sources_of($1, m.memory_id) AS sources, m.pinned, m.valid_from, m.valid_until, m.superseded_by,
-    m.made_by, m.strategy, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal
+    m.made_by, m.strategy, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal,
+    ARRAY(
+        SELECT a.ancestor_id FROM recollect.memory_ancestors a
+        WHERE a.tenant_id = $1 AND a.memory_id = m.memory_id
+        ORDER BY a.ancestor_id
+        LIMIT 1000) AS built_on
 FROM recollect.memories m
 WHERE m.tenant_id = $1
     AND ($2::text IS NULL OR m.app_id = $2)

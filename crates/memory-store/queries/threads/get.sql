@@ -3,4 +3,5 @@ SELECT t.thread_id, t.app_id, t.user_id, t.session_key, t.title, t.metadata,
 FROM recollect.threads t
 WHERE t.tenant_id = $1 AND t.thread_id = $2
     -- An expired thread counts as not found, also before it is erased.
-    AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()
+        OR recollect.refuse_clearing(t.tenant_id, t.thread_id))

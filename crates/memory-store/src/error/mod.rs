@@ -13,7 +13,7 @@ pub use nouns::{
 /// Raised by `functions/memories/check_count.sql`.
 const MEMORIES_FULL: &str = "RC002";
 
-/// Raised by `functions/erasures/allow_creation.sql`.
+/// Raised by `functions/erasures/allow_creation.sql` and `functions/threads/refuse_clearing.sql`.
 const DELETION_IN_PROGRESS: &str = "RC003";
 
 /// Why a call of the store failed.
@@ -55,8 +55,8 @@ pub enum StoreError {
         /// Its etag now; `None` if it does not exist.
         etag: Option<String>,
     },
-    /// The user, the app or the tenant is being deleted.
-    #[error("it is being deleted")]
+    /// The user, the app or the tenant is being deleted, or the thread cleared.
+    #[error("it is being deleted or cleared")]
     DeletionInProgress,
     /// The tenant has no such deletion, or its receipt was forgotten.
     #[error("there is no such deletion")]

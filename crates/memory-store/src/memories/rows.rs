@@ -31,6 +31,8 @@ pub(crate) fn memory(row: &Row) -> Result<Memory, StoreError> {
         ),
     };
     let sources: Vec<Uuid> = column(row, "sources")?;
+    // Only exports read it.
+    let built_on: Vec<Uuid> = row.try_get("built_on").unwrap_or_default();
     let last_used: Option<Date> = column(row, "last_used_on")?;
     Ok(Memory {
         id: id(row, "memory_id")?,
@@ -48,6 +50,7 @@ pub(crate) fn memory(row: &Row) -> Result<Memory, StoreError> {
         record: column(row, "record_id")?,
         thread: optional_id(row, "thread_id")?,
         sources: sources.into_iter().map(MessageId::from).collect(),
+        built_on: built_on.into_iter().map(Into::into).collect(),
         pinned: column(row, "pinned")?,
         valid_from: column(row, "valid_from")?,
         valid_until: column(row, "valid_until")?,

@@ -128,6 +128,7 @@ fn stored(memory: &Memory) -> Value {
     json["thread"] = json!(memory.thread.map(|id| id.uuid()));
     json["made_by"] = json!(memory.made_by);
     json["strategy"] = json!(memory.strategy.map_or("", ExtractionStrategy::as_str));
+    json["built_on"] = json!(memory.built_on);
     json["superseded_by"] = json!(memory.superseded_by.map(MemoryId::uuid));
     json["valid_from"] = json!(micros(memory.valid_from));
     json["valid_until"] = json!(memory.valid_until.map(micros));

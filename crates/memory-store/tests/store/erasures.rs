@@ -37,6 +37,17 @@ async fn rows(owner: &Client, threads: &[ThreadId]) -> Vec<i64> {
     counts
 }
 
+/// Whether something becomes true within 30 seconds.
+async fn within_30_seconds(mut check: impl AsyncFnMut() -> bool) -> bool {
+    for _ in 0..300 {
+        if check().await {
+            return true;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    false
+}
+
 #[tokio::test]
 async fn a_thread_that_cannot_be_erased_stops_no_other() {
     let world = World::new().await;
@@ -117,30 +128,48 @@ async fn a_deleted_thread_is_gone_while_its_rows_are_locked() {
     assert!(next.created && next.thread.id != held);
     world.say(next.thread.id, Role::User, "Hello again!").await;
     threads.delete_thread(next.thread.id).await.unwrap();
-    // Of the same user: after the attempt on the first, which gives up after five seconds.
-    let mut gone = false;
-    for _ in 0..300 {
-        gone = rows(&owner, &[next.thread.id]).await == [0];
-        if gone {
-            break;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-    assert!(gone, "the second thread waits for the first");
+    // Also one of the same user.
+    let gone = async || rows(&owner, &[next.thread.id]).await == [0];
+    assert!(
+        within_30_seconds(gone).await,
+        "the second thread waits for the first"
+    );
 
     lock.rollback().await.unwrap();
     let due = "UPDATE recollect.erasures SET available_at = clock_timestamp()";
-    let mut left = Vec::new();
-    for _ in 0..300 {
-        left = rows(&owner, &[held]).await;
-        if left == [0] {
-            return;
-        }
-        sleep(Duration::from_millis(100)).await;
+    let erased = async || {
         owner.execute(due, &[]).await.unwrap();
         world.outbox.run_erasures(&world.store).await.unwrap();
-    }
-    panic!("{left:?} rows are left");
+        rows(&owner, &[held]).await == [0]
+    };
+    assert!(within_30_seconds(erased).await, "rows are left");
+}
+
+/// A worker that waits for a row of one thread holds up no other thread of the user.
+#[tokio::test]
+async fn erasing_a_thread_keeps_no_lock_of_its_user() {
+    let world = World::new().await;
+    let mut owner = world.owner().await;
+    let tenant = world.caller.tenant.as_str();
+    let thread = world.thread().await.id;
+    world.say(thread, Role::User, "Hello!").await;
+    let delete = "SELECT recollect.delete_thread($1, 'ada', $2, false)";
+    owner
+        .execute(delete, &[&tenant, &thread.uuid()])
+        .await
+        .unwrap();
+    let lease = Uuid::new_v4();
+    let claim = "UPDATE recollect.erasures SET lease_id = $1";
+    owner.execute(claim, &[&lease]).await.unwrap();
+    let step = owner.transaction().await.unwrap();
+    let erase = "SELECT recollect.erase_step($1, $2, $3, 60, 1000)";
+    let params = (tenant, thread.uuid());
+    let row = step.query_one(erase, &[&params.0, &params.1, &lease]).await;
+    assert_eq!(row.unwrap().get::<_, &str>(0), "done");
+    let held =
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()";
+    let locks: i64 = step.query_one(held, &[]).await.unwrap().get(0);
+    assert_eq!(locks, 0);
 }
 
 #[tokio::test]

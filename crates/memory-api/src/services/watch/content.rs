@@ -162,7 +162,9 @@ impl Content {
             .await
         {
             Ok(thread) => thread.session,
-            Err(StoreError::ThreadNotFound) => return Ok(Vec::new()),
+            Err(StoreError::ThreadNotFound | StoreError::DeletionInProgress) => {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(error),
         };
         let owner = MemoryOwner {
@@ -184,7 +186,11 @@ impl Content {
         let plans = self.store.plans(&self.caller);
         match available(|| plans.get_plan(self.thread)).await {
             Ok(plan) => Ok(Some(plan)),
-            Err(StoreError::Plan(PlanError::NotFound) | StoreError::ThreadNotFound) => Ok(None),
+            Err(
+                StoreError::Plan(PlanError::NotFound)
+                | StoreError::ThreadNotFound
+                | StoreError::DeletionInProgress,
+            ) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -204,7 +210,7 @@ impl Content {
                 .items
                 .into_iter()
                 .find(|logged| logged.number == number)),
-            Err(StoreError::ThreadNotFound) => Ok(None),
+            Err(StoreError::ThreadNotFound | StoreError::DeletionInProgress) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -220,7 +226,7 @@ impl Content {
         };
         let page = match available(|| plans.list_events(&query)).await {
             Ok(page) => page.items,
-            Err(StoreError::ThreadNotFound) => Vec::new(),
+            Err(StoreError::ThreadNotFound | StoreError::DeletionInProgress) => Vec::new(),
             Err(error) => return Err(error.into()),
         };
         let end = appended.first_number.saturating_add(appended.event_count);

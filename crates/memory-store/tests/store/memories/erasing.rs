@@ -1,5 +1,6 @@
 //! Erasing several memories, also concurrently with changes.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use memory_contract::{AppId, MemoryChange, MemoryId, NewMemory, Precondition, Role, UserId};
@@ -121,6 +122,13 @@ async fn what_was_built_on_a_memory_is_erased_with_it_and_its_messages_are_read_
             assert_eq!(extracted.unwrap().stored, 1);
             built_on = vec![named(text).await.unwrap()];
         }
+        let exported = store.memories(caller).export_memories(None, None, None, 10);
+        let exported = exported.await.unwrap().items.into_iter();
+        let built_on_by: HashMap<_, _> = exported.map(|one| (one.id, one.built_on)).collect();
+        let [base, next] = ["Tom is a cat", "Tom the cat is ill"];
+        let [base, next] = [named(base).await.unwrap(), named(next).await.unwrap()];
+        assert_eq!(built_on_by[&base], []);
+        assert_eq!(built_on_by[&next], [base]);
         if is_forgotten_first {
             // As one that is too old: the others stay, for now.
             let owner = world.owner().await;

@@ -1,0 +1,1 @@
+SELECT recollect.is_clearing($1, $2)
