@@ -15,6 +15,7 @@ mod certificates;
 pub mod chaos;
 mod cli;
 mod client;
+mod clock;
 mod contexts;
 mod data_dir;
 mod dynamic;
@@ -34,6 +35,7 @@ mod schemas;
 mod server;
 mod shared;
 mod slots;
+mod small_disk;
 mod trial;
 mod wait;
 mod watching;
@@ -47,6 +49,7 @@ pub use calls::Call;
 pub use certificates::{Authority, Certificate};
 pub use cli::{Finished, Spawned, recollect, recollect_at, run_to_end};
 pub use client::{Client, Key, USER_DEFAULT};
+pub use clock::Clock;
 pub use contexts::{
     block, block_texts, body, body_json, chat_messages, check_context, context_request, cut,
     domain, kinds, mode, object_json, quoted_texts, quotes, records,
@@ -72,6 +75,7 @@ pub use s3::{S3, S3Fault};
 pub use schemas::{check_model_request, check_rendered};
 pub use server::{Options, Ready, Server};
 pub use shared::{BULK, PLAIN, SHARED, Shared};
+pub use small_disk::SmallDisk;
 pub use trial::{Outcome, Registered, Skipped, run_trials};
 pub use wait::{Fresh, SOON, at_least, eventual, eventually, eventually_some};
 pub use watching::{Events, Reported, watch_request};

@@ -22,11 +22,18 @@ pub struct Cluster {
     dir: TempDir,
     guard: Child,
     port: u16,
+    /// Environment variables of Postgres.
+    env: Vec<(String, String)>,
 }
 
 impl Cluster {
     /// Starts an empty cluster with a database and its owner.
     pub async fn start() -> Self {
+        Self::start_with(Vec::new()).await
+    }
+
+    /// The same with environment variables of Postgres.
+    async fn start_with(env: Vec<(String, String)>) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("recollect-pg-")
             .tempdir()
@@ -57,9 +64,10 @@ impl Cluster {
 
         let port = free_port();
         let cluster = Self {
-            guard: run(dir.path(), port),
+            guard: run(dir.path(), port, &env),
             dir,
             port,
+            env,
         };
         cluster.make_database().await;
         cluster
@@ -67,7 +75,12 @@ impl Cluster {
 
     /// Starts a cluster with the service's schema; the cluster and its URL.
     pub async fn migrated() -> (Self, String) {
-        let cluster = Self::start().await;
+        Self::migrated_with(Vec::new()).await
+    }
+
+    /// The same with environment variables of Postgres.
+    pub async fn migrated_with(env: Vec<(String, String)>) -> (Self, String) {
+        let cluster = Self::start_with(env).await;
         let url = cluster.url();
         recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
         (cluster, url)
@@ -134,7 +147,7 @@ impl Cluster {
         eventually_some("Postgres recovers", Duration::from_secs(30), async || {
             // It refuses while processes of the crashed one are still there.
             if !matches!(self.guard.try_wait(), Ok(None)) || self.guard.stdin.is_none() {
-                self.guard = run(self.dir.path(), self.port);
+                self.guard = run(self.dir.path(), self.port, &self.env);
             }
             connect(&url).await.ok()
         })
@@ -214,7 +227,7 @@ impl Drop for Cluster {
 
 /// Starts Postgres. The shell ends it as soon as its standard input ends, and
 /// ends when Postgres does.
-fn run(dir: &Path, port: u16) -> Child {
+fn run(dir: &Path, port: u16, env: &[(String, String)]) -> Child {
     let home = dir.join("cluster");
     let script = format!(
         "'{}' -D '{}' -k '{}' -h 127.0.0.1 -p {port} -c fsync=off & pid=$!; \
@@ -225,6 +238,7 @@ fn run(dir: &Path, port: u16) -> Child {
     );
     as_user(Path::new("/bin/sh"), unprivileged())
         .args(["-c", &format!("exec 3<&0; {script}")])
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(fs::File::create(dir.join("postgres.log")).unwrap())

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -14,6 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
+use tokio::time::sleep;
 
 const BUCKET: &str = "memories";
 
@@ -40,6 +42,8 @@ pub enum S3Fault {
     Forbidden,
     /// They fail, with 503.
     Failing,
+    /// They are answered after this time, as they would have been then.
+    Slow(Duration),
     /// They wait, and are carried out in the end, also those that the client has
     /// given up.
     Hanging,
@@ -271,6 +275,7 @@ async fn answer(
         S3Fault::None => {}
         S3Fault::Forbidden => return StatusCode::FORBIDDEN.into_response(),
         S3Fault::Failing => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        S3Fault::Slow(time) => sleep(time).await,
         S3Fault::Hanging => {
             // In a separate task, which outlives the client's connection.
             let late = tokio::spawn(async move {

@@ -1,6 +1,7 @@
 //! Runs the service as users do: the real binary with its own data directory and
 //! Postgres.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -32,6 +33,8 @@ pub struct Options {
     pub env: Vec<(String, String)>,
     /// Further arguments.
     pub args: Vec<String>,
+    /// A program with arguments that executes the command that follows. Empty: none.
+    pub under: Vec<String>,
     /// The API keys in the configuration. None: no authentication.
     pub keys: Vec<Key>,
     /// Only for `dev`: without a configuration file and without `--data-dir`.
@@ -51,6 +54,7 @@ impl Default for Options {
             ],
             env: Vec::new(),
             args: Vec::new(),
+            under: Vec::new(),
             keys: Key::ALL.to_vec(),
             bare: false,
             listen: None,
@@ -177,15 +181,13 @@ impl Server {
             .append(true)
             .open(dir.path().join("server.log"))
             .unwrap();
-        let mut command = if guarded {
-            // These do not watch their standard input: a shell does it for them.
-            let mut shell = bare(Path::new("/bin/sh"));
-            shell.args(["-c", GUARD, "sh"]).arg(recollect_binary());
-            shell
-        } else {
-            bare(&recollect_binary())
-        };
-        command.arg(options.command);
+        // These do not watch their standard input: a shell does it for them.
+        let shell = ["/bin/sh", "-c", GUARD, "sh"].map(OsString::from);
+        let mut words = Vec::from_iter(shell.into_iter().filter(|_| guarded));
+        words.extend(options.under.iter().map(OsString::from));
+        words.push(recollect_binary().into());
+        let mut command = bare(Path::new(&words[0]));
+        command.args(&words[1..]).arg(options.command);
         if options.bare {
             // Other servers may have the usual port.
             command.env("RECOLLECT_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0");

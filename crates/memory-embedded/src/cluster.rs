@@ -1,13 +1,15 @@
 //! The private Postgres cluster.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use memory_store::task;
+use memory_store::{error_chain, task};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls};
+use tokio_util::sync::CancellationToken;
 
 use super::account::Account;
 use super::home::Home;
@@ -20,6 +22,9 @@ use super::{Binaries, DataDir, EmbeddedError, orphan, postmaster};
 pub const NAME: &str = "recollect";
 /// How long Postgres may take to answer. Crash recovery is part of it.
 const READY_SECONDS: u64 = 30;
+/// The pause before Postgres is started again. It doubles with each failure.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How long it may take to stop, and then after a harder signal.
 const STOP: Duration = Duration::from_secs(20);
 const STOP_HARD: Duration = Duration::from_secs(5);
@@ -35,20 +40,19 @@ pub struct ClusterTimes {
     pub database: Duration,
 }
 
-/// A running Postgres server. Dropped without [`Cluster::stop`], it is signalled to stop,
-/// without waiting for its end.
+/// A Postgres server that is kept running. Dropped without [`Cluster::stop`], it is signalled
+/// to stop, without waiting for its end.
 #[derive(Debug)]
 pub struct Cluster {
     url: String,
     version: String,
-    pid: Pid,
-    exited: watch::Receiver<Option<String>>,
-    tail: LogTail,
+    launcher: Arc<Launcher>,
+    stop: CancellationToken,
+    keeper: JoinHandle<()>,
     times: ClusterTimes,
     stopped_orphan: Option<i32>,
     /// Ends when a new cluster is safely on the disk.
     settling: Option<JoinHandle<Result<(), EmbeddedError>>>,
-    _socket_dir: SocketDir,
 }
 
 impl Cluster {
@@ -89,37 +93,29 @@ impl Cluster {
 
         report("Starting Postgres");
         let begin = Instant::now();
-        let socket_dir = SocketDir::create(data.path(), &account)?;
-        let tail = LogTail::default();
-        let deadline = begin + Duration::from_secs(READY_SECONDS);
-        let (pid, exited, client) = loop {
-            let home = Home::of(data, &account)?;
-            let log = LogFile::open(&data.postgres_log())?;
-            let commands = postmaster::commands(&binaries, &account, &home, &socket_dir);
-            let (pid, exited) = postmaster::spawn(commands, home, log, tail.clone()).await?;
-            match ready(socket_dir.path(), &exited, &tail, pid, deadline).await {
-                Ok(client) => break (pid, exited, client),
-                // Sessions of a killed server may still be on their way out.
-                Err(EmbeddedError::Exited { log, .. })
-                    if log.contains("shared memory block") && Instant::now() < deadline =>
-                {
-                    tokio::time::sleep(Duration::from_millis(250)).await;
-                }
-                Err(error) => return Err(error),
-            }
-        };
+        let launcher = Arc::new(Launcher {
+            socket_dir: SocketDir::create(data.path(), &account)?,
+            home: home.path,
+            log: data.postgres_log(),
+            tail: LogTail::default(),
+            current: Mutex::default(),
+            binaries,
+            account,
+        });
+        let client = launcher.launch().await?;
         times.start = begin.elapsed();
 
+        let stop = CancellationToken::new();
+        let keeper = Arc::clone(&launcher).keep_running(stop.clone());
         let mut cluster = Self {
-            url: url(socket_dir.path(), NAME),
-            version: binaries.version,
-            pid,
-            exited,
-            tail,
+            url: url(launcher.socket_dir.path(), NAME),
+            version: launcher.binaries.version.clone(),
+            launcher,
+            stop,
+            keeper: task::spawn("postgres", keeper),
             times,
             stopped_orphan,
             settling,
-            _socket_dir: socket_dir,
         };
         let begin = Instant::now();
         create_database(&client)
@@ -143,7 +139,8 @@ impl Cluster {
 
     /// Postgres's process id.
     pub fn pid(&self) -> i32 {
-        self.pid.as_raw_nonzero().get()
+        let current = self.launcher.current();
+        current.map_or(0, |process| process.pid.as_raw_nonzero().get())
     }
 
     /// How long the parts of the start took.
@@ -168,26 +165,17 @@ impl Cluster {
         }
     }
 
-    /// Waits until Postgres exits unexpectedly, and returns why, with the end of its
-    /// log.
-    pub async fn died(&self) -> EmbeddedError {
-        let mut exited = self.exited.clone();
-        let status = match exited.wait_for(Option::is_some).await {
-            Ok(status) => status.clone().unwrap_or_default(),
-            Err(_) => "it was lost".to_owned(),
-        };
-        EmbeddedError::Exited {
-            status,
-            log: self.tail.text(),
-        }
-    }
-
     /// Stops Postgres: sessions end, everything is written out. Returns whether
     /// it ended in time by itself.
-    pub async fn stop(self) -> bool {
+    pub async fn stop(mut self) -> bool {
+        self.stop.cancel();
+        let _ = (&mut self.keeper).await;
+        let Some(process) = self.launcher.current() else {
+            return true;
+        };
         for (signal, timeout) in [(Signal::INT, STOP), (Signal::QUIT, STOP_HARD)] {
-            let _ = self.signal(signal);
-            let mut exited = self.exited.clone();
+            process.signal(signal);
+            let mut exited = process.exited.clone();
             if tokio::time::timeout(timeout, exited.wait_for(Option::is_some))
                 .await
                 .is_ok()
@@ -195,57 +183,137 @@ impl Cluster {
                 return signal == Signal::INT;
             }
         }
-        let _ = self.signal(Signal::KILL);
+        process.signal(Signal::KILL);
         false
-    }
-
-    /// Signals Postgres, unless it has ended already.
-    fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
-        if self.exited.borrow().is_some() {
-            return Ok(());
-        }
-        kill_process(self.pid, signal)
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let _ = self.signal(Signal::INT);
+        self.stop.cancel();
+        if let Some(process) = self.launcher.current() {
+            process.signal(Signal::INT);
+        }
     }
 }
 
-/// Waits until Postgres answers. It is stopped when it does not.
-async fn ready(
-    socket_dir: &Path,
-    exited: &watch::Receiver<Option<String>>,
-    tail: &LogTail,
+/// What starts Postgres.
+#[derive(Debug)]
+struct Launcher {
+    binaries: Binaries,
+    account: Account,
+    /// The cluster's directory.
+    home: PathBuf,
+    socket_dir: SocketDir,
+    log: PathBuf,
+    tail: LogTail,
+    /// The process started last.
+    current: Mutex<Option<Process>>,
+}
+
+/// A Postgres process, which may have ended.
+#[derive(Debug, Clone)]
+struct Process {
     pid: Pid,
-    deadline: Instant,
-) -> Result<Client, EmbeddedError> {
-    let url = url(socket_dir, "postgres");
-    let mut pause = Duration::from_millis(5);
-    loop {
-        if let Some(status) = exited.borrow().clone() {
-            return Err(EmbeddedError::Exited {
-                status,
-                log: tail.text(),
-            });
+    exited: watch::Receiver<Option<String>>,
+}
+
+impl Process {
+    /// Signals it, unless it has ended already.
+    fn signal(&self, signal: Signal) {
+        if self.exited.borrow().is_none() {
+            let _ = kill_process(self.pid, signal);
         }
-        match tokio_postgres::connect(&url, NoTls).await {
-            Ok((client, connection)) => {
-                task::spawn("connection", connection);
-                return Ok(client);
+    }
+}
+
+impl Launcher {
+    fn current(&self) -> Option<Process> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
+    }
+
+    /// Starts Postgres and waits until it answers.
+    async fn launch(&self) -> Result<Client, EmbeddedError> {
+        let deadline = Instant::now() + Duration::from_secs(READY_SECONDS);
+        loop {
+            let home = Home::open(self.home.clone(), &self.account)?;
+            let log = LogFile::open(&self.log)?;
+            let commands =
+                postmaster::commands(&self.binaries, &self.account, &home, &self.socket_dir);
+            let (pid, exited) = postmaster::spawn(commands, home, log, self.tail.clone()).await?;
+            let process = Process { pid, exited };
+            *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(process.clone());
+            match self.ready(&process, deadline).await {
+                // Sessions of a killed server may still be on their way out.
+                Err(EmbeddedError::Exited { log, .. })
+                    if log.contains("shared memory block") && Instant::now() < deadline =>
+                {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                other => return other,
             }
-            Err(_) if Instant::now() < deadline => {
-                tokio::time::sleep(pause).await;
-                pause = (pause * 3 / 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Starts Postgres again whenever it ends, as it does if its disk is full.
+    async fn keep_running(self: Arc<Self>, stop: CancellationToken) {
+        let keep = async {
+            while let Some(mut process) = self.current() {
+                let status = process.exited.wait_for(Option::is_some).await;
+                let status = status.ok().and_then(|status| status.clone());
+                let log = self.tail.text();
+                tracing::error!(
+                    status,
+                    log,
+                    "Postgres exited unexpectedly; it is started again"
+                );
+                let mut pause = RETRY_PAUSE;
+                loop {
+                    tokio::time::sleep(pause).await;
+                    match self.launch().await {
+                        Ok(_client) => break tracing::info!("Postgres runs again"),
+                        Err(error) => {
+                            tracing::error!(error = %error_chain(&error), "Postgres does not start");
+                        }
+                    }
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
             }
-            Err(_) => {
-                let _ = kill_process(pid, Signal::QUIT);
-                return Err(EmbeddedError::NotReady {
-                    seconds: READY_SECONDS,
-                    log: tail.text(),
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = keep => {}
+        }
+    }
+
+    /// Waits until Postgres answers. It is stopped when it does not.
+    async fn ready(&self, process: &Process, deadline: Instant) -> Result<Client, EmbeddedError> {
+        let url = url(self.socket_dir.path(), "postgres");
+        let mut pause = Duration::from_millis(5);
+        loop {
+            if let Some(status) = process.exited.borrow().clone() {
+                return Err(EmbeddedError::Exited {
+                    status,
+                    log: self.tail.text(),
                 });
+            }
+            match tokio_postgres::connect(&url, NoTls).await {
+                Ok((client, connection)) => {
+                    task::spawn("connection", connection);
+                    return Ok(client);
+                }
+                Err(_) if Instant::now() < deadline => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 3 / 2).min(Duration::from_millis(50));
+                }
+                Err(_) => {
+                    process.signal(Signal::QUIT);
+                    return Err(EmbeddedError::NotReady {
+                        seconds: READY_SECONDS,
+                        log: self.tail.text(),
+                    });
+                }
             }
         }
     }
@@ -361,19 +429,43 @@ mod tests {
             .await
             .unwrap();
         let orphan = first.pid();
+        first.keeper.abort();
         std::mem::forget(first);
 
         let second = Cluster::start(&data, None, |_| {}).await.unwrap();
         assert_eq!(second.stopped_orphan(), Some(orphan));
         assert_eq!(ask(&second, "SELECT word FROM kept").await, "still here");
 
-        // The same for a Postgres that was killed outright, in the middle of it.
-        kill_process(second.pid, Signal::KILL).unwrap();
-        let died = second.died().await;
-        assert!(matches!(died, EmbeddedError::Exited { .. }), "{died}");
-        let third = Cluster::start(&data, None, |_| {}).await.unwrap();
-        assert_eq!(ask(&third, "SELECT word FROM kept").await, "still here");
-        assert!(third.stop().await);
+        assert!(second.stop().await);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_killed_postgres_is_started_again_and_its_commits_are_there() {
+        let dir = private_dir();
+        let data = DataDir::lock(dir.path()).unwrap();
+        let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
+        cluster.settle().await.unwrap();
+        let (client, connection) = tokio_postgres::connect(cluster.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+            .batch_execute("CREATE TABLE kept AS SELECT 'still here' AS word")
+            .await
+            .unwrap();
+        let killed = cluster.pid();
+        kill_process(Pid::from_raw(killed).unwrap(), Signal::KILL).unwrap();
+
+        let start = Instant::now();
+        while cluster.pid() == killed
+            || tokio_postgres::connect(cluster.url(), NoTls).await.is_err()
+        {
+            assert!(
+                start.elapsed() < Duration::from_secs(30),
+                "it is not started again"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(ask(&cluster, "SELECT word FROM kept").await, "still here");
+        assert!(cluster.stop().await);
     }
 
     #[tokio::test(flavor = "multi_thread")]

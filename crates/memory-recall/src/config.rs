@@ -183,7 +183,8 @@ pub struct IndexerConfig {
     /// jitter. Default: 500ms.
     #[serde(with = "memory_contract::duration_text")]
     pub retry_base: Duration,
-    /// Longest pause between two attempts. Default: 60s.
+    /// Longest pause between two attempts; while the index or the database does not answer,
+    /// at most 5s. Default: 60s.
     #[serde(with = "memory_contract::duration_text")]
     pub retry_max: Duration,
 }

@@ -83,6 +83,9 @@ pub struct LastError {
 /// collection and receives changes.
 const COLLECTION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
+/// Longest pause between two attempts to reach the store or the index.
+const LONGEST_OUTAGE_PAUSE: Duration = Duration::from_secs(5);
+
 pub(crate) fn describe_metrics() {
     metrics::describe_counter!(
         "recollect_indexed_total",
@@ -165,7 +168,7 @@ impl Indexer {
                 Err(error) => {
                     failures += 1;
                     self.note(&error);
-                    self.pause(&stop, self.backoff(failures)).await;
+                    self.pause(&stop, self.outage_pause(failures)).await;
                 }
             }
         }
@@ -204,7 +207,7 @@ impl Indexer {
                     if matches!(error, RecallError::IndexLost { .. }) {
                         lost.cancel();
                     }
-                    self.pause(lost, self.backoff(failures)).await;
+                    self.pause(lost, self.outage_pause(failures)).await;
                 }
             }
         }
@@ -391,6 +394,12 @@ impl Indexer {
 
     fn max_attempts(&self) -> i32 {
         i32::try_from(self.config.max_attempts).unwrap_or(i32::MAX)
+    }
+
+    /// The pause after `failures` failures in a row of the store or of the index as a whole:
+    /// short enough that the index is soon up to date once they answer again.
+    fn outage_pause(&self, failures: u32) -> Duration {
+        self.backoff(failures).min(LONGEST_OUTAGE_PAUSE)
     }
 
     /// The pause after `failures` failures in a row: `retry_base` doubled for each after

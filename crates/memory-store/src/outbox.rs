@@ -379,6 +379,20 @@ impl WorkerStore {
         Ok(self.pool.execute(query!("requests/sweep"), params).await?)
     }
 
+    /// After the database's clock was set back: what waits in a queue until a time waits no
+    /// longer for that. To be called every second. Returns by how much it was set back.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn follow_clock(&self) -> Result<Duration, StoreError> {
+        let mut back = Duration::ZERO;
+        for pool in [Some(&self.pool), self.main.as_ref()].into_iter().flatten() {
+            let row = only(pool.call(query!("outbox/follow_clock"), &[]).await?)?;
+            back = back.max(Duration::try_from_secs_f64(scalar(&row)?).unwrap_or_default());
+        }
+        Ok(back)
+    }
+
     /// Deletes entries of the audit log, and receipts of deletions, older than the configured
     /// time, at most `limit` of each. Returns how many.
     ///

@@ -24,7 +24,8 @@ const BATCH_OBJECTS: u32 = 64;
 const BATCH_APPS: u32 = 64;
 /// The pause of the jobs that erase what was deleted or has expired.
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);
-/// The interval of the job that queues threads whose memories were erased.
+/// The interval of the jobs that queue threads whose memories were erased, and that let the
+/// queues follow the clock.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of the job that erases content whose messages were never written.
 const SETTLE_INTERVAL: Duration = Duration::from_secs(60);
@@ -169,6 +170,19 @@ pub(crate) fn registry(
             async |(store, outbox)| {
                 let count = outbox.queue_extraction(&store, BATCH_ROWS).await?;
                 Ok(full(count, BATCH_ROWS))
+            },
+        ),
+        Job::new(
+            "follow_clock",
+            QUEUE_INTERVAL,
+            outbox.clone(),
+            async |outbox| {
+                let back = outbox.follow_clock().await?;
+                if !back.is_zero() {
+                    let seconds = back.as_secs_f64();
+                    tracing::warn!(seconds, "the clock of the database was set back");
+                }
+                Ok(false)
             },
         ),
         Job::new(

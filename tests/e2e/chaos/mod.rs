@@ -4,22 +4,24 @@
 use std::time::Duration;
 
 use recollect_tests::chaos::{
-    Drain, Fuzz, Kill, Layers, Progress, Reads, drain, fuzz, kill, reads,
+    ClockBack, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Progress, Reads, SlowObjects, clock,
+    disk, drain, fuzz, kill, objects, reads,
 };
-use recollect_tests::{DataDir, apply, trial_with_own_server};
+use recollect_tests::{DataDir, Skipped, apply, trial_with_own_server};
 
 /// No scenario goes on for longer; most end by their counts.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// The machine may be busy.
+const INDEX_LIMIT: Duration = Duration::from_secs(60);
 
 async fn kills(embedded: bool) {
     let options = Kill {
         seed: 7,
-        count: 3,
+        count: 4,
         time: TIME_LIMIT,
         writers: 16,
         embedded,
-        // The machine may be busy.
-        index_limit: Duration::from_secs(60),
+        index_limit: INDEX_LIMIT,
     };
     kill(DataDir::new(), &options, &Progress::hidden())
         .await
@@ -34,6 +36,63 @@ async fn nothing_acknowledged_is_lost_when_any_process_is_killed() {
 #[apply(trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_an_embedded_index_is_damaged() {
     kills(true).await;
+}
+
+async fn full_disk(disk_of: Disk) -> Result<(), Skipped> {
+    let options = FullDisk {
+        seed: 7,
+        count: 1,
+        time: TIME_LIMIT,
+        writers: 16,
+        disk: disk_of,
+        index_limit: INDEX_LIMIT,
+    };
+    disk(DataDir::new(), &options, &Progress::hidden())
+        .await?
+        .check();
+    Ok(())
+}
+
+#[apply(trial_with_own_server)]
+async fn nothing_acknowledged_is_lost_when_the_disk_is_full() -> Result<(), Skipped> {
+    full_disk(Disk::Data).await
+}
+
+#[apply(trial_with_own_server)]
+async fn appends_go_on_when_the_disk_of_the_index_is_full() -> Result<(), Skipped> {
+    full_disk(Disk::Index).await
+}
+
+#[apply(trial_with_own_server)]
+async fn a_clock_that_is_set_back_loses_nothing_and_stops_nothing() -> Result<(), Skipped> {
+    let options = ClockBack {
+        seed: 7,
+        count: 3,
+        time: TIME_LIMIT,
+        writers: 16,
+        clocks: None,
+        index_limit: INDEX_LIMIT,
+    };
+    clock(DataDir::new(), &options, &Progress::hidden())
+        .await?
+        .check();
+    Ok(())
+}
+
+#[apply(trial_with_own_server)]
+async fn slow_object_storage_slows_no_append_and_loses_no_turn() {
+    let options = SlowObjects {
+        seed: 7,
+        time: Duration::from_secs(12),
+        writers: 8,
+        nodes: 16,
+        // The machine may be busy.
+        slower: 5.0,
+        index_limit: INDEX_LIMIT,
+    };
+    objects(DataDir::new(), &options, &Progress::hidden())
+        .await
+        .check();
 }
 
 #[apply(trial_with_own_server)]

@@ -12,11 +12,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use recollect_tests::DataDir;
 use recollect_tests::chaos::{
-    Drain, Fuzz, Kill, Layers, Overload, Progress, Reads, Report, drain, fuzz, kill, overload,
-    reads,
+    ClockBack, Clocks, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Overload, Progress, Reads,
+    Report, SlowObjects, clock, disk, drain, fuzz, kill, objects, overload, reads,
 };
+use recollect_tests::{DataDir, Skipped};
+
+/// How long the index may differ from the database after a fault.
+const INDEX_LIMIT: Duration = Duration::from_secs(10);
 
 /// Seeded scenarios against real processes of Recollect. Build with
 /// `cargo build --workspace --bins` first.
@@ -44,9 +47,9 @@ struct Common {
 
 #[derive(Subcommand, Clone, Copy)]
 enum Scenario {
-    /// Kill server, worker and Postgres under writers.
+    /// Kill server, worker and Postgres under writers, and cut connections.
     Kill {
-        /// Number of kills.
+        /// Number of kills and cuts.
         #[arg(long, default_value_t = 200)]
         count: usize,
         /// Number of writers.
@@ -55,6 +58,39 @@ enum Scenario {
         /// Keep the index in the server's process, and damage its files too.
         #[arg(long)]
         embedded: bool,
+    },
+    /// Fill the disk under writers, and free it again.
+    Disk {
+        /// How often.
+        #[arg(long, default_value_t = 20)]
+        count: usize,
+        /// Number of writers.
+        #[arg(long, default_value_t = 64)]
+        writers: usize,
+        /// What is on that disk.
+        #[arg(long, default_value = "data")]
+        of: OnDisk,
+    },
+    /// Set clocks back by an hour under writers, and put them right again.
+    Clock {
+        /// How often.
+        #[arg(long, default_value_t = 20)]
+        count: usize,
+        /// Number of writers.
+        #[arg(long, default_value_t = 64)]
+        writers: usize,
+        /// Whose clock. Default: both, Postgres's and the server's in turn.
+        #[arg(long)]
+        of: Option<Whose>,
+    },
+    /// Slow object storage down, then stall it, under nodes and writers. 60 seconds by default.
+    Objects {
+        /// Number of writers.
+        #[arg(long, default_value_t = 16)]
+        writers: usize,
+        /// Number of nodes.
+        #[arg(long, default_value_t = 64)]
+        nodes: usize,
     },
     /// Call every method with arbitrary bytes and changed requests.
     Fuzz {
@@ -98,9 +134,29 @@ enum Scenario {
         #[arg(long)]
         without: Option<Layer>,
     },
-    /// Run kill, with either index, drain, reads and overload in turn. Default: 480 seconds of load,
-    /// about ten minutes.
+    /// Run all but fuzz in turn, kill with either index. Default: 480 seconds of load, about ten
+    /// minutes.
     All,
+}
+
+/// What is on the disk that fills up.
+#[derive(Clone, Copy, ValueEnum)]
+enum OnDisk {
+    /// Postgres, the index and objects: the data directory of `recollect dev`.
+    Data,
+    /// The embedded index alone.
+    Index,
+}
+
+/// Whose clock is set back.
+#[derive(Clone, Copy, ValueEnum)]
+enum Whose {
+    /// The server's, with its workers.
+    Server,
+    /// That of Postgres.
+    Postgres,
+    /// That of both.
+    Both,
 }
 
 /// A layer of ownership.
@@ -157,9 +213,49 @@ async fn run(
                 time: time(3_600),
                 writers,
                 embedded,
-                index_limit: Duration::from_secs(10),
+                index_limit: INDEX_LIMIT,
             };
             kill(dir, &options, progress).await
+        }
+        Scenario::Disk { count, writers, of } => {
+            let options = FullDisk {
+                seed,
+                count,
+                time: time(3_600),
+                writers,
+                disk: match of {
+                    OnDisk::Data => Disk::Data,
+                    OnDisk::Index => Disk::Index,
+                },
+                index_limit: INDEX_LIMIT,
+            };
+            return unless_skipped("disk", disk(dir, &options, progress).await);
+        }
+        Scenario::Clock { count, writers, of } => {
+            let options = ClockBack {
+                seed,
+                count,
+                time: time(3_600),
+                writers,
+                clocks: of.map(|of| match of {
+                    Whose::Server => Clocks::Server,
+                    Whose::Postgres => Clocks::Postgres,
+                    Whose::Both => Clocks::Both,
+                }),
+                index_limit: INDEX_LIMIT,
+            };
+            return unless_skipped("clock", clock(dir, &options, progress).await);
+        }
+        Scenario::Objects { writers, nodes } => {
+            let options = SlowObjects {
+                seed,
+                time: time(60),
+                writers,
+                nodes,
+                slower: 2.0,
+                index_limit: INDEX_LIMIT,
+            };
+            objects(dir, &options, progress).await
         }
         Scenario::Fuzz {
             count,
@@ -219,6 +315,17 @@ async fn run(
     vec![report]
 }
 
+/// The report of a scenario, unless this machine cannot run it.
+fn unless_skipped(scenario: &str, result: Result<Report, Skipped>) -> Vec<Report> {
+    match result {
+        Ok(report) => vec![report],
+        Err(Skipped(reason)) => {
+            eprintln!("SKIPPED: {scenario}: {reason}");
+            Vec::new()
+        }
+    }
+}
+
 /// Runs all scenarios but `fuzz`, each for its share of the time.
 async fn all(seed: u64, seconds: u64, progress: &Progress) -> Vec<Report> {
     let kills = |embedded| Scenario::Kill {
@@ -231,15 +338,37 @@ async fn all(seed: u64, seconds: u64, progress: &Progress) -> Vec<Report> {
         readers: 8,
         without,
     };
+    let disks = |of| Scenario::Disk {
+        count: 100,
+        writers: 64,
+        of,
+    };
     let scenarios = [
-        (kills(false), 0.3),
-        (kills(true), 0.2),
+        (kills(false), 0.2),
+        (kills(true), 0.15),
+        (disks(OnDisk::Data), 0.08),
+        (disks(OnDisk::Index), 0.05),
+        (
+            Scenario::Clock {
+                count: 100,
+                writers: 64,
+                of: None,
+            },
+            0.1,
+        ),
+        (
+            Scenario::Objects {
+                writers: 16,
+                nodes: 64,
+            },
+            0.08,
+        ),
         (
             Scenario::Drain {
                 count: 20,
                 callers: 16,
             },
-            0.15,
+            0.06,
         ),
         (reads(None), 0.06),
         (reads(Some(Layer::RowSecurity)), 0.06),

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use tokio::time::sleep;
 use tonic::Code;
 
-use super::kill::figures;
+use super::callers::figures;
 use super::ledger::compare;
 use super::progress::Progress;
 use super::report::Report;

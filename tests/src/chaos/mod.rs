@@ -5,21 +5,30 @@
 //! kills. It does not determine how the operating system interleaves processes: a replay
 //! repeats the schedule, not the instant.
 
+mod callers;
+mod clock;
+mod disk;
 mod drain;
+mod follower;
 mod fuzz;
 mod kill;
 mod ledger;
 mod memory;
+mod objects;
 mod overload;
 mod progress;
 mod reads;
 mod report;
 mod scene;
+mod wire;
 mod writers;
 
+pub use clock::{ClockBack, Clocks, clock};
+pub use disk::{Disk, FullDisk, disk};
 pub use drain::{Drain, drain};
 pub use fuzz::{Fuzz, fuzz};
 pub use kill::{Kill, kill};
+pub use objects::{SlowObjects, objects};
 pub use overload::{Overload, overload};
 pub use progress::Progress;
 pub use reads::{Layers, Reads, reads};

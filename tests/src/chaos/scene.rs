@@ -1,10 +1,10 @@
 //! The processes of a scenario: Postgres, an index, servers and workers.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Cluster, DataDir, Options, Qdrant, Server};
+use crate::{Cluster, DataDir, Options, Qdrant, S3, Server};
 
 /// Where a scenario's servers run.
 pub(super) struct Scene {
@@ -12,24 +12,32 @@ pub(super) struct Scene {
     pub(super) qdrant: Qdrant,
     /// The database's URL for its owner.
     pub(super) url: String,
+    /// The same for servers; it may lead through a proxy.
+    pub(super) server_url: String,
     dir: Arc<DataDir>,
 }
 
 impl Scene {
     /// A Postgres with the service's schema, and an empty index.
     pub(super) async fn new(dir: DataDir) -> Self {
-        let (cluster, url) = Cluster::migrated().await;
+        Self::with_postgres_env(dir, Vec::new()).await
+    }
+
+    /// The same with environment variables of Postgres.
+    pub(super) async fn with_postgres_env(dir: DataDir, env: Vec<(String, String)>) -> Self {
+        let (cluster, url) = Cluster::migrated_with(env).await;
         Self {
             cluster,
             qdrant: Qdrant::new(),
             dir: Arc::new(dir),
+            server_url: url.clone(),
             url,
         }
     }
 
     /// A server at an address, without a model.
     pub(super) fn server(&self, addr: &str, lines: &[&str]) -> Options {
-        let mut options = Options::serve(&self.url, lines).line(NO_MODEL.to_owned());
+        let mut options = Options::serve(&self.server_url, lines).line(NO_MODEL.to_owned());
         options.listen = Some(addr.to_owned());
         options
     }
@@ -43,6 +51,13 @@ impl Scene {
     pub(super) fn server_with_index(&self, addr: &str) -> Options {
         let options = self.server(addr, &[]).index(&self.dir, INDEX);
         options.objects(&self.dir)
+    }
+
+    /// The same with objects in S3.
+    pub(super) fn server_on_s3(&self, addr: &str, s3: &S3, lines: &[&str]) -> Options {
+        let mut options = self.server(addr, lines).index(&self.dir, INDEX);
+        options.config.extend(s3.config());
+        options
     }
 
     /// A worker that indexes into Qdrant.
@@ -65,9 +80,14 @@ impl Scene {
             .unwrap()
     }
 
+    /// The directory of the embedded index.
+    pub(super) fn index_path(&self) -> PathBuf {
+        self.dir.path().join(INDEX)
+    }
+
     /// Overwrites every file of the embedded index.
     pub(super) fn spoil_index(&self) {
-        overwrite(&self.dir.path().join(INDEX));
+        overwrite(&self.index_path());
     }
 
     /// Lets the service's role see all rows, so that only the conditions of queries and
@@ -99,7 +119,7 @@ impl Scene {
     }
 }
 
-const NO_MODEL: &str = "embedding.kind = \"none\"";
+pub(super) const NO_MODEL: &str = "embedding.kind = \"none\"";
 const INDEX: &str = "index";
 
 fn overwrite(path: &Path) {

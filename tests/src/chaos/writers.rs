@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use memory_contract::proto::{AppendMessagesRequest, GetHistoryRequest, Role};
@@ -85,6 +85,8 @@ pub(super) struct Tally {
     pub(super) cut: AtomicUsize,
     pub(super) retried: AtomicUsize,
     pub(super) reads: AtomicUsize,
+    /// Duration of each successful attempt to append.
+    pub(super) latencies: Mutex<Vec<Duration>>,
     /// Failed attempts by code and reason.
     pub(super) failures: Mutex<BTreeMap<String, usize>>,
     /// Calls that failed for good: what a caller with retries notices.
@@ -196,7 +198,15 @@ impl Shared {
         let call = |client: Client| {
             let mut request = Request::new(sent.request(&self.threads[sent.thread]));
             request.set_timeout(CALL_TIMEOUT);
-            async move { client.messages().append_messages(request).await }
+            async move {
+                let start = Instant::now();
+                let answer = client.messages().append_messages(request).await;
+                if answer.is_ok() {
+                    let latency = start.elapsed();
+                    self.tally.latencies.lock().unwrap().push(latency);
+                }
+                answer
+            }
         };
         let answer = self.deliver(&what, sent.writer, rng, call).await?;
         self.tally.acknowledged.fetch_add(1, Ordering::SeqCst);

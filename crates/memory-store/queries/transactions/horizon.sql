@@ -1,5 +1,5 @@
 -- A moment of the database: the id that a change would get now, the oldest transaction in
 -- progress, and the next transaction number.
-SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint * 256 AS now,
+SELECT recollect.change_time(statement_timestamp()) * 256 AS now,
     pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest,
     pg_current_xact_id()::text::bigint AS own

@@ -200,6 +200,34 @@ async fn a_number_that_is_taken_undoes_no_change() {
 }
 
 #[tokio::test]
+async fn a_clock_that_was_set_back_keeps_changes_in_order() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let owner = world.owner().await;
+    let times = [0, 1, -3_600, -3_599, -3_590, 0, 60, 7_200, 3_600];
+    let mut before = 0;
+    for seconds in times {
+        let time: i64 = owner
+            .query_one(
+                "SELECT recollect.change_time(clock_timestamp() + make_interval(secs => $1))",
+                &[&f64::from(seconds)],
+            )
+            .await
+            .unwrap()
+            .get(0);
+        assert!(time > before, "at {seconds} s: {time} after {before}");
+        before = time;
+    }
+    world.say(thread, Role::User, "hello").await;
+    let last: i64 = owner
+        .query_one("SELECT max(id) FROM recollect.transactions", &[])
+        .await
+        .unwrap()
+        .get(0);
+    assert!(last > before * 256, "{last} after {before}");
+}
+
+#[tokio::test]
 async fn queueing_for_the_index_is_noted_once() {
     let world = World::new().await;
     let thread = world.thread().await.id;
@@ -259,11 +287,12 @@ async fn only_the_service_may_call_functions() {
             .map(|row| row.get::<_, String>(0))
             .collect::<Vec<_>>()
     };
-    // Changes of the index's collections concern the queues of all tenants. `public` means
-    // every role.
+    // Changes of the index's collections, and a clock that is set back, concern the queues of
+    // all tenants. `public` means every role.
     let of_workers = [
         "add_collection",
         "collection_number",
+        "follow_clock",
         "list_collections",
         "open_collections",
         "retire_collection",

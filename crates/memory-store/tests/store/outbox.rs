@@ -277,6 +277,33 @@ async fn a_failed_job_waits_before_its_next_try() {
 }
 
 #[tokio::test]
+async fn a_clock_that_was_set_back_delays_no_job() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world.say(thread, Role::User, "hello").await;
+    let owner = world.owner().await;
+    assert_eq!(world.outbox.follow_clock().await.unwrap(), Duration::ZERO);
+    // As if all this had been an hour later.
+    owner
+        .batch_execute(
+            "UPDATE recollect.outbox SET available_at = available_at + interval '1 hour';
+             SELECT setval('recollect.queue_times', last_value + 3600000000) FROM recollect.queue_times",
+        )
+        .await
+        .unwrap();
+    assert_eq!(world.outbox.claim(10, MINUTE).await.unwrap().jobs.len(), 0);
+    let back = world.outbox.follow_clock().await.unwrap();
+    assert!(back > 58 * MINUTE && back <= 60 * MINUTE, "{back:?}");
+    // What was queued a moment before the clock was set back may wait for that moment.
+    let mut claimed = 0;
+    while claimed == 0 {
+        claimed = world.outbox.claim(10, MINUTE).await.unwrap().jobs.len();
+    }
+    assert_eq!(claimed, 1);
+    assert_eq!(world.outbox.follow_clock().await.unwrap(), Duration::ZERO);
+}
+
+#[tokio::test]
 async fn clearing_replaces_queued_changes_by_one_purge() {
     let world = World::new().await;
     let thread = world.thread().await.id;

@@ -24,7 +24,7 @@ const WAITING: usize = 16;
 /// As [`WAITING`], where events have content: one may be as large as a response.
 const WAITING_WITH_CONTENT: usize = 1;
 /// The most that the clocks of the database and of this process may differ.
-const CLOCK_SKEW: Duration = Duration::from_secs(3_600);
+const CLOCK_SKEW: Duration = Duration::from_secs(12 * 3_600);
 /// The kind of stream that a cursor belongs to.
 const WATCH: &str = "watch";
 

@@ -14,6 +14,7 @@ use qdrant_edge::{
     EdgeShard, OperationError, PointId, PointInsertOperations, PointOperations, PointStruct,
     UpdateOperation, Vector, Vectors,
 };
+use rustix::fs::statvfs;
 
 use super::Reply;
 use super::directory::Directory;
@@ -35,6 +36,12 @@ const STATE_REBUILDING: &str = "rebuilding";
 /// Changes after which the engine is optimized. Until then new points are searched by
 /// brute force, which is fast enough for some thousands.
 const OPTIMIZE_AFTER: usize = 5_000;
+
+/// Free bytes of the disk below which nothing is written. The engine writes into mapped
+/// files; the kernel ends a process whose mapped file finds no room.
+const RESERVED_BYTES: u64 = 64 * 1024 * 1024;
+/// The same for optimizing, which copies segments and takes longer.
+const RESERVED_BYTES_OPTIMIZING: u64 = 4 * RESERVED_BYTES;
 
 /// The engine and its directory.
 pub(super) struct Writer {
@@ -72,6 +79,8 @@ impl Writer {
         if let Some(shard) = &self.shard {
             return Ok((Arc::clone(shard), self.state()));
         }
+        // An engine that cannot be loaded for want of room is not broken.
+        self.require_room(RESERVED_BYTES)?;
         let shard = match self.load() {
             Ok(Some(shard)) => shard,
             Ok(None) => self.create()?,
@@ -96,6 +105,7 @@ impl Writer {
         let Some(shard) = self.shard.clone() else {
             return Err(not_prepared());
         };
+        self.require_room(RESERVED_BYTES)?;
         self.changes += changes.len();
         for batch in batches(changes) {
             let operation = match batch {
@@ -151,6 +161,18 @@ impl Writer {
         self.shard.clone()
     }
 
+    fn require_room(&self, bytes: u64) -> Result<(), RecallError> {
+        let free =
+            statvfs(&self.parent.path).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        match free {
+            Ok(free) if free < bytes => Err(RecallError::IndexUnavailable {
+                backend: Backend::Edge,
+                source: format!("the disk has less than {bytes} bytes free").into(),
+            }),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Makes all applied changes durable.
     pub(super) fn flush(&self) -> Result<(), RecallError> {
         let Some(shard) = &self.shard else {
@@ -169,7 +191,8 @@ impl Writer {
     pub(super) fn optimize(&mut self) {
         let Some(shard) = &self.shard else { return };
         // The points of an engine that is being copied must not move.
-        if self.changes < OPTIMIZE_AFTER || self.copying.is_some() {
+        let may = self.copying.is_none() && self.require_room(RESERVED_BYTES_OPTIMIZING).is_ok();
+        if self.changes < OPTIMIZE_AFTER || !may {
             return;
         }
         self.changes = 0;

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::migrate::not_migrated;
 use crate::cli::failure::Failure;
 use crate::cli::output::Progress;
-use memory_embedded::{Cluster, ClusterTimes, DataDir, EmbeddedError};
+use memory_embedded::{Cluster, ClusterTimes, DataDir};
 
 /// A server with everything it needs.
 #[derive(Debug)]
@@ -139,21 +139,9 @@ impl Embedded {
         self.data.path()
     }
 
-    /// Waits until a part of it ends by itself, and says why.
+    /// Waits until a part of it ends by itself, and says why. Postgres is started again.
     pub async fn failed(&self) -> Failure {
-        let postgres = async {
-            match &self.cluster {
-                Some(cluster) => cluster.died().await,
-                None => std::future::pending::<EmbeddedError>().await,
-            }
-        };
-        tokio::select! {
-            error = postgres => Failure::machine(
-                format!("Postgres exited unexpectedly: {error}"),
-                "Start recollect again: all acknowledged writes are kept.",
-            ),
-            error = self.running.failed() => error.into(),
-        }
+        self.running.failed().await.into()
     }
 
     /// Stops the server, then Postgres. `report` is called with each step.

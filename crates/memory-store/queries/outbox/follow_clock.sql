@@ -1,0 +1,1 @@
+SELECT recollect.follow_clock()
