@@ -105,7 +105,9 @@ pub enum BackendChoice {
 pub struct IndexConfig {
     /// Which index is used. Default: `auto`.
     pub backend: BackendChoice,
-    /// Qdrant's gRPC address, such as `http://qdrant:6334`. Default: unset.
+    /// Qdrant's gRPC address, such as `http://qdrant:6334`, or those of several nodes of a
+    /// cluster, separated by commas: another one is asked when one does not answer. Default:
+    /// unset.
     pub url: Option<String>,
     /// Qdrant's API key. Default: unset.
     #[serde(serialize_with = "masked")]
@@ -131,9 +133,18 @@ pub struct IndexConfig {
     pub shards: u32,
     /// Replicas of each shard of a new Qdrant collection. Default: 1.
     pub replicas: u32,
+    /// Replicas that a write to a new Qdrant collection has to reach, at most `replicas`.
+    /// Default: 1.
+    pub write_consistency: u32,
 }
 
 impl IndexConfig {
+    /// The addresses in `url`.
+    pub fn addresses(&self) -> impl Iterator<Item = &str> {
+        let all = self.url.as_deref().unwrap_or_default().split(',');
+        all.map(str::trim).filter(|address| !address.is_empty())
+    }
+
     /// Whether it chooses the embedded engine.
     pub fn uses_edge(&self) -> bool {
         match self.backend {
@@ -157,6 +168,7 @@ impl Default for IndexConfig {
             write_timeout: Duration::from_secs(30),
             shards: 1,
             replicas: 1,
+            write_consistency: 1,
         }
     }
 }

@@ -9,8 +9,9 @@ use qdrant_client::qdrant::{
     CollectionParams, CreateAlias, CreateCollection, DeleteAlias, DeleteCollection,
     Distance as WireDistance, GetCollectionInfoRequest, GetCollectionInfoResponse,
     ListAliasesRequest, ListAliasesResponse, ListCollectionsRequest, ListCollectionsResponse,
-    Modifier as WireModifier, SparseVectorConfig, SparseVectorParams, UpdateCollection,
-    alias_operations::Action, collections_server::Collections, vectors_config::Config,
+    Modifier as WireModifier, PayloadSchemaInfo, SparseVectorConfig, SparseVectorParams,
+    UpdateCollection, alias_operations::Action, collections_server::Collections,
+    vectors_config::Config,
 };
 use qdrant_edge::{
     Distance, EdgeConfig, EdgeShard, EdgeSparseVectorParams, EdgeVectorParams, Modifier,
@@ -63,6 +64,10 @@ impl Collections for State {
     ) -> Result<Response<GetCollectionInfoResponse>, Status> {
         let name = self.meet(request).await?.collection_name;
         let shard = self.shard(&name)?;
+        let indexed = shard.info().payload_schema;
+        let indexed = indexed
+            .into_keys()
+            .map(|field| (field.to_string(), PayloadSchemaInfo::default()));
         let params = |(name, params): (&String, &EdgeSparseVectorParams)| {
             let modifier = match params.modifier {
                 Some(Modifier::Idf) => WireModifier::Idf,
@@ -86,6 +91,7 @@ impl Collections for State {
         Ok(Response::new(GetCollectionInfoResponse {
             result: Some(CollectionInfo {
                 config: Some(config),
+                payload_schema: indexed.collect(),
                 ..CollectionInfo::default()
             }),
             ..GetCollectionInfoResponse::default()

@@ -13,8 +13,8 @@ use qdrant_edge::external::ordered_float::OrderedFloat;
 use qdrant_edge::external::serde_json::{Map, Value};
 use qdrant_edge::external::uuid::Uuid;
 use qdrant_edge::{
-    Condition, FieldCondition, Filter, Match, PointId, PointStruct, Range, Vector, VectorInternal,
-    VectorStructInternal, Vectors,
+    Condition, FieldCondition, Filter, HasIdCondition, Match, PointId, PointStruct, Range, Vector,
+    VectorInternal, VectorStructInternal, Vectors,
 };
 use tonic::Status;
 
@@ -36,8 +36,18 @@ pub(super) fn filter(filter: WireFilter) -> Result<Filter, Status> {
 }
 
 fn condition(condition: WireCondition) -> Result<Condition, Status> {
-    let Some(ConditionOneOf::Field(field)) = condition.condition_one_of else {
-        return Err(Status::unimplemented("conditions other than on fields"));
+    let field = match condition.condition_one_of {
+        Some(ConditionOneOf::Field(field)) => field,
+        Some(ConditionOneOf::HasId(wanted)) => {
+            let ids = wanted.has_id.into_iter().map(|point| id(Some(point)));
+            let ids = ids.collect::<Result<HasIdCondition, Status>>()?;
+            return Ok(Condition::HasId(ids));
+        }
+        Some(_) | None => {
+            return Err(Status::unimplemented(
+                "conditions other than on fields and ids",
+            ));
+        }
     };
     let WireField {
         key,

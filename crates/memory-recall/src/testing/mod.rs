@@ -9,6 +9,9 @@
 mod collections;
 mod convert;
 mod points;
+mod remote;
+
+pub use remote::RemoteCollections;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -39,8 +42,8 @@ pub enum Fault {
     Unavailable,
     /// Every answer is delayed.
     Slow(Duration),
-    /// Writes fail with INTERNAL.
-    RefuseWrites,
+    /// Writes fail as they do when the disk is full, with INTERNAL.
+    FullDisk,
     /// Writes of points of this speaker fail with INVALID_ARGUMENT.
     RefuseSpeaker(String),
 }
@@ -173,7 +176,7 @@ impl State {
         match fault {
             Fault::Unavailable => return Err(Status::unavailable("the test makes it unavailable")),
             Fault::Slow(pause) => tokio::time::sleep(pause).await,
-            Fault::None | Fault::RefuseWrites | Fault::RefuseSpeaker(_) => {}
+            Fault::None | Fault::FullDisk | Fault::RefuseSpeaker(_) => {}
         }
         Ok(request.into_inner())
     }

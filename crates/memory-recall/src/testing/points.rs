@@ -15,8 +15,8 @@ use qdrant_edge::{
     CountRequest, CreateIndex, EdgeShard, FacetRequest, FacetValue, FieldIndexOperations, Filter,
     IntegerIndexParams, KeywordIndexParams, NamedQuery, OperationError, OperationResult,
     PayloadFieldSchema, PayloadSchemaParams, PayloadSelector, PayloadSelectorInclude,
-    PointInsertOperations, PointOperations, QueryEnum, ScrollRequest, SearchRequest, SparseVector,
-    UpdateOperation, VectorInternal, WithPayloadInterface, WithVector,
+    PointInsertOperations, PointOperations, QueryEnum, Record, ScrollRequest, SearchRequest,
+    SparseVector, UpdateOperation, VectorInternal, WithPayloadInterface, WithVector,
 };
 use tonic::{Request, Response, Status};
 
@@ -28,7 +28,7 @@ impl State {
     /// Writes points, unless the fault refuses them.
     fn write(&self, shard: &EdgeShard, points: Vec<WirePoint>) -> Result<(), Status> {
         match &self.lock().fault {
-            Fault::RefuseWrites => return Err(Status::internal("the test refuses writes")),
+            Fault::FullDisk => return Err(full_disk()),
             Fault::RefuseSpeaker(speaker) => {
                 let spoken = |point: &WirePoint| {
                     let name = point
@@ -59,8 +59,8 @@ impl State {
         shard: &EdgeShard,
         which: Option<PointsSelector>,
     ) -> Result<(), Status> {
-        if self.lock().fault == Fault::RefuseWrites {
-            return Err(Status::internal("the test refuses writes"));
+        if self.lock().fault == Fault::FullDisk {
+            return Err(full_disk());
         }
         match which.and_then(|which| which.points_selector_one_of) {
             Some(PointsSelectorOneOf::Points(points)) => {
@@ -301,9 +301,10 @@ impl Points for State {
 }
 
 fn search(shard: &EdgeShard, request: QueryPoints) -> Result<Vec<WireScored>, Status> {
-    let Some(query::Variant::Nearest(nearest)) = request.query.and_then(|query| query.variant)
-    else {
-        return Err(Status::unimplemented("queries other than for the nearest"));
+    let nearest = match request.query.and_then(|query| query.variant) {
+        Some(query::Variant::Nearest(nearest)) => nearest,
+        None => return filtered(shard, request.filter, request.limit),
+        Some(_) => return Err(Status::unimplemented("queries other than for the nearest")),
     };
     let vector = match nearest.variant {
         Some(vector_input::Variant::Dense(dense)) => VectorInternal::Dense(dense.data),
@@ -350,6 +351,39 @@ fn search(shard: &EdgeShard, request: QueryPoints) -> Result<Vec<WireScored>, St
             ..WireScored::default()
         })
         .collect())
+}
+
+/// The points of a query that has a filter alone, with their payload.
+fn filtered(
+    shard: &EdgeShard,
+    filter: Option<WireFilter>,
+    limit: Option<u64>,
+) -> Result<Vec<WireScored>, Status> {
+    let page = ScrollRequest {
+        offset: None,
+        limit: Some(usize::try_from(limit.unwrap_or(10)).unwrap_or(10)),
+        filter: some_filter(filter)?,
+        with_payload: Some(WithPayloadInterface::Bool(true)),
+        with_vector: WithVector::Bool(false),
+        order_by: None,
+    };
+    let (found, _) = answered(shard.scroll(page))?;
+    let scored = |record: Record| WireScored {
+        id: Some(wire_id(record.id)),
+        payload: record
+            .payload
+            .map(|found| payload(found.0))
+            .unwrap_or_default(),
+        ..WireScored::default()
+    };
+    Ok(found.into_iter().map(scored).collect())
+}
+
+/// Qdrant's answer to a write for which its disk has no room.
+fn full_disk() -> Status {
+    Status::internal(
+        "Service internal error: No space left on device: WAL buffer size exceeds available disk space",
+    )
 }
 
 fn some_filter(wire: Option<WireFilter>) -> Result<Option<Filter>, Status> {

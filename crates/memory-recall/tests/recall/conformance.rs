@@ -10,7 +10,7 @@ use memory_contract::{
     AppId, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, MessageFilter, MessageId, Role,
     TenantId, ThreadId, UserId,
 };
-use memory_recall::testing::{Fault, TestQdrant};
+use memory_recall::testing::{Fault, RemoteCollections, TestQdrant};
 use memory_recall::{
     Backend, BackendChoice, Candidate, Change, EmbeddingModel, Index, IndexConfig, IndexSchema,
     IndexState, LexicalVector, MemoryPoint, Point, Prepared, RecallError, Search, Selection,
@@ -90,11 +90,19 @@ async fn on_local_indexes<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) 
     case(Arc::clone(&served.index)).await;
 }
 
-/// Runs a case on the Qdrant that `QDRANT_URL` names, in a new collection, which stays there.
+/// Runs a case on the Qdrant that `QDRANT_URL` names, in a new collection.
 async fn on_real_qdrant<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) -> F) {
+    with_real_qdrant(async |url, alias| case(client(url, alias)).await).await;
+}
+
+/// Runs a case with the address of the Qdrant that `QDRANT_URL` names and a new alias, and
+/// removes its collections if it passes.
+async fn with_real_qdrant(case: impl AsyncFn(String, &str)) {
     let url = std::env::var("QDRANT_URL").expect("QDRANT_URL names the Qdrant to test");
     let alias = format!("recollect-test-{}", Uuid::new_v4().simple());
-    case(client(url, &alias)).await;
+    case(url.clone(), &alias).await;
+    let made = RemoteCollections::at(&url, alias).unwrap();
+    made.delete().await.unwrap();
 }
 
 /// Makes two tests of each case: one runs everywhere, the other needs a real Qdrant.
@@ -1153,19 +1161,84 @@ async fn a_refused_write_differs_from_an_outage() {
     let server = TestQdrant::start().await.unwrap();
     let index = client(server.url(), "recollect");
     index.prepare().await.unwrap();
-    for fault in [Fault::RefuseWrites, Fault::RefuseSpeaker("Ada".to_owned())] {
-        server.set_fault(fault);
-        let error = index
-            .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(error, RecallError::IndexRefused { .. }) && !error.retryable(),
-            "{error}"
-        );
-    }
+    let write = async || {
+        let points = learn([point(1, [1.0, 0.0, 0.0, 0.0])]);
+        index.apply(points).await.unwrap_err()
+    };
+    server.set_fault(Fault::RefuseSpeaker("Ada".to_owned()));
+    let error = write().await;
+    assert!(
+        matches!(error, RecallError::IndexRefused { .. }) && !error.retryable(),
+        "{error}"
+    );
+    // A full disk is no defect of what is written.
+    server.set_fault(Fault::FullDisk);
+    let error = write().await;
+    assert!(
+        matches!(error, RecallError::IndexUnavailable { .. }) && error.retryable(),
+        "{error}"
+    );
     server.set_fault(Fault::None);
     assert_eq!(found(&*index, all("acme")).await, Vec::<u128>::new());
+}
+
+/// Two nodes of which one ends: the other is asked, first and from then on.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_address_is_asked_when_one_does_not_answer() {
+    let (one, two) = (
+        TestQdrant::start().await.unwrap(),
+        TestQdrant::start().await.unwrap(),
+    );
+    let index = client(format!("{}, {}", one.url(), two.url()), "recollect");
+    for server in [&two, &one] {
+        let alone = client(server.url(), "recollect");
+        alone.prepare().await.unwrap();
+        alone.mark_rebuilding(false).await.unwrap();
+    }
+    let write = |number| learn([point(number, [1.0, 0.0, 0.0, 0.0])]);
+    index.apply(write(1)).await.unwrap();
+    one.set_fault(Fault::Unavailable);
+    assert_eq!(found(&*index, all("acme")).await, Vec::<u128>::new());
+    assert_eq!(index.last_state(), IndexState::Ready);
+    index.apply(write(2)).await.unwrap();
+    assert_eq!(found(&*index, all("acme")).await, [2]);
+    // It stays with the one that answers.
+    one.set_fault(Fault::None);
+    assert_eq!(found(&*index, all("acme")).await, [2]);
+    two.set_fault(Fault::Unavailable);
+    assert_eq!(found(&*index, all("acme")).await, [1]);
+    one.set_fault(Fault::Unavailable);
+    let error = index.search(by_meaning(all("acme"))).await.unwrap_err();
+    assert!(
+        matches!(error, RecallError::IndexUnavailable { .. }),
+        "{error}"
+    );
+    assert_eq!(index.last_state(), IndexState::Unavailable);
+}
+
+/// A collection that another process makes anew is empty: a search has to notice by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_notices_a_collection_that_was_made_anew() {
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(server.url(), "recollect");
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
+    assert_eq!(found(&*index, all("acme")).await, Vec::<u128>::new());
+    assert_eq!(index.last_state(), IndexState::Ready);
+    server.lose_everything();
+    let worker = client(server.url(), "recollect");
+    worker.prepare().await.unwrap();
+    for (rebuilding, state) in [
+        (None, IndexState::Rebuilding),
+        (Some(true), IndexState::Rebuilding),
+        (Some(false), IndexState::Ready),
+    ] {
+        if let Some(rebuilding) = rebuilding {
+            worker.mark_rebuilding(rebuilding).await.unwrap();
+        }
+        found(&*index, all("acme")).await;
+        assert_eq!(index.last_state(), state);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -1238,9 +1311,7 @@ async fn qdrant_goes_on_without_frequencies_of_all_tenants() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs a Qdrant: make test-qdrant QDRANT_URL=…"]
 async fn a_real_qdrant_goes_on_without_frequencies_of_all_tenants() {
-    let url = std::env::var("QDRANT_URL").expect("QDRANT_URL names the Qdrant to test");
-    let alias = format!("recollect-test-{}", Uuid::new_v4().simple());
-    goes_on_without_frequencies_of_all_tenants(url, &alias).await;
+    with_real_qdrant(goes_on_without_frequencies_of_all_tenants).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

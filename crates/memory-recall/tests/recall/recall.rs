@@ -569,7 +569,7 @@ async fn an_index_that_is_down_degrades_and_never_fails_the_window() {
     assert_eq!(degradations(&window), []);
 
     // Messages appended meanwhile are not indexed in time, which is reported.
-    server.set_fault(Fault::RefuseWrites);
+    server.set_fault(Fault::FullDisk);
     let late = message(Role::User, "Rufus has a sister, Bella.");
     let (late, revision) = service.world.append(thread, late).await;
     let fresh = RecallQuery {

@@ -332,8 +332,8 @@ impl Config {
 
     fn check_recall(&self) -> Result<(), ConfigError> {
         let index = &self.index;
-        if let Some(address) = &index.url {
-            url("index.url", address)?;
+        for address in index.url.iter().flat_map(|all| all.split(',')) {
+            url("index.url", address.trim())?;
         }
         if index.backend == BackendChoice::Qdrant && index.url.is_none() {
             return Err(wrong(
@@ -362,6 +362,11 @@ impl Config {
         )?;
         count("index.shards", index.shards as usize, 1..=1_024)?;
         count("index.replicas", index.replicas as usize, 1..=64)?;
+        count(
+            "index.write_consistency",
+            index.write_consistency as usize,
+            1..=index.replicas as usize,
+        )?;
         check_embedding("embedding", &self.embedding)?;
         if let Some(next) = &self.embedding_next {
             check_embedding("embedding_next", next)?;

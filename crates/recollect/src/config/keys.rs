@@ -68,7 +68,8 @@ fn flatten(path: &str, value: Value, keys: &mut BTreeMap<String, Value>) {
             }
         }
         Value::String(text) => {
-            keys.insert(path.to_owned(), Value::String(without_user(text)));
+            let urls: Vec<String> = text.split(',').map(without_user).collect();
+            keys.insert(path.to_owned(), Value::String(urls.join(",")));
         }
         leaf => {
             keys.insert(path.to_owned(), leaf);
@@ -77,13 +78,13 @@ fn flatten(path: &str, value: Value, keys: &mut BTreeMap<String, Value>) {
 }
 
 /// A URL with its user and password masked; any other text unchanged.
-fn without_user(text: String) -> String {
+fn without_user(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
-        return text;
+        return text.to_owned();
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     match rest[..end].rfind('@') {
         Some(at) => format!("{scheme}://{MASK}{}", &rest[at..]),
-        None => text,
+        None => text.to_owned(),
     }
 }

@@ -399,6 +399,10 @@ fn the_user_in_a_url_is_never_shown() {
     check("http://me:hunter6@host:1/a@b", "http://********@host:1/a@b");
     check("https://hunter6@host", "https://********@host");
     check("http://host:1/a@b", "http://host:1/a@b");
+    let rows = load("[index]\nurl = 'http://a:1, http://me:hunter6@b:1'", &[]).unwrap();
+    let rows = rows.effective();
+    let row = rows.iter().find(|row| row.key == "index.url").unwrap();
+    assert_eq!(row.value, "http://a:1, http://********@b:1");
 }
 
 #[test]

@@ -19,9 +19,11 @@ impl QdrantIndex {
                 ordering: None,
                 timeout: None,
             };
-            let erased = self.client.update_points_batch(request);
-            self.ask("erase points", self.config.write_timeout, erased)
-                .await?;
+            self.ask("erase points", self.config.write_timeout, |client| {
+                let request = request.clone();
+                async move { client.update_points_batch(request).await }
+            })
+            .await?;
         }
         Ok(())
     }
@@ -32,9 +34,11 @@ impl QdrantIndex {
             let request = CountPointsBuilder::new(collection)
                 .filter(filter_of(selection))
                 .exact(true);
-            let counted = self.client.count(request);
             let counted = self
-                .ask("count points", self.config.search_timeout, counted)
+                .ask("count points", self.config.search_timeout, |client| {
+                    let request = request.clone();
+                    async move { client.count(request).await }
+                })
                 .await?;
             points += counted.result.map_or(0, |result| result.count);
         }
@@ -43,9 +47,12 @@ impl QdrantIndex {
 
     /// The collections whose names begin as the alias does: one for each model and text recipe.
     async fn collections(&self) -> Result<Vec<String>, RecallError> {
-        let listed = self.client.list_collections();
         let listed = self
-            .ask("list collections", self.config.write_timeout, listed)
+            .ask(
+                "list collections",
+                self.config.write_timeout,
+                |client| async move { client.list_collections().await },
+            )
             .await?;
         let prefix = format!("{}-", self.config.alias);
         let names = listed.collections.into_iter().map(|found| found.name);

@@ -1,22 +1,21 @@
 //! The index in a Qdrant cluster.
 
+mod addresses;
 mod erase;
 mod setup;
 mod wire;
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_client::qdrant::{
-    CountPointsBuilder, FacetCountsBuilder, PayloadIncludeSelector, PointId, Query,
-    QueryBatchPoints, QueryPoints, QueryPointsBuilder, ScrollPointsBuilder, UpdateBatchPoints,
-    VectorInput, VectorsSelector, WriteOrdering, WriteOrderingType, facet_value,
+    Condition, CountPointsBuilder, FacetCountsBuilder, Filter, PayloadIncludeSelector, PointId,
+    PointsUpdateOperation, Query, QueryBatchPoints, QueryPoints, QueryPointsBuilder,
+    ScrollPointsBuilder, UpdateBatchPoints, VectorInput, VectorsSelector, WriteOrdering,
+    WriteOrderingType, facet_value,
 };
-use qdrant_client::{Qdrant, QdrantError};
-use secrecy::ExposeSecret;
-use tonic::Code;
+use uuid::Uuid;
 
 use super::filter::{Selection, field};
 use super::payload::CANDIDATE;
@@ -28,113 +27,30 @@ use super::{
 };
 use crate::config::IndexConfig;
 use crate::error::RecallError;
-use wire::{candidates, filter_of, lexical, operations};
+use addresses::Addresses;
+use setup::{STATE_POINT, prepared};
+use wire::{candidates, filter_of, lexical, operations, removal};
 
 /// An index in a Qdrant cluster, over gRPC.
 pub struct QdrantIndex {
-    client: Qdrant,
+    addresses: Addresses,
     schema: IndexSchema,
     config: IndexConfig,
     state: AtomicU8,
 }
 
 impl QdrantIndex {
-    /// Creates a client, which connects on first use.
+    /// Creates a client for each address, which connects on first use.
     ///
     /// # Errors
-    /// [`RecallError::Config`] if the address is missing or invalid.
+    /// [`RecallError::Config`] if an address is missing or invalid.
     pub fn connect(config: &IndexConfig, schema: IndexSchema) -> Result<Self, RecallError> {
-        let wrong = |problem: String| RecallError::Config {
-            key: "index.url",
-            problem,
-        };
-        let Some(url) = &config.url else {
-            return Err(wrong("the Qdrant backend needs an address".to_owned()));
-        };
-        let mut settings = Qdrant::from_url(url)
-            .timeout(config.write_timeout)
-            .connect_timeout(config.connect_timeout)
-            .keep_alive_while_idle()
-            .skip_compatibility_check();
-        if let Some(key) = &config.api_key {
-            settings.set_api_key(key.expose_secret());
-        }
-        let client = settings.build().map_err(|error| wrong(error.to_string()))?;
         Ok(Self {
-            client,
+            addresses: Addresses::new(config)?,
             schema,
             config: config.clone(),
             state: AtomicU8::new(UNKNOWN),
         })
-    }
-
-    /// Awaits an answer for at most `limit`, and records whether Qdrant answered.
-    async fn ask<T>(
-        &self,
-        what: &'static str,
-        limit: Duration,
-        answer: impl Future<Output = Result<T, QdrantError>>,
-    ) -> Result<T, RecallError> {
-        let answer = match tokio::time::timeout(limit, answer).await {
-            Ok(answer) => answer.map_err(|error| self.failed(what, error)),
-            Err(_) => Err(RecallError::IndexTimeout {
-                backend: Backend::Qdrant,
-                after: limit,
-            }),
-        };
-        match &answer {
-            Ok(_) => self.answered(true),
-            Err(RecallError::IndexUnavailable { .. } | RecallError::IndexTimeout { .. }) => {
-                self.answered(false);
-            }
-            Err(_) => {}
-        }
-        answer
-    }
-
-    fn failed(&self, operation: &'static str, error: QdrantError) -> RecallError {
-        let backend = Backend::Qdrant;
-        let code = match &error {
-            // The client's own message for a failed connection.
-            QdrantError::ResponseError { status }
-                if status.message().starts_with("Failed to connect") =>
-            {
-                Code::Unavailable
-            }
-            QdrantError::ResponseError { status } => status.code(),
-            QdrantError::ResourceExhaustedError { .. } => Code::ResourceExhausted,
-            QdrantError::Io(_) => Code::Unavailable,
-            _ => Code::InvalidArgument,
-        };
-        match code {
-            Code::NotFound => RecallError::IndexLost {
-                backend,
-                collection: self.schema.collection().to_owned(),
-            },
-            Code::Unavailable
-            | Code::DeadlineExceeded
-            | Code::Cancelled
-            | Code::ResourceExhausted
-            | Code::Aborted
-            | Code::Unknown => RecallError::IndexUnavailable {
-                backend,
-                source: short(&error).into(),
-            },
-            Code::Ok
-            | Code::InvalidArgument
-            | Code::AlreadyExists
-            | Code::PermissionDenied
-            | Code::FailedPrecondition
-            | Code::OutOfRange
-            | Code::Unimplemented
-            | Code::Internal
-            | Code::DataLoss
-            | Code::Unauthenticated => RecallError::IndexRefused {
-                backend,
-                operation,
-                source: short(&error).into(),
-            },
-        }
     }
 
     /// Records whether Qdrant answered. The rebuild flag survives an outage.
@@ -167,7 +83,7 @@ impl Index for QdrantIndex {
             true => self.drop_modifier().await?,
             false => self.create().await?,
         }
-        self.index_fields().await?;
+        self.index_missing_fields().await?;
         self.point_alias(false).await?;
         let prepared = self.marked().await?;
         self.set_rebuilding(prepared != Prepared::Whole);
@@ -185,21 +101,23 @@ impl Index for QdrantIndex {
                 Change::Delete { .. } | Change::Purge { .. } => {}
             }
         }
-        let request = UpdateBatchPoints {
-            collection_name: self.schema.collection().to_owned(),
-            wait: Some(true),
-            operations: operations(changes),
-            // One replica orders the writes of a shard, so that all replicas keep the same
-            // one of two writes to a point.
-            ordering: Some(WriteOrdering {
-                r#type: WriteOrderingType::Medium.into(),
-            }),
-            timeout: None,
+        let operations = operations(changes);
+        let Err(refused) = self.update(operations.clone()).await else {
+            return Ok(());
         };
-        let applied = self.client.update_points_batch(request);
-        self.ask("apply changes", self.config.write_timeout, applied)
-            .await
-            .map(drop)
+        let RecallError::IndexRefused { source, .. } = refused else {
+            return Err(refused);
+        };
+        // Qdrant reports a full disk and a lost replica as internal errors. They fail a write
+        // without an effect too, and are no defect of the changes.
+        let no_point = removal(vec![Uuid::nil()]);
+        if self.update(vec![no_point]).await.is_err() {
+            return Err(RecallError::IndexUnavailable {
+                backend: Backend::Qdrant,
+                source,
+            });
+        }
+        self.update(operations).await
     }
 
     async fn search(&self, search: Search) -> Result<Candidates, RecallError> {
@@ -212,7 +130,7 @@ impl Index for QdrantIndex {
         self.schema.check_query(dense.as_deref())?;
         let lexical = lexical.filter(|words| !words.indices.is_empty());
         let by_meaning = dense.is_some();
-        let mut queries = Vec::with_capacity(2);
+        let mut queries = Vec::with_capacity(3);
         let mut ask = |using: &str, input: VectorInput| {
             queries.push(self.query(&selection, using, input, limit))
         };
@@ -228,23 +146,32 @@ impl Index for QdrantIndex {
         if limit == 0 || queries.is_empty() {
             return Ok(Candidates::default());
         }
+        // A collection that was lost and made anew answers as a complete one would.
+        queries.push(
+            QueryPointsBuilder::new(self.schema.collection())
+                .filter(Filter::must([Condition::has_id([STATE_POINT.to_string()])]))
+                .limit(1)
+                .with_payload(true)
+                .build(),
+        );
         let request = QueryBatchPoints {
             collection_name: self.schema.collection().to_owned(),
             query_points: queries,
             read_consistency: None,
             timeout: None,
         };
+        let limit = self.config.search_timeout;
         let found = self
-            .ask(
-                "search",
-                self.config.search_timeout,
-                self.client.query_batch(request),
-            )
+            .ask("search", limit, |client| {
+                let request = request.clone();
+                async move { client.query_batch(request).await }
+            })
             .await?;
-        let mut lists = found
-            .result
-            .into_iter()
-            .map(|batch| candidates(batch.result));
+        let mut lists = found.result.into_iter().map(|batch| batch.result);
+        let state = lists.next_back().unwrap_or_default();
+        let state = state.first().map(|point| &point.payload);
+        self.set_rebuilding(prepared(state) != Prepared::Whole);
+        let mut lists = lists.map(candidates);
         let mut found = Candidates::default();
         if by_meaning {
             found.dense = lists.next().unwrap_or_default();
@@ -258,12 +185,12 @@ impl Index for QdrantIndex {
         let request = FacetCountsBuilder::new(self.schema.collection(), field::NAME)
             .filter(filter_of(selection))
             .limit(limit.max(1) as u64);
+        let timeout = self.config.search_timeout;
         let found = self
-            .ask(
-                "list names",
-                self.config.search_timeout,
-                self.client.facet(request),
-            )
+            .ask("list names", timeout, |client| {
+                let request = request.clone();
+                async move { client.facet(request).await }
+            })
             .await?;
         let names = found
             .hits
@@ -292,8 +219,12 @@ impl Index for QdrantIndex {
             }
             // No search waits for it, and a long page is no outage.
             let limit = self.config.write_timeout;
-            let page = self.client.scroll(request);
-            let page = self.ask("count words", limit, page).await?;
+            let page = self
+                .ask("count words", limit, |client| {
+                    let request = request.clone();
+                    async move { client.scroll(request).await }
+                })
+                .await?;
             for point in page.result {
                 if let Some(words) = lexical(point) {
                     counts.add(&words);
@@ -333,11 +264,10 @@ impl Index for QdrantIndex {
             .filter(filter_of(&Selection::tenant(tenant)))
             .exact(true);
         let counted = self
-            .ask(
-                "count",
-                self.config.search_timeout,
-                self.client.count(request),
-            )
+            .ask("count", self.config.search_timeout, |client| {
+                let request = request.clone();
+                async move { client.count(request).await }
+            })
             .await;
         // Another process may have ended or begun a rebuild.
         if counted.is_ok()
@@ -373,6 +303,27 @@ impl Index for QdrantIndex {
 }
 
 impl QdrantIndex {
+    /// Writes, and waits until every active replica has the result.
+    async fn update(&self, operations: Vec<PointsUpdateOperation>) -> Result<(), RecallError> {
+        let request = UpdateBatchPoints {
+            collection_name: self.schema.collection().to_owned(),
+            wait: Some(true),
+            operations,
+            // One replica orders the writes of a shard, so that all replicas keep the same
+            // one of two writes to a point.
+            ordering: Some(WriteOrdering {
+                r#type: WriteOrderingType::Medium.into(),
+            }),
+            timeout: None,
+        };
+        self.ask("apply changes", self.config.write_timeout, |client| {
+            let request = request.clone();
+            async move { client.update_points_batch(request).await }
+        })
+        .await
+        .map(drop)
+    }
+
     fn query(
         &self,
         selection: &Selection,
@@ -388,23 +339,6 @@ impl QdrantIndex {
             .limit(limit as u64)
             .with_payload(PayloadIncludeSelector { fields })
             .build()
-    }
-}
-
-/// The client's error without the Debug output of metadata and transport errors in it.
-fn short(error: &QdrantError) -> String {
-    let (QdrantError::ResponseError { status }
-    | QdrantError::ResourceExhaustedError { status, .. }) = error
-    else {
-        return error.to_string();
-    };
-    let message = status.message();
-    match message.split_once(": tonic::transport::Error") {
-        Some((what, why)) => match why.split_once("message: \"") {
-            Some((_, why)) => format!("{what}: {}", why.split('"').next().unwrap_or_default()),
-            None => what.to_owned(),
-        },
-        None => format!("{}: {message}", status.code()),
     }
 }
 

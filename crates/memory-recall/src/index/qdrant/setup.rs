@@ -1,12 +1,14 @@
 //! Collections, payload indexes, the alias, and the mark of a rebuild.
 
+use std::collections::HashMap;
+
 use qdrant_client::Payload;
 use qdrant_client::qdrant::{
-    CreateAliasBuilder, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, Distance,
-    FieldType, GetPointsBuilder, HnswConfigDiffBuilder, IntegerIndexParamsBuilder,
+    CollectionInfo, CreateAliasBuilder, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder,
+    Distance, FieldType, GetPointsBuilder, HnswConfigDiffBuilder, IntegerIndexParamsBuilder,
     KeywordIndexParamsBuilder, Modifier, NamedVectors, PointStruct, SparseVectorParamsBuilder,
-    SparseVectorsConfigBuilder, UpdateCollectionBuilder, UpsertPointsBuilder, VectorParamsBuilder,
-    VectorsConfigBuilder,
+    SparseVectorsConfigBuilder, UpdateCollectionBuilder, UpsertPointsBuilder, Value as PointValue,
+    VectorParamsBuilder, VectorsConfigBuilder,
 };
 use uuid::Uuid;
 
@@ -18,7 +20,7 @@ use crate::index::payload::{FieldIndex, INDEXES};
 use crate::index::schema::{DENSE, LEXICAL};
 
 /// The point with the mark of [`crate::Index::mark_rebuilding`]. It has no tenant.
-const STATE_POINT: Uuid = Uuid::from_u128(0x7265_636f_6c6c_8000_8000_0000_0000_0001);
+pub(super) const STATE_POINT: Uuid = Uuid::from_u128(0x7265_636f_6c6c_8000_8000_0000_0000_0001);
 const STATE: &str = "state";
 const STATE_WHOLE: &str = "whole";
 const STATE_REBUILDING: &str = "rebuilding";
@@ -33,7 +35,8 @@ impl QdrantIndex {
             .hnsw_config(HnswConfigDiffBuilder::default().m(0).payload_m(16))
             .sparse_vectors_config(sparse)
             .shard_number(self.config.shards)
-            .replication_factor(self.config.replicas);
+            .replication_factor(self.config.replicas)
+            .write_consistency_factor(self.config.write_consistency);
         if let Some(dimensions) = self.schema.dimensions() {
             let mut vectors = VectorsConfigBuilder::default();
             vectors.add_named_vector_params(
@@ -42,12 +45,12 @@ impl QdrantIndex {
             );
             collection = collection.vectors_config(vectors);
         }
+        let limit = self.config.write_timeout;
         let created = self
-            .ask(
-                "create a collection",
-                self.config.write_timeout,
-                self.client.create_collection(collection),
-            )
+            .ask("create a collection", limit, |client| {
+                let collection = collection.clone();
+                async move { client.create_collection(collection).await }
+            })
             .await;
         match created {
             Ok(_) => Ok(()),
@@ -61,10 +64,10 @@ impl QdrantIndex {
     /// frequencies, those of all tenants together, off an existing collection. The points
     /// stay as they are.
     pub(super) async fn drop_modifier(&self) -> Result<(), RecallError> {
-        let limit = self.config.write_timeout;
-        let info = self.client.collection_info(self.schema.collection());
-        let info = self.ask("read its settings", limit, info).await?.result;
-        let params = info.and_then(|info| info.config?.params?.sparse_vectors_config);
+        let info = self.info().await?;
+        let params = info
+            .config
+            .and_then(|config| config.params?.sparse_vectors_config);
         let words = params.and_then(|mut params| params.map.remove(LEXICAL));
         if words.is_none_or(|words| words.modifier() != Modifier::Idf) {
             return Ok(());
@@ -76,27 +79,49 @@ impl QdrantIndex {
         );
         let change =
             UpdateCollectionBuilder::new(self.schema.collection()).sparse_vectors_config(sparse);
-        let changed = self.client.update_collection(change);
-        self.ask("change its settings", limit, changed)
-            .await
-            .map(drop)
+        self.ask("change its settings", self.config.write_timeout, |client| {
+            let change = change.clone();
+            async move { client.update_collection(change).await }
+        })
+        .await
+        .map(drop)
     }
 
     pub(super) async fn exists(&self) -> Result<bool, RecallError> {
-        let exists = self.client.collection_exists(self.schema.collection());
-        self.ask("check a collection", self.config.write_timeout, exists)
-            .await
+        let limit = self.config.write_timeout;
+        self.ask("check a collection", limit, |client| async move {
+            client.collection_exists(self.schema.collection()).await
+        })
+        .await
+    }
+
+    async fn info(&self) -> Result<CollectionInfo, RecallError> {
+        let limit = self.config.write_timeout;
+        let info = self
+            .ask("read its settings", limit, |client| async move {
+                client.collection_info(self.schema.collection()).await
+            })
+            .await?;
+        Ok(info.result.unwrap_or_default())
     }
 
     pub(super) async fn delete_collection(&self, name: &str) -> Result<(), RecallError> {
-        let deleted = self.client.delete_collection(name);
-        self.ask("delete a collection", self.config.write_timeout, deleted)
-            .await
-            .map(drop)
+        let limit = self.config.write_timeout;
+        self.ask("delete a collection", limit, |client| async move {
+            client.delete_collection(name).await
+        })
+        .await
+        .map(drop)
     }
 
-    pub(super) async fn index_fields(&self) -> Result<(), RecallError> {
+    /// Creates the payload indexes that do not exist. A cluster without a quorum could not
+    /// even confirm one that exists.
+    pub(super) async fn index_missing_fields(&self) -> Result<(), RecallError> {
+        let existing = self.info().await?.payload_schema;
         for (name, kind) in INDEXES {
+            if existing.contains_key(name) {
+                continue;
+            }
             let collection = self.schema.collection();
             let request = match kind {
                 FieldIndex::Tenant => {
@@ -115,9 +140,12 @@ impl QdrantIndex {
                         )
                 }
             };
-            let created = self.client.create_field_index(request.wait(true));
-            self.ask("index a field", self.config.write_timeout, created)
-                .await?;
+            let request = request.wait(true);
+            self.ask("index a field", self.config.write_timeout, |client| {
+                let request = request.clone();
+                async move { client.create_field_index(request).await }
+            })
+            .await?;
         }
         Ok(())
     }
@@ -127,7 +155,9 @@ impl QdrantIndex {
     pub(super) async fn point_alias(&self, over: bool) -> Result<(), RecallError> {
         let limit = self.config.write_timeout;
         let aliases = self
-            .ask("list aliases", limit, self.client.list_aliases())
+            .ask("list aliases", limit, |client| async move {
+                client.list_aliases().await
+            })
             .await?
             .aliases;
         let alias = self.config.alias.as_str();
@@ -137,15 +167,20 @@ impl QdrantIndex {
                 return Ok(());
             }
             Some(_) => {
-                self.ask("move the alias", limit, self.client.delete_alias(alias))
-                    .await?;
+                self.ask("move the alias", limit, |client| async move {
+                    client.delete_alias(alias).await
+                })
+                .await?;
             }
             None => {}
         }
         let request = CreateAliasBuilder::new(self.schema.collection(), alias);
-        self.ask("set the alias", limit, self.client.create_alias(request))
-            .await
-            .map(drop)
+        self.ask("set the alias", limit, |client| {
+            let request = request.clone();
+            async move { client.create_alias(request).await }
+        })
+        .await
+        .map(drop)
     }
 
     pub(super) async fn marked(&self) -> Result<Prepared, RecallError> {
@@ -155,23 +190,12 @@ impl QdrantIndex {
         )
         .with_payload(true);
         let found = self
-            .ask(
-                "read its state",
-                self.config.write_timeout,
-                self.client.get_points(request),
-            )
+            .ask("read its state", self.config.write_timeout, |client| {
+                let request = request.clone();
+                async move { client.get_points(request).await }
+            })
             .await?;
-        let state = found.result.into_iter().next().and_then(|point| {
-            point
-                .payload
-                .get(STATE)
-                .and_then(|state| state.as_str().map(|state| state.to_owned()))
-        });
-        Ok(match state.as_deref() {
-            Some(STATE_WHOLE) => Prepared::Whole,
-            Some(STATE_REBUILDING) => Prepared::Rebuilding,
-            Some(_) | None => Prepared::New,
-        })
+        Ok(prepared(found.result.first().map(|point| &point.payload)))
     }
 
     /// Marks the collection as being rebuilt or as complete.
@@ -184,9 +208,23 @@ impl QdrantIndex {
         let payload = Payload::from([(STATE, state.into()), (field::TENANT, "".into())]);
         let point = PointStruct::new(STATE_POINT.to_string(), NamedVectors::default(), payload);
         let request = UpsertPointsBuilder::new(self.schema.collection(), vec![point]).wait(true);
-        let marked = self.client.upsert_points(request);
-        self.ask("write its state", self.config.write_timeout, marked)
-            .await
-            .map(drop)
+        self.ask("write its state", self.config.write_timeout, |client| {
+            let request = request.clone();
+            async move { client.upsert_points(request).await }
+        })
+        .await
+        .map(drop)
+    }
+}
+
+/// What the state point says; `None` without the point.
+pub(super) fn prepared(state: Option<&HashMap<String, PointValue>>) -> Prepared {
+    match state
+        .and_then(|state| state.get(STATE)?.as_str())
+        .map(String::as_str)
+    {
+        Some(STATE_WHOLE) => Prepared::Whole,
+        Some(STATE_REBUILDING) => Prepared::Rebuilding,
+        Some(_) | None => Prepared::New,
     }
 }

@@ -7,6 +7,7 @@ use qdrant_client::qdrant::{
     points_selector::PointsSelectorOneOf, points_update_operation as operation, vector_output,
 };
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use crate::index::filter::{Condition, Selection, field};
 use crate::index::payload::{Batch, Entry, batches, candidate};
@@ -54,13 +55,16 @@ pub(super) fn operations(changes: Vec<Change>) -> Vec<PointsUpdateOperation> {
                 update_mode: None,
             })),
         },
-        Batch::Delete(ids) => {
-            let ids = ids.into_iter().map(|id| id.to_string().into()).collect();
-            delete(PointsSelectorOneOf::Points(PointsIdsList { ids }))
-        }
+        Batch::Delete(ids) => removal(ids),
         Batch::Purge(selection) => deletion(&selection),
     };
     batches(changes).into_iter().map(operation).collect()
+}
+
+/// The deletion of points by their ids.
+pub(super) fn removal(ids: Vec<Uuid>) -> PointsUpdateOperation {
+    let ids = ids.into_iter().map(|id| id.to_string().into()).collect();
+    delete(PointsSelectorOneOf::Points(PointsIdsList { ids }))
 }
 
 /// The deletion of the selected points.

@@ -8,7 +8,7 @@ use crate::config::Config;
 use memory_contract::duration_text::format_duration;
 use memory_distill::{ModelConfig, Provider};
 use memory_objects::Objects;
-use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
+use memory_recall::{EmbedderKind, ModelPrecision};
 use serde::Serialize;
 use time::OffsetDateTime;
 
@@ -199,33 +199,32 @@ fn runtime(config: &Config) -> Finding {
 
 /// The index: a directory to write to, or a Qdrant that answers.
 pub async fn index(config: &Config, data_dir: &Path) -> Finding {
-    let qdrant = match config.index.backend {
-        BackendChoice::Edge => None,
-        BackendChoice::Auto | BackendChoice::Qdrant => config.index.url.clone(),
+    let directory = || {
+        let configured = config.index.path.clone();
+        configured.unwrap_or_else(|| data_dir.join("index"))
     };
-    let Some(url) = qdrant else {
-        let path = config
-            .index
-            .path
-            .clone()
-            .unwrap_or_else(|| data_dir.join("index"));
-        return writable("index", "index.path", &path);
-    };
-    let address = url
-        .split_once("://")
-        .map_or(url.as_str(), |(_, rest)| rest)
-        .trim_end_matches('/');
-    let address = match address.contains(':') {
-        true => address.to_owned(),
-        false => format!("{address}:6334"),
-    };
-    let trying = tokio::net::TcpStream::connect(address);
-    let fix = "Check index.url; it is Qdrant's gRPC port, usually 6334.";
-    match tokio::time::timeout(PROBE_TIMEOUT, trying).await {
-        Ok(Ok(_)) => Finding::ok("index", format!("something listens at {url}")),
-        Ok(Err(error)) => Finding::fail("index", format!("{url}: {error}"), fix),
-        Err(_) => Finding::fail("index", format!("{url}: no answer within 3s"), fix),
+    if config.index.uses_edge() {
+        return writable("index", "index.path", &directory());
     }
+    let fix = "Check index.url; it is Qdrant's gRPC port, usually 6334.";
+    for url in config.index.addresses() {
+        let address = url
+            .split_once("://")
+            .map_or(url, |(_, rest)| rest)
+            .trim_end_matches('/');
+        let address = match address.contains(':') {
+            true => address.to_owned(),
+            false => format!("{address}:6334"),
+        };
+        let trying = tokio::net::TcpStream::connect(address);
+        match tokio::time::timeout(PROBE_TIMEOUT, trying).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Finding::fail("index", format!("{url}: {error}"), fix),
+            Err(_) => return Finding::fail("index", format!("{url}: no answer within 3s"), fix),
+        }
+    }
+    let all: Vec<&str> = config.index.addresses().collect();
+    Finding::ok("index", format!("something listens at {}", all.join(", ")))
 }
 
 /// Checks the object storage of memories of nodes: writes, reads and deletes an object. A
