@@ -19,6 +19,7 @@ const LEVELS: [&[&str]; 10] = [
     &["memory-contract"],
     &[
         "memory-budget",
+        "memory-http",
         "memory-ledger",
         "memory-objects",
         "memory-postgres",
@@ -36,7 +37,7 @@ const LEVELS: [&[&str]; 10] = [
 
 /// Third-party crates that are the business of few, and the crates that may
 /// depend on them. Tests may use what they need.
-const OWNERS: [(&str, &[&str]); 27] = [
+const OWNERS: [(&str, &[&str]); 29] = [
     // Storage. `memory-embedded` connects to its cluster before there is a
     // schema, and `doctor` to a database that may have none.
     (
@@ -66,6 +67,7 @@ const OWNERS: [(&str, &[&str]); 27] = [
         "tonic",
         &[
             "memory-contract",
+            "memory-http",
             "memory-recall",
             "memory-api",
             "recollect",
@@ -76,7 +78,9 @@ const OWNERS: [(&str, &[&str]); 27] = [
     ("protox", &["memory-contract"]),
     ("tonic-health", &["memory-api"]),
     ("tonic-reflection", &["memory-api"]),
-    ("tower", &["memory-api"]),
+    ("tower", &["memory-http", "memory-api"]),
+    ("tonic-web", &["memory-http"]),
+    ("tower-http", &["memory-http"]),
     ("governor", &["memory-api"]),
     // The metrics listener. Every crate may record; these export.
     ("axum", &["memory-api", "recollect"]),

@@ -19,6 +19,7 @@ mod erasure;
 mod files;
 mod formats;
 mod history;
+mod http;
 mod isolation;
 mod jobs;
 mod language_models;

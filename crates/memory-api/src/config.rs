@@ -63,6 +63,9 @@ pub struct ServerConfig {
     /// to 10m. Default: 20s.
     #[serde(with = "memory_contract::duration_text")]
     pub keepalive_timeout: Duration,
+    /// Origins whose pages may call from a browser, such as `https://app.example.com`; `*`:
+    /// all. Default: none.
+    pub cors_origins: Vec<String>,
     /// TLS. Default: none.
     pub tls: TlsConfig,
 }
@@ -102,6 +105,7 @@ impl Default for ServerConfig {
             max_connection_age: Duration::from_secs(30 * 60),
             keepalive_interval: Duration::from_secs(60),
             keepalive_timeout: Duration::from_secs(20),
+            cors_origins: Vec::new(),
             tls: TlsConfig::default(),
         }
     }
@@ -120,6 +124,13 @@ pub struct AuthConfig {
     pub database: bool,
     /// Tokens of an issuer, besides API keys. Default: none.
     pub jwt: JwtConfig,
+}
+
+impl AuthConfig {
+    /// Whether calls need no credential.
+    pub fn open(&self) -> bool {
+        self.keys.is_empty() && !self.database && !self.jwt.enabled()
+    }
 }
 
 /// JSON Web Tokens that are accepted like API keys. Their claims name the tenant and the

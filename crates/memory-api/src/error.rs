@@ -1,10 +1,12 @@
 //! The errors of handlers and layers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use memory_context::ContextError;
 use memory_contract::{Invalid, InvalidFields, KeyScope};
+use memory_http::Unreadable;
 use memory_recall::RecallError;
 use memory_store::StoreError;
 
@@ -53,7 +55,7 @@ pub(crate) enum ApiError {
     NoSecondIndex,
     /// The transport could not make a request of what it received.
     #[error("the request cannot be read")]
-    Unreadable { problem: &'static str },
+    Unreadable { problem: Cow<'static, str> },
     #[error("a handler panicked")]
     Panicked,
     #[error("a task ended early")]
@@ -63,6 +65,18 @@ pub(crate) enum ApiError {
 impl From<Invalid> for ApiError {
     fn from(invalid: Invalid) -> Self {
         Self::Invalid(invalid.into())
+    }
+}
+
+impl From<Unreadable> for ApiError {
+    fn from(unreadable: Unreadable) -> Self {
+        let Unreadable { field, problem } = unreadable;
+        match field {
+            Some(field) => Invalid::new(field, problem).into(),
+            None => Self::Unreadable {
+                problem: problem.into(),
+            },
+        }
     }
 }
 

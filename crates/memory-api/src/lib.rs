@@ -5,6 +5,7 @@ mod error;
 pub mod health;
 mod jwt;
 mod layers;
+mod prompt;
 mod refusals;
 mod server;
 mod services;
@@ -14,6 +15,7 @@ mod tls;
 
 pub use config::{AuthConfig, JwtConfig, KeyConfig, ServerConfig, TlsConfig};
 pub use health::{Health, Readiness};
+pub use memory_http::check_origin;
 pub use server::{Server, Services};
 pub use tls::{Tls, TlsError};
 

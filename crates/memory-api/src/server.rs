@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
 use memory_contract::proto::context_service_server::ContextServiceServer;
@@ -20,6 +21,7 @@ use memory_contract::proto::secret_service_server::SecretServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
 use memory_contract::proto::working_memory_service_server::WorkingMemoryServiceServer;
 use memory_distill::Distiller;
+use memory_http::{HttpConfig, HttpLayer};
 use memory_recall::{Index, IndexerHandle, Recall};
 use memory_store::{Authenticator, Secrets, Store};
 use time::OffsetDateTime;
@@ -34,9 +36,12 @@ use tonic_health::server::{HealthReporter, health_reporter};
 use tower::ServiceBuilder;
 
 use crate::config::{AuthConfig, ServerConfig};
+use crate::error::ApiError;
 use crate::layers::{
-    Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Rates, RecordRefusals, Repair, Wrap,
+    Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Rates, RecordRefusals, Repair,
+    Unread, Wrap,
 };
+use crate::prompt::prompt;
 use crate::refusals::RefusalLog;
 use crate::services::{
     Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
@@ -47,6 +52,9 @@ use crate::tls::Tls;
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+/// Services of keys and secrets, whose answers are not compressed: a compressed answer's
+/// length reveals something of its content.
+const UNCOMPRESSED: &[&str] = &["recollect.v1.KeyService", "recollect.v1.SecretService"];
 /// Calls under way on one connection.
 const STREAMS: u32 = 256;
 /// Streams that a client may have reset before its connection is closed: a
@@ -149,7 +157,16 @@ impl Server {
             stop,
             health: _,
         } = self;
+        let http = HttpConfig {
+            cors_origins: config.cors_origins.clone(),
+            open: auth.open(),
+            max_message_bytes: MESSAGE_BYTES,
+            uncompressed: UNCOMPRESSED,
+            refuse: |unreadable| ApiError::from(unreadable).into(),
+        };
         let layers = ServiceBuilder::new()
+            .layer(Wrap(Unread::new(&config)))
+            .layer(HttpLayer::new(http))
             .layer(Wrap(Observe::new(methods.clone())))
             .layer(Wrap(RecordRefusals::new(methods.clone(), refusals)))
             .layer(Wrap(Repair))
@@ -167,6 +184,8 @@ impl Server {
             .with_nodelay(Some(true))
             .with_keepalive(Some(TCP_KEEPALIVE));
         let server = transport::Server::builder()
+            // For JSON and gRPC-web.
+            .accept_http1(true)
             .max_concurrent_streams(STREAMS)
             .http2_max_local_error_reset_streams(Some(LOCAL_RESETS))
             .http2_max_pending_accept_reset_streams(Some(PENDING_RESETS))
@@ -180,10 +199,10 @@ impl Server {
             .add_routes(routes);
         let Some(tls) = tls else {
             return server
-                .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
+                .serve_with_incoming_shutdown(incoming.map(prompt), stop.cancelled_owned())
                 .await;
         };
-        let incoming = tls.accept(incoming);
+        let incoming = tls.accept(incoming).map(prompt);
         let serving = server.serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned());
         let (served, ()) = tokio::join!(serving, tls.follow_files(stop));
         served
@@ -281,8 +300,7 @@ fn routes(
             // So that grpcurl prints the details of errors in words.
             .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
-    // The same for all services but those of keys and secrets, whose answers are
-    // not compressed: a compressed answer's length reveals something of its content.
+    // The same for all services but those of [`UNCOMPRESSED`].
     macro_rules! with_limits {
         ($service:expr) => {
             $service

@@ -213,7 +213,7 @@ impl TlsFiles {
         let mut config = builder
             .with_single_cert(chain, key)
             .map_err(|error| of_key(format!("does not fit the certificate: {error}")))?;
-        config.alpn_protocols = vec![b"h2".to_vec()];
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
 }

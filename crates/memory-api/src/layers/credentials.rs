@@ -50,16 +50,10 @@ impl Credentials {
     /// database, every caller is the tenant `default`: `Config::check_roles` allows that
     /// on loopback only.
     pub(super) fn new(config: &AuthConfig) -> Self {
-        let AuthConfig {
-            keys,
-            database,
-            jwt,
-        } = config;
-        let tokens = jwt.enabled();
         Self {
-            keys: keys.iter().map(Key::of).collect(),
-            open: keys.is_empty() && !database && !tokens,
-            tokens,
+            keys: config.keys.iter().map(Key::of).collect(),
+            open: config.open(),
+            tokens: config.jwt.enabled(),
         }
     }
 

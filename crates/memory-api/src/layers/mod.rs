@@ -1,4 +1,4 @@
-//! The layers of every call, from the outside in: metrics and traces, the record of
+//! The layers of every call, inside of the translation of HTTP, from the outside in: metrics and traces, the record of
 //! refused changes, errors of the transport, panics, the deadline, authentication, the
 //! rate and concurrency limits. The deadline is outside the limits, because an answer that
 //! it ends has to release its permit; authentication is, because calls without a valid key
@@ -19,6 +19,7 @@ mod rate;
 mod record_refusals;
 mod repair;
 mod scopes;
+mod unread;
 
 pub(crate) use around::Wrap;
 pub(crate) use auth::{Auth, Standing, admin_of, caller_of, standing_of};
@@ -31,6 +32,7 @@ pub(crate) use quota::Quota;
 pub(crate) use rate::Rates;
 pub(crate) use record_refusals::RecordRefusals;
 pub(crate) use repair::{Repair, unreadable};
+pub(crate) use unread::Unread;
 
 use futures::future::BoxFuture;
 use tonic::body::Body;

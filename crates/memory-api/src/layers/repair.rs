@@ -20,7 +20,9 @@ pub(crate) fn unreadable(status: &Status) -> Option<ApiError> {
         Code::Internal => "the request is not a message of this method",
         _ => return None,
     };
-    Some(ApiError::Unreadable { problem })
+    Some(ApiError::Unreadable {
+        problem: problem.into(),
+    })
 }
 
 impl Around for Repair {

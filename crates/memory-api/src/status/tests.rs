@@ -236,7 +236,9 @@ fn every_error_has_a_code_and_a_reason() {
         R::NoSecondIndex,
     );
     check(
-        ApiError::Unreadable { problem: "no" },
+        ApiError::Unreadable {
+            problem: "no".into(),
+        },
         Code::InvalidArgument,
         R::InvalidField,
     );

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use memory_api::{JwtConfig, KeyConfig};
+use memory_api::{JwtConfig, KeyConfig, check_origin};
 use memory_contract::duration_text::format_duration;
 use memory_contract::{check, limits};
 use memory_recall::{BackendChoice, EmbedderConfig};
@@ -84,6 +84,17 @@ impl Config {
             server.keepalive_timeout,
             SECOND..=minutes(10),
         )?;
+        for origin in &server.cors_origins {
+            if check_origin(origin).is_err() {
+                return Err(wrong(
+                    "server.cors_origins",
+                    format!(
+                        "must be origins such as https://app.example.com, without a path, or *; \
+                         {origin:?} is neither"
+                    ),
+                ));
+            }
+        }
         for (index, key) in self.auth.keys.iter().enumerate() {
             check_key(index, key)?;
             let same = |other: &KeyConfig| other.sha256.eq_ignore_ascii_case(&key.sha256);
@@ -196,9 +207,7 @@ impl Config {
                  `recollect dev` starts a private Postgres",
             ));
         }
-        let auth = &self.auth;
-        let open = auth.keys.is_empty() && !auth.database && !auth.jwt.enabled();
-        if roles.api && open && !self.server.listen.ip().is_loopback() {
+        if roles.api && self.auth.open() && !self.server.listen.ip().is_loopback() {
             return Err(wrong(
                 "server.listen",
                 format!(

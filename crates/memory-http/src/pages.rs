@@ -1,0 +1,171 @@
+//! What the server shows without a call: what it is, and its OpenAPI document.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, VARY};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use serde_json::json;
+use tonic::body::Body;
+
+use crate::connect::{self, sent};
+use crate::contract::{CONTRACT, PACKAGE};
+
+/// Where the OpenAPI document is.
+const OPENAPI: &str = "/openapi.json";
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
+
+static ROOT: LazyLock<Bytes> = LazyLock::new(|| {
+    let page = json!({
+        "service": "recollect",
+        "api": PACKAGE,
+        "protocols": ["grpc", "grpc-web", "connect"],
+        "openapi": OPENAPI,
+    });
+    format!("{page}\n").into()
+});
+
+static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| crate::openapi().to_string().into());
+static COMPRESSED: LazyLock<Option<Bytes>> = LazyLock::new(|| connect::gzip(&DOCUMENT));
+
+/// The answer to a request that is no call.
+pub(crate) fn answer<B>(request: &Request<B>) -> Response<Body> {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    match request.uri().path() {
+        "/" if reads => page(ROOT.clone(), None),
+        OPENAPI if reads => document(request.headers()),
+        "/" | OPENAPI => not_allowed("GET, HEAD"),
+        path => match CONTRACT.method(path) {
+            Some(method) if request.method() == Method::POST => connect::wrong_type(method),
+            Some(method) if method.reads && !method.streams() => not_allowed("GET, POST"),
+            Some(_) => not_allowed("POST"),
+            None => problem(
+                StatusCode::NOT_FOUND,
+                "unimplemented",
+                "there is nothing at this path; /openapi.json lists the methods",
+            ),
+        },
+    }
+}
+
+/// The answer to native gRPC over HTTP/1.
+pub(crate) fn needs_http2() -> Response<Body> {
+    problem(
+        StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+        "unimplemented",
+        "gRPC needs HTTP/2; over HTTP/1.1 use application/json or gRPC-web",
+    )
+}
+
+/// Whether the host that a request names is one that no other site's name can lead to:
+/// `localhost` or an IP address.
+pub(crate) fn is_local<B>(request: &Request<B>) -> bool {
+    let header = request.headers().get(HOST);
+    let authority = match header.and_then(|host| host.to_str().ok()) {
+        Some(host) => host,
+        None => request.uri().authority().map_or("", |host| host.as_str()),
+    };
+    let Ok(authority) = authority.parse::<http::uri::Authority>() else {
+        return false;
+    };
+    let host = authority.host();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || host.to_ascii_lowercase().ends_with(".localhost")
+        || address.parse::<std::net::IpAddr>().is_ok()
+}
+
+/// The answer to a request by another name than those of [`is_local`].
+pub(crate) fn wrong_host() -> Response<Body> {
+    problem(
+        StatusCode::FORBIDDEN,
+        "permission_denied",
+        "a server without API keys answers requests to localhost or to an IP address only",
+    )
+}
+
+/// An error outside any call.
+pub(crate) fn problem(status: StatusCode, code: &str, message: &str) -> Response<Body> {
+    let body = json!({ "code": code, "message": message }).to_string();
+    let mut response = page(body.into(), None);
+    *response.status_mut() = status;
+    response
+}
+
+/// An error that names the accepted content types.
+pub(crate) fn with_accepted(mut response: Response<Body>, types: &'static str) -> Response<Body> {
+    let types = HeaderValue::from_static(types);
+    response.headers_mut().insert(ACCEPT_POST, types);
+    response
+}
+
+fn not_allowed(methods: &'static str) -> Response<Body> {
+    let message = format!("this path accepts {methods}");
+    let mut response = problem(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "unimplemented",
+        message.as_str(),
+    );
+    let methods = HeaderValue::from_static(methods);
+    response.headers_mut().insert(ALLOW, methods);
+    response
+}
+
+fn document(headers: &HeaderMap) -> Response<Body> {
+    let compressed = connect::accepts_gzip(headers, &http::header::ACCEPT_ENCODING)
+        .then(|| COMPRESSED.clone())
+        .flatten();
+    let mut response = match compressed {
+        Some(compressed) => page(compressed, Some("gzip")),
+        None => page(DOCUMENT.clone(), None),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    response
+}
+
+fn page(body: Bytes, encoding: Option<&'static str>) -> Response<Body> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, JSON);
+    if let Some(encoding) = encoding {
+        let encoding = HeaderValue::from_static(encoding);
+        headers.insert(http::header::CONTENT_ENCODING, encoding);
+    }
+    sent(StatusCode::OK, headers, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_lead_here_are_local() {
+        let check = |host: &str, expected: bool| {
+            let request = Request::builder().header(HOST, host).body(()).unwrap();
+            assert_eq!(is_local(&request), expected, "{host}");
+        };
+        for local in [
+            "localhost",
+            "localhost:50051",
+            "LOCALHOST:1",
+            "app.localhost:1",
+            "127.0.0.1:50051",
+            "[::1]:50051",
+        ] {
+            check(local, true);
+        }
+        for other in [
+            "",
+            "example.com",
+            "localhost.example.com:50051",
+            "127.0.0.1.example.com",
+            "notlocalhost",
+        ] {
+            check(other, false);
+        }
+        let without = Request::builder().uri("http://[::1]:1/").body(()).unwrap();
+        assert!(is_local(&without));
+    }
+}

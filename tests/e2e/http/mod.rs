@@ -1,0 +1,15 @@
+//! The same service over HTTP: JSON and protobuf in the Connect protocol, and gRPC-web.
+
+mod browsers;
+mod clients;
+mod errors;
+mod requests;
+mod same_answers;
+mod streams;
+
+use recollect_tests::{Http, Key, PLAIN};
+
+/// A caller of the server without a model, for tenant `acme`.
+fn http() -> Http {
+    Http::new(&PLAIN.ready().addr, Key::Acme)
+}
