@@ -19,7 +19,7 @@ const WAYS: [&str; 7] = [
 ];
 
 #[apply(trial)]
-async fn a_typescript_client_calls_by_every_protocol() -> Result<(), Skipped> {
+async fn b11_a_typescript_client_calls_by_every_protocol() -> Result<(), Skipped> {
     let client = plain().await;
     let app = app();
     client.thread(&app).await;

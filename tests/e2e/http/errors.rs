@@ -79,7 +79,7 @@ fn failure(answer: &HttpAnswer) -> Failure {
 }
 
 #[apply(trial)]
-async fn errors_have_the_details_of_grpc() {
+async fn b11_errors_have_the_details_of_grpc() {
     let (http, client) = (http(), plain().await);
     let thread_id = client.thread(&app()).await;
     let unknown = "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11";
@@ -222,7 +222,7 @@ async fn a_deadline_is_that_of_grpc() {
 }
 
 #[apply(trial_with_own_server)]
-async fn rates_count_calls_over_http_and_grpc_together() {
+async fn b11_rates_count_calls_over_http_and_grpc_together() {
     let (_dir, server, client) = Server::start_own(&Options::with(&[
         "embedding.kind = \"none\"",
         "server.key_calls_per_second = 5",

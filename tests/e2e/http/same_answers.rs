@@ -251,7 +251,7 @@ impl Described {
 }
 
 #[apply(trial_with_own_server)]
-async fn every_method_answers_json_as_it_answers_grpc() {
+async fn b11_every_method_answers_json_as_it_answers_grpc() {
     // No background work changes what is read meanwhile.
     let (_dir, server, _client) =
         Server::start_own(&Options::with(&["embedding.kind = \"none\""])).await;
