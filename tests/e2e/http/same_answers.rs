@@ -1,13 +1,15 @@
 //! Every method answers JSON as it answers gRPC.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use boon::{Compiler, Schemas};
 use memory_contract::proto::{AddMemoriesRequest, MemoryInput};
 use prost_reflect::{DynamicMessage, MethodDescriptor, SerializeOptions};
+use prost_types::method_options::IdempotencyLevel;
 use recollect_tests::{
-    Client, Dynamic, Envelope, Failure, Http, Key, Options, Server, VALID_REQUESTS, apply, of_user,
-    session, trial_with_own_server,
+    Client, Dynamic, Envelope, Failure, Http, Key, Options, Server, VALID_REQUESTS, apply,
+    eventually, of_user, session, trial_with_own_server,
 };
 use serde_json::{Value, json};
 
@@ -29,31 +31,24 @@ MessageService/GetHistory {"thread_id": "$THREAD", "max_tokens": -1}
 /// It does not end; `streams.rs` watches.
 const ENDLESS: &str = "ThreadService/WatchThread";
 
-/// Fields that depend on time or chance, or on all tenants.
-const VOLATILE: [&str; 23] = [
-    "age_seconds",
-    "cursor",
-    "duration",
-    "duration_ms",
-    "embedding_ms",
-    "end_cursor",
-    "etag",
-    "latency",
-    "next_page_token",
-    "oldest_waiting",
-    "pending",
-    "revision",
-    "search_ms",
-    "secret",
-    "sha256",
-    "size_bytes",
-    "took",
-    "took_ms",
-    "unindexed",
-    "uptime",
-    "waiting",
+/// Fields that depend on time, chance or the tenant.
+const VOLATILE: [&str; 16] = [
     "checksum",
+    "cursor",
+    "etag",
+    "lag",
+    "next_page_token",
+    "pending_count",
+    "pending_deletion_count",
+    "point_count",
+    "revision",
+    "secret",
+    "storage",
     "tenant",
+    "waiting_count",
+    "waiting_memory_count",
+    "waiting_thread_count",
+    "waiting_turn_count",
 ];
 
 /// One tenant's view of what exists.
@@ -184,6 +179,12 @@ fn error_of(error: &Value) -> Value {
     })
 }
 
+/// Whether a method changes nothing.
+fn reads(method: &MethodDescriptor) -> bool {
+    let options = method.method_descriptor_proto().options.as_ref();
+    options.is_some_and(|options| options.idempotency_level() == IdempotencyLevel::NoSideEffects)
+}
+
 fn with_proto_names(method: &MethodDescriptor, answer: &Value) -> Value {
     let message = DynamicMessage::deserialize(method.output(), answer)
         .unwrap_or_else(|error| panic!("{}: {error}: {answer}", Dynamic::name(method)));
@@ -198,13 +199,8 @@ fn masked(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
             .iter()
-            .map(|(name, value)| {
-                let value = match VOLATILE.contains(&name.as_str()) {
-                    true => json!("*"),
-                    false => masked(value),
-                };
-                (name.clone(), value)
-            })
+            .filter(|(name, _)| !VOLATILE.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), masked(value)))
             .collect(),
         Value::Array(items) => items.iter().map(masked).collect(),
         Value::String(text) => masked_text(text).into(),
@@ -212,7 +208,7 @@ fn masked(value: &Value) -> Value {
     }
 }
 
-/// A text with `#` for each digit of ids and times.
+/// A text without ids, times and the tenant.
 fn masked_text(text: &str) -> String {
     let is_time = text.len() >= 20 && text.as_bytes()[10] == b'T' && text.ends_with('Z');
     if is_time {
@@ -252,7 +248,6 @@ impl Described {
 
 #[apply(trial_with_own_server)]
 async fn b11_every_method_answers_json_as_it_answers_grpc() {
-    // No background work changes what is read meanwhile.
     let (_dir, server, _client) =
         Server::start_own(&Options::with(&["embedding.kind = \"none\""])).await;
     let described = Described::by(&Http::new(&server.ready().addr, Key::Acme)).await;
@@ -261,7 +256,7 @@ async fn b11_every_method_answers_json_as_it_answers_grpc() {
         .trim()
         .lines()
         .chain(MORE_REQUESTS.trim().lines());
-    let mut succeeded = 0;
+    let mut changes = 0;
     for (number, line) in requests.enumerate() {
         let (name, request) = line.split_once(' ').unwrap();
         seen.insert(name.to_owned());
@@ -269,17 +264,35 @@ async fn b11_every_method_answers_json_as_it_answers_grpc() {
             continue;
         }
         let method = Dynamic::method(name);
-        // Two tenants with the same history: one is called by gRPC, the other by HTTP.
         let acme = Side::new(&server, Key::Acme, number).await;
+        let wanted = acme.request(request, number);
+        if reads(&method) {
+            eventually(
+                "both answer the same",
+                Duration::from_secs(30),
+                async || {
+                    let expected = acme.grpc(&method, wanted.clone()).await;
+                    let answered = acme.http(&method, &wanted, &described).await;
+                    let same = masked(&answered) == masked(&expected);
+                    if !same {
+                        eprintln!("{line}\n{answered:#}\n{expected:#}");
+                    }
+                    same
+                },
+            )
+            .await;
+            continue;
+        }
+        // Two tenants with the same history: one is called by gRPC, the other by HTTP.
         let globex = Side::new(&server, Key::Globex, number).await;
-        let expected = acme.grpc(&method, acme.request(request, number)).await;
+        let expected = acme.grpc(&method, wanted).await;
         let answered = globex
             .http(&method, &globex.request(request, number), &described)
             .await;
         assert_eq!(masked(&answered), masked(&expected), "{line}");
-        succeeded += usize::from(answered.is_array());
+        changes += usize::from(answered.is_array());
     }
     let all: BTreeSet<String> = Dynamic::methods().iter().map(Dynamic::name).collect();
     assert_eq!(seen, all);
-    assert!(succeeded > 65, "{succeeded} of the calls succeeded");
+    assert!(changes > 35, "{changes} of the changes succeeded");
 }
