@@ -105,11 +105,12 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap, name: &HeaderName) -> bool {
 }
 
 /// The headers of the gRPC request: those of the caller, without what is about its body.
+/// With a wrong one, what is wrong.
 pub(super) fn inner(
     mut headers: HeaderMap,
     unknown_encoding: Option<HeaderValue>,
-) -> Result<HeaderMap, (HeaderMap, Unreadable)> {
-    let problem = deadline(&headers).and_then(|timeout| version(&headers).map(|()| timeout));
+) -> (HeaderMap, Option<Unreadable>) {
+    let timeout = version(&headers).and_then(|()| deadline(&headers));
     for name in NOT_PASSED {
         headers.remove(name);
     }
@@ -119,13 +120,13 @@ pub(super) fn inner(
     if let Some(encoding) = unknown_encoding {
         headers.insert(GRPC_ENCODING, encoding);
     }
-    match problem {
-        Ok(None) => Ok(headers),
+    match timeout {
+        Ok(None) => (headers, None),
         Ok(Some(timeout)) => {
             headers.insert(GRPC_TIMEOUT, timeout);
-            Ok(headers)
+            (headers, None)
         }
-        Err(problem) => Err((headers, problem)),
+        Err(problem) => (headers, Some(problem)),
     }
 }
 
@@ -181,9 +182,10 @@ mod tests {
     #[test]
     fn a_timeout_becomes_that_of_grpc() {
         let check = |text: &str, expected: Option<&str>| {
-            let found = inner(headers(&[("connect-timeout-ms", text)]), None);
-            let found = found.ok().map(|headers| headers["grpc-timeout"].clone());
-            assert_eq!(found.as_ref().map(|v| v.to_str().unwrap()), expected);
+            let (found, problem) = inner(headers(&[("connect-timeout-ms", text)]), None);
+            let found = found.get("grpc-timeout");
+            assert_eq!(found.map(|value| value.to_str().unwrap()), expected);
+            assert_eq!(problem.is_some(), expected.is_none(), "{text}");
         };
         check("1", Some("1m"));
         check("99999999", Some("99999999m"));
@@ -203,7 +205,7 @@ mod tests {
             ("grpc-timeout", "1S"),
             ("traceparent", "00-1-2-3"),
         ]);
-        let inside = inner(outside, None).unwrap();
+        let (inside, _) = inner(outside, None);
         let expected = headers(&[
             ("authorization", "Bearer key"),
             ("content-type", "application/grpc"),

@@ -71,10 +71,8 @@ pub(super) fn translate(
     parts.version = http::Version::HTTP_2;
     // tonic refuses an encoding that it does not know.
     let unknown = named.filter(|_| encoding == Encoding::Unknown);
-    let (headers, problem) = match headers::inner(parts.headers, unknown) {
-        Ok(headers) => (headers, query.as_ref().err().cloned()),
-        Err((headers, problem)) => (headers, Some(problem)),
-    };
+    let (headers, problem) = headers::inner(parts.headers, unknown);
+    let problem = problem.or_else(|| query.as_ref().err().cloned());
     parts.headers = headers;
     let body = match (problem, form, query) {
         (Some(problem), _, _) => reader.refusing(problem),
