@@ -104,6 +104,16 @@ def test_a_missing_server_is_said_in_one_line() -> None:
     assert "Traceback" not in said
 
 
+def test_the_turn(client: Recollect) -> None:
+    memory = client.session(app="support", user="ada", session="thread:42")
+    try:
+        printed = run("turn.py")
+    finally:
+        memory.delete()
+    assert "{'role': 'user', 'content': 'What is my dog called?'}]" in printed
+    assert "My dog is called Pixel. " in printed
+
+
 def test_the_asynchronous_turn(client: Recollect) -> None:
     printed = run("async_turn.py")
     assert '"What is my dog called?"' in printed or "'What is my dog called?'" in printed

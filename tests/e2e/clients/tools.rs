@@ -178,8 +178,12 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
 async fn the_readme_shows_the_examples() {
     let read = |path: &Path| fs::read_to_string(path).unwrap();
     let root = project_dir();
-    let examples =
-        read(&root.join("examples/client.py")) + &read(&root.join("examples/memories.py"));
+    let examples = [
+        "examples/client.py",
+        "examples/memories.py",
+        "clients/python/examples/turn.py",
+    ];
+    let examples = examples.map(|path| read(&root.join(path))).join("\n");
     let mut pages = vec![root.join("README.md")];
     let entries = fs::read_dir(root.join("docs/memory")).unwrap();
     pages.extend(entries.map(|entry| entry.unwrap().path()));

@@ -19,7 +19,7 @@ class Retry:
     If the server names a delay, the pause is that delay and up to a quarter more.
     """
 
-    attempts: int = 6
+    attempts: int = 7
     """The maximum number of calls, the first one included: 1 or more. 1 repeats nothing."""
     initial: float = 0.1
     """The first pause in seconds."""
