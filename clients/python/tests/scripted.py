@@ -62,7 +62,7 @@ class ScriptedServer:
     work. A call takes one of each.
     """
 
-    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+    def __init__(self, credentials: grpc.ServerCredentials | None = None, port: int = 0) -> None:
         self.before: list[Failure | None] = []
         self.after: list[Failure | None] = []
         self.calls: list[tuple[str, Any, dict[str, Any], float | None]] = []
@@ -81,7 +81,7 @@ class ScriptedServer:
         threads = _Threads(self)  # type: ignore[abstract]
         thread_service_pb2_grpc.add_ThreadServiceServicer_to_server(threads, self._server)
         if credentials is None:
-            port = self._server.add_insecure_port("127.0.0.1:0")
+            port = self._server.add_insecure_port(f"127.0.0.1:{port}")
         else:
             port = self._server.add_secure_port("127.0.0.1:0", credentials)
         self.addr = f"127.0.0.1:{port}"

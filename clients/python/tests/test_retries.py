@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import random
+import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -28,12 +29,13 @@ def run(request: pytest.FixtureRequest, scripted: ScriptedServer) -> Callable[..
     """Makes a call with a client of each kind: `run(lambda session: session.append(…))`."""
 
     def sync_run(call: Call, **settings: Any) -> Any:
-        with Recollect(scripted.addr, **{"retry": FAST, **settings}) as client:
+        with Recollect(**{"addr": scripted.addr, "retry": FAST, **settings}) as client:
             return call(client.session(app="support", user="ada", session="thread:42"))
 
     def async_run(call: Call, **settings: Any) -> Any:
         async def main() -> Any:
-            async with AsyncRecollect(scripted.addr, **{"retry": FAST, **settings}) as client:
+            settings_of = {"addr": scripted.addr, "retry": FAST, **settings}
+            async with AsyncRecollect(**settings_of) as client:
                 return await call(client.session(app="support", user="ada", session="thread:42"))
 
         return asyncio.run(main())
@@ -106,6 +108,21 @@ def test_a_deletion_is_not_repeated_when_it_may_have_happened(
     scripted.before = [fail(grpc.StatusCode.RESOURCE_EXHAUSTED, retry_after=0.01)]
     run(lambda session: session.delete())
     assert len(scripted.calls) == 3
+
+
+def test_a_deletion_is_repeated_when_it_was_never_sent(run: Callable[..., Any]) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+    patient = Retry(attempts=100, initial=0.05, maximum=0.05)
+    with ThreadPoolExecutor(1) as pool:
+        deletion = pool.submit(
+            run, lambda session: session.delete(), addr=f"127.0.0.1:{port}", retry=patient
+        )
+        time.sleep(0.5)
+        with ScriptedServer(port=port) as late:
+            deletion.result(timeout=20)
+            assert len(late.calls) == 1
 
 
 def test_an_update_is_repeated_unless_it_names_the_state_to_change(

@@ -65,7 +65,7 @@ class Attempts:
         """The seconds to wait before the next attempt; raises if there is none."""
         error = from_call(failed, target=self._settings.target, method=self._path)
         retry = self._settings.retry
-        if self._number >= retry.attempts or not self._may_repeat(error):
+        if self._number >= retry.attempts or not self._may_repeat(error, failed):
             self._give_up(error, failed)
         pause = retry.pause(self._number, error.retry_after)
         if self._end is not None and time.monotonic() + pause >= self._end:
@@ -82,10 +82,13 @@ class Attempts:
         )
         return pause
 
-    def _may_repeat(self, error: RecollectError) -> bool:
+    def _may_repeat(self, error: RecollectError, failed: Any) -> bool:
         if error.code == "RESOURCE_EXHAUSTED":
             return error.retry_after is not None
         if error.code == "UNAVAILABLE":
+            # gRPC's own words for a call that was never sent.
+            if (failed.details() or "").startswith("failed to connect to all addresses"):
+                return True
             return self._method is not None and self._method.may_repeat(self.request)
         return False
 

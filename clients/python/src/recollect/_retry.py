@@ -11,9 +11,10 @@ class Retry:
     """How calls are repeated.
 
     A call is repeated if the server does not answer (`UNAVAILABLE`) and the call may run
-    twice: a read, or a write with a request id or with the same result each time. A call
-    that the server refused with the delay to wait (`RESOURCE_EXHAUSTED`) is always repeated,
-    because it did nothing. No call is repeated beyond its timeout.
+    twice: a read, or a write with a request id or with the same result each time. A call that
+    was never sent, because there was no connection, and one that the server refused with the
+    delay to wait (`RESOURCE_EXHAUSTED`) did nothing and are always repeated. No call is repeated
+    beyond its timeout.
 
     The pause before a repetition doubles each time and is shortened at random by up to half.
     If the server names a delay, the pause is that delay and up to a quarter more.

@@ -311,6 +311,7 @@ class Session:
         timeout: float | None = None,
     ) -> Iterator[types.Message]:
         """All messages, on all branches, by `seq`; the next page is fetched when it is needed.
+        NotFoundError if the session does not exist.
 
         Args:
             order: `ascending` for the oldest first.
