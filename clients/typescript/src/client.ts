@@ -1,0 +1,89 @@
+import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
+import { createClient, type Client, type Transport } from "@connectrpc/connect";
+import type { Thread } from "./gen/recollect/v1/thread_pb.js";
+import { ThreadService, type ListThreadsRequestSchema } from "./gen/recollect/v1/thread_service_pb.js";
+import { Memories, type UserNames } from "./memories.js";
+import { callOptions, type CallOptions } from "./options.js";
+import { pages } from "./pages.js";
+import { Session, type SessionNames } from "./session.js";
+
+/** Which threads are listed. */
+export interface ThreadListOptions extends CallOptions {
+  /** The app. Default: all threads of the tenant. */
+  app?: string;
+  /** The user of the app; empty: threads without a user. Default: all users. */
+  user?: string;
+  /** The number of threads in each answer of the server: 1 to 500. Default: 50. */
+  pageSize?: number;
+  /** Other fields of the request. */
+  request?: Partial<MessageInitShape<typeof ListThreadsRequestSchema>>;
+}
+
+/** The threads of the tenant. */
+export class Threads {
+  readonly #transport: Transport;
+  readonly #service: Client<typeof ThreadService>;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+    this.#service = createClient(ThreadService, transport);
+  }
+
+  /** Threads, the newest first, read in pages as they are needed. */
+  list(options: ThreadListOptions = {}): AsyncGenerator<Thread, void, undefined> {
+    const { app, user, pageSize, request } = options;
+    if (app === undefined && user !== undefined) throw new TypeError("a user belongs to an app: name it too");
+    let scope: MessageInitShape<typeof ListThreadsRequestSchema>["scope"];
+    if (app !== undefined) {
+      scope =
+        user === undefined
+          ? { case: "app", value: { appId: app } }
+          : { case: "user", value: { appId: app, userId: user } };
+    }
+    return pages(async (pageToken) => {
+      const page = await this.#service.listThreads(
+        { scope, pageSize, ...request, pageToken } as MessageInitShape<typeof ListThreadsRequestSchema>,
+        callOptions(options),
+      );
+      return [page.threads, page.nextPageToken];
+    });
+  }
+
+  /** Erases a thread, by its id or by your own names, and returns the number of its messages. */
+  delete(thread: string | SessionNames, options?: CallOptions): Promise<number> {
+    const named = typeof thread === "string" ? { threadId: thread } : thread;
+    return new Session(this.#transport, named).delete(options);
+  }
+}
+
+/** A client over any transport. Use the class of your platform: `Recollect`. */
+export class BaseClient {
+  /** The transport of all calls, with key, deadlines, request ids, retries and typed errors. */
+  readonly transport: Transport;
+  /** The threads of the tenant. */
+  readonly threads: Threads;
+
+  constructor(transport: Transport) {
+    this.transport = transport;
+    this.threads = new Threads(transport);
+  }
+
+  /** The memory of one conversation, by your own names or by its threadId. */
+  session(named: SessionNames | { threadId: string }): Session {
+    return new Session(this.transport, named);
+  }
+
+  /** The long-term memories of a user. */
+  memories(user: UserNames): Memories {
+    return new Memories(this.transport, user);
+  }
+
+  /**
+   * A client of a generated service, for every method of the contract:
+   * `recollect.service(PlanService).putPlan({ … })`. Services and messages are exported by
+   * `@recollect/client/v1`.
+   */
+  service<S extends DescService>(service: S): Client<S> {
+    return createClient(service, this.transport);
+  }
+}

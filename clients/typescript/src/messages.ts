@@ -1,0 +1,104 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  MessageInputSchema,
+  PartSchema,
+  ProviderMessagesSchema,
+  Role,
+  type Message,
+  type MessageInput,
+  type Part,
+} from "./gen/recollect/v1/message_pb.js";
+import type { AppendMessagesRequestSchema } from "./gen/recollect/v1/message_service_pb.js";
+import { FORMATS, type MessageFormat, type ProviderMessage } from "./formats.js";
+
+/** Text, or the parts of a message. */
+export type Content = string | MessageInitShape<typeof PartSchema>[];
+
+/** A message to store. */
+export interface NewMessage {
+  role: "user" | "assistant" | "system" | "tool";
+  content: Content;
+  /** The speaker's name: at most 256 characters. */
+  name?: string;
+  /** Your own data: at most 16 KiB as JSON. */
+  metadata?: MessageInitShape<typeof MessageInputSchema>["metadata"];
+  /** Your own id of the message, unique in the thread: 1 to 128 characters. */
+  externalId?: string;
+  /** When it was said, for imports. Default: now. */
+  createTime?: Date;
+  /** The message that this one follows, by messageId or externalId. Default: the one before, or the head. */
+  parentMessageId?: string;
+}
+
+/** A question and its answer; either may be missing. */
+export interface Turn {
+  user?: Content;
+  assistant?: Content;
+}
+
+/** What `append` stores: a turn, messages, or messages as the contract has them. */
+export type Appendable = Turn | NewMessage | readonly (NewMessage | MessageInput)[];
+
+const ROLES = { user: Role.USER, assistant: Role.ASSISTANT, system: Role.SYSTEM, tool: Role.TOOL };
+
+/** The parts of a message. */
+export function parts(content: Content | undefined): MessageInitShape<typeof PartSchema>[] {
+  if (content === undefined || content === "") return [];
+  return typeof content === "string" ? [{ content: { case: "text", value: content } }] : content;
+}
+
+/** The text of a stored or recalled message: its text parts, in order. */
+export function textOf(message: { parts: Part[] } | undefined): string {
+  const texts = message?.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : []));
+  return texts?.join("\n") ?? "";
+}
+
+/** The role of a stored message, as in {@link NewMessage}. */
+export function roleOf(message: Pick<Message, "role">): NewMessage["role"] {
+  return (Role[message.role] ?? "user").toLowerCase() as NewMessage["role"];
+}
+
+/** The messages of an append. */
+export function messagesOf(given: Appendable): MessageInput[] {
+  if (isList(given)) return given.map((message) => ("$typeName" in message ? message : input(message)));
+  if ("role" in given) return [input(given)];
+  const { user, assistant } = given;
+  const turn: MessageInput[] = [];
+  if (user !== undefined) turn.push(input({ role: "user", content: user }));
+  if (assistant !== undefined) turn.push(input({ role: "assistant", content: assistant }));
+  return turn;
+}
+
+function isList(given: Appendable): given is readonly (NewMessage | MessageInput)[] {
+  return Array.isArray(given);
+}
+
+function input(message: NewMessage): MessageInput {
+  return create(MessageInputSchema, {
+    role: ROLES[message.role],
+    name: message.name,
+    parts: parts(message.content),
+    metadata: message.metadata,
+    externalId: message.externalId,
+    createTime: message.createTime && timestampFromDate(message.createTime),
+    parent:
+      message.parentMessageId === undefined
+        ? undefined
+        : { case: "parentMessageId", value: message.parentMessageId },
+  });
+}
+
+/** Messages, requests or responses of a provider's API, each as it is. */
+export function providerMessagesOf(
+  given: ProviderMessage | readonly ProviderMessage[],
+  format: MessageFormat,
+): MessageInitShape<typeof AppendMessagesRequestSchema>["providerMessages"] {
+  const list: readonly ProviderMessage[] = Array.isArray(given) ? given : [given];
+  return list.map((value) =>
+    create(ProviderMessagesSchema, {
+      format: FORMATS[format],
+      json: typeof value === "string" ? value : JSON.stringify(value),
+    }),
+  );
+}

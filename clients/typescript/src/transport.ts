@@ -1,0 +1,149 @@
+import {
+  clone,
+  create,
+  isMessage,
+  ScalarType,
+  type DescMessage,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  type Message,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { Code, type Transport } from "@connectrpc/connect";
+import { RecollectError } from "./errors.js";
+import type { CommonOptions, RetryOptions } from "./options.js";
+
+/** Methods that the contract calls idempotent, beside those that only read. */
+const IDEMPOTENT = new Set([
+  "ResolveThread",
+  "SetHead",
+  "AddMemories",
+  "ImportMemories",
+  "SupersedeMemory",
+  "DeleteMemory",
+  "FlushNodeMemory",
+  "Reindex",
+]);
+
+/**
+ * A transport with the API key, deadlines, request ids, retries and typed errors. All
+ * clients use it, those of the generated services too.
+ */
+export function reliable(inner: Transport, options: CommonOptions): Transport {
+  const defaultTimeoutMs = options.timeoutMs ?? 30_000;
+
+  async function authorized(init: HeadersInit | undefined): Promise<Headers> {
+    const headers = new Headers(init);
+    const key = typeof options.apiKey === "function" ? await options.apiKey() : options.apiKey;
+    if (key && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);
+    return headers;
+  }
+
+  return {
+    async unary(method, signal, timeoutMs, header, input, contextValues) {
+      const message = withRequestId(method, input);
+      const timeout = timeoutMs ?? defaultTimeoutMs;
+      const deadline = timeout > 0 ? Date.now() + timeout : Infinity;
+      for (let attempt = 1; ; attempt++) {
+        const remaining = deadline === Infinity ? 0 : Math.max(1, deadline - Date.now());
+        try {
+          const headers = await authorized(header);
+          return await inner.unary(method, signal, remaining, headers, message, contextValues);
+        } catch (thrown) {
+          const error = RecollectError.from(thrown, attempt);
+          const delay = retryDelay(error, method, attempt, options.retry);
+          if (delay === undefined || Date.now() + delay >= deadline || signal?.aborted) throw error;
+          await sleep(delay, signal, error);
+        }
+      }
+    },
+
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      // The default deadline is for calls with one answer; a stream may last.
+      try {
+        const headers = await authorized(header);
+        const response = await inner.stream(method, signal, timeoutMs, headers, input, contextValues);
+        return { ...response, message: withTypedErrors(response.message) };
+      } catch (thrown) {
+        throw RecollectError.from(thrown);
+      }
+    },
+  };
+}
+
+/** The request, with a new request_id if its type has one and it is empty. */
+function withRequestId<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  input: MessageInitShape<I>,
+): MessageInitShape<I> {
+  const field = requestIdField(method);
+  if (!field) return input;
+  const given = isMessage(input, method.input);
+  const message = (given ? clone(method.input, input) : create(method.input, input)) as Message & Record<string, unknown>;
+  message[field] ||= uuid();
+  return message as unknown as MessageInitShape<I>;
+}
+
+function requestIdField(method: DescMethodUnary | DescMethodStreaming): string | undefined {
+  const field = method.input.fields.find(({ name }) => name === "request_id");
+  return field?.scalar === ScalarType.STRING ? field.localName : undefined;
+}
+
+/** The wait before the next attempt in milliseconds; undefined: there is none. */
+function retryDelay(
+  error: RecollectError,
+  method: DescMethodUnary,
+  attempt: number,
+  { maxAttempts = 6, initialBackoffMs = 100, maxBackoffMs = 5_000 }: RetryOptions = {},
+): number | undefined {
+  if (attempt >= maxAttempts) return undefined;
+  // The server refused the call before it did anything.
+  const refused = error.code === Code.ResourceExhausted && error.retryAfterMs !== undefined;
+  // The call may have been executed.
+  const unknown = error.code === Code.Unavailable && isRepeatable(method);
+  if (!refused && !unknown) return undefined;
+  const backoff = Math.min(maxBackoffMs, initialBackoffMs * 2 ** (attempt - 1));
+  return Math.max(error.retryAfterMs ?? 0, backoff / 2) + (Math.random() * backoff) / 2;
+}
+
+/** Whether executing a call twice has the effect of executing it once. */
+function isRepeatable(method: DescMethodUnary): boolean {
+  return (
+    method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ||
+    method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT ||
+    requestIdField(method) !== undefined ||
+    IDEMPOTENT.has(method.name)
+  );
+}
+
+function sleep(milliseconds: number, signal: AbortSignal | undefined, error: RecollectError): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}
+
+async function* withTypedErrors<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (thrown) {
+    throw RecollectError.from(thrown);
+  }
+}
+
+/** A random UUID; crypto.randomUUID is missing on pages without TLS. */
+function uuid(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
