@@ -1,0 +1,189 @@
+package recollect
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// idempotent are the methods that the contract calls idempotent, beside those that only read.
+var idempotent = map[protoreflect.Name]bool{
+	"ResolveThread": true, "SetHead": true, "AddMemories": true, "ImportMemories": true,
+	"SupersedeMemory": true, "DeleteMemory": true, "FlushNodeMemory": true, "Reindex": true,
+}
+
+// caller makes calls with key, deadline, request id, retries and typed errors.
+type caller struct {
+	apiKey  func(context.Context) (string, error)
+	timeout time.Duration
+	retry   RetryPolicy
+}
+
+func (p RetryPolicy) withDefaults() RetryPolicy {
+	if p.MaxAttempts <= 0 {
+		p.MaxAttempts = 6
+	}
+	if p.InitialBackoff <= 0 {
+		p.InitialBackoff = 100 * time.Millisecond
+	}
+	if p.MaxBackoff <= 0 {
+		p.MaxBackoff = 5 * time.Second
+	}
+	return p
+}
+
+func (c caller) unary(ctx context.Context, method string, request, response any,
+	conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	if _, limited := ctx.Deadline(); !limited && c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
+	request = withRequestID(request)
+	for attempt := 1; ; attempt++ {
+		authorized, err := c.authorized(ctx)
+		if err == nil {
+			err = invoke(authorized, method, request, response, conn, options...)
+		}
+		if err == nil {
+			return nil
+		}
+		failure := newError(err, attempt)
+		delay, again := c.delay(failure, method, attempt)
+		if deadline, limited := ctx.Deadline(); !again || (limited && time.Until(deadline) <= delay) {
+			return failure
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return failure
+		}
+	}
+}
+
+func (c caller) stream(ctx context.Context, description *grpc.StreamDesc, conn *grpc.ClientConn,
+	method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	authorized, err := c.authorized(ctx)
+	if err != nil {
+		return nil, newError(err, 1)
+	}
+	stream, err := open(authorized, description, conn, method, options...)
+	if err != nil {
+		return nil, newError(err, 1)
+	}
+	return typedStream{stream}, nil
+}
+
+func (c caller) authorized(ctx context.Context) (context.Context, error) {
+	if sent, _ := metadata.FromOutgoingContext(ctx); len(sent.Get("authorization")) > 0 {
+		return ctx, nil
+	}
+	key, err := c.apiKey(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the API key: %w", err)
+	}
+	if key == "" {
+		return ctx, nil
+	}
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key), nil
+}
+
+// delay returns the wait before the next attempt, if there is one.
+func (c caller) delay(failure *Error, method string, attempt int) (time.Duration, bool) {
+	if attempt >= c.retry.MaxAttempts {
+		return 0, false
+	}
+	// The server refused the call before it did anything.
+	refused := failure.Code == codes.ResourceExhausted && failure.RetryAfter > 0
+	// The call may have been executed.
+	unknown := failure.Code == codes.Unavailable && isRepeatable(method)
+	if !refused && !unknown {
+		return 0, false
+	}
+	longest := c.retry.MaxBackoff
+	if shift := attempt - 1; shift < 32 {
+		longest = min(longest, c.retry.InitialBackoff<<shift)
+	}
+	jitter := time.Duration(mathrand.Int64N(int64(longest)/2 + 1))
+	return max(failure.RetryAfter, longest/2) + jitter, true
+}
+
+// isRepeatable reports whether executing a call twice has the effect of executing it once.
+func isRepeatable(method string) bool {
+	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return false
+	}
+	descriptor, ok := found.(protoreflect.MethodDescriptor)
+	if !ok {
+		return false
+	}
+	if options, ok := descriptor.Options().(*descriptorpb.MethodOptions); ok &&
+		options.GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN {
+		return true
+	}
+	return requestIDField(descriptor.Input()) != nil || idempotent[descriptor.Name()]
+}
+
+// withRequestID returns the request with a new request_id, if its type has one and it is empty.
+func withRequestID(request any) any {
+	message, ok := request.(proto.Message)
+	if !ok {
+		return request
+	}
+	field := requestIDField(message.ProtoReflect().Descriptor())
+	if field == nil || message.ProtoReflect().Get(field).String() != "" {
+		return request
+	}
+	// The caller's message stays as it is, so that sending it again is a new request.
+	message = proto.Clone(message)
+	message.ProtoReflect().Set(field, protoreflect.ValueOfString(newUUID()))
+	return message
+}
+
+func requestIDField(message protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
+	field := message.Fields().ByName("request_id")
+	if field == nil || field.Kind() != protoreflect.StringKind || field.IsList() {
+		return nil
+	}
+	return field
+}
+
+func newUUID() string {
+	var id [16]byte
+	rand.Read(id[:]) // It never fails.
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
+
+// typedStream is a stream that fails with *Error.
+type typedStream struct{ grpc.ClientStream }
+
+func (s typedStream) SendMsg(message any) error { return typed(s.ClientStream.SendMsg(message)) }
+
+func (s typedStream) RecvMsg(message any) error { return typed(s.ClientStream.RecvMsg(message)) }
+
+func (s typedStream) CloseSend() error { return typed(s.ClientStream.CloseSend()) }
+
+func typed(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return newError(err, 1)
+}

@@ -1,0 +1,67 @@
+package recollect
+
+import (
+	"context"
+	"iter"
+
+	pb "github.com/recollect-memory/recollect/clients/go/recollectv1"
+)
+
+// Memories are the long-term memories of one user: facts and preferences that outlive a
+// conversation.
+type Memories struct {
+	user    *pb.UserRef
+	service pb.MemoryServiceClient
+}
+
+// Memories returns the long-term memories of a user of an app, or with an empty user those of
+// no user.
+func (c *Client) Memories(app, user string) *Memories {
+	return &Memories{user: &pb.UserRef{AppId: app, UserId: user}, service: pb.NewMemoryServiceClient(c.conn)}
+}
+
+// Remember stores texts, all or none. A known text is not stored again.
+func (m *Memories) Remember(ctx context.Context, texts ...string) ([]*pb.AddedMemory, error) {
+	memories := make([]*pb.MemoryInput, len(texts))
+	for index, text := range texts {
+		memories[index] = &pb.MemoryInput{Text: text}
+	}
+	return m.Add(ctx, memories...)
+}
+
+// Add is [Memories.Remember] with all fields of the contract, such as topics and a record_id.
+func (m *Memories) Add(ctx context.Context, memories ...*pb.MemoryInput) ([]*pb.AddedMemory, error) {
+	added, err := m.service.AddMemories(ctx, &pb.AddMemoriesRequest{User: m.user, Memories: memories})
+	return added.GetMemories(), err
+}
+
+// Search returns the memories that match a query by meaning and by keyword, best first.
+// Options set fields of the request, such as TopK and Filter.
+func (m *Memories) Search(ctx context.Context, query string, options ...func(*pb.SearchMemoriesRequest)) ([]*pb.FoundMemory, error) {
+	request := &pb.SearchMemoriesRequest{User: m.user, Query: query}
+	for _, option := range options {
+		option(request)
+	}
+	found, err := m.service.SearchMemories(ctx, request)
+	return found.GetMemories(), err
+}
+
+// List returns all memories, the newest first, read in pages as they are needed. The first
+// error ends it. Options set fields of the request, such as Filter and PageSize.
+func (m *Memories) List(ctx context.Context, options ...func(*pb.ListMemoriesRequest)) iter.Seq2[*pb.Memory, error] {
+	request := &pb.ListMemoriesRequest{Owner: &pb.ListMemoriesRequest_User{User: m.user}}
+	for _, option := range options {
+		option(request)
+	}
+	return pages(request.GetPageToken(), func(token string) ([]*pb.Memory, string, error) {
+		request.PageToken = token
+		page, err := m.service.ListMemories(ctx, request)
+		return page.GetMemories(), page.GetNextPageToken(), err
+	})
+}
+
+// Forget erases the memory with this id, and reports whether it existed.
+func (m *Memories) Forget(ctx context.Context, memoryID string) (bool, error) {
+	response, err := m.service.DeleteMemory(ctx, &pb.DeleteMemoryRequest{MemoryId: memoryID})
+	return response.GetDeleted(), err
+}

@@ -1,0 +1,44 @@
+package recollect
+
+import (
+	"context"
+	"iter"
+
+	pb "github.com/recollect-memory/recollect/clients/go/recollectv1"
+)
+
+// OfApp selects the threads of an app.
+func OfApp(app string) func(*pb.ListThreadsRequest) {
+	return func(r *pb.ListThreadsRequest) {
+		r.Scope = &pb.ListThreadsRequest_App{App: &pb.AppRef{AppId: app}}
+	}
+}
+
+// OfUser selects the threads of a user of an app, or with an empty user those without one.
+func OfUser(app, user string) func(*pb.ListThreadsRequest) {
+	return func(r *pb.ListThreadsRequest) {
+		r.Scope = &pb.ListThreadsRequest_User{User: &pb.UserRef{AppId: app, UserId: user}}
+	}
+}
+
+// Threads returns threads, the newest first, read in pages as they are needed. The first error
+// ends it. Options set fields of the request; without [OfApp] and [OfUser] it returns all
+// threads of the tenant.
+func (c *Client) Threads(ctx context.Context, options ...func(*pb.ListThreadsRequest)) iter.Seq2[*pb.Thread, error] {
+	request := &pb.ListThreadsRequest{}
+	for _, option := range options {
+		option(request)
+	}
+	service := pb.NewThreadServiceClient(c.conn)
+	return pages(request.GetPageToken(), func(token string) ([]*pb.Thread, string, error) {
+		request.PageToken = token
+		page, err := service.ListThreads(ctx, request)
+		return page.GetThreads(), page.GetNextPageToken(), err
+	})
+}
+
+// DeleteThread erases a thread with everything in it, and returns the number of its messages.
+// [Session.Delete] erases the thread of a session.
+func (c *Client) DeleteThread(ctx context.Context, threadID string) (int64, error) {
+	return c.Thread(threadID).Delete(ctx)
+}
