@@ -1,0 +1,40 @@
+package dev.recollect;
+
+import dev.recollect.v1.Message;
+import dev.recollect.v1.MessageInput;
+import dev.recollect.v1.Part;
+import dev.recollect.v1.Role;
+import java.util.stream.Collectors;
+
+/** Messages to store, and the text of stored ones. */
+public final class Messages {
+    private Messages() {}
+
+    /** A message of the user. */
+    public static MessageInput user(String text) {
+        return of(Role.ROLE_USER, text);
+    }
+
+    /** An answer of the model. */
+    public static MessageInput assistant(String text) {
+        return of(Role.ROLE_ASSISTANT, text);
+    }
+
+    /** An instruction to the model. */
+    public static MessageInput system(String text) {
+        return of(Role.ROLE_SYSTEM, text);
+    }
+
+    /** The text of a stored or recalled message: its text parts, in order. */
+    public static String text(Message message) {
+        return message.getPartsList().stream()
+                .filter(Part::hasText)
+                .map(Part::getText)
+                .collect(Collectors.joining("\n"));
+    }
+
+    private static MessageInput of(Role role, String text) {
+        var message = MessageInput.newBuilder().setRole(role);
+        return message.addParts(Part.newBuilder().setText(text)).build();
+    }
+}

@@ -1,0 +1,209 @@
+package dev.recollect;
+
+import dev.recollect.v1.SessionRef;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ChannelCredentials;
+import io.grpc.ClientInterceptors;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.TlsChannelCredentials;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * A client with one connection. Share it, and close it at the end.
+ *
+ * <pre>{@code
+ * var memory = recollect.session("support", "ada", "thread:42");
+ * var context = memory.context("What is my dog called?", Format.OPENAI); // context.messages()
+ * memory.append(question, answer);
+ * }</pre>
+ *
+ * <p>Every call has a deadline, a request id if it stores something, and retries. Failed calls
+ * throw a {@link RecollectException}. All classes are safe for use by several threads.
+ */
+public final class Recollect implements AutoCloseable {
+    /** The version of this client. */
+    public static final String VERSION = "1.0.0";
+
+    private final ManagedChannel connection;
+    private final Reliable reliable;
+    private final Channel channel;
+    private final Calls calls;
+
+    private Recollect(Builder builder) {
+        var address = builder.address();
+        var secure = address.startsWith("https://") || builder.credentials != null;
+        if (address.startsWith("http://") && secure) {
+            throw new IllegalArgumentException("the address " + address + " is without TLS");
+        }
+        var credentials = builder.credentials;
+        if (credentials == null) {
+            credentials = secure ? TlsChannelCredentials.create() : InsecureChannelCredentials.create();
+        }
+        var target = address.replaceFirst("^https?://", "").replaceFirst("/+$", "");
+        if (address.startsWith("https://") && !target.matches(".*:\\d+")) {
+            target += ":443";
+        }
+        var channel = Grpc.newChannelBuilder(target, credentials)
+                .userAgent("recollect-java/" + VERSION)
+                .keepAliveTime(1, TimeUnit.MINUTES)
+                .keepAliveTimeout(20, TimeUnit.SECONDS)
+                .maxInboundMessageSize(16 << 20)
+                .disableRetry();
+        if (builder.authority != null) {
+            channel.overrideAuthority(builder.authority);
+        }
+        connection = channel.build();
+        reliable = new Reliable(connection, builder.apiKey, builder.timeout, builder.retry);
+        this.channel = ClientInterceptors.intercept(connection, reliable);
+        calls = new Calls(this.channel, CallOptions.DEFAULT);
+    }
+
+    /** A client with all defaults: address and API key come from the environment. */
+    public static Recollect create() {
+        return builder().build();
+    }
+
+    /** The options of a client. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * The memory of one conversation.
+     *
+     * @param app the bot, flow or workflow: 1 to 128 characters
+     * @param user the person: at most 256 characters; empty: the conversation has no user
+     * @param session the key of the conversation, such as {@code thread:42}
+     */
+    public Session session(String app, String user, String session) {
+        return session(SessionRef.newBuilder()
+                .setAppId(app)
+                .setUserId(user)
+                .setSessionKey(session)
+                .build());
+    }
+
+    /** The memory of one conversation, named with all fields of the contract. */
+    public Session session(SessionRef session) {
+        return new Session(calls, session, "");
+    }
+
+    /** The memory of the thread with this id, a UUID. */
+    public Session thread(String threadId) {
+        return new Session(calls, SessionRef.getDefaultInstance(), threadId);
+    }
+
+    /** The long-term memories of a user of an app; with an empty user those of no user. */
+    public Memories memories(String app, String user) {
+        return new Memories(calls, app, user);
+    }
+
+    /** The threads of the tenant. */
+    public Threads threads() {
+        return new Threads(calls);
+    }
+
+    /**
+     * A stub of a generated service, for every method of the contract:
+     * {@code recollect.stub(PlanServiceGrpc::newBlockingStub)}. Its calls have the same key,
+     * deadline, request ids and retries. They fail as the stub documents it;
+     * {@link RecollectException#of} reads the details.
+     */
+    public <S> S stub(Function<Channel, S> stub) {
+        return stub.apply(channel);
+    }
+
+    /** Closes the connection, after at most five seconds for calls in progress. */
+    @Override
+    public void close() {
+        connection.shutdown();
+        try {
+            connection.awaitTermination(5, TimeUnit.SECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        connection.shutdownNow();
+        reliable.close();
+    }
+
+    /** The options of a client. */
+    public static final class Builder {
+        private String address;
+        private Supplier<String> apiKey;
+        private ChannelCredentials credentials;
+        private String authority;
+        private Duration timeout = Duration.ofSeconds(30);
+        private RetryPolicy retry = RetryPolicy.DEFAULT;
+
+        private Builder() {
+            var key = System.getenv("RECOLLECT_API_KEY");
+            apiKey = () -> key;
+        }
+
+        /**
+         * The server, as {@code host:port} or with a scheme: {@code https://} uses TLS,
+         * {@code http://} does not. Default: the environment variable RECOLLECT_ADDR, or else
+         * {@code 127.0.0.1:50051}.
+         */
+        public Builder address(String address) {
+            this.address = address;
+            return this;
+        }
+
+        private String address() {
+            var given = address == null || address.isEmpty() ? System.getenv("RECOLLECT_ADDR") : address;
+            return given == null || given.isEmpty() ? "127.0.0.1:50051" : given;
+        }
+
+        /** The API key. Default: the environment variable RECOLLECT_API_KEY. */
+        public Builder apiKey(String key) {
+            return apiKey(() -> key);
+        }
+
+        /** Supplies the current API key or token (JWT), before each attempt of a call. It must not block. */
+        public Builder apiKey(Supplier<String> key) {
+            apiKey = Objects.requireNonNull(key);
+            return this;
+        }
+
+        /**
+         * TLS with own authorities or a client certificate:
+         * {@code TlsChannelCredentials.newBuilder().trustManager(file).keyManager(file, file).build()}.
+         * Default: no TLS, or with {@code https://} the authorities of Java.
+         */
+        public Builder tls(ChannelCredentials credentials) {
+            this.credentials = Objects.requireNonNull(credentials);
+            return this;
+        }
+
+        /** The name in the server's certificate. Default: the host of the address. */
+        public Builder serverName(String name) {
+            authority = name;
+            return this;
+        }
+
+        /** The deadline of a call without one of its own, all its attempts included. Default: 30 seconds. Zero: none. */
+        public Builder timeout(Duration timeout) {
+            this.timeout = Objects.requireNonNull(timeout);
+            return this;
+        }
+
+        /** How calls are repeated that failed for a passing reason. */
+        public Builder retry(RetryPolicy retry) {
+            this.retry = Objects.requireNonNull(retry);
+            return this;
+        }
+
+        /** The client. It does not connect yet; the first call does. */
+        public Recollect build() {
+            return new Recollect(this);
+        }
+    }
+}

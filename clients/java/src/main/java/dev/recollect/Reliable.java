@@ -1,0 +1,156 @@
+package dev.recollect;
+
+import com.google.protobuf.DescriptorProtos.MethodOptions.IdempotencyLevel;
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.Message;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
+import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import io.grpc.protobuf.ProtoMethodDescriptorSupplier;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/** Gives calls the API key, a deadline, a request id and retries. */
+final class Reliable implements ClientInterceptor, AutoCloseable {
+    /** The deadline of a call that has none, instead of the client's. */
+    static final CallOptions.Key<Duration> TIMEOUT = CallOptions.Key.create("recollect-timeout");
+    /** In the trailers of a failed call: the number of attempts. It is not from the server. */
+    static final Metadata.Key<String> ATTEMPTS =
+            Metadata.Key.of("recollect-client-attempts", Metadata.ASCII_STRING_MARSHALLER);
+
+    private static final Metadata.Key<String> AUTHORIZATION =
+            Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+    /** Methods that the contract calls idempotent, beside those that only read. */
+    private static final Set<String> IDEMPOTENT = Set.of(
+            "ResolveThread",
+            "SetHead",
+            "AddMemories",
+            "ImportMemories",
+            "SupersedeMemory",
+            "DeleteMemory",
+            "FlushNodeMemory",
+            "Reindex");
+
+    private final ManagedChannel connection;
+    private final Supplier<String> apiKey;
+    private final Duration timeout;
+    private final RetryPolicy retry;
+    private final ScheduledExecutorService timer;
+
+    Reliable(ManagedChannel connection, Supplier<String> apiKey, Duration timeout, RetryPolicy retry) {
+        this.connection = connection;
+        this.apiKey = apiKey;
+        this.timeout = timeout;
+        this.retry = retry;
+        timer = Executors.newSingleThreadScheduledExecutor(task -> {
+            var thread = new Thread(task, "recollect-retries");
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+
+    @Override
+    public void close() {
+        timer.shutdownNow();
+    }
+
+    @Override
+    public <Q, R> ClientCall<Q, R> interceptCall(MethodDescriptor<Q, R> method, CallOptions options, Channel next) {
+        if (method.getType() != MethodDescriptor.MethodType.UNARY) {
+            return new SimpleForwardingClientCall<>(next.newCall(method, options)) {
+                @Override
+                public void start(Listener<R> listener, Metadata headers) {
+                    super.start(listener, authorized(headers));
+                }
+            };
+        }
+        var limit = options.getOption(TIMEOUT) == null ? timeout : options.getOption(TIMEOUT);
+        if (options.getDeadline() == null && !limit.isZero()) {
+            options = options.withDeadlineAfter(limit.toNanos(), TimeUnit.NANOSECONDS);
+        }
+        return new RepeatedCall<>(this, method, options, next);
+    }
+
+    Metadata authorized(Metadata headers) {
+        var key = apiKey.get();
+        if (key != null && !key.isEmpty() && !headers.containsKey(AUTHORIZATION)) {
+            headers.put(AUTHORIZATION, "Bearer " + key);
+        }
+        return headers;
+    }
+
+    ScheduledExecutorService timer() {
+        return timer;
+    }
+
+    /** Lets the next attempt connect at once, instead of after gRPC's own wait of a second or more. */
+    void connectAgain() {
+        connection.resetConnectBackoff();
+    }
+
+    /** The request, with a new request_id if its type has one and it is empty. */
+    @SuppressWarnings("unchecked")
+    static <Q> Q withRequestId(Q request) {
+        if (!(request instanceof Message message)) {
+            return request;
+        }
+        var field = message.getDescriptorForType().findFieldByName("request_id");
+        if (field == null || field.getJavaType() != FieldDescriptor.JavaType.STRING || field.isRepeated()) {
+            return request;
+        }
+        if (!((String) message.getField(field)).isEmpty()) {
+            return request;
+        }
+        return (Q) message.toBuilder().setField(field, UUID.randomUUID().toString()).build();
+    }
+
+    /** The wait before the next attempt; empty: there is none. */
+    Optional<Duration> delay(
+            MethodDescriptor<?, ?> method, CallOptions options, int attempt, Status status, Metadata trailers) {
+        if (attempt >= retry.maxAttempts()) {
+            return Optional.empty();
+        }
+        var retryAfter = RecollectException.of(status.asRuntimeException(trailers)).retryAfter();
+        // The server refused the call before it did anything.
+        var refused = status.getCode() == Status.Code.RESOURCE_EXHAUSTED && retryAfter.isPresent();
+        // The call may have been executed.
+        var unknown = status.getCode() == Status.Code.UNAVAILABLE && isRepeatable(method);
+        if (!refused && !unknown) {
+            return Optional.empty();
+        }
+        var longest = Math.min(
+                retry.maxBackoff().toNanos(),
+                retry.initialBackoff().toNanos() * Math.pow(2, attempt - 1));
+        var backoff = Math.max(retryAfter.orElse(Duration.ZERO).toNanos(), longest / 2);
+        var delay = Duration.ofNanos((long) (backoff + ThreadLocalRandom.current().nextDouble() * longest / 2));
+        var deadline = options.getDeadline();
+        if (deadline != null && deadline.timeRemaining(TimeUnit.NANOSECONDS) <= delay.toNanos()) {
+            return Optional.empty();
+        }
+        return Optional.of(delay);
+    }
+
+    /** Whether executing a call twice has the effect of executing it once. */
+    private static boolean isRepeatable(MethodDescriptor<?, ?> method) {
+        if (!(method.getSchemaDescriptor() instanceof ProtoMethodDescriptorSupplier supplier)) {
+            return false;
+        }
+        var descriptor = supplier.getMethodDescriptor();
+        return descriptor.getOptions().getIdempotencyLevel() != IdempotencyLevel.IDEMPOTENCY_UNKNOWN
+                || descriptor.getInputType().findFieldByName("request_id") != null
+                || IDEMPOTENT.contains(descriptor.getName());
+    }
+}

@@ -1,0 +1,211 @@
+package dev.recollect;
+
+import dev.recollect.v1.AppendMessagesRequest;
+import dev.recollect.v1.AppendMessagesResponse;
+import dev.recollect.v1.BuildContextRequest;
+import dev.recollect.v1.ContextServiceGrpc;
+import dev.recollect.v1.DeleteThreadRequest;
+import dev.recollect.v1.DeleteThreadResponse;
+import dev.recollect.v1.GetHistoryRequest;
+import dev.recollect.v1.GetHistoryResponse;
+import dev.recollect.v1.ListMessagesRequest;
+import dev.recollect.v1.ListMessagesResponse;
+import dev.recollect.v1.Message;
+import dev.recollect.v1.MessageInput;
+import dev.recollect.v1.MessageServiceGrpc;
+import dev.recollect.v1.Part;
+import dev.recollect.v1.ProviderMessages;
+import dev.recollect.v1.RecallRequest;
+import dev.recollect.v1.RecallResponse;
+import dev.recollect.v1.RecallServiceGrpc;
+import dev.recollect.v1.SearchRequest;
+import dev.recollect.v1.SearchResponse;
+import dev.recollect.v1.SessionRef;
+import dev.recollect.v1.ThreadServiceGrpc;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+
+/**
+ * The memory of one conversation. The first append creates its thread.
+ *
+ * <p>The methods that take a {@link Consumer} set further fields of the request with it, such as
+ * {@code request -> request.setSystemPrompt("You help.").setMaxTokens(4000)}.
+ */
+public final class Session {
+    private final Calls calls;
+    private final SessionRef names;
+    private final String threadId;
+
+    Session(Calls calls, SessionRef names, String threadId) {
+        this.calls = calls;
+        this.names = names;
+        this.threadId = threadId;
+    }
+
+    /** The same session with another deadline for each call. */
+    public Session withTimeout(Duration timeout) {
+        return new Session(calls.withTimeout(timeout), names, threadId);
+    }
+
+    /** The long-term memories of the session's user. Not for a session by {@link Recollect#thread}. */
+    public Memories memories() {
+        if (!threadId.isEmpty()) {
+            throw new IllegalStateException("name the user: recollect.memories(app, user)");
+        }
+        return new Memories(calls, names.getAppId(), names.getUserId());
+    }
+
+    /**
+     * What the model is to be sent: system prompt, memory and the user's new message, within a
+     * token budget. It stores nothing; {@link #append} stores the message afterwards, together
+     * with the answer.
+     *
+     * @param input the user's new message; empty, if it was appended already
+     */
+    public Context context(String input, Format format) {
+        return context(input, format, request -> {});
+    }
+
+    /** As {@link #context(String, Format)}, with further fields of the request. */
+    public Context context(String input, Format format, Consumer<BuildContextRequest.Builder> request) {
+        return Calls.await(contextAsync(input, format, request));
+    }
+
+    /** As {@link #context(String, Format, Consumer)}, without waiting. */
+    public CompletableFuture<Context> contextAsync(
+            String input, Format format, Consumer<BuildContextRequest.Builder> request) {
+        var builder = BuildContextRequest.newBuilder().addFormats(format.proto());
+        if (!input.isEmpty()) {
+            builder.addInput(Part.newBuilder().setText(input));
+        }
+        name(builder::setSession, builder::setThreadId);
+        request.accept(builder);
+        return calls.start(ContextServiceGrpc.getBuildContextMethod(), builder.build())
+                .thenApply(response -> new Context(format, response));
+    }
+
+    /** Stores a question and its answer: both or neither. */
+    public AppendMessagesResponse append(String user, String assistant) {
+        return append(List.of(Messages.user(user), Messages.assistant(assistant)));
+    }
+
+    /**
+     * Stores messages: all of them or none. A call that is repeated after a lost connection
+     * stores them once. {@link Messages} makes messages of text.
+     */
+    public AppendMessagesResponse append(List<MessageInput> messages) {
+        return append(request -> request.addAllMessages(messages));
+    }
+
+    /**
+     * Stores messages in the format of a provider's API: each text is the JSON of one message, a
+     * list of messages, a request or a response.
+     */
+    public AppendMessagesResponse append(Format format, String... json) {
+        return append(request -> Arrays.stream(json).forEach(text -> request.addProviderMessages(
+                ProviderMessages.newBuilder().setFormat(format.proto()).setJson(text))));
+    }
+
+    /** Stores what the request is given: messages, an expected head, a request id of your own. */
+    public AppendMessagesResponse append(Consumer<AppendMessagesRequest.Builder> request) {
+        return Calls.await(appendAsync(request));
+    }
+
+    /** As {@link #append(Consumer)}, without waiting. */
+    public CompletableFuture<AppendMessagesResponse> appendAsync(Consumer<AppendMessagesRequest.Builder> request) {
+        var builder = AppendMessagesRequest.newBuilder();
+        name(builder::setSession, builder::setThreadId);
+        request.accept(builder);
+        return calls.start(MessageServiceGrpc.getAppendMessagesMethod(), builder.build());
+    }
+
+    /** The newest messages and the best matches with their neighbors, in conversation order. */
+    public RecallResponse recall(String query) {
+        return recall(query, request -> {});
+    }
+
+    /** As {@link #recall(String)}, with further fields of the request. */
+    public RecallResponse recall(String query, Consumer<RecallRequest.Builder> request) {
+        return Calls.await(recallAsync(query, request));
+    }
+
+    /** As {@link #recall(String, Consumer)}, without waiting. */
+    public CompletableFuture<RecallResponse> recallAsync(String query, Consumer<RecallRequest.Builder> request) {
+        var builder = RecallRequest.newBuilder().setQuery(query);
+        name(builder::setSession, builder::setThreadId);
+        request.accept(builder);
+        return calls.start(RecallServiceGrpc.getRecallMethod(), builder.build());
+    }
+
+    /** The best matches only, best first. */
+    public SearchResponse search(String query) {
+        return search(query, request -> {});
+    }
+
+    /** As {@link #search(String)}, with further fields of the request. */
+    public SearchResponse search(String query, Consumer<SearchRequest.Builder> request) {
+        var builder = SearchRequest.newBuilder().setQuery(query);
+        name(builder::setSession, builder::setThreadId);
+        request.accept(builder);
+        return Calls.await(calls.start(RecallServiceGrpc.getSearchMethod(), builder.build()));
+    }
+
+    /** All stored messages on all branches, the oldest first, read in pages as they are needed. */
+    public Pages<Message> history() {
+        return history(request -> {});
+    }
+
+    /**
+     * As {@link #history()}, with further fields of the request, such as the order, a filter and
+     * the size of pages. A session whose thread does not exist yet has no messages.
+     */
+    public Pages<Message> history(Consumer<ListMessagesRequest.Builder> request) {
+        return new Pages<>(token -> {
+            var builder = ListMessagesRequest.newBuilder();
+            name(builder::setSession, builder::setThreadId);
+            request.accept(builder);
+            try {
+                return Calls.await(calls.start(
+                        MessageServiceGrpc.getListMessagesMethod(), builder.setPageToken(token).build()));
+            } catch (RecollectException failed) {
+                if (threadId.isEmpty() && failed.reason().equals("THREAD_NOT_FOUND")) {
+                    return ListMessagesResponse.getDefaultInstance();
+                }
+                throw failed;
+            }
+        }, ListMessagesResponse::getMessagesList, ListMessagesResponse::getNextPageToken);
+    }
+
+    /** The conversation that ends at the head: whole turns within 2,000 tokens. */
+    public GetHistoryResponse window() {
+        return window(request -> {});
+    }
+
+    /** As {@link #window()}, with further fields of the request, such as the budget and the last message. */
+    public GetHistoryResponse window(Consumer<GetHistoryRequest.Builder> request) {
+        var builder = GetHistoryRequest.newBuilder();
+        name(builder::setSession, builder::setThreadId);
+        request.accept(builder);
+        return Calls.await(calls.start(MessageServiceGrpc.getGetHistoryMethod(), builder.build()));
+    }
+
+    /** Erases the thread with everything in it, and returns the number of its messages. */
+    public long delete() {
+        var builder = DeleteThreadRequest.newBuilder();
+        name(builder::setSession, builder::setThreadId);
+        DeleteThreadResponse response =
+                Calls.await(calls.start(ThreadServiceGrpc.getDeleteThreadMethod(), builder.build()));
+        return response.getDeletedMessageCount();
+    }
+
+    private void name(Consumer<SessionRef> bySession, Consumer<String> byId) {
+        if (threadId.isEmpty()) {
+            bySession.accept(names);
+        } else {
+            byId.accept(threadId);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+package dev.recollect;
+
+import dev.recollect.v1.AppRef;
+import dev.recollect.v1.ListThreadsRequest;
+import dev.recollect.v1.ListThreadsResponse;
+import dev.recollect.v1.SessionRef;
+import dev.recollect.v1.Thread;
+import dev.recollect.v1.ThreadServiceGrpc;
+import dev.recollect.v1.UserRef;
+import java.util.function.Consumer;
+
+/** The threads of the tenant. Lists have the newest first and are read in pages as they are needed. */
+public final class Threads {
+    private final Calls calls;
+
+    Threads(Calls calls) {
+        this.calls = calls;
+    }
+
+    /** The threads of an app. */
+    public Pages<Thread> list(String app) {
+        return list(request -> request.setApp(AppRef.newBuilder().setAppId(app)));
+    }
+
+    /** The threads of a user of an app; with an empty user those without one. */
+    public Pages<Thread> list(String app, String user) {
+        return list(request -> request.setUser(UserRef.newBuilder().setAppId(app).setUserId(user)));
+    }
+
+    /** The threads that the request selects. */
+    public Pages<Thread> list(Consumer<ListThreadsRequest.Builder> request) {
+        return new Pages<>(token -> {
+            var builder = ListThreadsRequest.newBuilder();
+            request.accept(builder);
+            return Calls.await(calls.start(
+                    ThreadServiceGrpc.getListThreadsMethod(), builder.setPageToken(token).build()));
+        }, ListThreadsResponse::getThreadsList, ListThreadsResponse::getNextPageToken);
+    }
+
+    /** Erases a thread with everything in it, and returns the number of its messages. */
+    public long delete(String threadId) {
+        return new Session(calls, SessionRef.getDefaultInstance(), threadId).delete();
+    }
+}
