@@ -85,7 +85,8 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	@if [ -n "$$(find proto -name '*.proto' -print -quit)" ]; then \
 	  command -v buf >/dev/null || { echo "lint: buf is missing; scripts/setup tools says why"; exit 1; }; \
 	  echo "buf lint" && buf lint && scripts/proto-breaking && \
-	  echo "docs/api.md" && scripts/api-doc --check; \
+	  echo "docs/api.md" && scripts/api-doc --check && \
+	  echo "clients/go" && scripts/generate --check; \
 	else \
 	  echo "No protos yet: buf has nothing to check"; \
 	fi
@@ -96,13 +97,13 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	  echo "$$render $$dir" && $$render $$dir >/dev/null || exit 1; \
 	done
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/proto-breaking scripts/generate tests/clients/run .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/proto-breaking scripts/generate scripts/clients-env tests/clients/run .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi
 
 .PHONY: generate
-generate: ## Write client code to gen/, and docs/api.md, from the contract
+generate: ## Write client code to gen/ and clients/go, and docs/api.md, from the contract
 	@scripts/setup clients
 	@scripts/generate
 	@scripts/api-doc

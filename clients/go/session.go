@@ -168,12 +168,12 @@ func (s *Session) Search(ctx context.Context, query string, options ...func(*pb.
 	return pb.NewRecallServiceClient(s.client.conn).Search(ctx, request)
 }
 
-// History returns all stored messages on all branches, the oldest first, read in pages as they
+// Messages returns all stored messages on all branches, the oldest first, read in pages as they
 // are needed. The first error ends it. Options set fields of the request, such as Order, Filter
 // and PageSize. A session whose thread does not exist yet has no messages.
 //
-//	for message, err := range memory.History(ctx) { … }
-func (s *Session) History(ctx context.Context, options ...func(*pb.ListMessagesRequest)) iter.Seq2[*pb.Message, error] {
+//	for message, err := range memory.Messages(ctx) { … }
+func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessagesRequest)) iter.Seq2[*pb.Message, error] {
 	request := &pb.ListMessagesRequest{}
 	if s.threadID != "" {
 		request.Target = &pb.ListMessagesRequest_ThreadId{ThreadId: s.threadID}
@@ -195,9 +195,9 @@ func (s *Session) History(ctx context.Context, options ...func(*pb.ListMessagesR
 	})
 }
 
-// Window returns the conversation that ends at the head, or at another message: whole turns
+// History returns the conversation that ends at the head, or at another message: whole turns
 // within a token budget, by default 2,000. Options set fields of the request.
-func (s *Session) Window(ctx context.Context, options ...func(*pb.GetHistoryRequest)) (*pb.GetHistoryResponse, error) {
+func (s *Session) History(ctx context.Context, options ...func(*pb.GetHistoryRequest)) (*pb.GetHistoryResponse, error) {
 	request := &pb.GetHistoryRequest{}
 	if s.threadID != "" {
 		request.Thread = &pb.GetHistoryRequest_ThreadId{ThreadId: s.threadID}

@@ -105,7 +105,7 @@ export interface SearchOptions extends CallOptions {
 }
 
 /** How stored messages are listed. */
-export interface HistoryOptions extends CallOptions {
+export interface MessagesOptions extends CallOptions {
   /** The newest messages first. Default: the oldest. */
   newestFirst?: boolean;
   /** The number of messages in each answer of the server: 1 to 500. Default: 50. */
@@ -115,7 +115,7 @@ export interface HistoryOptions extends CallOptions {
 }
 
 /** The part of a conversation that is given to a model. */
-export interface WindowOptions extends CallOptions {
+export interface HistoryOptions extends CallOptions {
   /** The token budget: 1 to 10,000,000. Default: 2,000. */
   maxTokens?: number;
   /** The number of messages: 1 to 500. Default: 100. */
@@ -139,7 +139,7 @@ type ThreadName = NonNullable<MessageInitShape<typeof AppendMessagesRequestSchem
 export class Session {
   readonly #thread: ThreadName;
   readonly #contexts: Client<typeof ContextService>;
-  readonly #messages: Client<typeof MessageService>;
+  readonly #service: Client<typeof MessageService>;
   readonly #recalls: Client<typeof RecallService>;
   readonly #threads: Client<typeof ThreadService>;
   readonly #memories: Memories | undefined;
@@ -154,7 +154,7 @@ export class Session {
       this.#memories = new Memories(transport, { app, user });
     }
     this.#contexts = createClient(ContextService, transport);
-    this.#messages = createClient(MessageService, transport);
+    this.#service = createClient(MessageService, transport);
     this.#recalls = createClient(RecallService, transport);
     this.#threads = createClient(ThreadService, transport);
   }
@@ -211,7 +211,7 @@ export class Session {
     const content = format
       ? { providerMessages: providerMessagesOf(messages, format) }
       : { messages: messagesOf(messages) };
-    return this.#messages.appendMessages(
+    return this.#service.appendMessages(
       { thread: this.#thread, requestId, expectedHead, ...content },
       callOptions(options),
     );
@@ -237,12 +237,12 @@ export class Session {
   }
 
   /** All stored messages on all branches, read in pages as they are needed. A session without a thread has none. */
-  async *history(options: HistoryOptions = {}): AsyncGenerator<Message, void, undefined> {
+  async *messages(options: MessagesOptions = {}): AsyncGenerator<Message, void, undefined> {
     const { newestFirst, pageSize, request } = options;
     const order = newestFirst ? SortOrder.DESCENDING : SortOrder.ASCENDING;
     try {
       yield* pages(async (pageToken) => {
-        const page = await this.#messages.listMessages(
+        const page = await this.#service.listMessages(
           { target: this.#thread, order, pageSize, ...request, pageToken } as MessageInitShape<
             typeof ListMessagesRequestSchema
           >,
@@ -257,9 +257,9 @@ export class Session {
   }
 
   /** The conversation that ends at the head, or at another message: whole turns within a token budget. */
-  async window(options: WindowOptions = {}): Promise<GetHistoryResponse> {
+  async history(options: HistoryOptions = {}): Promise<GetHistoryResponse> {
     const { maxTokens, maxMessages, request } = options;
-    return this.#messages.getHistory(
+    return this.#service.getHistory(
       { thread: this.#thread, maxTokens, maxMessages, ...request } as MessageInitShape<typeof GetHistoryRequestSchema>,
       callOptions(options),
     );

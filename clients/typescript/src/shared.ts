@@ -19,10 +19,10 @@ export {
   type ContextInfo,
   type ContextOptions,
   type HistoryOptions,
+  type MessagesOptions,
   type ProviderAppendOptions,
   type RecallOptions,
   type SearchOptions,
   type SessionNames,
-  type WindowOptions,
 } from "./session.js";
 export { reliable } from "./transport.js";

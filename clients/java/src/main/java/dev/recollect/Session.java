@@ -154,15 +154,15 @@ public final class Session {
     }
 
     /** All stored messages on all branches, the oldest first, read in pages as they are needed. */
-    public Pages<Message> history() {
-        return history(request -> {});
+    public Pages<Message> messages() {
+        return messages(request -> {});
     }
 
     /**
-     * As {@link #history()}, with further fields of the request, such as the order, a filter and
+     * As {@link #messages()}, with further fields of the request, such as the order, a filter and
      * the size of pages. A session whose thread does not exist yet has no messages.
      */
-    public Pages<Message> history(Consumer<ListMessagesRequest.Builder> request) {
+    public Pages<Message> messages(Consumer<ListMessagesRequest.Builder> request) {
         return new Pages<>(token -> {
             var builder = ListMessagesRequest.newBuilder();
             name(builder::setSession, builder::setThreadId);
@@ -180,12 +180,12 @@ public final class Session {
     }
 
     /** The conversation that ends at the head: whole turns within 2,000 tokens. */
-    public GetHistoryResponse window() {
-        return window(request -> {});
+    public GetHistoryResponse history() {
+        return history(request -> {});
     }
 
-    /** As {@link #window()}, with further fields of the request, such as the budget and the last message. */
-    public GetHistoryResponse window(Consumer<GetHistoryRequest.Builder> request) {
+    /** As {@link #history()}, with further fields of the request, such as the budget and the last message. */
+    public GetHistoryResponse history(Consumer<GetHistoryRequest.Builder> request) {
         var builder = GetHistoryRequest.newBuilder();
         name(builder::setSession, builder::setThreadId);
         request.accept(builder);

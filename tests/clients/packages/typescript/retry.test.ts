@@ -1,0 +1,188 @@
+// Retries, deadlines and request ids against a scripted server, over gRPC and over HTTP.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import * as http from "node:http";
+import * as http2 from "node:http2";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { BaseClient, Recollect, RecollectError } from "@recollect/client";
+import {
+  AppendMessagesResponseSchema,
+  ErrorInfoSchema,
+  MessageService,
+  PlanService,
+  RetryInfoSchema,
+  ThreadService,
+  type AppendMessagesRequest,
+} from "@recollect/client/v1";
+import { Recollect as WebRecollect } from "@recollect/client/web";
+
+/** What the server does with one call of AppendMessages. */
+type Step = "answer" | "store, then fail" | "fail" | "refuse" | "refuse for good" | "invalid" | "hang";
+
+const DELAY_MS = 300;
+const turn = { user: "My dog is called Pixel.", assistant: "A fine name!" };
+
+/** A server that takes its steps in order, and then answers. */
+class Script {
+  /** Messages by request_id. */
+  readonly stored = new Map<string, number>();
+  readonly calls: { request: AppendMessagesRequest; time: number; key: string | null }[] = [];
+  otherCalls = 0;
+  constructor(readonly steps: Step[]) {}
+
+  readonly handler = connectNodeAdapter({
+    routes: (router) => {
+      router.service(MessageService, {
+        appendMessages: async (request, { requestHeader, signal }) => {
+          this.calls.push({ request, time: Date.now(), key: requestHeader.get("authorization") });
+          const step = this.steps.shift() ?? "answer";
+          if (step === "fail") throw failure(Code.Unavailable, "DATABASE_UNAVAILABLE");
+          if (step === "refuse") throw failure(Code.ResourceExhausted, "OVERLOADED", DELAY_MS);
+          if (step === "refuse for good") throw failure(Code.ResourceExhausted, "EPHEMERAL_MEMORY_FULL");
+          if (step === "invalid") throw failure(Code.InvalidArgument, "INVALID_FIELD");
+          if (step === "hang") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          const replayed = this.stored.has(request.requestId);
+          if (!replayed) this.stored.set(request.requestId, request.messages.length);
+          if (step === "store, then fail") throw failure(Code.Unavailable, "DATABASE_UNAVAILABLE");
+          return create(AppendMessagesResponseSchema, { replayed });
+        },
+      });
+      const fail = () => {
+        this.otherCalls++;
+        throw failure(Code.Unavailable, "DATABASE_UNAVAILABLE");
+      };
+      router.service(ThreadService, { createThread: fail, getThread: fail });
+      router.service(PlanService, { appendEvents: fail });
+    },
+  });
+}
+
+function failure(code: Code, reason: string, delayMs?: number): ConnectError {
+  const details: ConstructorParameters<typeof ConnectError>[3] = [
+    { desc: ErrorInfoSchema, value: { reason, domain: "recollect" } },
+  ];
+  if (delayMs) details.push({ desc: RetryInfoSchema, value: { retryDelay: { nanos: delayMs * 1e6 } } });
+  return new ConnectError("scripted", code, undefined, details);
+}
+
+type Options = { timeoutMs?: number; retry?: { maxAttempts?: number } };
+
+/** Runs the test over gRPC on Node.js, and over HTTP with JSON as in a browser. */
+function everywhere(name: string, steps: Step[], run: (client: BaseClient, script: Script) => Promise<void>, options: Options = {}) {
+  test(`${name}, over gRPC`, async (context) => {
+    const script = new Script([...steps]);
+    const address = await listen(context, http2.createServer(script.handler));
+    const client = new Recollect({ address, apiKey: "secret", ...options });
+    context.after(() => client.close());
+    await run(client, script);
+  });
+  test(`${name}, over HTTP`, async (context) => {
+    const script = new Script([...steps]);
+    const address = await listen(context, http.createServer(script.handler));
+    await run(new WebRecollect({ address: `http://${address}`, apiKey: async () => "secret", ...options }), script);
+  });
+}
+
+async function listen(context: TestContext, server: http.Server | http2.Http2Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    if ("closeAllConnections" in server) server.closeAllConnections();
+    server.close();
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const session = (client: BaseClient) => client.session({ app: "support", user: "ada", session: "thread:42" });
+
+everywhere("a write that was stored before its failure is stored once", ["store, then fail", "fail"], async (client, script) => {
+  const response = await session(client).append(turn);
+  assert.ok(response.replayed);
+  assert.equal(script.calls.length, 3);
+  assert.deepEqual([...script.stored.values()], [2]);
+  assert.match(script.calls[0]!.request.requestId, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.equal(new Set(script.calls.map(({ request }) => request.requestId)).size, 1);
+  assert.equal(script.calls[2]!.key, "Bearer secret");
+});
+
+everywhere("each call has a request id of its own, unless it is given", [], async (client, script) => {
+  const memory = session(client);
+  await memory.append(turn);
+  await memory.append(turn);
+  const requestId = randomUUID();
+  await memory.append(turn, { requestId });
+  const ids = script.calls.map(({ request }) => request.requestId);
+  assert.equal(new Set(ids).size, 3);
+  assert.equal(ids[2], requestId);
+});
+
+everywhere("the server's delay is respected", ["refuse", "refuse"], async (client, script) => {
+  await session(client).append(turn);
+  const [first, second, third] = script.calls.map(({ time }) => time);
+  assert.ok(second! - first! >= DELAY_MS && third! - second! >= DELAY_MS, "sooner than asked");
+  assert.deepEqual([...script.stored.values()], [2]);
+});
+
+everywhere("what cannot succeed is not repeated", ["invalid", "refuse for good"], async (client, script) => {
+  const invalid = await rejected(session(client).append(turn));
+  assert.equal(invalid.reason, "INVALID_FIELD");
+  assert.equal(invalid.retryAfterMs, undefined);
+  const full = await rejected(session(client).append(turn));
+  assert.equal(full.reason, "EPHEMERAL_MEMORY_FULL");
+  assert.equal(script.calls.length, 2);
+});
+
+everywhere("a call that may have happened is repeated only if that is safe", [], async (client, script) => {
+  const threads = client.service(ThreadService);
+  assert.equal((await rejected(threads.createThread({}))).attempts, 1);
+  assert.equal(script.otherCalls, 1, "creating a thread");
+  assert.equal((await rejected(threads.getThread({}))).attempts, 3);
+  assert.equal((await rejected(client.service(PlanService).appendEvents({}))).attempts, 3);
+  assert.equal(script.otherCalls, 7, "reading, and a write with a request id");
+}, { retry: { maxAttempts: 3 } });
+
+everywhere("attempts are limited, and the error says how many there were", Array(9).fill("fail"), async (client, script) => {
+  const error = await rejected(session(client).append(turn));
+  assert.equal(error.status, "UNAVAILABLE");
+  assert.equal(error.reason, "DATABASE_UNAVAILABLE");
+  assert.match(error.message, /UNAVAILABLE \(DATABASE_UNAVAILABLE\): scripted \(after 2 attempts\)/);
+  assert.equal(script.calls.length, 2);
+}, { retry: { maxAttempts: 2 } });
+
+everywhere("a call has a deadline, its retries included", ["hang", ...Array(50).fill("fail")], async (client, script) => {
+  const error = await rejected(session(client).append(turn));
+  assert.equal(error.status, "DEADLINE_EXCEEDED");
+  const begin = Date.now();
+  const other = await rejected(session(client).append(turn));
+  assert.equal(other.status, "UNAVAILABLE");
+  assert.ok(Date.now() - begin < 5_000);
+  assert.ok(script.calls.length < 50);
+}, { timeoutMs: 400, retry: { maxAttempts: 100 } });
+
+everywhere("a canceled call is not repeated", ["hang"], async (client, script) => {
+  const error = await rejected(session(client).append(turn, { signal: AbortSignal.timeout(200) }));
+  assert.ok([Code.Canceled, Code.DeadlineExceeded].includes(error.code), error.message);
+  assert.equal(script.calls.length, 1);
+});
+
+test("no server is UNAVAILABLE", async (context) => {
+  const server = http2.createServer();
+  const address = await listen(context, server);
+  server.close();
+  const client = new Recollect({ address, retry: { maxAttempts: 2 } });
+  context.after(() => client.close());
+  const error = await rejected(session(client).append(turn));
+  assert.equal(error.code, Code.Unavailable);
+  assert.equal(error.attempts, 2);
+  const web = new WebRecollect({ address: `http://${address}`, retry: { maxAttempts: 2 } });
+  assert.equal((await rejected(session(web).append(turn))).attempts, 2);
+});
+
+async function rejected(call: Promise<unknown>): Promise<RecollectError> {
+  const error = await call.then(() => undefined, (thrown: unknown) => thrown);
+  assert.ok(error instanceof RecollectError || (error as Error)?.name === "RecollectError", String(error));
+  return error as RecollectError;
+}
