@@ -1,0 +1,332 @@
+// Retries, deadlines, request ids and TLS against a scripted server.
+package clients
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	recollect "github.com/recollect-memory/recollect/clients/go"
+	pb "github.com/recollect-memory/recollect/clients/go/recollectv1"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+const delay = 300 * time.Millisecond
+
+// step is what the server does with one call of AppendMessages.
+type step int
+
+const (
+	answer step = iota
+	storeThenFail
+	fail
+	refuse
+	refuseForGood
+	invalid
+	hang
+)
+
+// script is a server that takes its steps in order, and then answers.
+type script struct {
+	pb.UnimplementedMessageServiceServer
+	pb.UnimplementedThreadServiceServer
+	pb.UnimplementedPlanServiceServer
+
+	mutex sync.Mutex
+	steps []step
+	// stored is the number of messages by request_id.
+	stored map[string]int
+	calls  []call
+	others int
+}
+
+type call struct {
+	requestID, key string
+	time           time.Time
+}
+
+func (s *script) AppendMessages(ctx context.Context, request *pb.AppendMessagesRequest) (*pb.AppendMessagesResponse, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	headers, _ := metadata.FromIncomingContext(ctx)
+	key := strings.Join(headers.Get("authorization"), ",")
+	s.calls = append(s.calls, call{request.GetRequestId(), key, time.Now()})
+	now := answer
+	if len(s.steps) > 0 {
+		now, s.steps = s.steps[0], s.steps[1:]
+	}
+	switch now {
+	case fail:
+		return nil, scripted(codes.Unavailable, "DATABASE_UNAVAILABLE", 0)
+	case refuse:
+		return nil, scripted(codes.ResourceExhausted, "OVERLOADED", delay)
+	case refuseForGood:
+		return nil, scripted(codes.ResourceExhausted, "EPHEMERAL_MEMORY_FULL", 0)
+	case invalid:
+		return nil, scripted(codes.InvalidArgument, "INVALID_FIELD", 0)
+	case hang:
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	_, replayed := s.stored[request.GetRequestId()]
+	if !replayed {
+		s.stored[request.GetRequestId()] = len(request.GetMessages())
+	}
+	if now == storeThenFail {
+		return nil, scripted(codes.Unavailable, "DATABASE_UNAVAILABLE", 0)
+	}
+	return &pb.AppendMessagesResponse{Replayed: replayed}, nil
+}
+
+func (s *script) other() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.others++
+	return scripted(codes.Unavailable, "DATABASE_UNAVAILABLE", 0)
+}
+
+func (s *script) CreateThread(context.Context, *pb.CreateThreadRequest) (*pb.CreateThreadResponse, error) {
+	return nil, s.other()
+}
+
+func (s *script) GetThread(context.Context, *pb.GetThreadRequest) (*pb.GetThreadResponse, error) {
+	return nil, s.other()
+}
+
+func (s *script) AppendEvents(context.Context, *pb.AppendEventsRequest) (*pb.AppendEventsResponse, error) {
+	return nil, s.other()
+}
+
+func scripted(code codes.Code, reason string, retryDelay time.Duration) error {
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: "recollect"}}
+	if retryDelay > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retryDelay)})
+	}
+	failed, err := status.New(code, "scripted").WithDetails(details...)
+	if err != nil {
+		return err
+	}
+	return failed.Err()
+}
+
+// start starts the server, and returns a client of it.
+func start(t *testing.T, steps []step, options ...recollect.Option) (*recollect.Client, *script) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	s := serve(t, listener, steps)
+	options = append([]recollect.Option{
+		recollect.WithAddress(listener.Addr().String()), recollect.WithAPIKey("secret"),
+	}, options...)
+	client, err := recollect.New(options...)
+	check(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client, s
+}
+
+func serve(t *testing.T, listener net.Listener, steps []step, options ...grpc.ServerOption) *script {
+	s := &script{steps: steps, stored: map[string]int{}}
+	server := grpc.NewServer(options...)
+	pb.RegisterMessageServiceServer(server, s)
+	pb.RegisterThreadServiceServer(server, s)
+	pb.RegisterPlanServiceServer(server, s)
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	return s
+}
+
+func appendTurn(client *recollect.Client, options ...recollect.AppendOption) (*pb.AppendMessagesResponse, error) {
+	messages := append(options, recollect.User("My dog is called Pixel."), recollect.Assistant("A fine name!"))
+	return client.Session("support", "ada", "thread:42").Append(context.Background(), messages...)
+}
+
+func TestAWriteThatWasStoredBeforeItsFailureIsStoredOnce(t *testing.T) {
+	client, script := start(t, []step{storeThenFail, fail})
+	stored, err := appendTurn(client)
+	check(t, err)
+	equal(t, stored.GetReplayed(), true)
+	equal(t, len(script.calls), 3)
+	id := script.calls[0].requestID
+	equal(t, len(id), 36)
+	equal(t, script.stored, map[string]int{id: 2})
+	equal(t, script.calls[2].requestID, id)
+	equal(t, script.calls[2].key, "Bearer secret")
+}
+
+func TestEachCallHasARequestIDOfItsOwnUnlessItIsGiven(t *testing.T) {
+	client, script := start(t, nil)
+	given := uuid()
+	for _, options := range [][]recollect.AppendOption{nil, nil, {recollect.RequestID(given)}} {
+		_, err := appendTurn(client, options...)
+		check(t, err)
+	}
+	equal(t, len(script.stored), 3)
+	equal(t, script.calls[2].requestID, given)
+
+	// A request that is sent twice is two requests, and stays as it is.
+	request := &pb.AppendMessagesRequest{}
+	for range 2 {
+		_, err := pb.NewMessageServiceClient(client.Conn()).AppendMessages(t.Context(), request)
+		check(t, err)
+	}
+	equal(t, request.GetRequestId(), "")
+	equal(t, len(script.stored), 5)
+}
+
+func TestTheServersDelayIsRespected(t *testing.T) {
+	client, script := start(t, []step{refuse, refuse})
+	_, err := appendTurn(client)
+	check(t, err)
+	equal(t, len(script.calls), 3)
+	for index := 1; index < 3; index++ {
+		if waited := script.calls[index].time.Sub(script.calls[index-1].time); waited < delay {
+			t.Fatalf("repeated after %v", waited)
+		}
+	}
+	equal(t, len(script.stored), 1)
+}
+
+func TestWhatCannotSucceedIsNotRepeated(t *testing.T) {
+	client, script := start(t, []step{invalid, refuseForGood})
+	_, err := appendTurn(client)
+	equal(t, failure(t, err).Reason, "INVALID_FIELD")
+	_, err = appendTurn(client)
+	equal(t, failure(t, err).Reason, "EPHEMERAL_MEMORY_FULL")
+	equal(t, len(script.calls), 2)
+}
+
+func TestACallThatMayHaveHappenedIsRepeatedOnlyIfThatIsSafe(t *testing.T) {
+	client, script := start(t, nil, recollect.WithRetry(recollect.RetryPolicy{MaxAttempts: 3}))
+	threads := pb.NewThreadServiceClient(client.Conn())
+	_, err := threads.CreateThread(t.Context(), &pb.CreateThreadRequest{})
+	equal(t, failure(t, err).Attempts, 1)
+	_, err = threads.GetThread(t.Context(), &pb.GetThreadRequest{})
+	equal(t, failure(t, err).Attempts, 3)
+	_, err = pb.NewPlanServiceClient(client.Conn()).AppendEvents(t.Context(), &pb.AppendEventsRequest{})
+	equal(t, failure(t, err).Attempts, 3)
+	equal(t, script.others, 7)
+}
+
+func TestAttemptsAreLimitedAndTheErrorSaysHowManyThereWere(t *testing.T) {
+	client, script := start(t, slices.Repeat([]step{fail}, 9), recollect.WithRetry(recollect.RetryPolicy{MaxAttempts: 2}))
+	_, err := appendTurn(client)
+	equal(t, failure(t, err).Attempts, 2)
+	equal(t, err.Error(), "recollect: UNAVAILABLE (DATABASE_UNAVAILABLE): scripted (after 2 attempts)")
+	equal(t, len(script.calls), 2)
+}
+
+func TestACallHasADeadlineItsRetriesIncluded(t *testing.T) {
+	client, script := start(t, append([]step{hang}, slices.Repeat([]step{fail}, 50)...),
+		recollect.WithTimeout(400*time.Millisecond), recollect.WithRetry(recollect.RetryPolicy{MaxAttempts: 100}))
+	_, err := appendTurn(client)
+	equal(t, failure(t, err).Code, codes.DeadlineExceeded)
+	equal(t, errors.Is(err, context.DeadlineExceeded), true)
+	begin := time.Now()
+	_, err = appendTurn(client)
+	equal(t, failure(t, err).Code, codes.Unavailable)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Fatalf("it took %v", took)
+	}
+	if len(script.calls) >= 50 {
+		t.Fatalf("%d calls", len(script.calls))
+	}
+}
+
+func TestNoServerIsUnavailable(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	listener.Close()
+	client, err := recollect.New(recollect.WithAddress(listener.Addr().String()),
+		recollect.WithRetry(recollect.RetryPolicy{MaxAttempts: 2}))
+	check(t, err)
+	defer client.Close()
+	_, err = appendTurn(client)
+	equal(t, failure(t, err).Code, codes.Unavailable)
+	equal(t, failure(t, err).Attempts, 2)
+}
+
+func TestTLSWithClientCertificates(t *testing.T) {
+	authority, pool := certificate(t, nil)
+	ofServer, _ := certificate(t, authority)
+	ofClient, _ := certificate(t, authority)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	serve(t, listener, nil, grpc.Creds(credentials.NewTLS(&tls.Config{
+		Certificates: []tls.Certificate{*ofServer},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    pool,
+	})))
+	for _, test := range []struct {
+		certificates []tls.Certificate
+		works        bool
+	}{{[]tls.Certificate{*ofClient}, true}, {nil, false}} {
+		client, err := recollect.New(
+			recollect.WithAddress("https://"+listener.Addr().String()),
+			recollect.WithTLS(&tls.Config{RootCAs: pool, Certificates: test.certificates}),
+			recollect.WithRetry(recollect.RetryPolicy{MaxAttempts: 1}))
+		check(t, err)
+		defer client.Close()
+		_, err = appendTurn(client)
+		equal(t, err == nil, test.works)
+	}
+	if _, err := recollect.New(recollect.WithAddress("http://localhost:1"), recollect.WithTLS(&tls.Config{})); err == nil {
+		t.Fatal("an address without TLS was taken together with TLS")
+	}
+}
+
+// certificate returns a certificate for 127.0.0.1, signed by the authority or by itself, and a
+// pool that has it.
+func certificate(t *testing.T, authority *tls.Certificate) (*tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(time.Now().UnixNano()),
+		Subject:               pkix.Name{CommonName: "recollect"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IsCA:                  authority == nil,
+		BasicConstraintsValid: true,
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	parent, signer := template, any(key)
+	if authority != nil {
+		parent, signer = authority.Leaf, authority.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	check(t, err)
+	leaf, err := x509.ParseCertificate(der)
+	check(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool
+}
+
+func uuid() string {
+	var id [16]byte
+	rand.Read(id[:])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
