@@ -1,6 +1,7 @@
 //! Programs that use the service: the command line, grpcurl, the examples in Python, and
-//! generated clients in several languages.
+//! clients in several languages.
 
 mod cli;
 mod languages;
+mod packages;
 mod tools;
