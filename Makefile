@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/.setup/bin:$(CURDIR)/.setup/node/node_modules/.bin:$(PA
 DATA ?= ../shared/data/locomo-dev
 
 # Compiling the clients of the other languages may take longer than a test is given.
-BUILD_CLIENTS = for language in go python python-package typescript java; do \
+BUILD_CLIENTS = for language in go python typescript java {go,python,typescript,java}-package; do \
   tests/clients/run $$language --build || [ $$? = 77 ] || exit 1; done
 
 .PHONY: help

@@ -10,16 +10,27 @@ use super::tools::blocks;
 use crate::plain;
 
 /// Each language with its name in a fenced block and its program.
-const PROGRAMS: [(&str, &str, &str); 6] = [
+const PROGRAMS: [(&str, &str, &str); 9] = [
     ("Python", "python", "tests/clients/python/package_turn.py"),
     (
         "Python, generated",
         "python",
         "tests/clients/python/turn.py",
     ),
-    ("TypeScript", "ts", "tests/clients/typescript/turn.ts"),
-    ("Go", "go", "tests/clients/go/turn.go"),
-    ("Java", "java", "tests/clients/java/Turn.java"),
+    (
+        "TypeScript",
+        "ts",
+        "tests/clients/packages/typescript/turn.ts",
+    ),
+    (
+        "TypeScript, generated",
+        "ts",
+        "tests/clients/typescript/turn.ts",
+    ),
+    ("Go", "go", "tests/clients/packages/go/turn/main.go"),
+    ("Go, generated", "go", "tests/clients/go/turn.go"),
+    ("Java", "java", "tests/clients/packages/java/Turn.java"),
+    ("Java, generated", "java", "tests/clients/java/Turn.java"),
     ("grpcurl", "sh", "tests/clients/grpcurl/turn.sh"),
 ];
 
@@ -28,10 +39,26 @@ async fn a_generated_python_client_takes_a_chat_turn() -> Result<(), Skipped> {
     takes_a_chat_turn("python").await
 }
 
-/// The package's own tests run here too, against the same server.
+// The own tests of a package run here too, against the same server.
+
 #[apply(trial)]
 async fn the_python_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
     takes_a_chat_turn("python-package").await
+}
+
+#[apply(trial)]
+async fn the_typescript_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
+    takes_a_chat_turn("typescript-package").await
+}
+
+#[apply(trial)]
+async fn the_go_module_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
+    takes_a_chat_turn("go-package").await
+}
+
+#[apply(trial)]
+async fn the_java_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
+    takes_a_chat_turn("java-package").await
 }
 
 #[apply(trial)]

@@ -1,5 +1,5 @@
-//! The client packages in `clients/`, each installed in a project of its own as a user would
-//! install it: their test suites, and their example, a chat in the terminal.
+//! The example of each client package in `clients/`: a chat in the terminal, run in a project
+//! that has the package installed.
 
 use std::process::Stdio;
 
@@ -11,21 +11,6 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use crate::plain;
-
-#[apply(trial)]
-async fn the_typescript_package_passes_its_tests() -> Result<(), Skipped> {
-    passes_its_tests("typescript").await
-}
-
-#[apply(trial)]
-async fn the_go_module_passes_its_tests() -> Result<(), Skipped> {
-    passes_its_tests("go").await
-}
-
-#[apply(trial)]
-async fn the_java_package_passes_its_tests() -> Result<(), Skipped> {
-    passes_its_tests("java").await
-}
 
 #[apply(trial)]
 async fn the_typescript_chat_remembers() -> Result<(), Skipped> {
@@ -42,18 +27,19 @@ async fn the_java_chat_remembers() -> Result<(), Skipped> {
     remembers("java").await
 }
 
-async fn passes_its_tests(language: &str) -> Result<(), Skipped> {
-    plain().await;
-    run(command(language).arg("--suite"), "").await.map(|_| ())
-}
-
 /// Chats without a model, and then with one.
 async fn remembers(language: &str) -> Result<(), Skipped> {
     let client = plain().await;
     let app = app();
     let chat = |language: &str| {
-        let mut command = command(language);
-        command.args(["--chat", &app, "ada", "thread:1"]);
+        let mut command = Command::new(project_dir().join("tests/clients/run"));
+        command
+            .args([&format!("{language}-package"), "--chat", &app, "ada"])
+            .arg("thread:1")
+            .env("RECOLLECT_ADDR", &PLAIN.ready().addr)
+            .env("RECOLLECT_API_KEY", Key::Acme.secret())
+            .env_remove("OPENAI_BASE_URL")
+            .env_remove("OPENAI_API_KEY");
         command
     };
     let shown = run(
@@ -96,18 +82,6 @@ async fn remembers(language: &str) -> Result<(), Skipped> {
     Ok(())
 }
 
-/// `tests/clients/run` for a language, against the server without a model.
-fn command(language: &str) -> Command {
-    let mut command = Command::new(project_dir().join("tests/clients/run"));
-    command
-        .arg(language)
-        .env("RECOLLECT_ADDR", &PLAIN.ready().addr)
-        .env("RECOLLECT_API_KEY", Key::Acme.secret())
-        .env_remove("OPENAI_BASE_URL")
-        .env_remove("OPENAI_API_KEY");
-    command
-}
-
 /// Runs a command to its end with these lines, and returns what it printed.
 async fn run(command: &mut Command, lines: &str) -> Result<String, Skipped> {
     let mut running = command
@@ -118,12 +92,12 @@ async fn run(command: &mut Command, lines: &str) -> Result<String, Skipped> {
         .spawn()
         .unwrap();
     let mut input = running.stdin.take().unwrap();
-    let output = async {
+    let sending = async move {
         // A program that is skipped does not read its input.
         let _ = input.write_all(lines.as_bytes()).await;
         drop(input);
     };
-    let ((), output) = tokio::join!(output, running.wait_with_output());
+    let ((), output) = tokio::join!(sending, running.wait_with_output());
     let output = output.unwrap();
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -98,6 +98,10 @@ final class RepeatedCall<Q, R> extends ClientCall<Q, R> {
         }
     }
 
+    private synchronized boolean isCanceled() {
+        return canceled;
+    }
+
     private void close(Status status, Metadata trailers) {
         Executor executor = options.getExecutor() == null ? Runnable::run : options.getExecutor();
         executor.execute(() -> listener.onClose(status, trailers));
@@ -126,7 +130,7 @@ final class RepeatedCall<Q, R> extends ClientCall<Q, R> {
                 listener.onClose(status, trailers);
             } else if (!isRepeated(status, trailers)) {
                 trailers.put(Reliable.ATTEMPTS, String.valueOf(attempts));
-                listener.onClose(status, trailers);
+                listener.onClose(isCanceled() ? Status.CANCELLED.withCause(status.asException()) : status, trailers);
             }
         }
 
