@@ -479,7 +479,9 @@ type GetServerInfoResponse struct {
 	// postgres_version is the database's version, such as `15.18`.
 	PostgresVersion string `protobuf:"bytes,5,opt,name=postgres_version,json=postgresVersion,proto3" json:"postgres_version,omitempty"`
 	// start_time is when the server process started.
-	StartTime     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// storage is what the tenant stores, and its quotas. Unset: the server has no quotas.
+	Storage       *StorageUsage `protobuf:"bytes,7,opt,name=storage,proto3" json:"storage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -556,6 +558,98 @@ func (x *GetServerInfoResponse) GetStartTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *GetServerInfoResponse) GetStorage() *StorageUsage {
+	if x != nil {
+		return x.Storage
+	}
+	return nil
+}
+
+// StorageUsage compares what a tenant stores with its quotas.
+type StorageUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// message_count is the number of messages in threads and node memories.
+	MessageCount int64 `protobuf:"varint,1,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	// max_message_count is the quota of messages (server.tenant_messages). 0: none.
+	MaxMessageCount int64 `protobuf:"varint,2,opt,name=max_message_count,json=maxMessageCount,proto3" json:"max_message_count,omitempty"`
+	// stored_bytes is the size of all content: messages, attempts, events, node memories,
+	// plans, data of working memories, memories, and content of `data:` URLs. Summaries,
+	// observations and indexes do not count.
+	StoredBytes int64 `protobuf:"varint,3,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
+	// max_stored_bytes is the quota of bytes (server.tenant_bytes). 0: none.
+	MaxStoredBytes int64 `protobuf:"varint,4,opt,name=max_stored_bytes,json=maxStoredBytes,proto3" json:"max_stored_bytes,omitempty"`
+	// measure_time is when both were measured; writes through the answering server since
+	// then are included. Unset: they have not been measured yet.
+	MeasureTime   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=measure_time,json=measureTime,proto3" json:"measure_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StorageUsage) Reset() {
+	*x = StorageUsage{}
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StorageUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StorageUsage) ProtoMessage() {}
+
+func (x *StorageUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StorageUsage.ProtoReflect.Descriptor instead.
+func (*StorageUsage) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *StorageUsage) GetMessageCount() int64 {
+	if x != nil {
+		return x.MessageCount
+	}
+	return 0
+}
+
+func (x *StorageUsage) GetMaxMessageCount() int64 {
+	if x != nil {
+		return x.MaxMessageCount
+	}
+	return 0
+}
+
+func (x *StorageUsage) GetStoredBytes() int64 {
+	if x != nil {
+		return x.StoredBytes
+	}
+	return 0
+}
+
+func (x *StorageUsage) GetMaxStoredBytes() int64 {
+	if x != nil {
+		return x.MaxStoredBytes
+	}
+	return 0
+}
+
+func (x *StorageUsage) GetMeasureTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.MeasureTime
+	}
+	return nil
+}
+
 // GetIndexStatusRequest has no fields.
 type GetIndexStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -565,7 +659,7 @@ type GetIndexStatusRequest struct {
 
 func (x *GetIndexStatusRequest) Reset() {
 	*x = GetIndexStatusRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[2]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +671,7 @@ func (x *GetIndexStatusRequest) String() string {
 func (*GetIndexStatusRequest) ProtoMessage() {}
 
 func (x *GetIndexStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[2]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +684,7 @@ func (x *GetIndexStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetIndexStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetIndexStatusRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{2}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{3}
 }
 
 // GetIndexStatusResponse describes the state of the index.
@@ -621,7 +715,7 @@ type GetIndexStatusResponse struct {
 
 func (x *GetIndexStatusResponse) Reset() {
 	*x = GetIndexStatusResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[3]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +727,7 @@ func (x *GetIndexStatusResponse) String() string {
 func (*GetIndexStatusResponse) ProtoMessage() {}
 
 func (x *GetIndexStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[3]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +740,7 @@ func (x *GetIndexStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetIndexStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetIndexStatusResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{3}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetIndexStatusResponse) GetState() IndexState {
@@ -719,7 +813,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[4]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +825,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[4]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +838,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{4}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListDeadLettersRequest) GetPageSize() int32 {
@@ -783,7 +877,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[5]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +889,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[5]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +902,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{5}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DeadLetter) GetThreadId() string {
@@ -866,7 +960,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +972,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +985,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{6}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListDeadLettersResponse) GetDeadLetters() []*DeadLetter {
@@ -926,7 +1020,7 @@ type ReindexRequest struct {
 
 func (x *ReindexRequest) Reset() {
 	*x = ReindexRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1032,7 @@ func (x *ReindexRequest) String() string {
 func (*ReindexRequest) ProtoMessage() {}
 
 func (x *ReindexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1045,7 @@ func (x *ReindexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReindexRequest.ProtoReflect.Descriptor instead.
 func (*ReindexRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{7}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReindexRequest) GetThread() isReindexRequest_Thread {
@@ -1015,7 +1109,7 @@ type ReindexResponse struct {
 
 func (x *ReindexResponse) Reset() {
 	*x = ReindexResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[8]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1121,7 @@ func (x *ReindexResponse) String() string {
 func (*ReindexResponse) ProtoMessage() {}
 
 func (x *ReindexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[8]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1134,7 @@ func (x *ReindexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReindexResponse.ProtoReflect.Descriptor instead.
 func (*ReindexResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{8}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ReindexResponse) GetQueuedCount() int64 {
@@ -1074,7 +1168,7 @@ type ListTransactionsRequest struct {
 
 func (x *ListTransactionsRequest) Reset() {
 	*x = ListTransactionsRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1180,7 @@ func (x *ListTransactionsRequest) String() string {
 func (*ListTransactionsRequest) ProtoMessage() {}
 
 func (x *ListTransactionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1193,7 @@ func (x *ListTransactionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTransactionsRequest.ProtoReflect.Descriptor instead.
 func (*ListTransactionsRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{9}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTransactionsRequest) GetThread() isListTransactionsRequest_Thread {
@@ -1179,7 +1273,7 @@ type ListTransactionsResponse struct {
 
 func (x *ListTransactionsResponse) Reset() {
 	*x = ListTransactionsResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1285,7 @@ func (x *ListTransactionsResponse) String() string {
 func (*ListTransactionsResponse) ProtoMessage() {}
 
 func (x *ListTransactionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1298,7 @@ func (x *ListTransactionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTransactionsResponse.ProtoReflect.Descriptor instead.
 func (*ListTransactionsResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{10}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTransactionsResponse) GetTransactions() []*Transaction {
@@ -1230,7 +1324,7 @@ type GetNodeMemoryStatusRequest struct {
 
 func (x *GetNodeMemoryStatusRequest) Reset() {
 	*x = GetNodeMemoryStatusRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[11]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1336,7 @@ func (x *GetNodeMemoryStatusRequest) String() string {
 func (*GetNodeMemoryStatusRequest) ProtoMessage() {}
 
 func (x *GetNodeMemoryStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[11]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1349,7 @@ func (x *GetNodeMemoryStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeMemoryStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetNodeMemoryStatusRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{11}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{12}
 }
 
 // GetNodeMemoryStatusResponse describes the state of node memory.
@@ -1281,7 +1375,7 @@ type GetNodeMemoryStatusResponse struct {
 
 func (x *GetNodeMemoryStatusResponse) Reset() {
 	*x = GetNodeMemoryStatusResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[12]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1387,7 @@ func (x *GetNodeMemoryStatusResponse) String() string {
 func (*GetNodeMemoryStatusResponse) ProtoMessage() {}
 
 func (x *GetNodeMemoryStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[12]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1400,7 @@ func (x *GetNodeMemoryStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeMemoryStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetNodeMemoryStatusResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{12}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetNodeMemoryStatusResponse) GetBackend() ObjectStoreBackend {
@@ -1360,7 +1454,7 @@ type GetDistillStatusRequest struct {
 
 func (x *GetDistillStatusRequest) Reset() {
 	*x = GetDistillStatusRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[13]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1466,7 @@ func (x *GetDistillStatusRequest) String() string {
 func (*GetDistillStatusRequest) ProtoMessage() {}
 
 func (x *GetDistillStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[13]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1479,7 @@ func (x *GetDistillStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDistillStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetDistillStatusRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{13}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{14}
 }
 
 // ModelStatus is the state of a model in the responding server process.
@@ -1409,7 +1503,7 @@ type ModelStatus struct {
 
 func (x *ModelStatus) Reset() {
 	*x = ModelStatus{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1515,7 @@ func (x *ModelStatus) String() string {
 func (*ModelStatus) ProtoMessage() {}
 
 func (x *ModelStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1528,7 @@ func (x *ModelStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelStatus.ProtoReflect.Descriptor instead.
 func (*ModelStatus) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{14}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ModelStatus) GetPurpose() ModelPurpose {
@@ -1504,7 +1598,7 @@ type GetDistillStatusResponse struct {
 
 func (x *GetDistillStatusResponse) Reset() {
 	*x = GetDistillStatusResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[15]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1610,7 @@ func (x *GetDistillStatusResponse) String() string {
 func (*GetDistillStatusResponse) ProtoMessage() {}
 
 func (x *GetDistillStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[15]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1623,7 @@ func (x *GetDistillStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDistillStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetDistillStatusResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{15}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetDistillStatusResponse) GetModels() []*ModelStatus {
@@ -1599,7 +1693,7 @@ type GetModelUsageRequest struct {
 
 func (x *GetModelUsageRequest) Reset() {
 	*x = GetModelUsageRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[16]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1705,7 @@ func (x *GetModelUsageRequest) String() string {
 func (*GetModelUsageRequest) ProtoMessage() {}
 
 func (x *GetModelUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[16]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1718,7 @@ func (x *GetModelUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModelUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetModelUsageRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{16}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetModelUsageRequest) GetDays() int32 {
@@ -1658,7 +1752,7 @@ type ModelUsage struct {
 
 func (x *ModelUsage) Reset() {
 	*x = ModelUsage{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[17]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1764,7 @@ func (x *ModelUsage) String() string {
 func (*ModelUsage) ProtoMessage() {}
 
 func (x *ModelUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[17]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1777,7 @@ func (x *ModelUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelUsage.ProtoReflect.Descriptor instead.
 func (*ModelUsage) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{17}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ModelUsage) GetDay() string {
@@ -1746,7 +1840,7 @@ type GetModelUsageResponse struct {
 
 func (x *GetModelUsageResponse) Reset() {
 	*x = GetModelUsageResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1852,7 @@ func (x *GetModelUsageResponse) String() string {
 func (*GetModelUsageResponse) ProtoMessage() {}
 
 func (x *GetModelUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1865,7 @@ func (x *GetModelUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModelUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetModelUsageResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{18}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetModelUsageResponse) GetUsage() []*ModelUsage {
@@ -1807,7 +1901,7 @@ type DeleteUserRequest struct {
 
 func (x *DeleteUserRequest) Reset() {
 	*x = DeleteUserRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[19]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +1913,7 @@ func (x *DeleteUserRequest) String() string {
 func (*DeleteUserRequest) ProtoMessage() {}
 
 func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[19]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +1926,7 @@ func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserRequest.ProtoReflect.Descriptor instead.
 func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{19}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeleteUserRequest) GetUser() *UserRef {
@@ -1853,7 +1947,7 @@ type DeleteUserResponse struct {
 
 func (x *DeleteUserResponse) Reset() {
 	*x = DeleteUserResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[20]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +1959,7 @@ func (x *DeleteUserResponse) String() string {
 func (*DeleteUserResponse) ProtoMessage() {}
 
 func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[20]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +1972,7 @@ func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserResponse.ProtoReflect.Descriptor instead.
 func (*DeleteUserResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{20}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteUserResponse) GetDeletion() *Deletion {
@@ -1899,7 +1993,7 @@ type DeleteAppRequest struct {
 
 func (x *DeleteAppRequest) Reset() {
 	*x = DeleteAppRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[21]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2005,7 @@ func (x *DeleteAppRequest) String() string {
 func (*DeleteAppRequest) ProtoMessage() {}
 
 func (x *DeleteAppRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[21]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2018,7 @@ func (x *DeleteAppRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAppRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAppRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{21}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteAppRequest) GetApp() *AppRef {
@@ -1945,7 +2039,7 @@ type DeleteAppResponse struct {
 
 func (x *DeleteAppResponse) Reset() {
 	*x = DeleteAppResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[22]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +2051,7 @@ func (x *DeleteAppResponse) String() string {
 func (*DeleteAppResponse) ProtoMessage() {}
 
 func (x *DeleteAppResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[22]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +2064,7 @@ func (x *DeleteAppResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAppResponse.ProtoReflect.Descriptor instead.
 func (*DeleteAppResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{22}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteAppResponse) GetDeletion() *Deletion {
@@ -1992,7 +2086,7 @@ type DeleteTenantRequest struct {
 
 func (x *DeleteTenantRequest) Reset() {
 	*x = DeleteTenantRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[23]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2004,7 +2098,7 @@ func (x *DeleteTenantRequest) String() string {
 func (*DeleteTenantRequest) ProtoMessage() {}
 
 func (x *DeleteTenantRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[23]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2017,7 +2111,7 @@ func (x *DeleteTenantRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTenantRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTenantRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{23}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeleteTenantRequest) GetTenant() string {
@@ -2038,7 +2132,7 @@ type DeleteTenantResponse struct {
 
 func (x *DeleteTenantResponse) Reset() {
 	*x = DeleteTenantResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[24]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2144,7 @@ func (x *DeleteTenantResponse) String() string {
 func (*DeleteTenantResponse) ProtoMessage() {}
 
 func (x *DeleteTenantResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[24]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2157,7 @@ func (x *DeleteTenantResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTenantResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTenantResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{24}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeleteTenantResponse) GetDeletion() *Deletion {
@@ -2084,7 +2178,7 @@ type GetDeletionRequest struct {
 
 func (x *GetDeletionRequest) Reset() {
 	*x = GetDeletionRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[25]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2096,7 +2190,7 @@ func (x *GetDeletionRequest) String() string {
 func (*GetDeletionRequest) ProtoMessage() {}
 
 func (x *GetDeletionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[25]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2109,7 +2203,7 @@ func (x *GetDeletionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeletionRequest.ProtoReflect.Descriptor instead.
 func (*GetDeletionRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{25}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetDeletionRequest) GetDeletionId() string {
@@ -2130,7 +2224,7 @@ type GetDeletionResponse struct {
 
 func (x *GetDeletionResponse) Reset() {
 	*x = GetDeletionResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[26]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2236,7 @@ func (x *GetDeletionResponse) String() string {
 func (*GetDeletionResponse) ProtoMessage() {}
 
 func (x *GetDeletionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[26]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2249,7 @@ func (x *GetDeletionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeletionResponse.ProtoReflect.Descriptor instead.
 func (*GetDeletionResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{26}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetDeletionResponse) GetDeletion() *Deletion {
@@ -2184,7 +2278,7 @@ type DeletionPlace struct {
 
 func (x *DeletionPlace) Reset() {
 	*x = DeletionPlace{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[27]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2290,7 @@ func (x *DeletionPlace) String() string {
 func (*DeletionPlace) ProtoMessage() {}
 
 func (x *DeletionPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[27]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2303,7 @@ func (x *DeletionPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletionPlace.ProtoReflect.Descriptor instead.
 func (*DeletionPlace) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{27}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeletionPlace) GetName() string {
@@ -2266,7 +2360,7 @@ type Deletion struct {
 
 func (x *Deletion) Reset() {
 	*x = Deletion{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[28]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +2372,7 @@ func (x *Deletion) String() string {
 func (*Deletion) ProtoMessage() {}
 
 func (x *Deletion) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[28]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +2385,7 @@ func (x *Deletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deletion.ProtoReflect.Descriptor instead.
 func (*Deletion) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{28}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Deletion) GetDeletionId() string {
@@ -2373,7 +2467,7 @@ type GetErasureStatusRequest struct {
 
 func (x *GetErasureStatusRequest) Reset() {
 	*x = GetErasureStatusRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[29]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2479,7 @@ func (x *GetErasureStatusRequest) String() string {
 func (*GetErasureStatusRequest) ProtoMessage() {}
 
 func (x *GetErasureStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[29]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2492,7 @@ func (x *GetErasureStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetErasureStatusRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{29}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{30}
 }
 
 // GetErasureStatusResponse describes the queue of erasures. What waits in it can no longer
@@ -2420,7 +2514,7 @@ type GetErasureStatusResponse struct {
 
 func (x *GetErasureStatusResponse) Reset() {
 	*x = GetErasureStatusResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[30]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2526,7 @@ func (x *GetErasureStatusResponse) String() string {
 func (*GetErasureStatusResponse) ProtoMessage() {}
 
 func (x *GetErasureStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[30]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2539,7 @@ func (x *GetErasureStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetErasureStatusResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{30}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetErasureStatusResponse) GetWaitingCount() int64 {
@@ -2501,7 +2595,7 @@ type CompareIndexesRequest struct {
 
 func (x *CompareIndexesRequest) Reset() {
 	*x = CompareIndexesRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[31]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2513,7 +2607,7 @@ func (x *CompareIndexesRequest) String() string {
 func (*CompareIndexesRequest) ProtoMessage() {}
 
 func (x *CompareIndexesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[31]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2620,7 @@ func (x *CompareIndexesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareIndexesRequest.ProtoReflect.Descriptor instead.
 func (*CompareIndexesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{31}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CompareIndexesRequest) GetAppId() string {
@@ -2588,7 +2682,7 @@ type CompareIndexesResponse struct {
 
 func (x *CompareIndexesResponse) Reset() {
 	*x = CompareIndexesResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[32]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2600,7 +2694,7 @@ func (x *CompareIndexesResponse) String() string {
 func (*CompareIndexesResponse) ProtoMessage() {}
 
 func (x *CompareIndexesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[32]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2613,7 +2707,7 @@ func (x *CompareIndexesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareIndexesResponse.ProtoReflect.Descriptor instead.
 func (*CompareIndexesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{32}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CompareIndexesResponse) GetServing() *ComparedIndex {
@@ -2675,7 +2769,7 @@ type ComparedIndex struct {
 
 func (x *ComparedIndex) Reset() {
 	*x = ComparedIndex{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[33]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2687,7 +2781,7 @@ func (x *ComparedIndex) String() string {
 func (*ComparedIndex) ProtoMessage() {}
 
 func (x *ComparedIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[33]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2700,7 +2794,7 @@ func (x *ComparedIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedIndex.ProtoReflect.Descriptor instead.
 func (*ComparedIndex) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{33}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ComparedIndex) GetCollection() string {
@@ -2751,7 +2845,7 @@ type ComparedQuery struct {
 
 func (x *ComparedQuery) Reset() {
 	*x = ComparedQuery{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[34]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2763,7 +2857,7 @@ func (x *ComparedQuery) String() string {
 func (*ComparedQuery) ProtoMessage() {}
 
 func (x *ComparedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[34]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2776,7 +2870,7 @@ func (x *ComparedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedQuery.ProtoReflect.Descriptor instead.
 func (*ComparedQuery) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{34}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ComparedQuery) GetQuery() string {
@@ -2826,7 +2920,7 @@ var File_recollect_v1_admin_service_proto protoreflect.FileDescriptor
 const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
 	" recollect/v1/admin_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/transaction.proto\"\x16\n" +
-	"\x14GetServerInfoRequest\"\x99\x02\n" +
+	"\x14GetServerInfoRequest\"\xcf\x02\n" +
 	"\x15GetServerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12?\n" +
@@ -2834,7 +2928,14 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x0fembedding_model\x18\x04 \x01(\tR\x0eembeddingModel\x12)\n" +
 	"\x10postgres_version\x18\x05 \x01(\tR\x0fpostgresVersion\x129\n" +
 	"\n" +
-	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\x17\n" +
+	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x124\n" +
+	"\astorage\x18\a \x01(\v2\x1a.recollect.v1.StorageUsageR\astorage\"\xeb\x01\n" +
+	"\fStorageUsage\x12#\n" +
+	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12*\n" +
+	"\x11max_message_count\x18\x02 \x01(\x03R\x0fmaxMessageCount\x12!\n" +
+	"\fstored_bytes\x18\x03 \x01(\x03R\vstoredBytes\x12(\n" +
+	"\x10max_stored_bytes\x18\x04 \x01(\x03R\x0emaxStoredBytes\x12=\n" +
+	"\fmeasure_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vmeasureTime\"\x17\n" +
 	"\x15GetIndexStatusRequest\"\xea\x02\n" +
 	"\x16GetIndexStatusResponse\x12.\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x18.recollect.v1.IndexStateR\x05state\x12\x1e\n" +
@@ -3069,7 +3170,7 @@ func file_recollect_v1_admin_service_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_recollect_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_recollect_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_recollect_v1_admin_service_proto_goTypes = []any{
 	(IndexBackend)(0),                   // 0: recollect.v1.IndexBackend
 	(IndexState)(0),                     // 1: recollect.v1.IndexState
@@ -3080,116 +3181,119 @@ var file_recollect_v1_admin_service_proto_goTypes = []any{
 	(DeletionState)(0),                  // 6: recollect.v1.DeletionState
 	(*GetServerInfoRequest)(nil),        // 7: recollect.v1.GetServerInfoRequest
 	(*GetServerInfoResponse)(nil),       // 8: recollect.v1.GetServerInfoResponse
-	(*GetIndexStatusRequest)(nil),       // 9: recollect.v1.GetIndexStatusRequest
-	(*GetIndexStatusResponse)(nil),      // 10: recollect.v1.GetIndexStatusResponse
-	(*ListDeadLettersRequest)(nil),      // 11: recollect.v1.ListDeadLettersRequest
-	(*DeadLetter)(nil),                  // 12: recollect.v1.DeadLetter
-	(*ListDeadLettersResponse)(nil),     // 13: recollect.v1.ListDeadLettersResponse
-	(*ReindexRequest)(nil),              // 14: recollect.v1.ReindexRequest
-	(*ReindexResponse)(nil),             // 15: recollect.v1.ReindexResponse
-	(*ListTransactionsRequest)(nil),     // 16: recollect.v1.ListTransactionsRequest
-	(*ListTransactionsResponse)(nil),    // 17: recollect.v1.ListTransactionsResponse
-	(*GetNodeMemoryStatusRequest)(nil),  // 18: recollect.v1.GetNodeMemoryStatusRequest
-	(*GetNodeMemoryStatusResponse)(nil), // 19: recollect.v1.GetNodeMemoryStatusResponse
-	(*GetDistillStatusRequest)(nil),     // 20: recollect.v1.GetDistillStatusRequest
-	(*ModelStatus)(nil),                 // 21: recollect.v1.ModelStatus
-	(*GetDistillStatusResponse)(nil),    // 22: recollect.v1.GetDistillStatusResponse
-	(*GetModelUsageRequest)(nil),        // 23: recollect.v1.GetModelUsageRequest
-	(*ModelUsage)(nil),                  // 24: recollect.v1.ModelUsage
-	(*GetModelUsageResponse)(nil),       // 25: recollect.v1.GetModelUsageResponse
-	(*DeleteUserRequest)(nil),           // 26: recollect.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),          // 27: recollect.v1.DeleteUserResponse
-	(*DeleteAppRequest)(nil),            // 28: recollect.v1.DeleteAppRequest
-	(*DeleteAppResponse)(nil),           // 29: recollect.v1.DeleteAppResponse
-	(*DeleteTenantRequest)(nil),         // 30: recollect.v1.DeleteTenantRequest
-	(*DeleteTenantResponse)(nil),        // 31: recollect.v1.DeleteTenantResponse
-	(*GetDeletionRequest)(nil),          // 32: recollect.v1.GetDeletionRequest
-	(*GetDeletionResponse)(nil),         // 33: recollect.v1.GetDeletionResponse
-	(*DeletionPlace)(nil),               // 34: recollect.v1.DeletionPlace
-	(*Deletion)(nil),                    // 35: recollect.v1.Deletion
-	(*GetErasureStatusRequest)(nil),     // 36: recollect.v1.GetErasureStatusRequest
-	(*GetErasureStatusResponse)(nil),    // 37: recollect.v1.GetErasureStatusResponse
-	(*CompareIndexesRequest)(nil),       // 38: recollect.v1.CompareIndexesRequest
-	(*CompareIndexesResponse)(nil),      // 39: recollect.v1.CompareIndexesResponse
-	(*ComparedIndex)(nil),               // 40: recollect.v1.ComparedIndex
-	(*ComparedQuery)(nil),               // 41: recollect.v1.ComparedQuery
-	(*timestamppb.Timestamp)(nil),       // 42: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 43: google.protobuf.Duration
-	(*SessionRef)(nil),                  // 44: recollect.v1.SessionRef
-	(*Transaction)(nil),                 // 45: recollect.v1.Transaction
-	(*UserRef)(nil),                     // 46: recollect.v1.UserRef
-	(*AppRef)(nil),                      // 47: recollect.v1.AppRef
+	(*StorageUsage)(nil),                // 9: recollect.v1.StorageUsage
+	(*GetIndexStatusRequest)(nil),       // 10: recollect.v1.GetIndexStatusRequest
+	(*GetIndexStatusResponse)(nil),      // 11: recollect.v1.GetIndexStatusResponse
+	(*ListDeadLettersRequest)(nil),      // 12: recollect.v1.ListDeadLettersRequest
+	(*DeadLetter)(nil),                  // 13: recollect.v1.DeadLetter
+	(*ListDeadLettersResponse)(nil),     // 14: recollect.v1.ListDeadLettersResponse
+	(*ReindexRequest)(nil),              // 15: recollect.v1.ReindexRequest
+	(*ReindexResponse)(nil),             // 16: recollect.v1.ReindexResponse
+	(*ListTransactionsRequest)(nil),     // 17: recollect.v1.ListTransactionsRequest
+	(*ListTransactionsResponse)(nil),    // 18: recollect.v1.ListTransactionsResponse
+	(*GetNodeMemoryStatusRequest)(nil),  // 19: recollect.v1.GetNodeMemoryStatusRequest
+	(*GetNodeMemoryStatusResponse)(nil), // 20: recollect.v1.GetNodeMemoryStatusResponse
+	(*GetDistillStatusRequest)(nil),     // 21: recollect.v1.GetDistillStatusRequest
+	(*ModelStatus)(nil),                 // 22: recollect.v1.ModelStatus
+	(*GetDistillStatusResponse)(nil),    // 23: recollect.v1.GetDistillStatusResponse
+	(*GetModelUsageRequest)(nil),        // 24: recollect.v1.GetModelUsageRequest
+	(*ModelUsage)(nil),                  // 25: recollect.v1.ModelUsage
+	(*GetModelUsageResponse)(nil),       // 26: recollect.v1.GetModelUsageResponse
+	(*DeleteUserRequest)(nil),           // 27: recollect.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),          // 28: recollect.v1.DeleteUserResponse
+	(*DeleteAppRequest)(nil),            // 29: recollect.v1.DeleteAppRequest
+	(*DeleteAppResponse)(nil),           // 30: recollect.v1.DeleteAppResponse
+	(*DeleteTenantRequest)(nil),         // 31: recollect.v1.DeleteTenantRequest
+	(*DeleteTenantResponse)(nil),        // 32: recollect.v1.DeleteTenantResponse
+	(*GetDeletionRequest)(nil),          // 33: recollect.v1.GetDeletionRequest
+	(*GetDeletionResponse)(nil),         // 34: recollect.v1.GetDeletionResponse
+	(*DeletionPlace)(nil),               // 35: recollect.v1.DeletionPlace
+	(*Deletion)(nil),                    // 36: recollect.v1.Deletion
+	(*GetErasureStatusRequest)(nil),     // 37: recollect.v1.GetErasureStatusRequest
+	(*GetErasureStatusResponse)(nil),    // 38: recollect.v1.GetErasureStatusResponse
+	(*CompareIndexesRequest)(nil),       // 39: recollect.v1.CompareIndexesRequest
+	(*CompareIndexesResponse)(nil),      // 40: recollect.v1.CompareIndexesResponse
+	(*ComparedIndex)(nil),               // 41: recollect.v1.ComparedIndex
+	(*ComparedQuery)(nil),               // 42: recollect.v1.ComparedQuery
+	(*timestamppb.Timestamp)(nil),       // 43: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 44: google.protobuf.Duration
+	(*SessionRef)(nil),                  // 45: recollect.v1.SessionRef
+	(*Transaction)(nil),                 // 46: recollect.v1.Transaction
+	(*UserRef)(nil),                     // 47: recollect.v1.UserRef
+	(*AppRef)(nil),                      // 48: recollect.v1.AppRef
 }
 var file_recollect_v1_admin_service_proto_depIdxs = []int32{
 	0,  // 0: recollect.v1.GetServerInfoResponse.index_backend:type_name -> recollect.v1.IndexBackend
-	42, // 1: recollect.v1.GetServerInfoResponse.start_time:type_name -> google.protobuf.Timestamp
-	1,  // 2: recollect.v1.GetIndexStatusResponse.state:type_name -> recollect.v1.IndexState
-	43, // 3: recollect.v1.GetIndexStatusResponse.lag:type_name -> google.protobuf.Duration
-	42, // 4: recollect.v1.GetIndexStatusResponse.last_error_time:type_name -> google.protobuf.Timestamp
-	42, // 5: recollect.v1.DeadLetter.fail_time:type_name -> google.protobuf.Timestamp
-	12, // 6: recollect.v1.ListDeadLettersResponse.dead_letters:type_name -> recollect.v1.DeadLetter
-	44, // 7: recollect.v1.ReindexRequest.session:type_name -> recollect.v1.SessionRef
-	44, // 8: recollect.v1.ListTransactionsRequest.session:type_name -> recollect.v1.SessionRef
-	45, // 9: recollect.v1.ListTransactionsResponse.transactions:type_name -> recollect.v1.Transaction
-	2,  // 10: recollect.v1.GetNodeMemoryStatusResponse.backend:type_name -> recollect.v1.ObjectStoreBackend
-	43, // 11: recollect.v1.GetNodeMemoryStatusResponse.lag:type_name -> google.protobuf.Duration
-	3,  // 12: recollect.v1.ModelStatus.purpose:type_name -> recollect.v1.ModelPurpose
-	4,  // 13: recollect.v1.ModelStatus.provider:type_name -> recollect.v1.ModelProvider
-	5,  // 14: recollect.v1.ModelStatus.breaker:type_name -> recollect.v1.BreakerState
-	21, // 15: recollect.v1.GetDistillStatusResponse.models:type_name -> recollect.v1.ModelStatus
-	43, // 16: recollect.v1.GetDistillStatusResponse.lag:type_name -> google.protobuf.Duration
-	24, // 17: recollect.v1.GetModelUsageResponse.usage:type_name -> recollect.v1.ModelUsage
-	46, // 18: recollect.v1.DeleteUserRequest.user:type_name -> recollect.v1.UserRef
-	35, // 19: recollect.v1.DeleteUserResponse.deletion:type_name -> recollect.v1.Deletion
-	47, // 20: recollect.v1.DeleteAppRequest.app:type_name -> recollect.v1.AppRef
-	35, // 21: recollect.v1.DeleteAppResponse.deletion:type_name -> recollect.v1.Deletion
-	35, // 22: recollect.v1.DeleteTenantResponse.deletion:type_name -> recollect.v1.Deletion
-	35, // 23: recollect.v1.GetDeletionResponse.deletion:type_name -> recollect.v1.Deletion
-	6,  // 24: recollect.v1.Deletion.state:type_name -> recollect.v1.DeletionState
-	34, // 25: recollect.v1.Deletion.places:type_name -> recollect.v1.DeletionPlace
-	42, // 26: recollect.v1.Deletion.create_time:type_name -> google.protobuf.Timestamp
-	42, // 27: recollect.v1.Deletion.finish_time:type_name -> google.protobuf.Timestamp
-	43, // 28: recollect.v1.GetErasureStatusResponse.lag:type_name -> google.protobuf.Duration
-	40, // 29: recollect.v1.CompareIndexesResponse.serving:type_name -> recollect.v1.ComparedIndex
-	40, // 30: recollect.v1.CompareIndexesResponse.next:type_name -> recollect.v1.ComparedIndex
-	41, // 31: recollect.v1.CompareIndexesResponse.queries:type_name -> recollect.v1.ComparedQuery
-	43, // 32: recollect.v1.CompareIndexesResponse.mean_serving_duration:type_name -> google.protobuf.Duration
-	43, // 33: recollect.v1.CompareIndexesResponse.mean_next_duration:type_name -> google.protobuf.Duration
-	43, // 34: recollect.v1.ComparedQuery.serving_duration:type_name -> google.protobuf.Duration
-	43, // 35: recollect.v1.ComparedQuery.next_duration:type_name -> google.protobuf.Duration
-	7,  // 36: recollect.v1.AdminService.GetServerInfo:input_type -> recollect.v1.GetServerInfoRequest
-	9,  // 37: recollect.v1.AdminService.GetIndexStatus:input_type -> recollect.v1.GetIndexStatusRequest
-	11, // 38: recollect.v1.AdminService.ListDeadLetters:input_type -> recollect.v1.ListDeadLettersRequest
-	14, // 39: recollect.v1.AdminService.Reindex:input_type -> recollect.v1.ReindexRequest
-	38, // 40: recollect.v1.AdminService.CompareIndexes:input_type -> recollect.v1.CompareIndexesRequest
-	16, // 41: recollect.v1.AdminService.ListTransactions:input_type -> recollect.v1.ListTransactionsRequest
-	18, // 42: recollect.v1.AdminService.GetNodeMemoryStatus:input_type -> recollect.v1.GetNodeMemoryStatusRequest
-	20, // 43: recollect.v1.AdminService.GetDistillStatus:input_type -> recollect.v1.GetDistillStatusRequest
-	23, // 44: recollect.v1.AdminService.GetModelUsage:input_type -> recollect.v1.GetModelUsageRequest
-	26, // 45: recollect.v1.AdminService.DeleteUser:input_type -> recollect.v1.DeleteUserRequest
-	28, // 46: recollect.v1.AdminService.DeleteApp:input_type -> recollect.v1.DeleteAppRequest
-	30, // 47: recollect.v1.AdminService.DeleteTenant:input_type -> recollect.v1.DeleteTenantRequest
-	32, // 48: recollect.v1.AdminService.GetDeletion:input_type -> recollect.v1.GetDeletionRequest
-	36, // 49: recollect.v1.AdminService.GetErasureStatus:input_type -> recollect.v1.GetErasureStatusRequest
-	8,  // 50: recollect.v1.AdminService.GetServerInfo:output_type -> recollect.v1.GetServerInfoResponse
-	10, // 51: recollect.v1.AdminService.GetIndexStatus:output_type -> recollect.v1.GetIndexStatusResponse
-	13, // 52: recollect.v1.AdminService.ListDeadLetters:output_type -> recollect.v1.ListDeadLettersResponse
-	15, // 53: recollect.v1.AdminService.Reindex:output_type -> recollect.v1.ReindexResponse
-	39, // 54: recollect.v1.AdminService.CompareIndexes:output_type -> recollect.v1.CompareIndexesResponse
-	17, // 55: recollect.v1.AdminService.ListTransactions:output_type -> recollect.v1.ListTransactionsResponse
-	19, // 56: recollect.v1.AdminService.GetNodeMemoryStatus:output_type -> recollect.v1.GetNodeMemoryStatusResponse
-	22, // 57: recollect.v1.AdminService.GetDistillStatus:output_type -> recollect.v1.GetDistillStatusResponse
-	25, // 58: recollect.v1.AdminService.GetModelUsage:output_type -> recollect.v1.GetModelUsageResponse
-	27, // 59: recollect.v1.AdminService.DeleteUser:output_type -> recollect.v1.DeleteUserResponse
-	29, // 60: recollect.v1.AdminService.DeleteApp:output_type -> recollect.v1.DeleteAppResponse
-	31, // 61: recollect.v1.AdminService.DeleteTenant:output_type -> recollect.v1.DeleteTenantResponse
-	33, // 62: recollect.v1.AdminService.GetDeletion:output_type -> recollect.v1.GetDeletionResponse
-	37, // 63: recollect.v1.AdminService.GetErasureStatus:output_type -> recollect.v1.GetErasureStatusResponse
-	50, // [50:64] is the sub-list for method output_type
-	36, // [36:50] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	43, // 1: recollect.v1.GetServerInfoResponse.start_time:type_name -> google.protobuf.Timestamp
+	9,  // 2: recollect.v1.GetServerInfoResponse.storage:type_name -> recollect.v1.StorageUsage
+	43, // 3: recollect.v1.StorageUsage.measure_time:type_name -> google.protobuf.Timestamp
+	1,  // 4: recollect.v1.GetIndexStatusResponse.state:type_name -> recollect.v1.IndexState
+	44, // 5: recollect.v1.GetIndexStatusResponse.lag:type_name -> google.protobuf.Duration
+	43, // 6: recollect.v1.GetIndexStatusResponse.last_error_time:type_name -> google.protobuf.Timestamp
+	43, // 7: recollect.v1.DeadLetter.fail_time:type_name -> google.protobuf.Timestamp
+	13, // 8: recollect.v1.ListDeadLettersResponse.dead_letters:type_name -> recollect.v1.DeadLetter
+	45, // 9: recollect.v1.ReindexRequest.session:type_name -> recollect.v1.SessionRef
+	45, // 10: recollect.v1.ListTransactionsRequest.session:type_name -> recollect.v1.SessionRef
+	46, // 11: recollect.v1.ListTransactionsResponse.transactions:type_name -> recollect.v1.Transaction
+	2,  // 12: recollect.v1.GetNodeMemoryStatusResponse.backend:type_name -> recollect.v1.ObjectStoreBackend
+	44, // 13: recollect.v1.GetNodeMemoryStatusResponse.lag:type_name -> google.protobuf.Duration
+	3,  // 14: recollect.v1.ModelStatus.purpose:type_name -> recollect.v1.ModelPurpose
+	4,  // 15: recollect.v1.ModelStatus.provider:type_name -> recollect.v1.ModelProvider
+	5,  // 16: recollect.v1.ModelStatus.breaker:type_name -> recollect.v1.BreakerState
+	22, // 17: recollect.v1.GetDistillStatusResponse.models:type_name -> recollect.v1.ModelStatus
+	44, // 18: recollect.v1.GetDistillStatusResponse.lag:type_name -> google.protobuf.Duration
+	25, // 19: recollect.v1.GetModelUsageResponse.usage:type_name -> recollect.v1.ModelUsage
+	47, // 20: recollect.v1.DeleteUserRequest.user:type_name -> recollect.v1.UserRef
+	36, // 21: recollect.v1.DeleteUserResponse.deletion:type_name -> recollect.v1.Deletion
+	48, // 22: recollect.v1.DeleteAppRequest.app:type_name -> recollect.v1.AppRef
+	36, // 23: recollect.v1.DeleteAppResponse.deletion:type_name -> recollect.v1.Deletion
+	36, // 24: recollect.v1.DeleteTenantResponse.deletion:type_name -> recollect.v1.Deletion
+	36, // 25: recollect.v1.GetDeletionResponse.deletion:type_name -> recollect.v1.Deletion
+	6,  // 26: recollect.v1.Deletion.state:type_name -> recollect.v1.DeletionState
+	35, // 27: recollect.v1.Deletion.places:type_name -> recollect.v1.DeletionPlace
+	43, // 28: recollect.v1.Deletion.create_time:type_name -> google.protobuf.Timestamp
+	43, // 29: recollect.v1.Deletion.finish_time:type_name -> google.protobuf.Timestamp
+	44, // 30: recollect.v1.GetErasureStatusResponse.lag:type_name -> google.protobuf.Duration
+	41, // 31: recollect.v1.CompareIndexesResponse.serving:type_name -> recollect.v1.ComparedIndex
+	41, // 32: recollect.v1.CompareIndexesResponse.next:type_name -> recollect.v1.ComparedIndex
+	42, // 33: recollect.v1.CompareIndexesResponse.queries:type_name -> recollect.v1.ComparedQuery
+	44, // 34: recollect.v1.CompareIndexesResponse.mean_serving_duration:type_name -> google.protobuf.Duration
+	44, // 35: recollect.v1.CompareIndexesResponse.mean_next_duration:type_name -> google.protobuf.Duration
+	44, // 36: recollect.v1.ComparedQuery.serving_duration:type_name -> google.protobuf.Duration
+	44, // 37: recollect.v1.ComparedQuery.next_duration:type_name -> google.protobuf.Duration
+	7,  // 38: recollect.v1.AdminService.GetServerInfo:input_type -> recollect.v1.GetServerInfoRequest
+	10, // 39: recollect.v1.AdminService.GetIndexStatus:input_type -> recollect.v1.GetIndexStatusRequest
+	12, // 40: recollect.v1.AdminService.ListDeadLetters:input_type -> recollect.v1.ListDeadLettersRequest
+	15, // 41: recollect.v1.AdminService.Reindex:input_type -> recollect.v1.ReindexRequest
+	39, // 42: recollect.v1.AdminService.CompareIndexes:input_type -> recollect.v1.CompareIndexesRequest
+	17, // 43: recollect.v1.AdminService.ListTransactions:input_type -> recollect.v1.ListTransactionsRequest
+	19, // 44: recollect.v1.AdminService.GetNodeMemoryStatus:input_type -> recollect.v1.GetNodeMemoryStatusRequest
+	21, // 45: recollect.v1.AdminService.GetDistillStatus:input_type -> recollect.v1.GetDistillStatusRequest
+	24, // 46: recollect.v1.AdminService.GetModelUsage:input_type -> recollect.v1.GetModelUsageRequest
+	27, // 47: recollect.v1.AdminService.DeleteUser:input_type -> recollect.v1.DeleteUserRequest
+	29, // 48: recollect.v1.AdminService.DeleteApp:input_type -> recollect.v1.DeleteAppRequest
+	31, // 49: recollect.v1.AdminService.DeleteTenant:input_type -> recollect.v1.DeleteTenantRequest
+	33, // 50: recollect.v1.AdminService.GetDeletion:input_type -> recollect.v1.GetDeletionRequest
+	37, // 51: recollect.v1.AdminService.GetErasureStatus:input_type -> recollect.v1.GetErasureStatusRequest
+	8,  // 52: recollect.v1.AdminService.GetServerInfo:output_type -> recollect.v1.GetServerInfoResponse
+	11, // 53: recollect.v1.AdminService.GetIndexStatus:output_type -> recollect.v1.GetIndexStatusResponse
+	14, // 54: recollect.v1.AdminService.ListDeadLetters:output_type -> recollect.v1.ListDeadLettersResponse
+	16, // 55: recollect.v1.AdminService.Reindex:output_type -> recollect.v1.ReindexResponse
+	40, // 56: recollect.v1.AdminService.CompareIndexes:output_type -> recollect.v1.CompareIndexesResponse
+	18, // 57: recollect.v1.AdminService.ListTransactions:output_type -> recollect.v1.ListTransactionsResponse
+	20, // 58: recollect.v1.AdminService.GetNodeMemoryStatus:output_type -> recollect.v1.GetNodeMemoryStatusResponse
+	23, // 59: recollect.v1.AdminService.GetDistillStatus:output_type -> recollect.v1.GetDistillStatusResponse
+	26, // 60: recollect.v1.AdminService.GetModelUsage:output_type -> recollect.v1.GetModelUsageResponse
+	28, // 61: recollect.v1.AdminService.DeleteUser:output_type -> recollect.v1.DeleteUserResponse
+	30, // 62: recollect.v1.AdminService.DeleteApp:output_type -> recollect.v1.DeleteAppResponse
+	32, // 63: recollect.v1.AdminService.DeleteTenant:output_type -> recollect.v1.DeleteTenantResponse
+	34, // 64: recollect.v1.AdminService.GetDeletion:output_type -> recollect.v1.GetDeletionResponse
+	38, // 65: recollect.v1.AdminService.GetErasureStatus:output_type -> recollect.v1.GetErasureStatusResponse
+	52, // [52:66] is the sub-list for method output_type
+	38, // [38:52] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_admin_service_proto_init() }
@@ -3199,23 +3303,23 @@ func file_recollect_v1_admin_service_proto_init() {
 	}
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_transaction_proto_init()
-	file_recollect_v1_admin_service_proto_msgTypes[7].OneofWrappers = []any{
+	file_recollect_v1_admin_service_proto_msgTypes[8].OneofWrappers = []any{
 		(*ReindexRequest_ThreadId)(nil),
 		(*ReindexRequest_Session)(nil),
 	}
-	file_recollect_v1_admin_service_proto_msgTypes[9].OneofWrappers = []any{
+	file_recollect_v1_admin_service_proto_msgTypes[10].OneofWrappers = []any{
 		(*ListTransactionsRequest_ThreadId)(nil),
 		(*ListTransactionsRequest_Session)(nil),
 	}
-	file_recollect_v1_admin_service_proto_msgTypes[16].OneofWrappers = []any{}
-	file_recollect_v1_admin_service_proto_msgTypes[28].OneofWrappers = []any{}
+	file_recollect_v1_admin_service_proto_msgTypes[17].OneofWrappers = []any{}
+	file_recollect_v1_admin_service_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_admin_service_proto_rawDesc), len(file_recollect_v1_admin_service_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

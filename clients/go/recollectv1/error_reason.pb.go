@@ -146,11 +146,14 @@ const (
 	// 100,000 events, the maximum. Continue in another thread, or clear this one.
 	ErrorReason_ERROR_REASON_EVENT_LOG_FULL ErrorReason = 33
 	// ERROR_REASON_QUOTA_EXCEEDED (RESOURCE_EXHAUSTED): the caller's tenant or API key
-	// makes too many calls per second or at a time. A google.rpc.QuotaFailure contains
-	// the subject, `tenant:NAME` or `api_key:NAME`, and its limit; a google.rpc.RetryInfo
-	// the delay before a retry. The server's configuration sets the limits:
+	// makes too many calls per second or at a time, or the tenant would store more than it
+	// may. A google.rpc.QuotaFailure contains the subject, `tenant:NAME` or
+	// `api_key:NAME`, and its limit. The server's configuration sets the limits:
 	// server.tenant_share and key_share, tenant_calls_per_second and
-	// key_calls_per_second.
+	// key_calls_per_second; a google.rpc.RetryInfo contains the delay before a retry. Of
+	// storage, server.tenant_messages and tenant_bytes: without RetryInfo, because a retry
+	// fails until something is deleted or the limit is raised. The metadata key `setting`
+	// names the one that was exceeded; nothing was stored.
 	ErrorReason_ERROR_REASON_QUOTA_EXCEEDED ErrorReason = 34
 	// ERROR_REASON_TOKEN_KEYS_UNAVAILABLE (UNAVAILABLE): the call carries a token
 	// (JWT), and the issuer's public keys cannot be read at the moment. A
