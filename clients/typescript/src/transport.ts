@@ -126,7 +126,7 @@ function sleep(milliseconds: number, signal: AbortSignal | undefined, error: Rec
     const timer = setTimeout(() => {
       signal?.removeEventListener("abort", abort);
       resolve();
-    }, milliseconds);
+    }, Math.ceil(milliseconds));
     signal?.addEventListener("abort", abort, { once: true });
   });
 }

@@ -65,12 +65,18 @@ async fn remembers(language: &str) -> Result<(), Skipped> {
     assert_eq!(answer.trim(), "Your dog is called Pixel.", "{language}");
     let asked = model.asked();
     assert_eq!(asked.len(), 1, "{language}: {asked:?}");
-    assert_eq!((asked[0].model.as_str(), asked[0].key.as_str()), ("small", "secret"));
+    assert_eq!(
+        (asked[0].model.as_str(), asked[0].key.as_str()),
+        ("small", "secret")
+    );
     for text in ["My dog is called Pixel.", "Are you sure?"] {
         assert!(asked[0].user.contains(text), "{language}: {:?}", asked[0]);
     }
 
-    let thread_id = client.resolve(session(&app, "ada", "thread:1")).await.thread_id;
+    let thread_id = client
+        .resolve(session(&app, "ada", "thread:1"))
+        .await
+        .thread_id;
     let history = client.call(history_request(&thread_id)).await;
     let expected = [
         "My dog is called Pixel.",

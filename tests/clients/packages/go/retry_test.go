@@ -243,7 +243,10 @@ func TestACallHasADeadlineItsRetriesIncluded(t *testing.T) {
 	equal(t, errors.Is(err, context.DeadlineExceeded), true)
 	begin := time.Now()
 	_, err = appendTurn(client)
-	equal(t, failure(t, err).Code, codes.Unavailable)
+	// The deadline may pass during an attempt, or be too close for the next one.
+	if code := failure(t, err).Code; code != codes.Unavailable && code != codes.DeadlineExceeded {
+		t.Fatal(err)
+	}
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Fatalf("it took %v", took)
 	}
