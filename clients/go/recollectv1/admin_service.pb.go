@@ -2579,8 +2579,9 @@ type CompareIndexesRequest struct {
 	// Empty: all messages of the app.
 	UserId string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// queries are the texts to search for: at most 100, each of 1 to 8,192 characters.
-	// Empty: stored questions, as sample_size says. All searches together have to end within
-	// the server's limit for a call (server.call_timeout, by default 30 seconds).
+	// Empty: stored questions, as sample_size says. Those that cannot be compared before the
+	// call's deadline, or the server's limit for a call (server.call_timeout, by default 30
+	// seconds), are left out.
 	Queries []string `protobuf:"bytes,3,rep,name=queries,proto3" json:"queries,omitempty"`
 	// sample_size is the number of stored questions that are used if queries is empty: 1 to
 	// 100; 0 means 20. These are the newest messages of users, within app_id and user_id,
@@ -2665,9 +2666,8 @@ type CompareIndexesResponse struct {
 	Serving *ComparedIndex `protobuf:"bytes,1,opt,name=serving,proto3" json:"serving,omitempty"`
 	// next is the index that is filled with the model of `embedding_next`.
 	Next *ComparedIndex `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
-	// queries are the results for each query, in the order of the request; those of stored
-	// questions are ordered from the newest. Empty: queries was empty, and no message ends
-	// in a question mark.
+	// queries are the results for each query that was compared in time, in the order of the
+	// request; those of stored questions are ordered from the newest.
 	Queries []*ComparedQuery `protobuf:"bytes,3,rep,name=queries,proto3" json:"queries,omitempty"`
 	// mean_overlap is the mean of the queries' overlap, 0 to 1. Zero without queries.
 	MeanOverlap float32 `protobuf:"fixed32,4,opt,name=mean_overlap,json=meanOverlap,proto3" json:"mean_overlap,omitempty"`
@@ -2676,8 +2676,12 @@ type CompareIndexesResponse struct {
 	MeanServingDuration *durationpb.Duration `protobuf:"bytes,5,opt,name=mean_serving_duration,json=meanServingDuration,proto3" json:"mean_serving_duration,omitempty"`
 	// mean_next_duration is the mean of the queries' next_duration. Zero without queries.
 	MeanNextDuration *durationpb.Duration `protobuf:"bytes,6,opt,name=mean_next_duration,json=meanNextDuration,proto3" json:"mean_next_duration,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// query_count is the number of queries to compare. If it is larger than the number of
+	// results, the call's time ended before the rest was compared. 0: the request has no
+	// queries, and no message ends in a question mark.
+	QueryCount    int32 `protobuf:"varint,7,opt,name=query_count,json=queryCount,proto3" json:"query_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CompareIndexesResponse) Reset() {
@@ -2750,6 +2754,13 @@ func (x *CompareIndexesResponse) GetMeanNextDuration() *durationpb.Duration {
 		return x.MeanNextDuration
 	}
 	return nil
+}
+
+func (x *CompareIndexesResponse) GetQueryCount() int32 {
+	if x != nil {
+		return x.QueryCount
+	}
+	return 0
 }
 
 // ComparedIndex is one of the two indexes.
@@ -3080,14 +3091,16 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\aqueries\x18\x03 \x03(\tR\aqueries\x12\x1f\n" +
 	"\vsample_size\x18\x04 \x01(\x05R\n" +
 	"sampleSize\x12\x13\n" +
-	"\x05top_k\x18\x05 \x01(\x05R\x04topK\"\xf2\x02\n" +
+	"\x05top_k\x18\x05 \x01(\x05R\x04topK\"\x93\x03\n" +
 	"\x16CompareIndexesResponse\x125\n" +
 	"\aserving\x18\x01 \x01(\v2\x1b.recollect.v1.ComparedIndexR\aserving\x12/\n" +
 	"\x04next\x18\x02 \x01(\v2\x1b.recollect.v1.ComparedIndexR\x04next\x125\n" +
 	"\aqueries\x18\x03 \x03(\v2\x1b.recollect.v1.ComparedQueryR\aqueries\x12!\n" +
 	"\fmean_overlap\x18\x04 \x01(\x02R\vmeanOverlap\x12M\n" +
 	"\x15mean_serving_duration\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x13meanServingDuration\x12G\n" +
-	"\x12mean_next_duration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x10meanNextDuration\"t\n" +
+	"\x12mean_next_duration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x10meanNextDuration\x12\x1f\n" +
+	"\vquery_count\x18\a \x01(\x05R\n" +
+	"queryCount\"t\n" +
 	"\rComparedIndex\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\tR\n" +

@@ -161,7 +161,8 @@ const (
 	ErrorReason_ERROR_REASON_TOKEN_KEYS_UNAVAILABLE ErrorReason = 35
 	// ERROR_REASON_DELETION_IN_PROGRESS (FAILED_PRECONDITION): the user, the app or the
 	// tenant is being deleted, and nothing can be created in it until that has finished.
-	// AdminService.GetErasureStatus and GetDeletion report on it.
+	// AdminService.GetErasureStatus and GetDeletion report on it. Or the thread is large
+	// and being cleared (ThreadService.ClearThread).
 	ErrorReason_ERROR_REASON_DELETION_IN_PROGRESS ErrorReason = 36
 	// ERROR_REASON_DELETION_NOT_FOUND (NOT_FOUND): the tenant has no such deletion, or its
 	// receipt was forgotten.

@@ -193,9 +193,12 @@ type Memory struct {
 	// etag identifies this state of the memory. Each change of the memory changes it.
 	Etag string `protobuf:"bytes,23,opt,name=etag,proto3" json:"etag,omitempty"`
 	// metadata is the caller's own data about the memory. Unset: none.
-	Metadata      *structpb.Struct `protobuf:"bytes,24,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Metadata *structpb.Struct `protobuf:"bytes,24,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// built_on_memory_ids are the memories that the extraction built it on, also those
+	// erased since, at most 1,000. Only exports have them.
+	BuiltOnMemoryIds []string `protobuf:"bytes,25,rep,name=built_on_memory_ids,json=builtOnMemoryIds,proto3" json:"built_on_memory_ids,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Memory) Reset() {
@@ -396,6 +399,13 @@ func (x *Memory) GetMetadata() *structpb.Struct {
 	return nil
 }
 
+func (x *Memory) GetBuiltOnMemoryIds() []string {
+	if x != nil {
+		return x.BuiltOnMemoryIds
+	}
+	return nil
+}
+
 // MemoryInput is a memory to store.
 type MemoryInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -530,7 +540,7 @@ var File_recollect_v1_memory_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\x85\b\n" +
+	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xb4\b\n" +
 	"\x06Memory\x12\x1b\n" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12\x15\n" +
 	"\x06app_id\x18\x02 \x01(\tR\x05appId\x12\x17\n" +
@@ -561,7 +571,8 @@ const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\amade_by\x18\x15 \x01(\tR\x06madeBy\x12Q\n" +
 	"\x13extraction_strategy\x18\x16 \x01(\x0e2 .recollect.v1.ExtractionStrategyR\x12extractionStrategy\x12\x12\n" +
 	"\x04etag\x18\x17 \x01(\tR\x04etag\x123\n" +
-	"\bmetadata\x18\x18 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\xd6\x02\n" +
+	"\bmetadata\x18\x18 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12-\n" +
+	"\x13built_on_memory_ids\x18\x19 \x03(\tR\x10builtOnMemoryIds\"\xd6\x02\n" +
 	"\vMemoryInput\x12\x1b\n" +
 	"\trecord_id\x18\x01 \x01(\tR\brecordId\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12,\n" +

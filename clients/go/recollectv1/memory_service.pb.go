@@ -207,7 +207,8 @@ type ImportMemoriesRequest struct {
 	// MEMORY_ORIGIN_EXTRACTED and must not be EXTRACTION_STRATEGY_NONE. create_time
 	// defaults to now, valid_from to create_time. app_id, user_id, update_time,
 	// persist_time and etag are ignored. A thread_id or source_message_ids of a
-	// different app and user are dropped.
+	// different app and user are dropped. built_on_memory_ids are kept of those with
+	// MEMORY_ORIGIN_EXTRACTED, and may name memories that are imported later.
 	Memories      []*Memory `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

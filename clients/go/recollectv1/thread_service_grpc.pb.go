@@ -74,7 +74,10 @@ type ThreadServiceClient interface {
 	UpdateThread(ctx context.Context, in *UpdateThreadRequest, opts ...grpc.CallOption) (*UpdateThreadResponse, error)
 	// ClearThread erases all messages of a thread and everything derived from them,
 	// and keeps the thread: the next append starts a new conversation under the same
-	// session key.
+	// session key. A thread with more than about 20,000 rows is cleared in steps: until
+	// that has finished, the call waits, and nothing can be read from the thread or
+	// written to it (ERROR_REASON_DELETION_IN_PROGRESS). It goes on where the call's
+	// deadline ends before.
 	ClearThread(ctx context.Context, in *ClearThreadRequest, opts ...grpc.CallOption) (*ClearThreadResponse, error)
 	// DeleteThread erases a thread and everything in it. Afterwards nothing can read it,
 	// and its session key can be used for a new thread. The rows of a large thread are
@@ -281,7 +284,10 @@ type ThreadServiceServer interface {
 	UpdateThread(context.Context, *UpdateThreadRequest) (*UpdateThreadResponse, error)
 	// ClearThread erases all messages of a thread and everything derived from them,
 	// and keeps the thread: the next append starts a new conversation under the same
-	// session key.
+	// session key. A thread with more than about 20,000 rows is cleared in steps: until
+	// that has finished, the call waits, and nothing can be read from the thread or
+	// written to it (ERROR_REASON_DELETION_IN_PROGRESS). It goes on where the call's
+	// deadline ends before.
 	ClearThread(context.Context, *ClearThreadRequest) (*ClearThreadResponse, error)
 	// DeleteThread erases a thread and everything in it. Afterwards nothing can read it,
 	// and its session key can be used for a new thread. The rows of a large thread are
