@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { Code, Recollect, RecollectError, roleOf, textOf } from "@recollect/client";
-import { PlanService, Role } from "@recollect/client/v1";
+import { PlanService, Role, ThreadService } from "@recollect/client/v1";
+import { Recollect as WebRecollect } from "@recollect/client/web";
 
 const recollect = new Recollect();
 after(() => recollect.close());
@@ -166,6 +167,33 @@ test("a request id makes a repetition safe", async () => {
   assert.ok(second.replayed);
   assert.equal(second.messages[0]?.messageId, first.messages[0]?.messageId);
   assert.equal((await all(memory.messages())).length, 1);
+});
+
+test("over HTTP it is the same, as in a browser", async () => {
+  const web = new WebRecollect({
+    address: `http://${process.env.RECOLLECT_ADDR}`,
+    apiKey: () => process.env.RECOLLECT_API_KEY ?? "",
+  });
+  const names = newSession();
+  const memory = web.session(names);
+  await memory.append({ user: "My dog is called Pixel.", assistant: "A fine name!" });
+  const context = await memory.context("What is my dog called?", { format: "openai" });
+  assert.deepEqual(context.messages.map(({ content }) => content), [
+    "My dog is called Pixel.",
+    "A fine name!",
+    "What is my dog called?",
+  ]);
+  assert.deepEqual((await all(memory.messages({ pageSize: 1 }))).map(({ seq }) => seq), [1n, 2n]);
+  const invalid = await failure(memory.append({ user: "a\0b" }));
+  assert.equal(invalid.code, Code.InvalidArgument);
+  assert.equal(invalid.reason, "INVALID_FIELD");
+  assert.equal(invalid.fields[0]?.field, "messages[0].parts[0].text");
+  assert.equal((await failure(web.threads.delete(randomUUID()))).reason, "THREAD_NOT_FOUND");
+  const thread = { case: "session", value: { appId: names.app, userId: names.user, sessionKey: names.session } } as const;
+  for await (const { event } of web.service(ThreadService).watchThread({ thread })) {
+    assert.equal(event.case, "started");
+    break;
+  }
 });
 
 async function failure(call: Promise<unknown>): Promise<RecollectError> {
