@@ -33,7 +33,7 @@ type caller struct {
 
 func (p RetryPolicy) withDefaults() RetryPolicy {
 	if p.MaxAttempts <= 0 {
-		p.MaxAttempts = 6
+		p.MaxAttempts = 7
 	}
 	if p.InitialBackoff <= 0 {
 		p.InitialBackoff = 100 * time.Millisecond

@@ -55,7 +55,7 @@ type settings struct {
 // a repetition cannot change anything twice, and RESOURCE_EXHAUSTED where the server names the
 // delay. The server's delay is always respected.
 type RetryPolicy struct {
-	// MaxAttempts is the number of attempts, the first one included. Default: 6. 1 never retries.
+	// MaxAttempts is the number of attempts, the first one included. Default: 7. 1 never retries.
 	MaxAttempts int
 	// InitialBackoff is the longest wait before the second attempt; it doubles with each
 	// attempt. Default: 100ms.

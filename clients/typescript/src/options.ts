@@ -1,6 +1,6 @@
 /** How calls are repeated that failed for a passing reason. */
 export interface RetryOptions {
-  /** The number of attempts, the first one included. Default: 6. 1 never retries. */
+  /** The number of attempts, the first one included. Default: 7. 1 never retries. */
   maxAttempts?: number;
   /** The longest wait before the second attempt, in milliseconds; it doubles with each attempt. Default: 100. */
   initialBackoffMs?: number;

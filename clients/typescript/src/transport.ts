@@ -95,7 +95,7 @@ function retryDelay(
   error: RecollectError,
   method: DescMethodUnary,
   attempt: number,
-  { maxAttempts = 6, initialBackoffMs = 100, maxBackoffMs = 5_000 }: RetryOptions = {},
+  { maxAttempts = 7, initialBackoffMs = 100, maxBackoffMs = 5_000 }: RetryOptions = {},
 ): number | undefined {
   if (attempt >= maxAttempts) return undefined;
   // The server refused the call before it did anything.

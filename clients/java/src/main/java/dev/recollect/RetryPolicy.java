@@ -12,8 +12,8 @@ import java.time.Duration;
  * @param maxBackoff the longest wait between two attempts
  */
 public record RetryPolicy(int maxAttempts, Duration initialBackoff, Duration maxBackoff) {
-    /** Six attempts, 100 milliseconds, 5 seconds. */
-    public static final RetryPolicy DEFAULT = new RetryPolicy(6, Duration.ofMillis(100), Duration.ofSeconds(5));
+    /** Seven attempts, 100 milliseconds, 5 seconds. */
+    public static final RetryPolicy DEFAULT = new RetryPolicy(7, Duration.ofMillis(100), Duration.ofSeconds(5));
 
     /** One attempt. */
     public static final RetryPolicy NEVER = new RetryPolicy(1, Duration.ofMillis(100), Duration.ofSeconds(5));
