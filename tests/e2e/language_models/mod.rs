@@ -4,6 +4,7 @@ mod configured;
 mod facts;
 mod held;
 mod outages;
+mod ranges;
 mod strategies;
 mod summaries;
 mod without;

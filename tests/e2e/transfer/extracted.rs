@@ -71,12 +71,80 @@ async fn l12_the_summary_of_a_thread_continues_on_another_server() {
     let [first, second] = [&first.memory_id, &second.memory_id].map(String::as_str);
     assert_eq!(links, [(second, ""), (first, second)]);
 
-    // Both may have the words of what is erased.
+    // Only the second has the words of what was said here.
     globex
         .delete_message(&copy, &said.messages[0].message_id)
         .await;
     let left = globex.all_memories(&app, "ada").await;
-    assert_eq!(left, []);
+    assert!(left.iter().any(|memory| memory.memory_id == first));
+    for memory in &left {
+        assert!(
+            memory.memory_id != second && !memory.text.contains("violin"),
+            "{left:?}"
+        );
+    }
+    // Both may have the words of what was imported.
+    let imported = globex.all_messages(&copy).await;
+    globex.delete_message(&copy, &imported[0].message_id).await;
+    let left = globex.all_memories(&app, "ada").await;
+    for memory in &left {
+        assert!(
+            memory.memory_id != first && !memory.text.contains("Bergen"),
+            "{left:?}"
+        );
+    }
+}
+
+#[apply(trial)]
+async fn l12_only_what_an_imported_summary_covered_is_summarized_again() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    let extract = async |client: &Client, strategy: ExtractionStrategy| {
+        let policy = MemoryPolicy {
+            extraction: strategy.into(),
+            ..Default::default()
+        };
+        client.set_policy(&app, policy).await;
+    };
+    extract(&client, ExtractionStrategy::Summary).await;
+    let of_ada = session(&app, "ada", "thread:1");
+    let thread_id = client.resolve(of_ada.clone()).await.thread_id;
+    let said = turn("We sail to Bergen in May.", "With a red boat.");
+    client.append(&thread_id, said).await;
+    known(&client, &app, "Bergen").await;
+    extract(&client, ExtractionStrategy::Discrete).await;
+    let said = turn("I live in Rome with two dogs.", "How nice.");
+    client.append(&thread_id, said).await;
+    let fact = known(&client, &app, "Rome").await;
+    assert_eq!(fact.extraction_strategy(), ExtractionStrategy::Discrete);
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("out.jsonl").display().to_string();
+    let addr = &PLAIN.ready().addr;
+    recollect_at(
+        addr,
+        Key::Acme,
+        &["export", "--app", &app, "--output", &file],
+    )
+    .ok();
+    recollect_at(addr, Key::Globex, &["import", &file, "--no-wait"]).ok();
+    extract(&globex, ExtractionStrategy::Summary).await;
+    let copy = globex.resolve(of_ada).await.thread_id;
+    let imported = globex.all_messages(&copy).await;
+    globex.delete_message(&copy, &imported[1].message_id).await;
+    let again = known(&globex, &app, "We sail to Bergen in May.").await;
+    assert_eq!(again.extraction_strategy(), ExtractionStrategy::Summary);
+    for missing in ["red boat", "Rome", "How nice"] {
+        assert!(!again.text.contains(missing), "{again:?}");
+    }
+    let all = globex.all_memories(&app, "ada").await;
+    let summary = ExtractionStrategy::Summary;
+    let summaries = all
+        .iter()
+        .filter(|memory| memory.extraction_strategy() == summary);
+    assert_eq!(summaries.count(), 1, "{all:?}");
+    assert!(all.iter().any(|memory| memory.text == fact.text), "{all:?}");
 }
 
 #[apply(trial)]

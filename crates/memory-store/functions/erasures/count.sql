@@ -52,7 +52,7 @@ BEGIN
     END LOOP;
     -- By the threads that were erased.
     FOREACH place IN ARRAY ARRAY[
-        'agent_events', 'branches', 'distill_jobs', 'distillates', 'extract_again', 'iterations', 'memory_sources', 'node_copies',
+        'agent_events', 'branches', 'distill_jobs', 'distillates', 'extract_again', 'iterations', 'memory_ranges', 'memory_sources', 'node_copies',
         'node_memories', 'node_messages', 'node_requests', 'node_turns', 'object_deletions', 'outbox', 'plans',
         'requests', 'working_memories', 'working_records']
     LOOP

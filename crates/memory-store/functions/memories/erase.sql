@@ -54,7 +54,9 @@ BEGIN
         WHERE chain.superseded_by = ANY (p_memories)
     )
     UPDATE recollect.memories m
-    SET superseded_by = chain.superseded_by
+    SET superseded_by = chain.superseded_by,
+        -- A summary does not return in the place of one that a caller erased.
+        left_path = m.left_path AND chain.superseded_by IS NOT NULL
     FROM chain
     WHERE m.tenant_id = p_tenant AND m.memory_id = chain.memory_id
         -- The first memory of the chain that stays, or none.

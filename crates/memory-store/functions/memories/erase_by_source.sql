@@ -1,7 +1,7 @@
 -- Removes a message, or without p_message all messages of a thread, from the sources of
 -- memories. An extracted memory is erased with its last source, unless it is pinned; a
--- summary of the thread with the first of its messages, because it may contain its
--- words. Returns how many sources it removed: at most p_limit; null: all.
+-- summary of the thread with the first message whose words it may contain, and the one before
+-- it holds again. Returns how many sources it removed: at most p_limit; null: all.
 CREATE OR REPLACE FUNCTION recollect.erase_memories_by_source(
     p_tenant text, p_thread uuid, p_message uuid, p_limit bigint
 )
@@ -11,8 +11,8 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_memories uuid[];
     v_count bigint;
-    v_summed_up boolean;
-    v_imported boolean;
+    v_summaries uuid[] := '{}';
+    v_ended uuid[];
 BEGIN
     -- Sources have the app and user of their memory.
     PERFORM recollect.lock_memories(p_tenant, t.app_id, t.user_id)
@@ -20,12 +20,13 @@ BEGIN
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
     DELETE FROM recollect.extract_again e
     WHERE e.tenant_id = p_tenant AND e.thread_id = p_thread AND (p_message IS NULL OR e.message_id = p_message);
-    v_imported := p_message IS NOT NULL AND EXISTS (
-        SELECT FROM recollect.memories m
-        JOIN recollect.memory_sources s ON s.tenant_id = p_tenant AND s.memory_id = m.memory_id
-        JOIN recollect.messages x ON x.tenant_id = p_tenant AND x.message_id = s.message_id AND x.imported
-        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'
-            AND s.thread_id = p_thread);
+    IF p_message IS NULL THEN
+        v_summaries := ARRAY(
+            SELECT m.memory_id FROM recollect.memories m
+            WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND NOT m.pinned);
+    ELSE
+        v_summaries := recollect.erase_ranges_of_message(p_tenant, p_thread, p_message);
+    END IF;
     WITH gone AS (
         DELETE FROM recollect.memory_sources s
         WHERE s.tenant_id = p_tenant AND s.ctid = ANY (ARRAY(
@@ -55,30 +56,22 @@ BEGIN
                 SELECT FROM recollect.memory_sources s
                 WHERE s.tenant_id = p_tenant AND s.memory_id = u.id)
         UNION
-        SELECT m.memory_id
-        FROM recollect.memories m
-        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'
-            AND m.origin = 'extracted' AND NOT m.pinned
+        SELECT u.id FROM unnest(v_summaries) AS u (id)
     ) AS lost;
     IF v_memories IS NULL THEN
         RETURN v_count;
     END IF;
-    v_summed_up := p_message IS NOT NULL AND EXISTS (
-        SELECT FROM recollect.memories m
-        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories) AND m.thread_id = p_thread
-            AND m.strategy = 'summary' AND m.valid_until IS NULL)
-        -- Another strategy would not summarize again.
-        AND (SELECT p.extraction FROM recollect.policy_of_thread(p_tenant, p_thread) AS p) = 'summary';
+    v_ended := ARRAY(
+        SELECT m.memory_id FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND m.left_path
+            AND p_message IS NOT NULL);
     PERFORM recollect.erase_memories(p_tenant, v_memories);
     PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
-    -- The messages that are left are summarized again, from the first one on.
-    IF v_summed_up THEN
-        UPDATE recollect.branches SET extract_seq = 0
-        WHERE tenant_id = p_tenant AND thread_id = p_thread AND extract_seq > 0;
-        IF v_imported THEN
-            PERFORM recollect.unmark_imported(p_tenant, p_thread);
-        END IF;
-        PERFORM recollect.enqueue_distill(p_tenant, p_thread);
+    IF v_summaries <> '{}' AND p_message IS NOT NULL THEN
+        UPDATE recollect.memories m
+        SET left_path = true
+        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_ended) AND NOT m.left_path;
+        PERFORM recollect.hold_summary(p_tenant, p_thread);
     END IF;
     RETURN v_count;
 END;

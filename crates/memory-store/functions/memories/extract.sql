@@ -3,6 +3,9 @@
 -- p_generation, and the memories in p_built_on ({id, text}) must still have these texts.
 -- With p_to 0 the messages had been extracted from before.
 --
+-- A summary is stored with its range, which begins where the last one on the path ends
+-- (schema/020_memory_ranges.sql). Its base must be on the path, too.
+--
 -- An element of p_facts is that of put_memory, with the ids of the memories that it
 -- supersedes, and of those that it was built on, which must still exist. Sources that are not readable any more are dropped, and so is a fact
 -- without any. A fact of an ephemeral thread ends with the thread, so it supersedes only
@@ -27,6 +30,11 @@ DECLARE
     v_ended uuid[];
     v_put record;
     v_new uuid[] := '{}';
+    v_end record;
+    v_range recollect.memory_ranges;
+    v_based_on bigint[];
+    v_moved boolean := false;
+    v_summary uuid;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     SELECT t.app_id, t.user_id, t.scope, t.extract_generation, t.idle_ttl IS NOT NULL AS ephemeral INTO v_thread
@@ -39,14 +47,32 @@ BEGIN
         RETURN;
     END IF;
     PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    IF p_strategy = 'summary' THEN
+        SELECT m.branch, m.depth, p.branches, p.depths INTO v_end
+        FROM recollect.messages m
+        CROSS JOIN LATERAL recollect.path_arrays(p_tenant, p_thread, m.branch, m.depth) p
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.seq = p_to AND m.deleted_at IS NULL;
+        v_range := recollect.memory_range_on_path(p_tenant, p_thread, v_end.branches, v_end.depths);
+        SELECT COALESCE(array_agg(base.number), '{}'), COALESCE(bool_or(NOT base.is_on_path), false)
+        INTO v_based_on, v_moved
+        FROM (
+            SELECT DISTINCT ON (r.memory_id) r.number,
+                recollect.is_on_path(v_end.branches, v_end.depths, r.branch, r.to_depth) AS is_on_path
+            FROM jsonb_to_recordset(p_built_on) AS basis (id uuid)
+            JOIN recollect.memory_ranges r
+                ON r.tenant_id = p_tenant AND r.memory_id = basis.id AND r.thread_id = p_thread
+            ORDER BY r.memory_id, is_on_path DESC, r.to_depth DESC
+        ) AS base;
+        v_moved := v_moved OR v_end.depth IS NULL OR COALESCE(v_range.to_depth >= v_end.depth, false);
+    END IF;
     IF v_thread.extract_generation <> p_generation
+        OR v_moved
         OR EXISTS (
             SELECT FROM jsonb_to_recordset(p_built_on) AS basis (id uuid, text text)
             WHERE NOT EXISTS (
                 SELECT FROM recollect.memories m
                 WHERE m.tenant_id = p_tenant AND m.memory_id = basis.id AND m.text = basis.text
-                    AND m.valid_until IS NULL)
-                OR recollect.is_off_path(p_tenant, p_thread, basis.id, p_to))
+                    AND m.valid_until IS NULL))
         OR EXISTS (
             SELECT FROM jsonb_array_elements(p_facts) AS f (value)
             CROSS JOIN LATERAL jsonb_array_elements_text(f.value -> 'built_on') AS basis (id)
@@ -122,11 +148,30 @@ BEGIN
             p_tenant, v_thread.app_id, v_thread.user_id, v_supersedes,
             (v_put.memory).memory_id, false, (v_put.memory).valid_from) AS e;
         superseded := superseded + cardinality(v_ended);
+        IF p_strategy = 'summary' THEN
+            -- They hold again where the head returns to their paths.
+            UPDATE recollect.memories m
+            SET left_path = true
+            WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_ended) AND m.thread_id = p_thread
+                AND m.strategy = 'summary';
+            IF (v_put.memory).strategy = 'summary' AND (v_put.memory).thread_id = p_thread THEN
+                v_summary := (v_put.memory).memory_id;
+            END IF;
+        END IF;
         SELECT GREATEST(revision, v_put.revision,
             max(recollect.enqueue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')))
         INTO revision
         FROM unnest(v_ended) AS u (id);
     END LOOP;
+    IF p_strategy = 'summary' THEN
+        INSERT INTO recollect.memory_ranges
+            (tenant_id, thread_id, memory_id, branch, after_depth, to_depth, based_on)
+        VALUES (p_tenant, p_thread, v_summary, v_end.branch, COALESCE(v_range.to_depth, 0), v_end.depth,
+            -- Without a summary: the range whose summary still holds.
+            CASE WHEN v_summary IS NOT NULL THEN v_based_on
+                WHEN v_range.memory_id IS NOT NULL THEN ARRAY[v_range.number]
+                ELSE COALESCE(v_range.based_on, '{}') END);
+    END IF;
     IF stored + superseded > 0 THEN
         PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, array_to_string(v_new[1:20], ','), stored);
     END IF;

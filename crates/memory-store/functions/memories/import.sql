@@ -96,6 +96,12 @@ BEGIN
         sources := recollect.sources_of(p_tenant, memory.memory_id);
         RETURN NEXT;
     END LOOP;
+    PERFORM recollect.place_summaries(p_tenant, summary.thread)
+    FROM (
+        SELECT DISTINCT (i.value ->> 'thread')::uuid AS thread
+        FROM jsonb_array_elements(p_items) AS i (value)
+        WHERE i.value ->> 'strategy' = 'summary'
+    ) AS summary;
     IF v_stored > 0 THEN
         PERFORM recollect.check_memory_count(p_tenant, p_app, p_user, p_items -> 0);
         PERFORM recollect.note(p_tenant, 'import_memories', NULL, p_app, v_stored);

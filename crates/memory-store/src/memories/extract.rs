@@ -94,13 +94,19 @@ pub struct Unextracted {
 }
 
 impl MemoryStore<'_> {
-    /// Reads the part of a thread that extraction has not read.
+    /// Reads the part of a thread that extraction has not read. Summaries have parts of
+    /// their own; all other strategies share one.
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn unextracted(self, thread: ThreadId) -> Result<Unextracted, StoreError> {
+    pub async fn unextracted(
+        self,
+        thread: ThreadId,
+        strategy: ExtractionStrategy,
+    ) -> Result<Unextracted, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let is_summary = strategy == ExtractionStrategy::Summary;
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &is_summary];
         let unextracted = query!("memories/unextracted");
         let found = self
             .store
@@ -187,23 +193,16 @@ impl MemoryStore<'_> {
         )?)
     }
 
-    /// Aligns the summary of a thread with its head: a summary of another path ends, and of
-    /// those made before the one that reaches deepest on this path holds again. With
-    /// `rewind` extraction continues from where that one ends. Returns whether anything was
-    /// changed.
+    /// Aligns the summary of a thread with its head: a summary of another path ends, and
+    /// the one that reaches deepest on this path holds. Returns whether anything was changed.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn turn_summary(self, thread: ThreadId, rewind: bool) -> Result<bool, StoreError> {
+    pub async fn align_summary(self, thread: ThreadId) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &self.caller.actor,
-            &thread.uuid(),
-            &rewind,
-        ];
-        let turn = query!("memories/realign_summary");
-        scalar(&only(self.store.pool.call(turn, params).await?)?)
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
+        let align = query!("memories/align_summary");
+        scalar(&only(self.store.pool.call(align, params).await?)?)
     }
 
     /// Stores what was extracted from messages for the thread's app and user, and marks
@@ -214,7 +213,7 @@ impl MemoryStore<'_> {
     /// `ThreadNotFound`; `MemoryError::ExtractionMoved` if another extraction has
     /// committed or a message was erased since `generation`, the last message is not
     /// there, or a memory that it was built on has changed, is gone or belongs to another
-    /// path;
+    /// path; of a summary also if it has no new message;
     /// `MemoryError::Off`.
     pub async fn store_extracted(self, extraction: &Extraction) -> Result<Extracted, StoreError> {
         let tenant = &self.caller.tenant;

@@ -418,6 +418,14 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         .await
         .unwrap();
 
+    let range = "INSERT INTO recollect.memory_ranges
+                     (tenant_id, thread_id, branch, after_depth, to_depth, based_on)
+                 VALUES ($1, $2, 1, 0, 1, '{}')";
+    owner
+        .execute(range, &[&caller.tenant.as_str(), &thread.uuid()])
+        .await
+        .unwrap();
+
     let mut tables = tables_with(&owner, "thread_id").await;
     tables.retain(|table| table != "object_deletions");
     assert_eq!(with_rows_of(&owner, &tables, thread).await, tables);

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use memory_contract::{ExtractionStrategy, MemoryId, MessageId, Parent, RequestId, Role};
-use memory_store::{
-    Append, Extraction, Fact, MemoryError, ModelTokens, StorageUsage, StoreError, Unextracted,
-};
+use memory_contract::{ExtractionStrategy, Parent, RequestId, Role};
+use memory_store::{Append, Extraction, ModelTokens, StorageUsage, StoreError, Unextracted};
 use uuid::Uuid;
 
 use crate::world::{World, after, caller, said, session};
@@ -54,7 +52,7 @@ impl World {
     async fn left(&self, thread: memory_contract::ThreadId) -> Unextracted {
         self.store
             .memories(&self.caller)
-            .unextracted(thread)
+            .unextracted(thread, ExtractionStrategy::Discrete)
             .await
             .unwrap()
     }
@@ -237,7 +235,7 @@ async fn extraction_has_not_covered_the_end_of_the_path() {
     let refused = world
         .store
         .memories(&world.caller)
-        .unextracted(thread)
+        .unextracted(thread, ExtractionStrategy::Discrete)
         .await;
     assert!(matches!(refused, Err(StoreError::ThreadNotFound)));
 }
@@ -290,106 +288,6 @@ async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
     set().await;
     both().await;
     assert_eq!(waiting().await.1, [thread]);
-}
-
-#[tokio::test]
-async fn a_summary_of_many_messages_is_made_again_from_its_beginning() {
-    let world = World::new().await;
-    let thread = world.thread().await.id;
-    let said = world.say_each(thread, 40, "Step").await;
-    let sum_up =
-        async |text: &str, to_seq, sources: &[MessageId], built_on: Vec<(MemoryId, String)>| {
-            let fact = Fact {
-                text: text.to_owned(),
-                sources: sources.to_vec(),
-                supersedes: built_on.iter().map(|(id, _)| *id).collect(),
-                ..Fact::default()
-            };
-            let extraction = Extraction {
-                thread,
-                generation: world.left(thread).await.generation,
-                to_seq,
-                facts: vec![fact],
-                made_by: "extractive".to_owned(),
-                strategy: ExtractionStrategy::Summary,
-                built_on,
-            };
-            let stored = world
-                .store
-                .memories(&world.caller)
-                .store_extracted(&extraction);
-            stored.await
-        };
-    let turn_by = async |rewind| {
-        let memories = world.store.memories(&world.caller);
-        memories.turn_summary(thread, rewind).await.unwrap()
-    };
-    let turn = async || turn_by(true).await;
-    let summaries = async || {
-        let found = world.store.memories(&world.caller).summary_memories(thread);
-        found.await.unwrap()
-    };
-    sum_up("All of it", 40, &said, Vec::new()).await.unwrap();
-    assert!(!turn().await);
-    let all_of_it = summaries().await;
-    // Another end: what was summarized before it is to be summarized again.
-    let other = after(
-        Parent::Message(said[37].into()),
-        Role::User,
-        "Step 38 anew.",
-    );
-    world.append(thread, vec![other]).await.unwrap();
-    assert!(turn().await);
-    assert!(!turn().await);
-    assert_eq!(summaries().await, []);
-    let left = world.left(thread).await;
-    assert_eq!((left.after_depth, left.head_depth), (0, 39));
-    // Nothing that continues the old one can be stored.
-    let late = sum_up("And on", 41, &said[..5], all_of_it.clone()).await;
-    assert!(
-        matches!(late, Err(StoreError::Memory(MemoryError::ExtractionMoved))),
-        "{late:?}"
-    );
-    sum_up("The beginning", 20, &said[..20], Vec::new())
-        .await
-        .unwrap();
-    let known = summaries().await;
-    assert_eq!(known[0].1, "The beginning");
-    sum_up("The rest", 41, &said[20..38], known).await.unwrap();
-    // With the head on the part that both paths share, the first one holds.
-    let head = world
-        .store
-        .threads(&world.caller)
-        .set_head(thread, said[24], None);
-    head.await.unwrap();
-    assert!(turn().await);
-    assert_eq!(summaries().await[0].1, "The beginning");
-    let left = world.left(thread).await;
-    assert_eq!((left.after_depth, left.head_depth), (20, 25));
-
-    // On its own path the summary of all of it holds again, and nothing is read again.
-    let set_head = async |message: MessageId| {
-        let threads = world.store.threads(&world.caller);
-        threads.set_head(thread, message, None).await.unwrap();
-    };
-    set_head(said[39]).await;
-    assert!(turn().await);
-    assert!(!turn().await);
-    assert_eq!(summaries().await, all_of_it);
-    let left = world.left(thread).await;
-    assert_eq!((left.after_depth, left.head_depth), (40, 40));
-    // So it does after another root, also where another strategy applies by then.
-    let root = after(Parent::Root, Role::User, "Something else.");
-    world.append(thread, vec![root]).await.unwrap();
-    assert!(turn_by(false).await);
-    assert_eq!(summaries().await, []);
-    let left = world.left(thread).await;
-    assert_eq!((left.after_depth, left.head_depth), (0, 1));
-    set_head(said[39]).await;
-    assert!(turn_by(false).await);
-    assert_eq!(summaries().await, all_of_it);
-    let left = world.left(thread).await;
-    assert_eq!((left.after_depth, left.head_depth), (40, 40));
 }
 
 #[tokio::test]

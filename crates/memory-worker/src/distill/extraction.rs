@@ -42,33 +42,20 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
     if run.thread.session.user.as_str().is_empty() || !with.store.has_long_term_memory() {
         return Ok(Due::NEVER);
     }
-    if strategy != ExtractionStrategy::Summary {
-        // One that was made under an earlier policy follows the head, too.
-        let memories = with.store.memories(run.caller);
-        memories.turn_summary(run.thread.id, false).await?;
-    }
-    if strategy == ExtractionStrategy::None {
-        return Ok(Due::NEVER);
-    }
     let mut moved = 0;
     for _ in 0..MAX_BATCHES {
-        // The head may have moved since the last batch.
-        if strategy == ExtractionStrategy::Summary {
-            with.store
-                .memories(run.caller)
-                .turn_summary(run.thread.id, true)
-                .await?;
+        let memories = with.store.memories(run.caller);
+        // The head may have moved since the last batch. A summary that was made under an
+        // earlier policy follows it, too.
+        memories.align_summary(run.thread.id).await?;
+        if strategy == ExtractionStrategy::None {
+            return Ok(Due::NEVER);
         }
-        let left = with
-            .store
-            .memories(run.caller)
-            .unextracted(run.thread.id)
-            .await?;
+        let left = memories.unextracted(run.thread.id, strategy).await?;
         let again = match strategy {
-            // It is made anew as a whole.
+            // Its range is read again.
             ExtractionStrategy::Summary => Vec::new(),
             _ => {
-                let memories = with.store.memories(run.caller);
                 memories
                     .extract_again(run.thread.id, BATCH_MESSAGES)
                     .await?

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use memory_contract::{AppId, MemoryChange, MemoryId, NewMemory, Precondition, Role, UserId};
+use memory_contract::{
+    AppId, ExtractionStrategy, MemoryChange, MemoryId, NewMemory, Precondition, Role, UserId,
+};
 use memory_store::{Fact, Forget, Forgotten, MemoryError, StoreError};
 
 use super::{fact, id, memory};
@@ -109,7 +111,11 @@ async fn what_was_built_on_a_memory_is_erased_with_it_and_its_messages_are_read_
             (away, ill, "Tom the cat is ill"),
             (away, vet, "Tom the cat sees a vet"),
         ] {
-            let left = store.memories(caller).unextracted(thread).await.unwrap();
+            let left = store
+                .memories(caller)
+                .unextracted(thread, ExtractionStrategy::Discrete)
+                .await
+                .unwrap();
             let seq = store.messages(caller).get_message(thread, message).await;
             let next = Fact {
                 built_on,
@@ -158,7 +164,11 @@ async fn what_was_built_on_a_memory_is_erased_with_it_and_its_messages_are_read_
         }
 
         // A fact that was being built on one that is gone is not stored.
-        let left = store.memories(caller).unextracted(away).await.unwrap();
+        let left = store
+            .memories(caller)
+            .unextracted(away, ExtractionStrategy::Discrete)
+            .await
+            .unwrap();
         let late = Fact {
             built_on,
             ..fact("Tom the cat is ill", &[ill])

@@ -4,6 +4,7 @@ mod erasing;
 mod locks;
 mod queues;
 mod records;
+mod summaries;
 mod transfer;
 
 use std::{collections::HashSet, time::Duration};

@@ -10,7 +10,7 @@ use super::{fact, id, memory, owner, recorded};
 use crate::world::{World, caller, new_thread};
 
 impl World {
-    async fn import(&self, user: &str, memories: &[Memory]) -> ImportedMemories {
+    pub(super) async fn import(&self, user: &str, memories: &[Memory]) -> ImportedMemories {
         let owner = owner(user);
         let imported = self
             .store

@@ -1,0 +1,1 @@
+SELECT recollect.align_summary($1, $2, $3)

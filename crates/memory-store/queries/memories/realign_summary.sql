@@ -1,1 +1,0 @@
-SELECT recollect.realign_summary($1, $2, $3, $4)
