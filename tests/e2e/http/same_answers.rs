@@ -214,14 +214,24 @@ fn masked_text(text: &str) -> String {
     if is_time {
         return "time".to_owned();
     }
-    let word = |word: &str| match uuid::Uuid::parse_str(
-        word.trim_matches(|c: char| !c.is_ascii_alphanumeric()),
-    ) {
-        Ok(_) => "id".to_owned(),
-        Err(_) => word.to_owned(),
-    };
-    let words: Vec<String> = text.split(' ').map(word).collect();
-    words.join(" ").replace("globex", "acme")
+    let (mut masked, mut rest) = (String::new(), text);
+    while let Some(next) = rest.chars().next() {
+        let id = rest
+            .get(..36)
+            .filter(|id| uuid::Uuid::parse_str(id).is_ok());
+        let taken = match id {
+            Some(_) => {
+                masked.push_str("id");
+                36
+            }
+            None => {
+                masked.push(next);
+                next.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    masked.replace("globex", "acme")
 }
 
 /// The OpenAPI document that the server publishes.
