@@ -1,7 +1,8 @@
 //! Requests over HTTP, as a gRPC stack inside the layer sees them, and its answers.
 #![expect(
     clippy::disallowed_methods,
-    reason = "the stack inside is a stand-in for the server's"
+    clippy::unwrap_used,
+    reason = "a test, with a stand-in for the server inside"
 )]
 
 use std::convert::Infallible;
