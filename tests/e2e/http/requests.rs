@@ -216,7 +216,7 @@ async fn bodies_that_are_too_large_are_refused() {
         );
     }
     let named = json!({"session": {"app_id": app, "user_id": "ada", "session_key": "thread:1"}});
-    let stored = http.call("MessageService/GetHistory", &named).await;
+    let stored = http.call("ThreadService/GetThread", &named).await;
     assert_eq!(stored.status, 404, "{stored:?}");
 }
 
