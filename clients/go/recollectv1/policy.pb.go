@@ -195,8 +195,10 @@ const (
 	// few sentences. A newer summary continues the previous one with what is new on
 	// the path to the thread's head and replaces it. When the head moves to another
 	// branch, the newest summary made on the path to that head becomes valid again.
-	// It is erased when any message of the thread is erased, because it may contain
-	// its words, and made again from the rest.
+	// A summary is erased with the first message that it or one that it continues was
+	// made from, because it may contain its words. The summary before it holds again,
+	// and is continued with the messages that are left. An imported summary is erased
+	// with any message that was in the thread when it was imported.
 	ExtractionStrategy_EXTRACTION_STRATEGY_SUMMARY ExtractionStrategy = 3
 	// EXTRACTION_STRATEGY_PREFERENCES extracts preferences of the user.
 	ExtractionStrategy_EXTRACTION_STRATEGY_PREFERENCES ExtractionStrategy = 4
