@@ -65,7 +65,7 @@ fuzz: setup ## Call every method with invalid requests for ten minutes
 	target/debug/recollect-chaos fuzz $(FUZZ)
 
 .PHONY: test-qdrant
-test-qdrant: ## Run the index tests against a real Qdrant at QDRANT_URL
+test-qdrant: ## Run the tests of index and recall against a real Qdrant at QDRANT_URL
 	@if [ -z "$$QDRANT_URL" ]; then \
 	  echo "Set QDRANT_URL to the gRPC address of a Qdrant that may be written to,"; \
 	  echo "for example: make test-qdrant QDRANT_URL=http://localhost:6334"; \
@@ -73,7 +73,8 @@ test-qdrant: ## Run the index tests against a real Qdrant at QDRANT_URL
 	fi
 	@scripts/setup
 	cargo build --workspace --bins
-	cargo test --workspace -- qdrant --include-ignored
+	cargo test --workspace --test recall -- qdrant --include-ignored
+	cargo test --workspace --test e2e -- recall
 
 .PHONY: lint
 lint: ## Check format, Rust lints, dependencies, the contract, manifests and scripts

@@ -121,7 +121,7 @@ impl Options {
 }
 
 /// Runs a command until standard input ends.
-const GUARD: &str = "\"$@\" < /dev/null > /dev/null & pid=$!; echo \"{\\\"pid\\\": $pid}\"; \
+pub(crate) const GUARD: &str = "\"$@\" < /dev/null > /dev/null & pid=$!; echo \"{\\\"pid\\\": $pid}\"; \
      cat > /dev/null; kill -TERM $pid 2> /dev/null; wait $pid";
 
 /// What a server says on its standard output once it is ready.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
 use crate::data_dir::DataDir;
+use crate::qdrant::{real_config, remove_real};
 use crate::server::{Options, Ready, Server};
 use crate::{Client, Key};
 
@@ -16,6 +17,8 @@ pub struct Shared {
 
 struct Running {
     dir: DataDir,
+    /// In the Qdrant of `QDRANT_URL`.
+    alias: Option<String>,
     server: Mutex<Option<Server>>,
     ready: Ready,
 }
@@ -70,8 +73,14 @@ impl Shared {
     fn running(&self) -> &Running {
         self.running.get_or_init(|| {
             let dir = DataDir::unlimited();
-            let server = Server::start(&dir, &Options::with(self.config));
+            let mut options = Options::with(self.config);
+            let alias = real_config().map(|(lines, alias)| {
+                options.config.push(lines);
+                alias
+            });
+            let server = Server::start(&dir, &options);
             Running {
+                alias,
                 ready: server.ready().clone(),
                 server: Mutex::new(Some(server)),
                 dir,
@@ -88,6 +97,9 @@ impl Shared {
             return Ok(());
         };
         let status = server.stop_blocking();
+        if let Some(alias) = &running.alias {
+            remove_real(alias);
+        }
         let log = running.dir.log();
         let _ = fs::remove_dir_all(running.dir.path());
         if status.success() {

@@ -215,7 +215,7 @@ async fn b02_without_the_index_memories_are_found_by_word() {
     let search = memory_search("app", "ada", "oolong", &added.revision);
     let found = client.search_memories(search.clone()).await;
     assert_eq!(found.degradations, []);
-    qdrant.server().set_fault(Fault::Unavailable);
+    qdrant.set_fault(Fault::Unavailable);
     let found = client.search_memories(search).await;
     assert_eq!(memory_texts(&found), ["Likes oolong."]);
     assert_eq!(found.degradations.len(), 1, "{found:?}");

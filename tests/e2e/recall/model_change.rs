@@ -18,8 +18,9 @@ use super::diary;
 use super::qdrant::{index_ready, role};
 
 const APP: &str = "app";
-const FORMER: &str = "recollect-all-minilm-l6-v2-int8-r3";
-const NEXT: &str = "recollect-all-minilm-l6-v2-fp32-r3";
+/// The names of the two collections behind the alias and a hyphen.
+const FORMER: &str = "all-minilm-l6-v2-int8-r3";
+const NEXT: &str = "all-minilm-l6-v2-fp32-r3";
 /// Configures the next model beside the present one, and later alone.
 const BESIDE: &str = "embedding_next.precision = \"fp32\"";
 const ALONE: &str = "embedding.precision = \"fp32\"";
@@ -46,6 +47,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 fn index(env: (&str, &str), args: &[&str]) -> recollect_tests::Finished {
     let args: Vec<&str> = ["index"].iter().chain(args).copied().collect();
     recollect(&args, &[env])
+}
+
+/// The names of the two collections.
+fn names(alias: &str) -> [String; 2] {
+    [FORMER, NEXT].map(|name| format!("{alias}-{name}"))
 }
 
 /// The indexes with their states.
@@ -152,11 +158,12 @@ async fn found(client: &Client, thread_id: &str, query: &str, revision: &str) ->
 
 /// Two servers and a worker, each with its directory.
 struct Fleet {
-    qdrant: Qdrant,
     url: String,
     dirs: [DataDir; 3],
     running: Vec<Option<Server>>,
     servers: Servers,
+    // Last: the servers end before it.
+    qdrant: Qdrant,
 }
 
 impl Fleet {
@@ -208,6 +215,8 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
         running: vec![None, None, None],
         servers: Servers::default(),
     };
+    let [old, new] = names(fleet.qdrant.alias());
+    let [old, new] = [old.as_str(), new.as_str()];
     let env = ("DATABASE_URL", url.as_str());
     let worker = Server::start(&fleet.dirs[2], &role("worker", &url, &fleet.qdrant));
     fleet.running[2] = Some(worker);
@@ -235,7 +244,7 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
         client.index_status().await.pending_count == 0
     })
     .await;
-    assert_eq!(listed(env), [row(FORMER, "serves")]);
+    assert_eq!(listed(env), [row(old, "serves")]);
 
     let asker = Asker::start(Arc::clone(&fleet.servers), thread_id.clone());
     fleet.roll(Some(BESIDE)).await;
@@ -248,13 +257,15 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
         .append_text(&thread_id, "The code of the boathouse is 7714.")
         .await;
     eventually("the next index is complete", LATER, async || {
-        listed(env) == [row(FORMER, "serves"), row(NEXT, "complete")]
+        listed(env) == [row(old, "serves"), row(new, "complete")]
     })
     .await;
-    let counts =
-        |fleet: &Fleet| [FORMER, NEXT].map(|name| fleet.qdrant.server().point_count(name).unwrap());
+    let counts = async || {
+        let qdrant = &fleet.qdrant;
+        [qdrant.point_count(old).await, qdrant.point_count(new).await]
+    };
     eventually("both indexes have the same points", SOON, async || {
-        let [former, next] = counts(&fleet);
+        let [former, next] = counts().await;
         former == next
     })
     .await;
@@ -269,14 +280,14 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     let (serving, next) = (compared.serving.unwrap(), compared.next.unwrap());
     assert_eq!(
         (&*serving.collection, &*next.collection, next.complete),
-        (FORMER, NEXT, true)
+        (old, new, true)
     );
     assert_eq!(compared.queries.len(), ASKED.len());
     assert!(compared.mean_overlap > 0.5, "{}", compared.mean_overlap);
 
     let unknown = index(env, &["switch", "recollect-other-r3"]);
     assert_eq!(unknown.code, Some(4), "{unknown:?}");
-    index(env, &["switch", NEXT]).ok();
+    index(env, &["switch", new]).ok();
     for client in fleet.clients() {
         eventually("every server uses the next model", SOON, async || {
             model(&client).await.ends_with("fp32")
@@ -298,7 +309,7 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     assert_eq!(best[0], "The code of the boathouse is 7714.");
 
     // Back: the former index has what was written meanwhile.
-    index(env, &["switch", FORMER]).ok();
+    index(env, &["switch", old]).ok();
     let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
     assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
     eventually("the former model is used again", SOON, async || {
@@ -307,22 +318,22 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     .await;
     let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
     assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
-    let [former, next] = counts(&fleet);
+    let [former, next] = counts().await;
     assert_eq!(former, next);
 
-    index(env, &["switch", NEXT]).ok();
-    let serving = index(env, &["retire", NEXT]);
+    index(env, &["switch", new]).ok();
+    let serving = index(env, &["retire", new]);
     assert_eq!(serving.code, Some(1), "{serving:?}");
     fleet.roll(Some(ALONE)).await;
     let client = fleet.clients()[0].clone();
-    index(env, &["retire", FORMER]).ok();
+    index(env, &["retire", old]).ok();
     eventually("the former index is removed", SOON, async || {
-        listed(env) == [row(NEXT, "serves")]
+        listed(env) == [row(new, "serves")]
     })
     .await;
     let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
     assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
-    assert_eq!(fleet.qdrant.server().collections(), [NEXT]);
+    assert_eq!(fleet.qdrant.collections().await, [new]);
 
     let asked = asker.end().await;
     assert!(asked.answers > 100, "{asked:?}");
@@ -344,12 +355,14 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
     found(&client, &thread_id, "greyhound", &stored.revision).await;
     assert!(server.terminate().await.success());
 
+    let [old, new] = names("recollect");
+    let [old, new] = [old.as_str(), new.as_str()];
     let data = dir.data().display().to_string();
     let env = ("RECOLLECT_DATA_DIR", data.as_str());
     let options = options.line(BESIDE.to_owned());
     for _ in 0..3 {
         let server = Server::start(&dir, &options);
-        assert_eq!(listed(env)[0], row(FORMER, "serves"));
+        assert_eq!(listed(env)[0], row(old, "serves"));
         server.kill();
     }
     let server = Server::start(&dir, &options);
@@ -360,10 +373,10 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
         assert!(found[..3].contains(&expected.to_owned()), "{found:?}");
     }
     eventually("the next index is complete", LATER, async || {
-        listed(env) == [row(FORMER, "serves"), row(NEXT, "complete")]
+        listed(env) == [row(old, "serves"), row(new, "complete")]
     })
     .await;
-    index(env, &["switch", NEXT]).ok();
+    index(env, &["switch", new]).ok();
     eventually("the next model is used", SOON, async || {
         model(&client).await.ends_with("fp32")
     })
@@ -423,9 +436,9 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
 
-    index(env, &["retire", FORMER]).ok();
+    index(env, &["retire", old]).ok();
     eventually("the former index is removed", SOON, async || {
-        listed(env) == [row(NEXT, "serves")] && dir.find(FORMER).is_none()
+        listed(env) == [row(new, "serves")] && dir.find(old).is_none()
     })
     .await;
     assert!(server.terminate().await.success());
@@ -446,7 +459,8 @@ async fn b08_a_worker_goes_on_once_its_index_serves_again() {
     found(&client, &thread_id, "greyhound", &stored.revision).await;
 
     // By mistake, another model's index serves; then a worker takes that back, and ends.
-    for (line, serving) in [(Some(ALONE), NEXT), (None, FORMER)] {
+    let [old, new] = names(qdrant.alias());
+    for (line, serving) in [(Some(ALONE), &new), (None, &old)] {
         let mut options = role("worker", &url, &qdrant);
         options.config.extend(line.map(str::to_owned));
         let other = Server::start(&dirs[2], &options);

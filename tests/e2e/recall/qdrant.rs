@@ -1,6 +1,6 @@
-//! Recall with a Qdrant by URL, and during its outages. The Qdrant is the test server of
-//! `memory-recall`, which speaks the real protocol.
+//! Recall with a Qdrant by URL, and during its outages.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
@@ -9,8 +9,9 @@ use memory_contract::proto::{
     SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, apply, eventually,
-    history_request, recall_request, say, search_request, seconds, texts, trial_with_own_server,
+    Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, Skipped, apply,
+    eventually, history_request, recall_request, say, search_request, seconds, texts,
+    trial_with_own_server,
 };
 
 use super::diary;
@@ -85,7 +86,7 @@ async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     assert_eq!(globex.search(search).await.matches, []);
 
     // The alias points to a collection with a version.
-    let aliases = qdrant.server().aliases();
+    let aliases = qdrant.aliases().await;
     assert_eq!(aliases.len(), 1);
     let status = client.index_status().await;
     assert_eq!(status.state(), IndexState::Ready);
@@ -220,14 +221,13 @@ async fn b03_deleted_messages_are_not_found_while_their_vectors_are_in_qdrant() 
 }
 
 #[apply(trial_with_own_server)]
-async fn a_change_that_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
+async fn a_change_that_cannot_be_indexed_is_a_dead_letter_with_its_reason() -> Result<(), Skipped> {
     let qdrant = Qdrant::new();
+    qdrant.refuses_writes()?;
     let (_dir, server, client) = Server::start_own(&dev(&qdrant)).await;
     index_ready(&client).await;
     let thread_id = client.thread("app").await;
-    qdrant
-        .server()
-        .set_fault(Fault::RefuseSpeaker("Mallory".to_owned()));
+    qdrant.set_fault(Fault::RefuseSpeaker("Mallory".to_owned()));
     let mallory = MessageInput {
         name: "Mallory".to_owned(),
         ..say(Role::User, "The needle is in the haystack.")
@@ -276,7 +276,7 @@ async fn a_change_that_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages.len(), 3, "history has it");
 
-    qdrant.server().set_fault(Fault::None);
+    qdrant.set_fault(Fault::None);
     let reindex = ReindexRequest {
         thread: None,
         dead_letters_only: true,
@@ -291,6 +291,48 @@ async fn a_change_that_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let found = client.search(request).await;
     assert_eq!(found.degradations, []);
     assert_eq!(texts(&found.matches)[0], "The needle is in the haystack.");
+    Ok(())
+}
+
+#[apply(trial_with_own_server)]
+async fn a_full_disk_of_qdrant_delays_indexing_and_nothing_is_given_up() -> Result<(), Skipped> {
+    let qdrant = Qdrant::new();
+    qdrant.refuses_writes()?;
+    let (_dir, _server, client) = Server::start_own(&dev(&qdrant)).await;
+    index_ready(&client).await;
+    let thread_id = client.thread("app").await;
+    qdrant.set_fault(Fault::FullDisk);
+    let stored = client.append_text(&thread_id, "The hat is blue.").await;
+    let mut failures = BTreeSet::new();
+    for _ in 0..6 {
+        // More often than a change is attempted before it is given up.
+        eventually("indexing fails again", SOON, async || {
+            let time = client.index_status().await.last_error_time;
+            time.is_some_and(|time| !failures.contains(&(time.seconds, time.nanos)))
+        })
+        .await;
+        let time = client.index_status().await.last_error_time.unwrap();
+        failures.insert((time.seconds, time.nanos));
+    }
+    let status = client.index_status().await;
+    assert_eq!((status.pending_count, status.dead_letter_count), (1, 0));
+    assert!(status.last_error.contains("No space left"), "{status:?}");
+    let search = search_request(&thread_id, "hat", &stored.revision);
+    let lagging = SearchRequest {
+        max_wait: Some(seconds(1)),
+        ..search.clone()
+    };
+    let found = client.search(lagging).await;
+    assert_eq!(texts(&found.matches), ["The hat is blue."]);
+    assert_eq!(
+        reasons(&found.degradations),
+        [DegradationReason::IndexLagging]
+    );
+    qdrant.set_fault(Fault::None);
+    let found = client.search(search).await;
+    assert_eq!(found.degradations, []);
+    assert_eq!(texts(&found.matches), ["The hat is blue."]);
+    Ok(())
 }
 
 #[apply(trial_with_own_server)]
@@ -313,7 +355,7 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
     assert_eq!(found.degradations, []);
 
     for fault in [Fault::Unavailable, Fault::Slow(Duration::from_secs(20))] {
-        qdrant.server().set_fault(fault.clone());
+        qdrant.set_fault(fault.clone());
         let word = if fault == Fault::Unavailable {
             "scarf"
         } else {
@@ -345,7 +387,7 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
             start.elapsed() < Duration::from_secs(2),
             "history does not notice"
         );
-        qdrant.server().set_fault(Fault::None);
+        qdrant.set_fault(Fault::None);
         eventually("the index catches up", SOON, async || {
             let status = client.index_status().await;
             status.pending_count == 0 && status.state() == IndexState::Ready
@@ -372,7 +414,7 @@ async fn a_qdrant_that_lost_everything_is_filled_again() {
     let stored = diary::store(&client, &thread_id).await;
     let request = search_request(&thread_id, "violin lessons", &stored.revision);
     assert_eq!(client.search(request.clone()).await.degradations, []);
-    qdrant.server().lose_everything();
+    qdrant.lose_everything().await;
     eventually("it is filled again", SOON, async || {
         let status = client.index_status().await;
         status.state() == IndexState::Ready && status.point_count == 44

@@ -8,13 +8,15 @@
 )]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recollect_tests::chaos::{
-    ClockBack, Clocks, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Overload, Progress, Reads,
-    Report, SlowObjects, clock, disk, drain, fuzz, kill, objects, overload, reads,
+    ClockBack, Clocks, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Overload, Progress, QdrantFault,
+    QdrantFaults, Reads, Report, SlowObjects, clock, disk, drain, fuzz, kill, objects, overload,
+    qdrant, reads,
 };
 use recollect_tests::{DataDir, Skipped};
 
@@ -45,7 +47,7 @@ struct Common {
     json: bool,
 }
 
-#[derive(Subcommand, Clone, Copy)]
+#[derive(Subcommand, Clone)]
 enum Scenario {
     /// Kill server, worker and Postgres under writers, and cut connections.
     Kill {
@@ -134,7 +136,22 @@ enum Scenario {
         #[arg(long)]
         without: Option<Layer>,
     },
-    /// Run all but fuzz in turn, kill with either index. Default: 480 seconds of load, about ten
+    /// Restart, empty and fill up a real Qdrant, and kill nodes of its cluster.
+    Qdrant {
+        /// The program `qdrant`, 1.18 or newer.
+        #[arg(long)]
+        binary: PathBuf,
+        /// Only this fault.
+        #[arg(long)]
+        only: Option<OneFault>,
+        /// Concurrent writers.
+        #[arg(long, default_value_t = 8)]
+        writers: usize,
+        /// Concurrent readers.
+        #[arg(long, default_value_t = 4)]
+        readers: usize,
+    },
+    /// Run all but fuzz and qdrant in turn, kill with either index. Default: 480 seconds of load, about ten
     /// minutes.
     All,
 }
@@ -166,6 +183,33 @@ enum Layer {
     Conditions,
     /// Row-level security.
     RowSecurity,
+}
+
+/// A fault of Qdrant.
+#[derive(Clone, Copy, ValueEnum)]
+enum OneFault {
+    /// SIGKILL, and a new start.
+    Restart,
+    /// The collection is deleted.
+    Drop,
+    /// A full disk; needs root.
+    FullDisk,
+    /// A node of two is killed.
+    NodeOfTwo,
+    /// A node of three is killed.
+    NodeOfThree,
+}
+
+impl OneFault {
+    fn fault(self) -> QdrantFault {
+        match self {
+            Self::Restart => QdrantFault::Restart,
+            Self::Drop => QdrantFault::Drop,
+            Self::FullDisk => QdrantFault::FullDisk,
+            Self::NodeOfTwo => QdrantFault::Node { nodes: 2 },
+            Self::NodeOfThree => QdrantFault::Node { nodes: 3 },
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -309,6 +353,30 @@ async fn run(
                 },
             };
             reads(dir, &options, progress).await
+        }
+        Scenario::Qdrant {
+            binary,
+            only,
+            writers,
+            readers,
+        } => {
+            let faults = only.map_or(QdrantFault::ALL.to_vec(), |only| vec![only.fault()]);
+            let mut reports = Vec::new();
+            for fault in faults {
+                let options = QdrantFaults {
+                    seed,
+                    binary: binary.clone(),
+                    fault,
+                    writers,
+                    readers,
+                    index_limit: Duration::from_secs(10),
+                };
+                match qdrant(DataDir::unlimited(), &options, progress).await {
+                    Ok(report) => reports.push(report),
+                    Err(skipped) => eprintln!("SKIPPED: {fault:?}: {}", skipped.0),
+                }
+            }
+            return reports;
         }
         Scenario::All => return all(seed, seconds.unwrap_or(480), progress).await,
     };

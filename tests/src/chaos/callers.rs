@@ -61,6 +61,7 @@ impl Callers {
             cut: 0.05,
             abandon: 0.05,
             reads: false,
+            pace: Duration::ZERO,
             retried: &RETRIED,
         };
         let writers = Writers::start(count, clients, threads.clone(), manners, rng);

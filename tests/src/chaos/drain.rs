@@ -64,6 +64,7 @@ pub async fn drain(dir: DataDir, options: &Drain, progress: &Progress) -> Report
         cut: 0.0,
         abandon: 0.0,
         reads: true,
+        pace: Duration::ZERO,
         retried: &[Code::Unavailable],
     };
     let mut writers = Writers::start(options.callers, clients, threads.clone(), manners, &mut rng);

@@ -9,7 +9,9 @@ use crate::{Cluster, DataDir, Options, Qdrant, S3, Server};
 /// Where a scenario's servers run.
 pub(super) struct Scene {
     pub(super) cluster: Cluster,
-    pub(super) qdrant: Qdrant,
+    /// The lines of a configuration that choose the index.
+    index: String,
+    _qdrant: Option<Qdrant>,
     /// The database's URL for its owner.
     pub(super) url: String,
     /// The same for servers; it may lead through a proxy.
@@ -26,13 +28,35 @@ impl Scene {
     /// The same with environment variables of Postgres.
     pub(super) async fn with_postgres_env(dir: DataDir, env: Vec<(String, String)>) -> Self {
         let (cluster, url) = Cluster::migrated_with(env).await;
+        let qdrant = Qdrant::new();
         Self {
             cluster,
-            qdrant: Qdrant::new(),
+            index: qdrant.config(),
+            _qdrant: Some(qdrant),
             dir: Arc::new(dir),
             server_url: url.clone(),
             url,
         }
+    }
+
+    /// The same with the index that lines of a configuration choose.
+    pub(super) async fn with_index(dir: DataDir, index: String) -> Self {
+        let (cluster, url) = Cluster::migrated().await;
+        Self {
+            cluster,
+            index,
+            _qdrant: None,
+            dir: Arc::new(dir),
+            server_url: url.clone(),
+            url,
+        }
+    }
+
+    /// Messages stored, of all tenants.
+    pub(super) async fn stored(&self) -> i64 {
+        let database = self.cluster.superuser().await;
+        let count = "SELECT count(*) FROM recollect.messages";
+        database.query_one(count, &[]).await.unwrap().get(0)
     }
 
     /// A server at an address, without a model.
@@ -44,7 +68,7 @@ impl Scene {
 
     /// A server at an address, without a model, whose index is in Qdrant.
     pub(super) fn server_on_qdrant(&self, addr: &str) -> Options {
-        self.server(addr, &[&self.qdrant.config()])
+        self.server(addr, &[&self.index])
     }
 
     /// A server at an address, without a model, whose index is in its own process.
@@ -64,7 +88,7 @@ impl Scene {
     pub(super) fn worker(&self) -> Options {
         let options = Options {
             command: "worker",
-            ..Options::with(&[&self.qdrant.config(), NO_MODEL])
+            ..Options::with(&[&self.index, NO_MODEL])
         };
         options.env("DATABASE_URL", &self.url)
     }

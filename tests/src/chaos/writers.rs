@@ -33,6 +33,8 @@ pub(super) struct Manners {
     pub(super) abandon: f64,
     /// Whether each append is followed by a read of the thread's history.
     pub(super) reads: bool,
+    /// Pause after each request.
+    pub(super) pace: Duration,
     /// Codes of the server that are retried. A broken connection always is.
     pub(super) retried: &'static [Code],
 }
@@ -171,7 +173,7 @@ impl Shared {
     async fn write(&self, writer: usize, mut rng: Rng) -> Vec<Sent> {
         let mut all = Vec::new();
         for number in 0.. {
-            let _open = self.gate.read().await;
+            let open = self.gate.read().await;
             if self.over.load(Ordering::SeqCst) {
                 break;
             }
@@ -189,6 +191,8 @@ impl Shared {
                 self.read(&sent, &mut rng).await;
             }
             all.push(sent);
+            drop(open);
+            sleep(self.manners.pace).await;
         }
         all
     }
