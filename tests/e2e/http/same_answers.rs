@@ -32,7 +32,7 @@ MessageService/GetHistory {"thread_id": "$THREAD", "max_tokens": -1}
 const ENDLESS: &str = "ThreadService/WatchThread";
 
 /// Fields that depend on time, chance or the tenant.
-const VOLATILE: [&str; 16] = [
+const VOLATILE: [&str; 17] = [
     "checksum",
     "cursor",
     "etag",
@@ -41,6 +41,7 @@ const VOLATILE: [&str; 16] = [
     "pending_count",
     "pending_deletion_count",
     "point_count",
+    "queued_count",
     "revision",
     "secret",
     "storage",
