@@ -91,14 +91,9 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	else \
 	  echo "No protos yet: buf has nothing to check"; \
 	fi
-	@if command -v kubectl >/dev/null; then render="kubectl kustomize"; \
-	elif command -v kustomize >/dev/null; then render="kustomize build"; \
-	else echo "Skipped: the Kubernetes manifests (no kubectl, no kustomize)"; exit 0; fi; \
-	for dir in deploy/k8s/base deploy/k8s/overlays/example; do \
-	  echo "$$render $$dir" && $$render $$dir >/dev/null || exit 1; \
-	done
+	@scripts/lint-deploy
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/proto-breaking scripts/generate scripts/clients-env tests/clients/run .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env tests/clients/run .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi
