@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Uri};
+use memory_contract::SESSION_METADATA;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 /// How long a browser may remember the answer to a preflight request.
@@ -11,8 +12,9 @@ const MAX_AGE: Duration = Duration::from_secs(2 * 3_600);
 /// All origins.
 const ANY: &str = "*";
 
-/// Headers of gRPC-web, of Connect and of traces that a page may send.
-const SENT: [&str; 10] = [
+/// Headers of gRPC-web, of Connect, of traces and of the contract that a page may send.
+const SENT: [&str; 11] = [
+    SESSION_METADATA,
     "connect-accept-encoding",
     "connect-content-encoding",
     "connect-protocol-version",

@@ -15,7 +15,7 @@ use tower_http::cors::CorsLayer;
 
 use crate::connect::{Call, Form};
 use crate::contract::CONTRACT;
-use crate::{HttpConfig, cors, pages};
+use crate::{HttpConfig, cors, keep_alive, pages};
 
 /// Puts gRPC-web, the Connect protocol and the OpenAPI document in front of a gRPC stack.
 #[derive(Clone, Debug)]
@@ -111,17 +111,22 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (request, was_read) = keep_alive::observe(request);
         if content_type(request.headers()).starts_with("application/grpc-web") {
-            return Box::pin(self.inner.call(request));
+            let answer = self.inner.call(request);
+            return Box::pin(async move { Ok(was_read.announce(answer.await?)) });
         }
         let Some(form) = form_of(&request) else {
-            return Box::pin(async move { Ok(pages::answer(&request)) });
+            return Box::pin(async move { Ok(was_read.announce(pages::answer(&request))) });
         };
         let (call, request) = Call::new(form, request, &self.config);
         // The one that is ready, not its clone.
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
-        Box::pin(async move { Ok(call.answer(inner.call(request).await?).await) })
+        Box::pin(async move {
+            let answer = call.answer(inner.call(request).await?).await;
+            Ok(was_read.announce(answer))
+        })
     }
 }
 
@@ -131,6 +136,10 @@ fn form_of<B>(request: &Request<B>) -> Option<Form> {
     match *request.method() {
         Method::POST => {
             let form = Form::of(&content_type(request.headers()))?;
+            // Health and reflection are for gRPC alone.
+            if request.uri().path().starts_with("/grpc.") {
+                return None;
+            }
             // A path that leads nowhere is an unknown method inside too.
             let fits = |streams| form.streams() == streams;
             method

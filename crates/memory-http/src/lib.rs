@@ -3,6 +3,7 @@
 mod connect;
 mod contract;
 mod cors;
+mod keep_alive;
 mod layer;
 mod openapi;
 mod pages;

@@ -9,6 +9,11 @@ use serde_path_to_error::{Deserializer, Track};
 
 use crate::Unreadable;
 
+/// Values in the JSON of one request. Each may take 700 bytes while it is read.
+const MAX_VALUES: usize = 100_000;
+/// Bytes of a problem that repeat what the caller sent.
+const PROBLEM_BYTES: usize = 500;
+
 /// How messages are written outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
@@ -80,6 +85,11 @@ fn parse(input: &MessageDescriptor, json: &[u8]) -> Result<Bytes, Unreadable> {
             "the request has no body: send a JSON object, at least {}",
         ));
     }
+    if has_more_values(json, MAX_VALUES) {
+        return Err(Unreadable::new(format!(
+            "the JSON has more than {MAX_VALUES} values: split the request, or send it as protobuf"
+        )));
+    }
     let mut reader = serde_json::Deserializer::from_slice(json);
     let mut track = Track::new();
     let message = DynamicMessage::deserialize_with_options(
@@ -95,13 +105,38 @@ fn parse(input: &MessageDescriptor, json: &[u8]) -> Result<Bytes, Unreadable> {
             let names_field = error.classify() == Category::Data && !matches!(&*path, "." | "");
             Err(match names_field {
                 true => Unreadable {
-                    field: Some(path),
-                    problem: error.to_string(),
+                    field: Some(cut(path)),
+                    problem: cut(error.to_string()),
                 },
-                false => Unreadable::new(format!("the JSON cannot be read: {error}")),
+                false => Unreadable::new(cut(format!("the JSON cannot be read: {error}"))),
             })
         }
     }
+}
+
+/// Whether there are more values than `max`, by the characters before them.
+fn has_more_values(json: &[u8], max: usize) -> bool {
+    let (mut in_text, mut escaped, mut count) = (false, false, 0);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count > max
+}
+
+/// The beginning of a text, with the position at its end: `… at line 1 column 7`.
+fn cut(text: String) -> String {
+    if text.len() <= PROBLEM_BYTES {
+        return text;
+    }
+    let position = text.rfind(" at line ").map_or("", |at| &text[at..]);
+    let end = text.floor_char_boundary(PROBLEM_BYTES - position.len().min(PROBLEM_BYTES));
+    format!("{}…{position}", &text[..end])
 }
 
 #[cfg(test)]
@@ -129,6 +164,33 @@ mod tests {
         let camel =
             read(r#"{"threadId": "t", "messages": [{"role": 1, "parts": [{"text": "x"}]}]}"#);
         assert_eq!(snake.unwrap(), camel.unwrap());
+    }
+
+    #[test]
+    fn a_request_of_very_many_values_is_refused() {
+        let with = |count: usize| {
+            let values = vec!["0"; count].join(",");
+            read(&format!(
+                r#"{{"thread_id": "t", "messages": [{{"metadata": {{"a": [{values}]}}}}]}}"#
+            ))
+        };
+        assert!(with(MAX_VALUES - 10).is_ok());
+        let unreadable = with(MAX_VALUES).unwrap_err();
+        assert!(
+            unreadable.problem.contains("split the request"),
+            "{unreadable:?}"
+        );
+        let commas = ",[{\\\"".repeat(MAX_VALUES);
+        assert!(read(&format!(r#"{{"thread_id": "{commas}"}}"#)).is_ok());
+    }
+
+    #[test]
+    fn a_problem_repeats_little_of_the_request() {
+        let role = "x".repeat(100_000);
+        let json = format!(r#"{{"messages": [{{"role": "{role}"}}]}}"#);
+        let unreadable = read(&json).unwrap_err();
+        assert!(unreadable.problem.len() < 600, "{unreadable:?}");
+        assert!(unreadable.problem.contains(" at line "), "{unreadable:?}");
     }
 
     #[test]

@@ -207,6 +207,14 @@ impl Config {
                  `recollect dev` starts a private Postgres",
             ));
         }
+        if roles.api && self.auth.open() && self.server.cors_origins.iter().any(|one| one == "*") {
+            return Err(wrong(
+                "server.cors_origins",
+                "must not be * while auth.keys is empty: every web page that is opened on this \
+                 machine could read and erase everything; name the origins, or give at least \
+                 one key in auth.keys",
+            ));
+        }
         if roles.api && self.auth.open() && !self.server.listen.ip().is_loopback() {
             return Err(wrong(
                 "server.listen",
