@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use qdrant_client::{Qdrant, QdrantError};
 use secrecy::ExposeSecret;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout};
 use tonic::Code;
 
 use super::QdrantIndex;
@@ -49,6 +49,10 @@ impl Addresses {
         })
     }
 
+    fn count(&self) -> u32 {
+        u32::try_from(self.clients.len()).unwrap_or(u32::MAX)
+    }
+
     /// Each client once, beginning with the one in use, and its place.
     fn in_turn(&self) -> impl Iterator<Item = (usize, &Arc<Qdrant>)> {
         let (first, count) = (self.current.load(Ordering::Relaxed), self.clients.len());
@@ -59,7 +63,8 @@ impl Addresses {
 impl QdrantIndex {
     /// Awaits an answer for at most `limit`, and records whether Qdrant answered. A node that
     /// does not answer is not asked first again. Every request is idempotent, so another node
-    /// may be sent it once more.
+    /// may be sent it once more. Each node has its share of the time that is left, so a silent
+    /// one leaves time for the others.
     pub(super) async fn ask<T, F>(
         &self,
         operation: &'static str,
@@ -71,8 +76,12 @@ impl QdrantIndex {
     {
         let deadline = Instant::now() + limit;
         let mut silent = None;
-        for (place, client) in self.addresses.in_turn() {
-            let answer = match timeout_at(deadline, request(Arc::clone(client))).await {
+        for (nodes_left, (place, client)) in (1..=self.addresses.count())
+            .rev()
+            .zip(self.addresses.in_turn())
+        {
+            let share = deadline.saturating_duration_since(Instant::now()) / nodes_left;
+            let answer = match timeout(share, request(Arc::clone(client))).await {
                 Ok(answer) => answer.map_err(|error| self.failed(operation, error)),
                 Err(_) => Err(RecallError::IndexTimeout {
                     backend: Backend::Qdrant,
