@@ -176,6 +176,7 @@ fn thread(number: u128) -> ThreadId {
 fn words(indices: &[u32]) -> LexicalVector {
     let mut indices = indices.to_vec();
     indices.sort_unstable();
+    indices.dedup();
     let values = vec![1.0; indices.len()];
     LexicalVector { indices, values }
 }

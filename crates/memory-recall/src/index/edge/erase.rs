@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::mem;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +18,7 @@ use super::copy::{self, Copied, Log};
 use super::engine::{guarded, not_prepared, release};
 use super::reader::filter_of;
 use super::setup;
-use super::writer::{STATE_FILE, Writer};
+use super::writer::{RESERVED_BYTES, STATE_FILE, Writer};
 use super::{Command, Reply};
 use crate::error::RecallError;
 use crate::index::{Backend, Prepared, Selection};
@@ -74,6 +75,7 @@ impl Writer {
         commands: &WeakSender<Command>,
     ) -> Result<(PathBuf, Arc<Log>), RecallError> {
         let former = self.shard.clone().ok_or_else(not_prepared)?;
+        self.require_room(RESERVED_BYTES.saturating_add(bytes_of(&self.directory)))?;
         for selection in selections {
             let delete = PointOperations::DeletePointsByFilter(filter_of(selection));
             guarded("erase points", || {
@@ -207,6 +209,22 @@ impl Writer {
             .map_err(broken)
     }
 
+    /// Removes what an interrupted copy left, and the engine that a copy has replaced: they may
+    /// have what was erased, and they take the room that the engine needs.
+    pub(super) fn remove_copies(&self) {
+        if self.copying.is_some() {
+            return;
+        }
+        let entries = fs::read_dir(&self.parent.path).into_iter().flatten();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let extension = path.extension().and_then(|one| one.to_str());
+            let is_copy = extension.is_some_and(|one| one == FORMER || one.starts_with(DRAFT));
+            if is_copy && path.with_extension("") == self.directory.with_extension("") {
+                let _ = remove(&path);
+            }
+        }
+    }
+
     /// Removes all engines below the parent directory that this process does not use: the
     /// former one, those of former models and those moved aside.
     pub(super) fn remove_others(&self) -> Result<(), RecallError> {
@@ -273,6 +291,17 @@ fn wait_for_others(engine: &Arc<EdgeShard>) {
         }
         thread::sleep(SEARCH_PAUSE);
     }
+}
+
+/// Bytes of the files of a directory.
+fn bytes_of(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_of(&entry.path()),
+        Ok(found) => found.blocks().saturating_mul(512),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
 }
 
 fn remove(directory: &Path) -> io::Result<()> {

@@ -39,7 +39,7 @@ const OPTIMIZE_AFTER: usize = 5_000;
 
 /// Free bytes of the disk below which nothing is written. The engine writes into mapped
 /// files; the kernel ends a process whose mapped file finds no room.
-const RESERVED_BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const RESERVED_BYTES: u64 = 64 * 1024 * 1024;
 /// The same for optimizing, which copies segments and takes longer.
 const RESERVED_BYTES_OPTIMIZING: u64 = 4 * RESERVED_BYTES;
 
@@ -79,6 +79,7 @@ impl Writer {
         if let Some(shard) = &self.shard {
             return Ok((Arc::clone(shard), self.state()));
         }
+        self.remove_copies();
         // An engine that cannot be loaded for want of room is not broken.
         self.require_room(RESERVED_BYTES)?;
         let shard = match self.load() {
@@ -161,7 +162,7 @@ impl Writer {
         self.shard.clone()
     }
 
-    fn require_room(&self, bytes: u64) -> Result<(), RecallError> {
+    pub(super) fn require_room(&self, bytes: u64) -> Result<(), RecallError> {
         let free =
             statvfs(&self.parent.path).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
         match free {
