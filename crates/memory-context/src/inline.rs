@@ -132,27 +132,23 @@ impl Contents {
         });
     }
 
-    /// Stores the contents. Returns what holds them; after an error nothing does.
+    /// Stores the contents. Returns what holds them. After an invalid request nothing does;
+    /// after a failure workers erase what was held, since another attempt with the same ids may
+    /// be under way.
     async fn hold(self, store: &Store, caller: &Caller) -> Result<Vec<MessageId>, ContextError> {
         let mut holders: Vec<MessageId> = self.held.iter().map(|held| held.holder).collect();
         holders.dedup();
         if holders.is_empty() {
             return Ok(holders);
         }
-        let missing = store.contents(caller).hold(self.held).await;
+        let missing = store.contents(caller).hold(self.held).await?;
         let mut named = self.named.into_iter();
-        let refused = match missing {
-            Err(error) => error.into(),
-            Ok(missing) => match named.find(|(digest, _)| missing.contains(digest)) {
-                Some((digest, path)) => {
-                    let problem = format!("names content that is not stored: {}", digest.url());
-                    Invalid::new(path, problem).into()
-                }
-                None => return Ok(holders),
-            },
+        let Some((digest, path)) = named.find(|(digest, _)| missing.contains(digest)) else {
+            return Ok(holders);
         };
         erase_unwritten(store, caller, &holders).await;
-        Err(refused)
+        let problem = format!("names content that is not stored: {}", digest.url());
+        Err(Invalid::new(path, problem).into())
     }
 }
 

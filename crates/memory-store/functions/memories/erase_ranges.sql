@@ -74,8 +74,10 @@ BEGIN
                     AND m.strategy <> 'summary');
         PERFORM recollect.enqueue_distill(p_tenant, p_thread);
     END IF;
+    -- One text may be the summary of several ranges: all of them are read again.
     DELETE FROM recollect.memory_ranges r
-    WHERE r.tenant_id = p_tenant AND r.thread_id = p_thread AND r.number = ANY (v_erased);
+    WHERE r.tenant_id = p_tenant AND r.thread_id = p_thread
+        AND (r.number = ANY (v_erased) OR r.memory_id = ANY (v_summaries));
     RETURN v_summaries;
 END;
 $$;

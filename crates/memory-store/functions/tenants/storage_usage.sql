@@ -52,8 +52,20 @@ BEGIN
         FROM (
             SELECT t.thread_id FROM recollect.threads t
             WHERE t.tenant_id = p_tenant AND t.stored_bytes IS NULL
-                AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
-            LIMIT p_uncounted
+                AND t.thread_id = ANY (ARRAY(
+                    -- Until they have 50,000 messages: appends to them wait meanwhile.
+                    SELECT c.thread_id
+                    FROM (
+                        SELECT x.thread_id, sum(x.message_count) OVER w - x.message_count AS before
+                        FROM (
+                            SELECT u.thread_id, u.message_count FROM recollect.threads u
+                            WHERE u.tenant_id = p_tenant AND u.stored_bytes IS NULL
+                                AND (u.expires_at IS NULL OR u.expires_at > clock_timestamp())
+                            LIMIT p_uncounted
+                        ) AS x
+                        WINDOW w AS (ROWS UNBOUNDED PRECEDING)
+                    ) AS c
+                    WHERE c.before < 50000))
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS l;
         WITH counted AS (
