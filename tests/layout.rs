@@ -221,6 +221,38 @@ fn every_crate_has_the_license_of_the_workspace() {
 }
 
 #[test]
+fn the_metrics_of_dashboard_and_alerts_exist() {
+    let mut described = BTreeSet::new();
+    for file in rust_files(&root().join("crates")) {
+        let code = fs::read_to_string(file).unwrap();
+        for kind in ["counter", "gauge", "histogram"] {
+            for call in code.split(&format!("describe_{kind}!(")).skip(1) {
+                let name = call.trim_start().strip_prefix('"');
+                let name = name.and_then(|name| name.split('"').next());
+                described.extend(name.map(str::to_owned));
+            }
+        }
+    }
+    for file in ["dashboard.json", "alerts.yaml"] {
+        let text = fs::read_to_string(root().join("deploy/monitoring").join(file)).unwrap();
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let used: BTreeSet<&str> = words
+            .filter(|word| word.starts_with("recollect_"))
+            .map(|word| word.strip_suffix("_bucket").unwrap_or(word))
+            .collect();
+        assert!(used.len() > 5, "{file} names {used:?} alone");
+        let unknown: Vec<&&str> = used
+            .iter()
+            .filter(|name| !described.contains(**name))
+            .collect();
+        assert!(
+            unknown.is_empty(),
+            "{file} names metrics that no code describes: {unknown:?}"
+        );
+    }
+}
+
+#[test]
 fn the_tests_that_security_md_names_exist() {
     let page = fs::read_to_string(root().join("SECURITY.md")).unwrap();
     let named: BTreeSet<&str> = page
