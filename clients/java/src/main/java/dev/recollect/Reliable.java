@@ -64,7 +64,8 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
 
     @Override
     public void close() {
-        timer.shutdownNow();
+        // Waiting attempts still run, and fail at once on the closed channel.
+        timer.shutdown();
     }
 
     @Override
