@@ -47,7 +47,7 @@ pub enum Disk {
 /// The server, and then what it needs.
 enum Stage {
     Data(Server, DataDir),
-    Index(Server, Scene),
+    Index(Server, Box<Scene>),
 }
 
 /// Fills the disk under writers.
@@ -133,7 +133,7 @@ impl Stage {
                 let mut options = scene.server_with_index(&free_addr());
                 options.under = disk.under();
                 let server = scene.start(options).await;
-                Ok((Self::Index(server, scene), disk))
+                Ok((Self::Index(server, Box::new(scene)), disk))
             }
         }
     }
