@@ -1,20 +1,36 @@
-//! Connections of HTTP/1 whose request was answered before it was read.
+//! HTTP/1 requests that are answered before they are read. The server would close the
+//! connection, and the client fail while it still sends, or in its next request.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response, Version};
 use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use tokio::time::timeout;
 use tonic::Status;
 use tonic::body::Body;
 
+/// What is read of the rest of a request, and thrown away, before its answer is sent.
+const REST_BYTES: usize = 64 * 1024;
+const REST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How far a request was read.
+#[derive(Debug)]
+enum Progress {
+    InUse,
+    Ended,
+    /// It was dropped; this is what is left.
+    Left(Body),
+}
+
 /// Whether a request was read to its end.
-#[derive(Clone, Debug)]
-pub(crate) struct WasRead(Option<Arc<AtomicBool>>);
+#[derive(Debug)]
+pub(crate) struct WasRead(Option<Arc<Mutex<Progress>>>);
 
 /// Observes how far a request is read.
 pub(crate) fn observe(request: Request<Body>) -> (Request<Body>, WasRead) {
@@ -22,17 +38,19 @@ pub(crate) fn observe(request: Request<Body>) -> (Request<Body>, WasRead) {
     if request.version() > Version::HTTP_11 || request.body().is_end_stream() {
         return (request, WasRead(None));
     }
-    let ended = Arc::new(AtomicBool::new(false));
-    let was_read = WasRead(Some(Arc::clone(&ended)));
-    let request = request.map(|body| Body::new(Observed { body, ended }));
+    let progress = Arc::new(Mutex::new(Progress::InUse));
+    let was_read = WasRead(Some(Arc::clone(&progress)));
+    let request = request.map(|body| Body::new(Observed { body, progress }));
     (request, was_read)
 }
 
 impl WasRead {
-    /// Announces the end of the connection where the request is unread: the server closes it,
-    /// and a client would send its next request into it.
-    pub(crate) fn announce<B>(self, mut response: Response<B>) -> Response<B> {
-        if self.0.is_some_and(|ended| !ended.load(Ordering::Acquire)) {
+    /// Reads the rest of a short request. For one that stays unread it announces the end of the
+    /// connection, so that the client sends no other one.
+    pub(crate) async fn settle<B>(self, mut response: Response<B>) -> Response<B> {
+        if let Some(progress) = self.0
+            && !is_read(&progress).await
+        {
             let headers = response.headers_mut();
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -40,9 +58,53 @@ impl WasRead {
     }
 }
 
+async fn is_read(progress: &Mutex<Progress>) -> bool {
+    let now = {
+        let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *progress, Progress::Ended)
+    };
+    match now {
+        Progress::InUse => false,
+        Progress::Ended => true,
+        Progress::Left(body) => timeout(REST_TIMEOUT, read_rest(body))
+            .await
+            .unwrap_or(false),
+    }
+}
+
+async fn read_rest(mut body: Body) -> bool {
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        length += match frame {
+            Ok(frame) => frame.data_ref().map_or(0, Bytes::len),
+            Err(_) => return false,
+        };
+        if length > REST_BYTES {
+            return false;
+        }
+    }
+    true
+}
+
 struct Observed {
     body: Body,
-    ended: Arc<AtomicBool>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Observed {
+    fn note(&self, now: Progress) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*progress, Progress::InUse) {
+            *progress = now;
+        }
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        let body = std::mem::take(&mut self.body);
+        self.note(Progress::Left(body));
+    }
 }
 
 impl http_body::Body for Observed {
@@ -55,7 +117,7 @@ impl http_body::Body for Observed {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if frame.is_none() || self.body.is_end_stream() {
-            self.ended.store(true, Ordering::Release);
+            self.note(Progress::Ended);
         }
         Poll::Ready(frame)
     }

@@ -114,10 +114,14 @@ where
         let (request, was_read) = keep_alive::observe(request);
         if content_type(request.headers()).starts_with("application/grpc-web") {
             let answer = self.inner.call(request);
-            return Box::pin(async move { Ok(was_read.announce(answer.await?)) });
+            return Box::pin(async move { Ok(was_read.settle(answer.await?).await) });
         }
         let Some(form) = form_of(&request) else {
-            return Box::pin(async move { Ok(was_read.announce(pages::answer(&request))) });
+            return Box::pin(async move {
+                let answer = pages::answer(&request);
+                drop(request);
+                Ok(was_read.settle(answer).await)
+            });
         };
         let (call, request) = Call::new(form, request, &self.config);
         // The one that is ready, not its clone.
@@ -125,7 +129,7 @@ where
         let mut inner = mem::replace(&mut self.inner, clone);
         Box::pin(async move {
             let answer = call.answer(inner.call(request).await?).await;
-            Ok(was_read.announce(answer))
+            Ok(was_read.settle(answer).await)
         })
     }
 }
