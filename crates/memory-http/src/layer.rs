@@ -134,7 +134,7 @@ where
     }
 }
 
-/// The form of a call in the Connect protocol; `None` if the request is none.
+/// The form of a call in the Connect protocol; `None` for other requests.
 fn form_of<B>(request: &Request<B>) -> Option<Form> {
     let method = CONTRACT.method(request.uri().path());
     match *request.method() {

@@ -49,7 +49,7 @@ async fn the_examples_of_the_page_work() -> Result<(), Skipped> {
         return Err(Skipped("there is no curl".to_owned()));
     }
     let page = fs::read_to_string(project_dir().join("docs/http.md")).unwrap();
-    // Whoever reads the page has a server without keys on the usual port.
+    // Readers of the page have a server without keys on the usual port.
     let blocks: Vec<&str> = page
         .split("```sh\n")
         .skip(1)

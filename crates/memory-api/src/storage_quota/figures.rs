@@ -125,7 +125,7 @@ impl Figures {
         self.summing
     }
 
-    /// What is stored, and the age of the sum; `None`: there is none.
+    /// What is stored, and the age of the sum; `None` before the first sum.
     pub(super) fn stored(&self, now: Instant) -> (Amount, Option<Duration>) {
         let age = self.summed.map(|summed| now - summed);
         (self.sum + self.settled, age)

@@ -29,7 +29,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The error of a call; `None` if it is none.
+    /// The error of a call; `None` for a call that succeeded.
     pub(super) fn of(status: &Status) -> Option<Self> {
         if status.code() == Code::Ok {
             return None;
