@@ -59,8 +59,23 @@ calls! {
         get_deletion(GetDeletionRequest) -> GetDeletionResponse,
         get_erasure_status(GetErasureStatusRequest) -> GetErasureStatusResponse,
     }
+    checkpoints {
+        put_checkpoint(PutCheckpointRequest) -> PutCheckpointResponse,
+        put_checkpoint_writes(PutCheckpointWritesRequest) -> PutCheckpointWritesResponse,
+        get_checkpoint(GetCheckpointRequest) -> GetCheckpointResponse,
+        list_checkpoints(ListCheckpointsRequest) -> ListCheckpointsResponse,
+        copy_checkpoints(CopyCheckpointsRequest) -> CopyCheckpointsResponse,
+        delete_checkpoints(DeleteCheckpointsRequest) -> DeleteCheckpointsResponse,
+    }
     contexts {
         build_context(BuildContextRequest) -> BuildContextResponse,
+    }
+    documents {
+        put_documents(PutDocumentsRequest) -> PutDocumentsResponse,
+        get_documents(GetDocumentsRequest) -> GetDocumentsResponse,
+        search_documents(SearchDocumentsRequest) -> SearchDocumentsResponse,
+        list_namespaces(ListNamespacesRequest) -> ListNamespacesResponse,
+        delete_documents(DeleteDocumentsRequest) -> DeleteDocumentsResponse,
     }
     files {
         register_file(RegisterFileRequest) -> RegisterFileResponse,

@@ -135,6 +135,17 @@ pub fn recollect_at(addr: &str, key: Key, args: &[&str]) -> Finished {
     recollect(args, &env)
 }
 
+/// Runs a client command against a server, with this on its standard input.
+pub fn recollect_reading(addr: &str, key: Key, args: &[&str], input: &str) -> Finished {
+    let addr = format!("http://{addr}");
+    let key = key.secret();
+    let env = [
+        ("RECOLLECT_ADDR", addr.as_str()),
+        ("RECOLLECT_API_KEY", key.as_str()),
+    ];
+    run(&recollect_binary(), args, &env, Some(input))
+}
+
 /// Runs the binary with some arguments and environment variables, in an empty
 /// directory, until it ends.
 ///
@@ -149,15 +160,23 @@ pub fn recollect(args: &[&str], env: &[(&str, &str)]) -> Finished {
 /// # Panics
 /// If it does not end within a minute.
 pub fn run_to_end(binary: &Path, args: &[&str], env: &[(&str, &str)]) -> Finished {
+    run(binary, args, env, None)
+}
+
+fn run(binary: &Path, args: &[&str], env: &[(&str, &str)], input: Option<&str>) -> Finished {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { dir.path().join(name) };
     let create = |name: &str| fs::File::create(path(name)).unwrap();
+    let stdin = input.map_or_else(Stdio::null, |input| {
+        fs::write(path("stdin"), input).unwrap();
+        fs::File::open(path("stdin")).unwrap().into()
+    });
     let mut child = bare(binary)
         .args(args)
         .envs(env.iter().copied())
         .env("NO_COLOR", "1")
         .current_dir(dir.path())
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(create("stdout"))
         .stderr(create("stderr"))
         .spawn()

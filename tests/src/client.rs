@@ -8,7 +8,8 @@ use memory_contract::proto::{
     ListMessagesRequest, MemoryPolicy, Message, MessageInput, RecallRequest, RecallResponse,
     ResolveThreadRequest, RevokeApiKeyRequest, RevokeApiKeyResponse, Role, SearchRequest,
     SearchResponse, SessionRef, Thread, UpdateAppPolicyRequest, UpdateThreadRequest,
-    admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
+    admin_service_client::AdminServiceClient, checkpoint_service_client::CheckpointServiceClient,
+    context_service_client::ContextServiceClient, document_service_client::DocumentServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
     ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
     message_service_client::MessageServiceClient,
@@ -188,6 +189,15 @@ impl Client {
 
     pub fn memories(&self) -> MemoryServiceClient<Authorized> {
         MemoryServiceClient::new(self.authorized())
+    }
+
+    pub fn documents(&self) -> DocumentServiceClient<Authorized> {
+        DocumentServiceClient::new(self.authorized())
+    }
+
+    pub fn checkpoints(&self) -> CheckpointServiceClient<Authorized> {
+        // A checkpoint may be larger than other responses.
+        CheckpointServiceClient::new(self.authorized()).max_decoding_message_size(48 * 1024 * 1024)
     }
 
     pub fn nodes(&self) -> NodeMemoryServiceClient<Authorized> {

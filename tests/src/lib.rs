@@ -23,6 +23,7 @@ mod failure;
 mod features;
 mod http;
 mod language_model;
+mod mcp;
 mod memories;
 mod messages;
 mod nodes;
@@ -50,7 +51,7 @@ pub use self::http::{Envelope, Http, HttpAnswer, envelopes, framed};
 pub use binary::{built_binary, project_dir, recollect_binary, setup_tool};
 pub use calls::Call;
 pub use certificates::{Authority, Certificate};
-pub use cli::{Finished, Spawned, recollect, recollect_at, run_to_end};
+pub use cli::{Finished, Spawned, recollect, recollect_at, recollect_reading, run_to_end};
 pub use client::{Client, Key, USER_DEFAULT};
 pub use clock::Clock;
 pub use contexts::{
@@ -62,6 +63,7 @@ pub use dynamic::Dynamic;
 pub use failure::{Failure, Refused};
 pub use features::{Ending, Endings, Promise, mismatches, promises, report, row_of};
 pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
+pub use mcp::{Mcp, ToolAnswer, initialize, mcp_post};
 pub use memories::{known_texts, memory, memory_search, memory_texts};
 pub use messages::{
     app, by_id, by_session, file, fresh_wait, has_reason, history_request, ids, mask, metadata,

@@ -4,9 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
+use memory_contract::proto::IndexState;
+use tokio::sync::OnceCell;
+
 use crate::data_dir::DataDir;
 use crate::qdrant::{real_config, remove_real};
 use crate::server::{Options, Ready, Server};
+use crate::wait::{SOON, eventually};
 use crate::{Client, Key};
 
 /// A server that starts when the first test asks for it.
@@ -19,6 +23,7 @@ struct Running {
     dir: DataDir,
     /// In the Qdrant of `QDRANT_URL`.
     alias: Option<String>,
+    index_is_ready: OnceCell<()>,
     server: Mutex<Option<Server>>,
     ready: Ready,
 }
@@ -52,7 +57,15 @@ impl Shared {
 
     /// A caller.
     pub async fn client(&self, key: Key) -> Client {
-        Client::new(&self.ready().addr, key).await
+        let client = Client::new(&self.ready().addr, key).await;
+        let running = self.running();
+        if running.alias.is_some() {
+            // A new collection of a real Qdrant takes a while; until then answers are degraded.
+            let is_ready = async || client.index_status().await.state() == IndexState::Ready;
+            let ready = eventually("the index is ready", SOON, is_ready);
+            running.index_is_ready.get_or_init(|| ready).await;
+        }
+        client
     }
 
     /// Where it listens.
@@ -81,6 +94,7 @@ impl Shared {
             let server = Server::start(&dir, &options);
             Running {
                 alias,
+                index_is_ready: OnceCell::new(),
                 ready: server.ready().clone(),
                 server: Mutex::new(Some(server)),
                 dir,

@@ -65,6 +65,17 @@ PlanService/ListIterations {"thread_id": "$THREAD", "failed": true, "page_size":
 PlanService/AppendEvents {"thread_id": "$THREAD", "events": [{"type": "t", "json": "{\"a\": 1}", "message_id": "$MESSAGE"}], "request_id": "$UUID"}
 PlanService/ListEvents {"thread_id": "$THREAD", "types": ["t"], "newest_first": true, "page_size": 5}
 PlanService/BuildBriefing {"thread_id": "$THREAD", "task": "Go on.", "max_tokens": 500}
+DocumentService/PutDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "documents": [{"namespace": ["a", "b"], "key": "$NEW", "json": "{\"n\": 1, \"t\": \"red cherries\"}", "ttl": "3600s", "index_fields": ["t", "$"]}]}
+DocumentService/GetDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "documents": [{"namespace": ["a", "b"], "key": "$NEW"}], "refresh_ttl": true}
+DocumentService/SearchDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "namespace_prefix": ["a"], "conditions": [{"field": ["n"], "operator": 3, "json": "0"}], "query": "red", "limit": 5, "offset": 0}
+DocumentService/ListNamespaces {"user": {"app_id": "fuzz", "user_id": "ada"}, "prefix": ["*"], "suffix": ["b"], "max_depth": 1, "limit": 5}
+DocumentService/DeleteDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "documents": [{"namespace": ["a", "b"], "key": "$NEW"}]}
+CheckpointService/PutCheckpoint {"thread_id": "$THREAD", "namespace": "n", "checkpoint_id": "$NEW", "type": "m", "data": "AAE=", "metadata": "{\"step\": 1}", "values": [{"channel": "c", "version": "1", "type": "m", "data": "AAE="}, {"channel": "d", "version": "1"}]}
+CheckpointService/PutCheckpointWrites {"thread_id": "$THREAD", "checkpoint_id": "$NEW", "writes": [{"task_id": "t", "task_path": "~", "index": -1, "channel": "c", "type": "m", "data": "AAE="}], "replace": true}
+CheckpointService/GetCheckpoint {"thread_id": "$THREAD", "namespace": "n"}
+CheckpointService/ListCheckpoints {"user": {"app_id": "fuzz", "user_id": "ada"}, "before": "z", "metadata": "{\"step\": 1}", "page_size": 5}
+CheckpointService/CopyCheckpoints {"source": {"app_id": "fuzz", "user_id": "ada", "session_key": "$KEY"}, "target": {"app_id": "fuzz", "user_id": "ada", "session_key": "$NEW"}}
+CheckpointService/DeleteCheckpoints {"sessions": [{"app_id": "fuzz", "user_id": "ada", "session_key": "$KEY"}], "keep_latest": true}
 ObservationService/GetObservations {"thread_id": "$THREAD", "include_replaced": true}
 LedgerService/VerifyThread {"thread_id": "$THREAD"}
 LedgerService/ListLedger {"thread_id": "$THREAD", "kind": 1, "include_texts": true}

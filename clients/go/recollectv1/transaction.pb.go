@@ -151,6 +151,27 @@ const (
 	// TRANSACTION_ACTION_DELETE_TENANT: the deletion of the tenant began. subject is the
 	// deletion_id.
 	TransactionAction_TRANSACTION_ACTION_DELETE_TENANT TransactionAction = 45
+	// TRANSACTION_ACTION_PUT_DOCUMENTS: documents were stored. subject is the app,
+	// item_count their number.
+	TransactionAction_TRANSACTION_ACTION_PUT_DOCUMENTS TransactionAction = 46
+	// TRANSACTION_ACTION_DELETE_DOCUMENTS: documents were erased, also with their user,
+	// app or tenant. subject is the app, item_count their number.
+	TransactionAction_TRANSACTION_ACTION_DELETE_DOCUMENTS TransactionAction = 47
+	// TRANSACTION_ACTION_EXPIRE_DOCUMENTS: documents were erased because they had expired.
+	// item_count is their number.
+	TransactionAction_TRANSACTION_ACTION_EXPIRE_DOCUMENTS TransactionAction = 48
+	// TRANSACTION_ACTION_PUT_CHECKPOINT: a checkpoint was stored. subject is its
+	// checkpoint_id, item_count the number of new values.
+	TransactionAction_TRANSACTION_ACTION_PUT_CHECKPOINT TransactionAction = 49
+	// TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES: writes of tasks were stored. subject is the
+	// checkpoint_id, item_count their number.
+	TransactionAction_TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES TransactionAction = 50
+	// TRANSACTION_ACTION_COPY_CHECKPOINTS: checkpoints were copied into a thread. subject
+	// is the thread that they come from, item_count their number.
+	TransactionAction_TRANSACTION_ACTION_COPY_CHECKPOINTS TransactionAction = 51
+	// TRANSACTION_ACTION_DELETE_CHECKPOINTS: checkpoints of a thread were erased.
+	// item_count is their number.
+	TransactionAction_TRANSACTION_ACTION_DELETE_CHECKPOINTS TransactionAction = 52
 )
 
 // Enum value maps for TransactionAction.
@@ -202,6 +223,13 @@ var (
 		43: "TRANSACTION_ACTION_DELETE_USER",
 		44: "TRANSACTION_ACTION_DELETE_APP",
 		45: "TRANSACTION_ACTION_DELETE_TENANT",
+		46: "TRANSACTION_ACTION_PUT_DOCUMENTS",
+		47: "TRANSACTION_ACTION_DELETE_DOCUMENTS",
+		48: "TRANSACTION_ACTION_EXPIRE_DOCUMENTS",
+		49: "TRANSACTION_ACTION_PUT_CHECKPOINT",
+		50: "TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES",
+		51: "TRANSACTION_ACTION_COPY_CHECKPOINTS",
+		52: "TRANSACTION_ACTION_DELETE_CHECKPOINTS",
 	}
 	TransactionAction_value = map[string]int32{
 		"TRANSACTION_ACTION_UNSPECIFIED":                0,
@@ -250,6 +278,13 @@ var (
 		"TRANSACTION_ACTION_DELETE_USER":                43,
 		"TRANSACTION_ACTION_DELETE_APP":                 44,
 		"TRANSACTION_ACTION_DELETE_TENANT":              45,
+		"TRANSACTION_ACTION_PUT_DOCUMENTS":              46,
+		"TRANSACTION_ACTION_DELETE_DOCUMENTS":           47,
+		"TRANSACTION_ACTION_EXPIRE_DOCUMENTS":           48,
+		"TRANSACTION_ACTION_PUT_CHECKPOINT":             49,
+		"TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES":      50,
+		"TRANSACTION_ACTION_COPY_CHECKPOINTS":           51,
+		"TRANSACTION_ACTION_DELETE_CHECKPOINTS":         52,
 	}
 )
 
@@ -482,7 +517,7 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"\ferror_reason\x18\a \x01(\x0e2\x19.recollect.v1.ErrorReasonR\verrorReason\x12\x1b\n" +
 	"\tgrpc_code\x18\b \x01(\x05R\bgrpcCode\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime*\x8e\x0e\n" +
+	"createTime*\xaf\x10\n" +
 	"\x11TransactionAction\x12\"\n" +
 	"\x1eTRANSACTION_ACTION_UNSPECIFIED\x10\x00\x12$\n" +
 	" TRANSACTION_ACTION_CREATE_THREAD\x10\x01\x12%\n" +
@@ -530,7 +565,14 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	" TRANSACTION_ACTION_APPEND_EVENTS\x10*\x12\"\n" +
 	"\x1eTRANSACTION_ACTION_DELETE_USER\x10+\x12!\n" +
 	"\x1dTRANSACTION_ACTION_DELETE_APP\x10,\x12$\n" +
-	" TRANSACTION_ACTION_DELETE_TENANT\x10-*\x99\x01\n" +
+	" TRANSACTION_ACTION_DELETE_TENANT\x10-\x12$\n" +
+	" TRANSACTION_ACTION_PUT_DOCUMENTS\x10.\x12'\n" +
+	"#TRANSACTION_ACTION_DELETE_DOCUMENTS\x10/\x12'\n" +
+	"#TRANSACTION_ACTION_EXPIRE_DOCUMENTS\x100\x12%\n" +
+	"!TRANSACTION_ACTION_PUT_CHECKPOINT\x101\x12,\n" +
+	"(TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES\x102\x12'\n" +
+	"#TRANSACTION_ACTION_COPY_CHECKPOINTS\x103\x12)\n" +
+	"%TRANSACTION_ACTION_DELETE_CHECKPOINTS\x104*\x99\x01\n" +
 	"\x11TransactionResult\x12\"\n" +
 	"\x1eTRANSACTION_RESULT_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cTRANSACTION_RESULT_COMMITTED\x10\x01\x12\x1e\n" +

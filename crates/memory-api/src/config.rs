@@ -44,7 +44,8 @@ pub struct ServerConfig {
     pub tenant_messages: u64,
     /// Bytes that a tenant may store; 0: no limit. Default: 0.
     pub tenant_bytes: u64,
-    /// How long an import or export may stay without progress. 1s to 24h. Default: 5m.
+    /// How long an import or export may stay without progress, and a client without reading
+    /// anything of what its connection is sent. 1s to 24h. Default: 5m.
     #[serde(with = "memory_contract::duration_text")]
     pub stream_idle_timeout: Duration,
     /// How long calls under way may take to end when the server stops. 0s to
@@ -66,6 +67,8 @@ pub struct ServerConfig {
     /// Origins whose pages may call from a browser, such as `https://app.example.com`; `*`:
     /// all. Default: none.
     pub cors_origins: Vec<String>,
+    /// Whether to serve the console, a static web page, at `/console/`. Default: true.
+    pub console: bool,
     /// TLS. Default: none.
     pub tls: TlsConfig,
 }
@@ -106,6 +109,7 @@ impl Default for ServerConfig {
             keepalive_interval: Duration::from_secs(60),
             keepalive_timeout: Duration::from_secs(20),
             cors_origins: Vec::new(),
+            console: true,
             tls: TlsConfig::default(),
         }
     }

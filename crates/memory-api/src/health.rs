@@ -28,6 +28,14 @@ const PERIOD: Duration = Duration::from_secs(2);
 /// How long the database may take to answer before it counts as unavailable.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The services whose data is in the main database, which may be another one than that
+/// of conversations.
+const OF_MAIN_DATABASE: [&str; 3] = [
+    "recollect.v1.FileService",
+    "recollect.v1.KeyService",
+    "recollect.v1.SecretService",
+];
+
 /// How a server is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
@@ -167,6 +175,7 @@ impl Watched {
             }
         };
         let (chat, main) = tokio::join!(problem_of("the database", self.store.ping()), main);
+        self.report(chat.is_none(), main.is_none()).await;
         let away: Vec<String> = chat.into_iter().collect();
         let flaws = self
             .health
@@ -196,7 +205,6 @@ impl Watched {
         } else {
             Readiness::Degraded(less)
         };
-        self.report(readiness.serves()).await;
         self.health.set(readiness);
         measure_pool("service", self.store.pool_status());
         if self.store.has_chat_database() {
@@ -218,7 +226,8 @@ impl Watched {
                 _ = ticks.tick() => self.look().await,
             }
         }
-        self.report(false).await;
+        self.set("", false).await;
+        self.report(false, false).await;
         let stopping = vec!["the server is stopping".to_owned()];
         self.health
             .state
@@ -243,16 +252,25 @@ impl Watched {
         }
     }
 
-    async fn report(&self, serves: bool) {
-        let status = if serves {
-            ServingStatus::Serving
-        } else {
-            ServingStatus::NotServing
-        };
-        self.reporter.set_service_status("", status).await;
+    /// Reports each service by its database. The server as a whole serves until it
+    /// stops: it answers UNAVAILABLE while a database is away, and taking it from a
+    /// load balancer would leave callers without any answer.
+    async fn report(&self, chat: bool, main: bool) {
         for service in &self.services {
-            self.reporter.set_service_status(service, status).await;
+            let serves = match OF_MAIN_DATABASE.contains(&service.as_str()) {
+                true => chat && main,
+                false => chat,
+            };
+            self.set(service, serves).await;
         }
+    }
+
+    async fn set(&self, service: &str, serves: bool) {
+        let status = match serves {
+            true => ServingStatus::Serving,
+            false => ServingStatus::NotServing,
+        };
+        self.reporter.set_service_status(service, status).await;
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
+use memory_contract::proto::checkpoint_service_server::CheckpointServiceServer;
 use memory_contract::proto::context_service_server::ContextServiceServer;
+use memory_contract::proto::document_service_server::DocumentServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
 use memory_contract::proto::ledger_service_server::LedgerServiceServer;
@@ -22,11 +24,13 @@ use memory_contract::proto::thread_service_server::ThreadServiceServer;
 use memory_contract::proto::working_memory_service_server::WorkingMemoryServiceServer;
 use memory_distill::Distiller;
 use memory_http::{HttpConfig, HttpLayer};
-use memory_recall::{Index, IndexerHandle, Recall};
+use memory_mcp::{Admit, McpConfig, McpLayer, Permit};
+use memory_recall::{Background, Index, IndexerHandle, Recall};
 use memory_store::{Authenticator, Secrets, Store};
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 use tonic::codec::CompressionEncoding::Gzip;
 use tonic::service::Routes;
 use tonic::transport;
@@ -38,14 +42,14 @@ use tower::ServiceBuilder;
 use crate::config::{AuthConfig, ServerConfig};
 use crate::error::ApiError;
 use crate::layers::{
-    Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Rates, RecordRefusals, Repair,
-    Unread, Wrap,
+    Auth, CatchPanic, Concurrency, Deadlines, Gate, Methods, Observe, Rates, RecordRefusals,
+    Repair, Unread, Wrap,
 };
 use crate::prompt::prompt;
 use crate::refusals::RefusalLog;
 use crate::services::{
-    Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
-    Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
+    Admin, Checkpoints, Contexts, Documents, Files, Keys, Ledgers, Memories, Messages, Nodes,
+    Observations, Plans, Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
 };
 use crate::storage_quota::StorageQuotas;
 use crate::tls::Tls;
@@ -74,6 +78,8 @@ pub struct Services {
     pub index: Arc<dyn Index>,
     /// Wakes the index worker of this process; `None` where none runs here.
     pub indexer: Option<IndexerHandle>,
+    /// The room for imports, shared with the index worker of this process.
+    pub background: Background,
     /// The language models, for their status.
     pub distiller: Arc<Distiller>,
     /// Encrypts and stores tenants' secrets.
@@ -94,6 +100,7 @@ pub struct Server {
     tls: Option<Tls>,
     store: Store,
     refusals: RefusalLog,
+    background: Background,
     stop: CancellationToken,
 }
 
@@ -112,6 +119,7 @@ impl Server {
     ) -> Result<Self, tonic_reflection::server::Error> {
         let (reporter, health) = health_reporter();
         let store = services.store.clone();
+        let background = services.background.clone();
         Ok(Self {
             routes: routes(&config, &auth, services, health, stop.clone())?,
             methods: Methods::new(),
@@ -121,6 +129,7 @@ impl Server {
             config,
             auth,
             store,
+            background,
             stop,
         })
     }
@@ -149,6 +158,7 @@ impl Server {
         let Self {
             config,
             auth,
+            background,
             methods,
             routes,
             tls,
@@ -160,29 +170,35 @@ impl Server {
         let http = HttpConfig {
             cors_origins: config.cors_origins.clone(),
             open: auth.open(),
+            console: config.console,
             max_message_bytes: MESSAGE_BYTES,
+            passed: &[memory_mcp::PATH],
             uncompressed: UNCOMPRESSED,
             refuse: |unreadable| ApiError::from(unreadable).into(),
+        };
+        let auth_layer = Auth::new(methods.clone(), &auth, Authenticator::new(store));
+        let mcp = McpConfig {
+            origins: config.cors_origins.clone(),
+            open: auth.open(),
+            admit: admit(Gate::new("requests of MCP", auth_layer.clone(), &config)),
         };
         let layers = ServiceBuilder::new()
             .layer(Wrap(Unread::new(&config)))
             .layer(HttpLayer::new(http))
+            .layer(McpLayer::new(mcp))
             .layer(Wrap(Observe::new(methods.clone())))
             .layer(Wrap(RecordRefusals::new(methods.clone(), refusals)))
             .layer(Wrap(Repair))
             .layer(Wrap(CatchPanic))
             .layer(Wrap(Deadlines::new(methods.clone(), &config)))
-            .layer(Wrap(Auth::new(
-                methods.clone(),
-                &auth,
-                Authenticator::new(store),
-            )))
+            .layer(Wrap(auth_layer))
             .layer(Wrap(Rates::new(methods.clone(), &config)))
-            .layer(Wrap(Concurrency::new(methods, &config)))
+            .layer(Wrap(Concurrency::new(methods, &config, background)))
             .into_inner();
         let incoming = TcpIncoming::from(listener)
             .with_nodelay(Some(true))
             .with_keepalive(Some(TCP_KEEPALIVE));
+        let unread_limit = config.stream_idle_timeout;
         let server = transport::Server::builder()
             // For JSON and gRPC-web.
             .accept_http1(true)
@@ -199,14 +215,29 @@ impl Server {
             .add_routes(routes);
         let Some(tls) = tls else {
             return server
-                .serve_with_incoming_shutdown(incoming.map(prompt), stop.cancelled_owned())
+                .serve_with_incoming_shutdown(
+                    incoming.map(move |connection| prompt(connection, unread_limit)),
+                    stop.cancelled_owned(),
+                )
                 .await;
         };
-        let incoming = tls.accept(incoming).map(prompt);
+        let incoming = tls.accept(incoming);
+        let incoming = incoming.map(move |connection| prompt(connection, unread_limit));
         let serving = server.serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned());
         let (served, ()) = tokio::join!(serving, tls.follow_files(stop));
         served
     }
+}
+
+/// Admits requests of MCP.
+fn admit(gate: Gate) -> Admit {
+    Arc::new(move |headers| {
+        let admission = gate.clone().admit(headers);
+        Box::pin(async move {
+            let permit = admission.await.map_err(Status::from)?;
+            Ok(Box::new(permit) as Permit)
+        })
+    })
 }
 
 /// All services with their limits.
@@ -222,6 +253,7 @@ fn routes(
         recall,
         index,
         indexer,
+        background,
         distiller,
         secrets,
         daily_token_budget,
@@ -241,6 +273,7 @@ fn routes(
         indexer.clone(),
         quotas.clone(),
         config.stream_timeout,
+        background,
     );
     let files = Files {
         store: store.clone(),
@@ -272,6 +305,15 @@ fn routes(
         quotas: quotas.clone(),
     };
     let plans = Plans {
+        store: store.clone(),
+        quotas: quotas.clone(),
+    };
+    let documents = Documents {
+        store: store.clone(),
+        recall: recall.clone(),
+        quotas: quotas.clone(),
+    };
+    let checkpoints = Checkpoints {
         store: store.clone(),
         quotas: quotas.clone(),
     };
@@ -323,6 +365,8 @@ fn routes(
         )))
         .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
         .add_service(with_limits!(PlanServiceServer::new(plans)))
+        .add_service(with_limits!(DocumentServiceServer::new(documents)))
+        .add_service(with_limits!(CheckpointServiceServer::new(checkpoints)))
         .add_service(with_limits!(FileServiceServer::new(files)))
         .add_service(with_limits!(ObservationServiceServer::new(observations)))
         .add_service(with_limits!(LedgerServiceServer::new(ledgers)))

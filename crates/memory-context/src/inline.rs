@@ -6,12 +6,12 @@ use memory_contract::{
     ContentDigest, FileLocation, FileRef, InlineContent, Invalid, MessageId, NewMessage,
     NewNodeMessage,
 };
-use memory_store::{Caller, HeldContent, Store, StoreError, error_chain};
+use memory_store::{Caller, HeldContent, Hold, Store, StoreError, error_chain};
 
 use crate::error::ContextError;
 
 /// Moves the content of messages to object storage. Without one it stays in the messages.
-/// Returns the messages that have content, for [`erase_unwritten`].
+/// Returns what holds it, for [`erase_unwritten`].
 ///
 /// # Errors
 /// A message names content that is not stored, or database or object storage fails.
@@ -19,7 +19,7 @@ pub async fn store_contents(
     store: &Store,
     caller: &Caller,
     messages: &mut [NewMessage],
-) -> Result<Vec<MessageId>, ContextError> {
+) -> Result<Hold, ContextError> {
     let mut contents = Contents::default();
     if store.objects().is_some() {
         for (index, message) in messages.iter_mut().enumerate() {
@@ -29,20 +29,17 @@ pub async fn store_contents(
     contents.hold(store, caller).await
 }
 
-/// Erases the content of messages, or under claims, that were not written and cannot be any
-/// more. Where that fails, workers erase it later.
-pub async fn erase_unwritten(store: &Store, caller: &Caller, holders: &[MessageId]) {
-    if holders.is_empty() {
-        return;
-    }
-    let erased = store.contents(caller).release_unwritten(holders).await;
+/// Erases the content of an attempt that was not written and cannot be any more. Where that
+/// fails, and where another attempt holds it, too, workers erase it later.
+pub async fn erase_unwritten(store: &Store, caller: &Caller, hold: &Hold) {
+    let erased = store.contents(caller).release_unwritten(hold).await;
     if let Err(error) = erased {
         tracing::debug!(error = %error_chain(&error), "workers have to erase the content");
     }
 }
 
 /// As [`store_contents`], for messages whose ids the write chooses. Returns the claims that
-/// keep their content until then, with the places of the messages.
+/// keep their content until then, with the places of the messages, and what holds it.
 ///
 /// # Errors
 /// As [`store_contents`].
@@ -50,7 +47,7 @@ pub async fn claim_contents(
     store: &Store,
     caller: &Caller,
     messages: &mut [NewMessage],
-) -> Result<Vec<(usize, MessageId)>, ContextError> {
+) -> Result<(Vec<(usize, MessageId)>, Hold), ContextError> {
     let (mut contents, mut claims) = (Contents::default(), Vec::new());
     if store.objects().is_some() {
         for (index, message) in messages.iter_mut().enumerate() {
@@ -60,12 +57,11 @@ pub async fn claim_contents(
             }
         }
     }
-    contents.hold(store, caller).await?;
-    Ok(claims)
+    Ok((claims, contents.hold(store, caller).await?))
 }
 
 /// Moves the content of a node's messages to object storage. Returns the claim that keeps it
-/// until the turn is added; `None` where they have none.
+/// until the turn is added, `None` where they have none, and what holds it.
 ///
 /// # Errors
 /// As [`store_contents`].
@@ -73,7 +69,7 @@ pub async fn claim_node_contents(
     store: &Store,
     caller: &Caller,
     messages: &mut [NewNodeMessage; 2],
-) -> Result<Option<MessageId>, ContextError> {
+) -> Result<(Option<MessageId>, Hold), ContextError> {
     let mut contents = Contents::default();
     let claim = MessageId::new();
     if store.objects().is_some() {
@@ -84,8 +80,7 @@ pub async fn claim_node_contents(
         }
     }
     let any = !contents.held.is_empty();
-    contents.hold(store, caller).await?;
-    Ok(any.then_some(claim))
+    Ok((any.then_some(claim), contents.hold(store, caller).await?))
 }
 
 /// The contents of one request.
@@ -135,18 +130,16 @@ impl Contents {
     /// Stores the contents. Returns what holds them. After an invalid request nothing does;
     /// after a failure workers erase what was held, since another attempt with the same ids may
     /// be under way.
-    async fn hold(self, store: &Store, caller: &Caller) -> Result<Vec<MessageId>, ContextError> {
-        let mut holders: Vec<MessageId> = self.held.iter().map(|held| held.holder).collect();
-        holders.dedup();
-        if holders.is_empty() {
-            return Ok(holders);
+    async fn hold(self, store: &Store, caller: &Caller) -> Result<Hold, ContextError> {
+        if self.held.is_empty() {
+            return Ok(Hold::default());
         }
-        let missing = store.contents(caller).hold(self.held).await?;
+        let (hold, missing) = store.contents(caller).hold(self.held).await?;
         let mut named = self.named.into_iter();
         let Some((digest, path)) = named.find(|(digest, _)| missing.contains(digest)) else {
-            return Ok(holders);
+            return Ok(hold);
         };
-        erase_unwritten(store, caller, &holders).await;
+        erase_unwritten(store, caller, &hold).await;
         let problem = format!("names content that is not stored: {}", digest.url());
         Err(Invalid::new(path, problem).into())
     }

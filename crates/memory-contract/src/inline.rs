@@ -58,7 +58,7 @@ impl ContentDigest {
 /// In hexadecimal.
 impl Display for ContentDigest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(self.0))
     }
 }
 

@@ -290,3 +290,59 @@ pub const WARNINGS: usize = 20;
 pub const USAGE_DAYS: i32 = 366;
 /// Days in a usage report that names none.
 pub const USAGE_DAYS_DEFAULT: i32 = 30;
+/// Labels of a document's namespace.
+pub const NAMESPACE_LABELS: usize = 16;
+/// Bytes of one label.
+pub const LABEL_BYTES: usize = 256;
+/// Bytes of all labels of a namespace.
+pub const NAMESPACE_BYTES: usize = 1_024;
+/// Bytes of a document's key.
+pub const DOCUMENT_KEY_BYTES: usize = 512;
+/// Bytes of a document's value.
+pub const DOCUMENT_BYTES: usize = 1024 * 1024;
+/// Levels of nesting in a document's value.
+pub const DOCUMENT_DEPTH: usize = 100;
+/// Documents of one request.
+pub const DOCUMENTS: usize = 500;
+/// Fields of a document whose texts a query matches.
+pub const INDEX_FIELDS: usize = 16;
+/// Bytes of the path of such a field.
+pub const INDEX_FIELD_BYTES: usize = 256;
+/// Characters of these texts together.
+pub const INDEXED_CHARS: usize = 8_192;
+/// Characters of a query for documents.
+pub const DOCUMENT_QUERY_CHARS: usize = 8_192;
+/// Conditions of a search for documents.
+pub const DOCUMENT_CONDITIONS: usize = 32;
+/// Names in the path of a condition's field.
+pub const CONDITION_FIELD_NAMES: usize = 8;
+/// Bytes of a condition's value, and of a filter of metadata.
+pub const CONDITION_BYTES: usize = 8 * 1024;
+/// Default limit of documents that a search returns.
+pub const FOUND_DOCUMENTS: i32 = 10;
+/// Default limit of namespaces that a list returns.
+pub const LISTED_NAMESPACES: i32 = 100;
+/// Most documents or namespaces in one answer.
+pub const FOUND_MAX: i32 = 1_000;
+/// Most documents or namespaces to skip.
+pub const FOUND_OFFSET_MAX: i32 = 100_000;
+/// Most documents to skip in a search with a query.
+pub const MATCHED_OFFSET_MAX: i32 = 1_000;
+/// Bytes of a checkpoint's namespace, and of a task's path.
+pub const CHECKPOINT_PATH_BYTES: usize = 1_024;
+/// Bytes of a checkpoint's id, and of the version of a value.
+pub const CHECKPOINT_ID_BYTES: usize = 128;
+/// Bytes of a channel's name.
+pub const CHANNEL_BYTES: usize = 512;
+/// Bytes of a task's id.
+pub const TASK_ID_BYTES: usize = 256;
+/// Bytes of the name of an encoding.
+pub const ENCODING_BYTES: usize = 64;
+/// Bytes of a checkpoint's metadata.
+pub const CHECKPOINT_METADATA_BYTES: usize = 64 * 1024;
+/// Channels of a checkpoint, and writes in one request.
+pub const CHECKPOINT_CHANNELS: usize = 1_024;
+/// Bytes of all values of a checkpoint, and of all its writes: 16 MiB.
+pub const CHECKPOINT_STATE_BYTES: i64 = 16 * 1024 * 1024;
+/// Sessions, or filters of metadata, of one deletion of checkpoints.
+pub const CHECKPOINT_SELECTIONS: usize = 100;

@@ -8,6 +8,7 @@ use memory_store::{error_chain, task};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 use tokio_util::sync::CancellationToken;
 
@@ -20,8 +21,14 @@ use super::{Binaries, DataDir, EmbeddedError, orphan, postmaster};
 
 /// The superuser of the cluster, and its database.
 pub const NAME: &str = "recollect";
-/// How long Postgres may take to answer. Crash recovery is part of it.
-const READY_SECONDS: u64 = 30;
+/// How long Postgres may take to answer, counted from its last answer that it is starting up.
+/// So crash recovery may take any time: one that is interrupted begins again.
+const READY: Duration = Duration::from_secs(30);
+/// How long an attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// When it is reported first that Postgres is not ready, and the interval of later reports.
+const FIRST_REPORT: Duration = Duration::from_secs(2);
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// The pause before Postgres is started again. It doubles with each failure.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -102,7 +109,7 @@ impl Cluster {
             binaries,
             account,
         });
-        let client = launcher.launch().await?;
+        let client = launcher.launch(&report).await?;
         times.start = begin.elapsed();
 
         let stop = CancellationToken::new();
@@ -233,9 +240,9 @@ impl Launcher {
         current.clone()
     }
 
-    /// Starts Postgres and waits until it answers.
-    async fn launch(&self) -> Result<Client, EmbeddedError> {
-        let deadline = Instant::now() + Duration::from_secs(READY_SECONDS);
+    /// Starts Postgres and waits until it can be used. `report` is called while that takes long.
+    async fn launch(&self, report: impl Fn(&str)) -> Result<Client, EmbeddedError> {
+        let deadline = Instant::now() + READY;
         loop {
             let home = Home::open(self.home.clone(), &self.account)?;
             let log = LogFile::open(&self.log)?;
@@ -244,7 +251,7 @@ impl Launcher {
             let (pid, exited) = postmaster::spawn(commands, home, log, self.tail.clone()).await?;
             let process = Process { pid, exited };
             *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(process.clone());
-            match self.ready(&process, deadline).await {
+            match self.ready(&process, READY, &report).await {
                 // Sessions of a killed server may still be on their way out.
                 Err(EmbeddedError::Exited { log, .. })
                     if log.contains("shared memory block") && Instant::now() < deadline =>
@@ -271,7 +278,7 @@ impl Launcher {
                 let mut pause = RETRY_PAUSE;
                 loop {
                     tokio::time::sleep(pause).await;
-                    match self.launch().await {
+                    match self.launch(|what| tracing::warn!("{what}")).await {
                         Ok(_client) => break tracing::info!("Postgres runs again"),
                         Err(error) => {
                             tracing::error!(error = %error_chain(&error), "Postgres does not start");
@@ -287,9 +294,17 @@ impl Launcher {
         }
     }
 
-    /// Waits until Postgres answers. It is stopped when it does not.
-    async fn ready(&self, process: &Process, deadline: Instant) -> Result<Client, EmbeddedError> {
+    /// Waits until Postgres can be used, for as long as it says that it is starting up. It is
+    /// stopped when it says nothing for `limit`.
+    async fn ready(
+        &self,
+        process: &Process,
+        limit: Duration,
+        report: impl Fn(&str),
+    ) -> Result<Client, EmbeddedError> {
         let url = url(self.socket_dir.path(), "postgres");
+        let begin = Instant::now();
+        let (mut answered, mut next_report) = (begin, FIRST_REPORT);
         let mut pause = Duration::from_millis(5);
         loop {
             if let Some(status) = process.exited.borrow().clone() {
@@ -298,23 +313,32 @@ impl Launcher {
                     log: self.tail.text(),
                 });
             }
-            match tokio_postgres::connect(&url, NoTls).await {
-                Ok((client, connection)) => {
+            let attempt = tokio::time::timeout(CONNECT, tokio_postgres::connect(&url, NoTls));
+            let state = match attempt.await {
+                Ok(Ok((client, connection))) => {
                     task::spawn("connection", connection);
                     return Ok(client);
                 }
-                Err(_) if Instant::now() < deadline => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 3 / 2).min(Duration::from_millis(50));
+                Ok(Err(error)) if error.code() == Some(&SqlState::CANNOT_CONNECT_NOW) => {
+                    answered = Instant::now();
+                    "Postgres is starting up, and recovers what it had not written out"
                 }
-                Err(_) => {
-                    process.signal(Signal::QUIT);
-                    return Err(EmbeddedError::NotReady {
-                        seconds: READY_SECONDS,
-                        log: self.tail.text(),
-                    });
-                }
+                _ => "Postgres does not answer yet",
+            };
+            if answered.elapsed() >= limit {
+                process.signal(Signal::QUIT);
+                return Err(EmbeddedError::NotReady {
+                    seconds: limit.as_secs(),
+                    log: self.tail.text(),
+                });
             }
+            let elapsed = begin.elapsed();
+            if elapsed >= next_report {
+                report(&format!("{state} ({} s)", elapsed.as_secs()));
+                next_report = elapsed + REPORT_INTERVAL;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(Duration::from_millis(50));
         }
     }
 }
@@ -370,125 +394,4 @@ fn joined<T>(
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests use what they need")]
-mod tests {
-    use super::*;
-
-    async fn ask(cluster: &Cluster, sql: &str) -> String {
-        let (client, connection) = tokio_postgres::connect(cluster.url(), NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client.query_one(sql, &[]).await.unwrap().get(0)
-    }
-
-    /// A data directory as `mktemp -d` makes it: only its owner may enter it.
-    fn private_dir() -> tempfile::TempDir {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        dir
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_cluster_is_made_below_a_private_directory_and_keeps_its_data() {
-        let dir = private_dir();
-        let data = DataDir::lock(&dir.path().join("data")).unwrap();
-        let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
-        cluster.settle().await.unwrap();
-        assert!(!data.initializing().exists());
-        assert!(cluster.times().initdb.is_some());
-        assert_eq!(ask(&cluster, "SHOW fsync").await, "on");
-        assert_eq!(ask(&cluster, "SHOW listen_addresses").await, "");
-        assert_eq!(
-            ask(&cluster, "SELECT current_user || ' ' || current_database()").await,
-            "recollect recollect"
-        );
-        ask(&cluster, "SELECT set_config('a.b', 'c', false)").await;
-        let (client, connection) = tokio_postgres::connect(cluster.url(), NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
-            .batch_execute("CREATE TABLE kept AS SELECT 'still here' AS word")
-            .await
-            .unwrap();
-        assert!(cluster.stop().await);
-
-        let cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
-        assert_eq!(cluster.times().initdb, None);
-        assert_eq!(ask(&cluster, "SELECT word FROM kept").await, "still here");
-        assert!(cluster.stop().await);
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_postgres_left_behind_is_stopped_and_its_commits_are_there() {
-        let dir = private_dir();
-        let data = DataDir::lock(dir.path()).unwrap();
-        let mut first = Cluster::start(&data, None, |_| {}).await.unwrap();
-        first.settle().await.unwrap();
-        let (client, connection) = tokio_postgres::connect(first.url(), NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
-            .batch_execute("CREATE TABLE kept AS SELECT 'still here' AS word")
-            .await
-            .unwrap();
-        let orphan = first.pid();
-        first.keeper.abort();
-        std::mem::forget(first);
-
-        let second = Cluster::start(&data, None, |_| {}).await.unwrap();
-        assert_eq!(second.stopped_orphan(), Some(orphan));
-        assert_eq!(ask(&second, "SELECT word FROM kept").await, "still here");
-
-        assert!(second.stop().await);
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_killed_postgres_is_started_again_and_its_commits_are_there() {
-        let dir = private_dir();
-        let data = DataDir::lock(dir.path()).unwrap();
-        let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
-        cluster.settle().await.unwrap();
-        let (client, connection) = tokio_postgres::connect(cluster.url(), NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
-            .batch_execute("CREATE TABLE kept AS SELECT 'still here' AS word")
-            .await
-            .unwrap();
-        let killed = cluster.pid();
-        kill_process(Pid::from_raw(killed).unwrap(), Signal::KILL).unwrap();
-
-        let start = Instant::now();
-        while cluster.pid() == killed
-            || tokio_postgres::connect(cluster.url(), NoTls).await.is_err()
-        {
-            assert!(
-                start.elapsed() < Duration::from_secs(30),
-                "it is not started again"
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        assert_eq!(ask(&cluster, "SELECT word FROM kept").await, "still here");
-        assert!(cluster.stop().await);
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_cluster_that_never_reached_the_disk_is_recreated() {
-        let dir = private_dir();
-        let data = DataDir::lock(dir.path()).unwrap();
-        std::fs::write(data.initializing(), "").unwrap();
-        std::fs::create_dir(data.postgres()).unwrap();
-        std::fs::write(data.postgres().join("PG_VERSION"), "15\n").unwrap();
-        let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
-        cluster.settle().await.unwrap();
-        assert!(cluster.stop().await);
-        assert!(!data.initializing().exists());
-    }
-
-    #[tokio::test]
-    async fn a_directory_with_something_else_in_it_is_left_alone() {
-        let dir = private_dir();
-        let data = DataDir::lock(dir.path()).unwrap();
-        std::fs::create_dir(data.postgres()).unwrap();
-        std::fs::write(data.postgres().join("letter.txt"), "dear reader").unwrap();
-        let error = Cluster::start(&data, None, |_| {}).await.unwrap_err();
-        assert!(matches!(error, EmbeddedError::Unsafe { .. }), "{error}");
-        assert!(data.postgres().join("letter.txt").exists());
-    }
-}
+mod tests;

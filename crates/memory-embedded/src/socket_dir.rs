@@ -32,11 +32,7 @@ impl SocketDir {
     /// When no directory can be made.
     pub fn create(data_dir: &Path, account: &Account) -> Result<Self, EmbeddedError> {
         let digest = Sha256::digest(data_dir.as_os_str().as_encoded_bytes());
-        let hash: String = digest
-            .iter()
-            .take(6)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hash = hex::encode(&digest[..6]);
         let base = base(account);
         let path = base.join(format!("recollect-{hash}"));
         if take(&path, account).is_ok() {

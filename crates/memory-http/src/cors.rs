@@ -12,17 +12,22 @@ const MAX_AGE: Duration = Duration::from_secs(2 * 3_600);
 /// All origins.
 const ANY: &str = "*";
 
-/// Headers of gRPC-web, of Connect, of traces and of the contract that a page may send.
-const SENT: [&str; 11] = [
+/// Headers of gRPC-web, of Connect, of MCP, of traces and of the contract that a page may send.
+const SENT: [&str; 16] = [
     SESSION_METADATA,
     "connect-accept-encoding",
     "connect-content-encoding",
     "connect-protocol-version",
     "connect-timeout-ms",
     "grpc-timeout",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
     "traceparent",
     "tracestate",
     "x-grpc-web",
+    "x-recollect-app",
+    "x-recollect-user",
     "x-request-id",
     "x-user-agent",
 ];

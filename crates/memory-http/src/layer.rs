@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, Request, Response, Version};
 use tonic::body::Body;
 use tonic_web::{GrpcWebLayer, GrpcWebService};
 use tower::util::{Either, option_layer};
-use tower::{Layer, Service};
+use tower::{Layer, Service, ServiceExt as _};
 use tower_http::cors::CorsLayer;
 
 use crate::connect::{Call, Form};
@@ -39,6 +39,7 @@ impl<S: Clone> Layer<S> for HttpLayer {
         let web = Translate {
             config: Arc::clone(&self.config),
             inner: GrpcWebLayer::new().layer(inner.clone()),
+            passed: inner.clone(),
         };
         Http {
             open: self.config.open,
@@ -48,7 +49,7 @@ impl<S: Clone> Layer<S> for HttpLayer {
     }
 }
 
-type Web<S> = Translate<GrpcWebService<S>>;
+type Web<S> = Translate<GrpcWebService<S>, S>;
 
 /// A gRPC stack behind an [`HttpLayer`].
 #[derive(Clone, Debug)]
@@ -89,18 +90,23 @@ where
     }
 }
 
-/// Translates the Connect protocol; passes gRPC-web on.
+/// Translates the Connect protocol; passes gRPC-web on, and the paths that are not for it.
 #[derive(Clone, Debug)]
-pub struct Translate<S> {
+pub struct Translate<S, P> {
     config: Arc<HttpConfig>,
     inner: S,
+    /// For the paths that the stack inside answers itself.
+    passed: P,
 }
 
-impl<S> Service<Request<Body>> for Translate<S>
+impl<S, P> Service<Request<Body>> for Translate<S, P>
 where
     S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
     S::Future: Send + 'static,
     S::Error: Send + 'static,
+    P: Service<Request<Body>, Response = Response<Body>, Error = S::Error>,
+    P: Clone + Send + 'static,
+    P::Future: Send + 'static,
 {
     type Response = Response<Body>;
     type Error = S::Error;
@@ -112,13 +118,18 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (request, was_read) = keep_alive::observe(request);
+        if self.config.passed.contains(&request.uri().path()) {
+            let answer = self.passed.clone().oneshot(request);
+            return Box::pin(async move { Ok(was_read.settle(answer.await?).await) });
+        }
         if content_type(request.headers()).starts_with("application/grpc-web") {
             let answer = self.inner.call(request);
             return Box::pin(async move { Ok(was_read.settle(answer.await?).await) });
         }
         let Some(form) = form_of(&request) else {
+            let has_console = self.config.console;
             return Box::pin(async move {
-                let answer = pages::answer(&request);
+                let answer = pages::answer(&request, has_console);
                 drop(request);
                 Ok(was_read.settle(answer).await)
             });

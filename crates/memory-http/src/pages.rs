@@ -1,4 +1,4 @@
-//! What the server shows without a call: what it is, and its OpenAPI document.
+//! What the server shows without a call: what it is, its OpenAPI document and the console.
 
 use std::sync::LazyLock;
 
@@ -9,6 +9,7 @@ use serde_json::json;
 use tonic::body::Body;
 
 use crate::connect::{self, sent};
+use crate::console;
 use crate::contract::{CONTRACT, PACKAGE};
 
 /// Where the OpenAPI document is.
@@ -30,9 +31,25 @@ static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| crate::openapi().to_string()
 static COMPRESSED: LazyLock<Option<Bytes>> = LazyLock::new(|| connect::gzip(&DOCUMENT));
 
 /// The answer to a request that is no call.
-pub(crate) fn answer<B>(request: &Request<B>) -> Response<Body> {
+pub(crate) fn answer<B>(request: &Request<B>, has_console: bool) -> Response<Body> {
+    let answer = content(request, has_console);
+    match *request.method() {
+        // Over HTTP/2 the transport would send it.
+        Method::HEAD => answer.map(|_| Body::empty()),
+        _ => answer,
+    }
+}
+
+fn content<B>(request: &Request<B>, has_console: bool) -> Response<Body> {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    match request.uri().path() {
+    let path = request.uri().path();
+    if has_console && console::owns(path) {
+        return match reads {
+            true => console::answer(path, request.headers()).unwrap_or_else(nothing),
+            false => not_allowed("GET, HEAD"),
+        };
+    }
+    match path {
         "/" if reads => page(ROOT.clone(), None),
         OPENAPI if reads => document(request.headers()),
         "/" | OPENAPI => not_allowed("GET, HEAD"),
@@ -40,13 +57,17 @@ pub(crate) fn answer<B>(request: &Request<B>) -> Response<Body> {
             Some(method) if request.method() == Method::POST => connect::wrong_type(method),
             Some(method) if method.reads && !method.streams() => not_allowed("GET, POST"),
             Some(_) => not_allowed("POST"),
-            None => problem(
-                StatusCode::NOT_FOUND,
-                "unimplemented",
-                "there is nothing at this path; /openapi.json lists the methods",
-            ),
+            None => nothing(),
         },
     }
+}
+
+fn nothing() -> Response<Body> {
+    problem(
+        StatusCode::NOT_FOUND,
+        "unimplemented",
+        "there is nothing at this path; /openapi.json lists the methods",
+    )
 }
 
 /// The answer to native gRPC over HTTP/1.
@@ -85,8 +106,8 @@ pub(crate) fn wrong_host() -> Response<Body> {
     )
 }
 
-/// An error outside any call.
-pub(crate) fn problem(status: StatusCode, code: &str, message: &str) -> Response<Body> {
+/// An error outside any call: `code` is a name of the Connect protocol.
+pub fn problem(status: StatusCode, code: &str, message: &str) -> Response<Body> {
     let body = json!({ "code": code, "message": message }).to_string();
     let mut response = page(body.into(), None);
     *response.status_mut() = status;

@@ -7,6 +7,7 @@
 
 use std::convert::Infallible;
 use std::io::Write as _;
+use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use flate2::Compression;
@@ -16,7 +17,7 @@ use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use memory_contract::proto::{GetThreadRequest, GetThreadResponse, Thread, get_thread_request};
-use memory_http::{Http, HttpConfig, HttpLayer, Unreadable};
+use memory_http::{Http, HttpConfig, HttpLayer, Unreadable, UntilSent};
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic::body::Body;
@@ -29,6 +30,8 @@ fn config() -> HttpConfig {
     HttpConfig {
         cors_origins: Vec::new(),
         open: false,
+        passed: &["/passed"],
+        console: true,
         max_message_bytes: 1_024,
         uncompressed: &[],
         refuse: |Unreadable { field, problem }| {
@@ -127,6 +130,26 @@ async fn json_becomes_a_call_and_its_answer_json() {
 }
 
 #[tokio::test]
+async fn what_lasts_until_an_answer_is_sent_is_kept_with_its_json() {
+    let permit = Arc::new("a permit");
+    let kept = Arc::clone(&permit);
+    let inner = service_fn(move |request: Request<Body>| {
+        let until_sent = request.extensions().get::<UntilSent>().cloned();
+        until_sent.unwrap().keep(Arc::clone(&kept));
+        stack(request)
+    });
+    let mut server: Http<_> = HttpLayer::new(config()).layer(inner);
+    let idle = Arc::strong_count(&permit);
+    let request = Request::post(GET_THREAD).header("content-type", "application/json");
+    let body = Body::new(Full::new(Bytes::from_static(br#"{"threadId": "t"}"#)));
+    let answer = server.call(request.body(body).unwrap()).await.unwrap();
+    assert_eq!(Arc::strong_count(&permit), idle + 1);
+    let json = answer.into_body().collect().await.unwrap().to_bytes();
+    assert!(!json.is_empty());
+    assert_eq!(Arc::strong_count(&permit), idle);
+}
+
+#[tokio::test]
 async fn an_error_becomes_a_status_and_json() {
     let answer = post(b"{}", &[]).await;
     assert_eq!(answer.status, 404, "{answer:?}");
@@ -159,6 +182,23 @@ async fn compressed_requests_are_read_to_the_limit() {
 }
 
 #[tokio::test]
+async fn an_answer_to_head_has_the_headers_alone() {
+    for path in [
+        "/",
+        "/openapi.json",
+        "/console/",
+        "/console/app.js",
+        "/none",
+    ] {
+        let full = send(config(), Request::get(path), b"").await;
+        let head = send(config(), Request::head(path), b"").await;
+        assert_eq!((head.status, &head.headers), (full.status, &full.headers));
+        assert_eq!(full.headers["content-length"], full.body.len().to_string());
+        assert!(!full.body.is_empty() && head.body.is_empty(), "{head:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_page_of_an_allowed_origin_may_call() {
     let config = HttpConfig {
         cors_origins: vec!["https://app.example.com".to_owned()],
@@ -175,6 +215,25 @@ async fn a_page_of_an_allowed_origin_may_call() {
         let found = answer.headers.get("access-control-allow-origin");
         assert_eq!(found.is_some(), allowed, "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn a_passed_path_is_answered_inside() {
+    let inside = service_fn(async |request: Request<Body>| {
+        assert_eq!(request.uri().path(), "/passed");
+        let mut response = Response::new(Body::new(Full::from("inside")));
+        *response.status_mut() = http::StatusCode::ACCEPTED;
+        Ok::<_, Infallible>(response)
+    });
+    for content_type in ["application/json", "application/grpc-web", "text/plain"] {
+        let request = Request::post("/passed").header("content-type", content_type);
+        let request = request.body(Body::empty()).unwrap();
+        let mut server = HttpLayer::new(config()).layer(inside);
+        let answer = server.call(request).await.unwrap();
+        assert_eq!(answer.status().as_u16(), 202, "{content_type}");
+    }
+    let elsewhere = Request::post("/passed/more").header("content-type", "text/plain");
+    assert_eq!(send(config(), elsewhere, b"").await.status, 404);
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ pub(crate) fn file_prefix(template: &str, tenant: &TenantId) -> String {
 /// the same place under `node_memory_corrupt`, with the first 16 digits of the
 /// content's SHA-256 in its name.
 pub fn copy_key(key: &str, content: &[u8]) -> String {
-    let mut digest = hex(&Sha256::digest(content));
+    let mut digest = hex::encode(Sha256::digest(content));
     digest.truncate(16);
     let moved = key.replacen("/node_memory/", "/node_memory_corrupt/", 1);
     let name = moved.strip_suffix(".json").unwrap_or(&moved);
@@ -60,11 +60,7 @@ fn part(name: &str) -> String {
         .find('%')
         .map_or(KEPT_BYTES, |at| KEPT_BYTES - 2 + at);
     encoded.truncate(start);
-    format!("{encoded}~{}", hex(&Sha256::digest(name)))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{encoded}~{}", hex::encode(Sha256::digest(name)))
 }
 
 #[cfg(test)]

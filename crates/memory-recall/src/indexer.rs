@@ -14,6 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::background::{Background, Room};
 use crate::config::IndexerConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
@@ -28,6 +29,7 @@ pub struct Indexer {
     index: Arc<dyn Index>,
     embedder: Option<Embedder>,
     config: IndexerConfig,
+    background: Background,
     /// Whether its collection is recorded in the database, which then says whether it
     /// receives changes.
     recorded: bool,
@@ -83,6 +85,10 @@ pub struct LastError {
 /// collection and receives changes.
 const COLLECTION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
+/// While users call, a batch is made in so many parts: a live change that is written
+/// meanwhile waits less.
+const BATCHES_BESIDE_CALLS: usize = 4;
+
 /// Longest pause between two attempts to reach the store or the index.
 const LONGEST_OUTAGE_PAUSE: Duration = Duration::from_secs(5);
 
@@ -118,6 +124,7 @@ impl Indexer {
             index,
             embedder,
             config,
+            background: Background::default(),
             recorded: false,
             wake: Arc::new(Notify::new()),
             wake_any: Notify::new(),
@@ -137,6 +144,12 @@ impl Indexer {
             recorded: true,
             ..self
         }
+    }
+
+    /// The same, sharing the room for background work with the calls of this process.
+    #[must_use]
+    pub fn beside_calls(self, background: Background) -> Self {
+        Self { background, ..self }
     }
 
     /// A handle that reports this indexer's status and wakes it.
@@ -181,7 +194,11 @@ impl Indexer {
         let mut woken = false;
         let mut checked = Instant::now();
         while !lost.is_cancelled() {
-            match self.round(lane).await {
+            let room = tokio::select! {
+                room = self.room(lane) => room,
+                () = lost.cancelled() => return,
+            };
+            match self.round(lane, room).await {
                 Ok(0) => {
                     failures = 0;
                     if woken && lane == Lane::Live {
@@ -238,9 +255,23 @@ impl Indexer {
         let _ = tokio::time::timeout(pause, stop.cancelled()).await;
     }
 
-    /// Indexes one batch and returns the number of changes in it.
-    async fn round(&self, lane: Lane) -> Result<usize, RecallError> {
-        let batch = u32::try_from(self.config.batch_size).unwrap_or(u32::MAX);
+    /// Waits for room beside the calls of users. The lane of live changes has no such bound.
+    async fn room(&self, lane: Lane) -> Option<Room> {
+        match lane {
+            Lane::Any => Some(self.background.indexing().await),
+            Lane::Live => None,
+        }
+    }
+
+    /// Indexes one batch in its room and returns the number of changes in it.
+    async fn round(&self, lane: Lane, _room: Option<Room>) -> Result<usize, RecallError> {
+        let batch_size = match lane {
+            Lane::Any if self.background.is_called() => {
+                (self.config.batch_size / BATCHES_BESIDE_CALLS).max(1)
+            }
+            _ => self.config.batch_size,
+        };
+        let batch = u32::try_from(batch_size).unwrap_or(u32::MAX);
         let claim = match lane {
             Lane::Any => self.outbox.claim(batch, self.config.lease).await?,
             Lane::Live => self.outbox.claim_live(batch, self.config.lease).await?,
@@ -254,7 +285,7 @@ impl Indexer {
         let started = Instant::now();
         let count = claim.jobs.len();
         let oldest = claim.jobs.first().filter(|job| job.bulk).cloned();
-        if count >= self.config.batch_size {
+        if count >= batch_size {
             // A full batch suggests that more changes wait.
             self.wake.notify_one();
         }

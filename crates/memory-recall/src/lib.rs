@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod background;
 mod collections;
 mod config;
 mod embed;
@@ -14,6 +15,7 @@ mod recall;
 pub mod testing;
 mod text;
 
+pub use background::{Background, Room};
 pub use collections::Collections;
 pub use config::{
     BackendChoice, EmbedderConfig, EmbedderKind, IndexConfig, IndexerConfig, ModelPrecision,
@@ -28,8 +30,9 @@ pub use index::{
 };
 pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use query::{
-    Degradation, DegradationReason, Found, FoundMemories, FoundMemory, Freshness, MemoryQuery,
-    Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery, Recalled, RecalledMessage,
+    Degradation, DegradationReason, Found, FoundDocuments, FoundMemories, FoundMemory, Freshness,
+    MemoryQuery, Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery, Recalled,
+    RecalledMessage,
 };
 pub use recall::{Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison, Ranking, Recall};
 

@@ -260,6 +260,17 @@ pub enum OmissionReason {
     Branch,
 }
 
+/// The documents that a search found.
+#[derive(Clone, Debug, Default)]
+pub struct FoundDocuments {
+    /// The documents in order.
+    pub found: memory_store::FoundDocuments,
+    /// How they were matched; `None`: without a query.
+    pub method: Option<Method>,
+    /// What is missing from the answer.
+    pub degradations: Vec<Degradation>,
+}
+
 /// One reason why an answer may lack matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Degradation {

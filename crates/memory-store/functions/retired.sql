@@ -48,3 +48,5 @@ DROP FUNCTION IF EXISTS recollect.reach_of_memory(text, uuid, uuid, integer[], i
 DROP FUNCTION IF EXISTS recollect.unmark_imported(text, uuid);
 DROP FUNCTION IF EXISTS recollect.unindexed(text, text, text[], text, uuid[], integer, integer, bigint);
 DROP FUNCTION IF EXISTS recollect.erase_thread_content(text, uuid, bigint);
+DROP FUNCTION IF EXISTS recollect.follow_clock();
+DROP FUNCTION IF EXISTS recollect.release_unwritten(text, text[]);

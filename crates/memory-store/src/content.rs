@@ -33,13 +33,23 @@ pub struct HeldContent {
     pub content: Option<InlineContent>,
 }
 
+/// What one attempt of a write holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hold {
+    holders: Vec<MessageId>,
+    write: Uuid,
+}
+
 impl ContentStore<'_> {
-    /// Stores content before what refers to it is written, and returns the digests of those
+    /// Stores content before what refers to it is written. Also returns the digests of those
     /// that are only named and not stored. What is not referred to afterwards is erased.
     ///
     /// # Errors
     /// `Objects`, `NoObjectStore`, or those of the database.
-    pub async fn hold(self, contents: Vec<HeldContent>) -> Result<Vec<ContentDigest>, StoreError> {
+    pub async fn hold(
+        self,
+        contents: Vec<HeldContent>,
+    ) -> Result<(Hold, Vec<ContentDigest>), StoreError> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
         let digests: Vec<&[u8]> = contents.iter().map(|one| one.digest.as_bytes()).collect();
@@ -56,6 +66,11 @@ impl ContentStore<'_> {
             })
             .unzip();
         let write = Uuid::new_v4();
+        let mut hold = Hold {
+            holders: contents.iter().map(|one| one.holder).collect(),
+            write,
+        };
+        hold.holders.dedup();
         let params: Params<'_> = &[&tenant.as_str(), &digests, &keys, &sizes, &holders, &write];
         let held = query!("contents/hold");
         let rows = self.store.pool.within(self.caller, held, params).await?;
@@ -86,16 +101,20 @@ impl ContentStore<'_> {
             let stored = query!("contents/stored");
             self.store.pool.within(self.caller, stored, params).await?;
         }
-        Ok(missing)
+        Ok((hold, missing))
     }
 
-    /// Erases content of messages and claims that were not written.
+    /// Erases content of messages and claims that were not written by the attempt that holds
+    /// it. What another attempt holds, too, stays.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn release_unwritten(self, holders: &[MessageId]) -> Result<(), StoreError> {
-        let holders: Vec<String> = holders.iter().map(ToString::to_string).collect();
-        let params: Params<'_> = &[&self.caller.tenant.as_str(), &holders];
+    pub async fn release_unwritten(self, hold: &Hold) -> Result<(), StoreError> {
+        if hold.holders.is_empty() {
+            return Ok(());
+        }
+        let holders: Vec<String> = hold.holders.iter().map(ToString::to_string).collect();
+        let params: Params<'_> = &[&self.caller.tenant.as_str(), &holders, &hold.write];
         let release = query!("contents/release_unwritten");
         self.store.pool.within(self.caller, release, params).await?;
         Ok(())

@@ -157,7 +157,7 @@ fn read(field: &'static str, key: &SecretString) -> Result<Key, StoreError> {
         .map_err(|_| wrong(field, problem))?;
     let cipher = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| wrong(field, problem))?;
     let digest = Sha256::digest(bytes.as_slice());
-    let mut id: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut id = hex::encode(digest);
     id.truncate(ID_CHARS);
     Ok(Key {
         id,

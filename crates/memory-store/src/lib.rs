@@ -4,9 +4,11 @@ mod api_key;
 mod append;
 mod authenticator;
 mod cache;
+mod checkpoints;
 mod config;
 mod content;
 mod distill;
+mod documents;
 mod ephemeral;
 mod erasure;
 mod error;
@@ -43,17 +45,22 @@ mod working;
 pub use api_key::{NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::{Authenticator, LookupError};
+pub use checkpoints::{
+    CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointScope, CheckpointSelection,
+};
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig};
-pub use content::HeldContent;
+pub use content::{HeldContent, Hold};
 pub use distill::{
     Commit, Committed, DistillClaim, DistillJob, DistillState, DistillStats, Distillate,
     Generations, MessageRange, NewObservation, NewReflection, NewSummary, RangeQuery, Raw,
     Standing, retry_pause,
 };
+pub use documents::{FoundDocument, FoundDocuments, ReadDocuments};
 pub use ephemeral::{EphemeralStats, Presence};
 pub use erasure::{ErasureStats, OutsideErasure};
 pub use error::{
-    AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, StoreError, ThreadError,
+    AppendError, CheckpointError, KeyError, MemoryError, NodeError, PlanError, SecretError,
+    StoreError, ThreadError,
 };
 pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
@@ -78,7 +85,8 @@ pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
 pub use outbox::{
-    Claim, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, OutboxStats, WorkerStore,
+    Claim, ClockFollowed, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, OutboxStats,
+    WorkerStore,
 };
 pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};
@@ -90,9 +98,9 @@ pub use thread_list::{ThreadListQuery, ThreadPlace, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
 pub use usage::{ModelTokens, ModelUsage, StorageUsage};
 pub use views::{
-    AuditStore, ContentStore, DistillateStore, ErasureStore, FileStore, IndexStore, KeyStore,
-    MemoryStore, MessageStore, NodeStore, PlanStore, PolicyStore, ThreadStore, UsageStore,
-    WorkingMemoryStore,
+    AuditStore, CheckpointStore, ContentStore, DistillateStore, DocumentStore, ErasureStore,
+    FileStore, IndexStore, KeyStore, MemoryStore, MessageStore, NodeStore, PlanStore, PolicyStore,
+    ThreadStore, UsageStore, WorkingMemoryStore,
 };
 pub use watch::{Change, SeqRange, Watch, WatchPlace};
 pub use working::{NamedModel, PutDone, WorkingMemory, WorkingPut, WorkingTarget};

@@ -237,7 +237,7 @@ fn sha256<'a>(files: impl IntoIterator<Item = &'a SqlFile>) -> String {
         .into_iter()
         .fold(Sha256::new(), |digest, file| digest.chain_update(file.sql))
         .finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest)
 }
 
 /// Connects within the configured time, the handshake included.

@@ -74,6 +74,17 @@ impl Turn {
     }
 }
 
+/// What one call let the queues do after the clock of the database was set back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockFollowed {
+    /// By how much the clock was set back; zero: it was not, or all queues follow it by now.
+    pub back: Duration,
+    /// Rows changed by this call.
+    pub changed: u64,
+    /// Whether rows are left that wait until times of the former clock.
+    pub is_left: bool,
+}
+
 /// Identifies a claim of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseId(Uuid);
@@ -380,17 +391,21 @@ impl WorkerStore {
     }
 
     /// After the database's clock was set back: what waits in a queue until a time waits no
-    /// longer for that. To be called every second. Returns by how much it was set back.
+    /// longer for that. Changes at most `limit` rows of each queue. To be called every second.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn follow_clock(&self) -> Result<Duration, StoreError> {
-        let mut back = Duration::ZERO;
+    pub async fn follow_clock(&self, limit: u32) -> Result<ClockFollowed, StoreError> {
+        let mut followed = ClockFollowed::default();
         for pool in [Some(&self.pool), self.main.as_ref()].into_iter().flatten() {
-            let row = only(pool.call(query!("outbox/follow_clock"), &[]).await?)?;
-            back = back.max(Duration::try_from_secs_f64(scalar(&row)?).unwrap_or_default());
+            let follow = query!("outbox/follow_clock");
+            let row = only(pool.call(follow, &[&i64::from(limit)]).await?)?;
+            let back = Duration::try_from_secs_f64(column(&row, "seconds")?).unwrap_or_default();
+            followed.back = followed.back.max(back);
+            followed.changed += column::<i64>(&row, "changed")?.unsigned_abs();
+            followed.is_left |= column::<bool>(&row, "is_left")?;
         }
-        Ok(back)
+        Ok(followed)
     }
 
     /// Deletes entries of the audit log, and receipts of deletions, older than the configured

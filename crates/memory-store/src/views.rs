@@ -41,6 +41,10 @@ views! {
     nodes: NodeStore;
     /// Plans, and logs of iterations and events.
     plans: PlanStore;
+    /// Checkpoints of agents' runs.
+    checkpoints: CheckpointStore;
+    /// JSON documents of users and apps.
+    documents: DocumentStore;
     /// Content that messages contain themselves.
     contents: ContentStore;
     /// Metadata of files.

@@ -126,10 +126,7 @@ fn app_lexeme(tenant: &TenantId, app: &AppId) -> String {
 
 /// 128 bits, as hexadecimal digits.
 fn short_digest(texts: &[&str]) -> String {
-    digest(texts)[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex::encode(&digest(texts)[..16])
 }
 
 #[cfg(test)]

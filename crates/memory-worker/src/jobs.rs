@@ -18,6 +18,8 @@ use crate::worker::Rewrite;
 
 /// Rows that one run changes at most.
 const BATCH_ROWS: u32 = 500;
+/// Rows of each queue that one run lets follow a clock that was set back, at most.
+const BATCH_CLOCK: u32 = 5_000;
 /// Nodes flushed, or objects deleted, in one run at most.
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
@@ -92,6 +94,15 @@ pub(crate) fn registry(
             with(),
             async |(store, outbox)| {
                 let count = outbox.sweep_working_memories(&store, BATCH_ROWS).await?;
+                Ok(full(count, BATCH_ROWS))
+            },
+        ),
+        Job::new(
+            "expire_documents",
+            config.expiry_interval,
+            with(),
+            async |(store, outbox)| {
+                let count = outbox.sweep_documents(&store, BATCH_ROWS).await?;
                 Ok(full(count, BATCH_ROWS))
             },
         ),
@@ -177,12 +188,13 @@ pub(crate) fn registry(
             QUEUE_INTERVAL,
             outbox.clone(),
             async |outbox| {
-                let back = outbox.follow_clock().await?;
-                if !back.is_zero() {
-                    let seconds = back.as_secs_f64();
-                    tracing::warn!(seconds, "the clock of the database was set back");
+                let followed = outbox.follow_clock(BATCH_CLOCK).await?;
+                if !followed.back.is_zero() {
+                    let (seconds, changed) = (followed.back.as_secs_f64(), followed.changed);
+                    tracing::warn!(seconds, changed, "the clock of the database was set back");
                 }
-                Ok(false)
+                // Locked rows are left to the next interval.
+                Ok(followed.is_left && followed.changed > 0)
             },
         ),
         Job::new(

@@ -42,7 +42,7 @@ async fn a_generated_python_client_takes_a_chat_turn() -> Result<(), Skipped> {
 // The own tests of a package run here too, against the same server.
 
 #[apply(trial)]
-async fn the_python_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
+async fn b12_the_python_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
     takes_a_chat_turn("python-package").await
 }
 
@@ -81,15 +81,20 @@ async fn grpcurl_takes_a_chat_turn() -> Result<(), Skipped> {
     takes_a_chat_turn("grpcurl").await
 }
 
-/// Runs the program of a language in a session that has one turn already.
-async fn takes_a_chat_turn(language: &str) -> Result<(), Skipped> {
-    let client = plain().await;
-    let named = session("support", "ada", &format!("thread:{language}"));
-    let thread_id = client.resolve(named).await.thread_id;
-    client
-        .append_turn(&thread_id, "My dog is called Pixel.", "A fine name!")
-        .await;
+#[apply(trial)]
+async fn b13_the_langflow_component_passes_its_tests() -> Result<(), Skipped> {
+    plain().await;
+    run("langflow").await.map(drop)
+}
 
+#[apply(trial)]
+async fn b13_the_dify_plugin_passes_its_tests() -> Result<(), Skipped> {
+    plain().await;
+    run("dify").await.map(drop)
+}
+
+/// Runs the programs and tests of a language, and returns what they print.
+async fn run(language: &str) -> Result<String, Skipped> {
     // Answering the server's pings must go on meanwhile, or it closes the connection.
     let output = tokio::process::Command::new(project_dir().join("tests/clients/run"))
         .arg(language)
@@ -103,7 +108,19 @@ async fn takes_a_chat_turn(language: &str) -> Result<(), Skipped> {
         return Err(Skipped(errors.trim().to_owned()));
     }
     assert!(output.status.success(), "{language}: {output:?}");
-    let printed = String::from_utf8_lossy(&output.stdout);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs the program of a language in a session that has one turn already.
+async fn takes_a_chat_turn(language: &str) -> Result<(), Skipped> {
+    let client = plain().await;
+    let named = session("support", "ada", &format!("thread:{language}"));
+    let thread_id = client.resolve(named).await.thread_id;
+    client
+        .append_turn(&thread_id, "My dog is called Pixel.", "A fine name!")
+        .await;
+
+    let printed = run(language).await?;
     for text in ["My dog is called Pixel.", "What is my dog called?"] {
         assert!(printed.contains(text), "{language}: no {text} in {printed}");
     }

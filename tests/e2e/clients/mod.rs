@@ -1,7 +1,9 @@
 //! Programs that use the service: the command line, grpcurl, the examples in Python, and
 //! clients in several languages.
 
+mod adapters;
 mod cli;
+mod commands;
 mod languages;
 mod packages;
 mod tools;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base64::Engine as _;
 use memory_contract::proto::{
     AppRef, AppendMessagesRequest, CreateApiKeyRequest, DeleteAppRequest, DeleteTenantRequest,
     DeleteUserRequest, Deletion, DeletionState, GetDeletionRequest, KeyScope,
@@ -22,10 +23,15 @@ use super::held::database;
 
 const PLAIN: &str = "embedding.kind = \"none\"";
 /// The tables that a user's data is planted in.
-const PLANTED: [&str; 13] = [
+const PLANTED: [&str; 18] = [
     "agent_events",
     "branches",
+    "checkpoint_chunks",
+    "checkpoint_values",
+    "checkpoint_writes",
+    "checkpoints",
     "contents",
+    "documents",
     "iterations",
     "memories",
     "messages",
@@ -86,6 +92,11 @@ async fn call(client: &Client, method: &str, request: serde_json::Value) {
     }
 }
 
+/// Bytes as JSON has them.
+fn base64(text: &str) -> String {
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
 /// Writes a mark wherever a user's data can be.
 async fn plant(client: &Client, app: &str, user: &str, mark: &str) {
     let names = json!({"app_id": app, "user_id": user, "session_key": format!("thread:{mark}")});
@@ -128,6 +139,22 @@ async fn plant(client: &Client, app: &str, user: &str, mark: &str) {
     let events = json!({"thread_id": thread_id,
                         "events": [{"type": "tried", "json": json!({"what": mark}).to_string()}]});
     call(client, "PlanService/AppendEvents", events).await;
+    let document = json!({"namespace": [mark], "key": mark, "json": json!({"is": mark}).to_string(),
+                          "index_fields": ["is"]});
+    let documents = json!({"user": owner, "documents": [document]});
+    call(client, "DocumentService/PutDocuments", documents).await;
+    // In chunks.
+    let large: String = (0..2_000).map(|n| format!("{n} {mark} ")).collect();
+    let checkpoint = json!({
+        "thread_id": thread_id, "namespace": mark, "checkpoint_id": "c", "data": base64(mark),
+        "metadata": json!({"is": mark}).to_string(),
+        "values": [{"channel": mark, "version": "1", "data": base64(mark)},
+                   {"channel": "large", "version": "1", "data": base64(&large)}],
+    });
+    call(client, "CheckpointService/PutCheckpoint", checkpoint).await;
+    let written = json!({"task_id": mark, "channel": mark, "data": base64(mark)});
+    let writes = json!({"thread_id": thread_id, "checkpoint_id": "c", "writes": [written]});
+    call(client, "CheckpointService/PutCheckpointWrites", writes).await;
     let planner = node(thread_id, "planner");
     let waiting = node(thread_id, "waiting");
     for node in [&planner, &waiting] {

@@ -32,6 +32,13 @@ async fn messages(database: &tokio_postgres::Client, thread_id: &str) -> i64 {
         .get(0)
 }
 
+/// Lets a thread's expiry be an hour later, as it is to a clock that is set back by an hour.
+async fn set_clock_back(database: &tokio_postgres::Client, thread_id: &str) {
+    let later = "UPDATE recollect.threads SET expires_at = expires_at + interval '1 hour'
+                 WHERE thread_id = $1::text::uuid AND expires_at IS NOT NULL";
+    assert_eq!(database.execute(later, &[&thread_id]).await.unwrap(), 1);
+}
+
 async fn listed(client: &Client, app: &str) -> Vec<Value> {
     let request = json!({"app": {"app_id": app}});
     let listed = Dynamic::call(client, "ThreadService/ListThreads", request).await;
@@ -68,6 +75,8 @@ async fn a_deleted_thread_is_gone_while_its_rows_are_locked() {
     let deleted = client.delete_thread(thread_id).await;
     assert_eq!(deleted.deleted_message_count, 2);
     assert_eq!(messages(&database, thread_id).await, 2, "they are locked");
+    is_gone(&client, thread_id, &stored.messages[0].message_id).await;
+    set_clock_back(&database, thread_id).await;
     is_gone(&client, thread_id, &stored.messages[0].message_id).await;
     assert_eq!(listed(&client, &app).await, [json!({})]);
 
@@ -183,6 +192,7 @@ async fn a_large_thread_is_unreadable_while_it_is_cleared_in_steps() {
         messages(&database, thread_id).await > 0,
         "its row is locked"
     );
+    set_clock_back(&database, thread_id).await;
     for (method, request) in crate::isolation::reads::requests_for(thread_id, &newest) {
         if ["ThreadService/ClearThread", "ThreadService/DeleteThread"].contains(&method) {
             continue;

@@ -4,7 +4,7 @@ use memory_contract::proto::{
     AppendMessagesRequest, FileRef, FileType, Part, PutWorkingMemoryRequest, Role, WorkingMessage,
     file_ref, part::Content, put_working_memory_request::Precondition,
 };
-use recollect_tests::{app, apply, by_id, trial, turn, with_parts};
+use recollect_tests::{SOON, app, apply, by_id, eventually, trial, turn, with_parts};
 use tonic::Code;
 use uuid::Uuid;
 
@@ -63,6 +63,44 @@ async fn content_of_a_refused_append_is_erased_at_once() {
     client.call(stored).await;
     assert!(is_kept(&database, &part).await);
     client.refused(request).await;
+    assert!(is_kept(&database, &part).await);
+}
+
+#[apply(trial)]
+async fn content_of_a_waiting_append_stays_when_another_attempt_is_refused() {
+    let (client, database, mut holder) = (plain().await, database().await, database().await);
+    let app = app();
+    let (waiting, other) = (client.thread(&app).await, client.thread(&app).await);
+    client.append(&other, turn("Q", "A")).await;
+    let part = unique_part();
+    let mut message = with_parts(Role::User, vec![part.clone()]);
+    message.message_id = Uuid::new_v4().to_string();
+    let first = AppendMessagesRequest {
+        thread: by_id(&waiting),
+        messages: vec![message],
+        ..Default::default()
+    };
+    let lock = holder.transaction().await.unwrap();
+    let select = "SELECT FROM recollect.threads WHERE thread_id = $1::text::uuid FOR UPDATE";
+    lock.execute(select, &[&waiting]).await.unwrap();
+    let writing = tokio::spawn({
+        let (client, first) = (client.clone(), first.clone());
+        async move { client.call(first).await }
+    });
+    eventually("its content is stored", SOON, async || {
+        is_kept(&database, &part).await
+    })
+    .await;
+    // The same message, for a thread that is not empty.
+    let second = AppendMessagesRequest {
+        thread: by_id(&other),
+        expected_head: Some(String::new()),
+        ..first
+    };
+    client.refused(second).await.is(Code::Aborted, "HEAD_MOVED");
+    assert!(!writing.is_finished(), "the thread is locked");
+    lock.rollback().await.unwrap();
+    assert_eq!(writing.await.unwrap().messages.len(), 1);
     assert!(is_kept(&database, &part).await);
 }
 

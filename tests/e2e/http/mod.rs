@@ -6,6 +6,7 @@ mod errors;
 mod requests;
 mod same_answers;
 mod streams;
+mod unread;
 
 use recollect_tests::{Http, Key, PLAIN};
 

@@ -41,6 +41,10 @@ PlanService/ListIterations {"thread_id": "$THREAD"}
 PlanService/AppendEvents {"thread_id": "$THREAD", "events": [{"type": "t"}]}
 PlanService/ListEvents {"thread_id": "$THREAD"}
 PlanService/BuildBriefing {"thread_id": "$THREAD", "task": "Go on."}
+CheckpointService/PutCheckpoint {"thread_id": "$THREAD", "checkpoint_id": "mine"}
+CheckpointService/PutCheckpointWrites {"thread_id": "$THREAD", "checkpoint_id": "mine", "writes": [{"task_id": "t", "channel": "c"}]}
+CheckpointService/GetCheckpoint {"thread_id": "$THREAD"}
+CheckpointService/ListCheckpoints {"thread_id": "$THREAD"}
 LedgerService/ListLedger {"thread_id": "$THREAD", "kind": "LEDGER_KIND_SUMMARY"}
 LedgerService/VerifyThread {"thread_id": "$THREAD"}
 ObservationService/GetObservations {"thread_id": "$THREAD"}

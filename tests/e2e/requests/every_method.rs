@@ -110,6 +110,17 @@ PlanService/ListIterations {"thread_id": "$ID", "page_size": -1} page_size
 PlanService/AppendEvents {"thread_id": "$ID"} events
 PlanService/ListEvents {"thread_id": "$ID", "page_size": -1} page_size
 PlanService/BuildBriefing {"thread_id": "$ID"} task
+DocumentService/PutDocuments {"user": {"app_id": "a"}} documents
+DocumentService/GetDocuments {"user": {"app_id": "a"}} documents
+DocumentService/SearchDocuments {"user": {"app_id": "a"}, "limit": 0} limit
+DocumentService/ListNamespaces {"user": {"app_id": "a"}, "max_depth": 17} max_depth
+DocumentService/DeleteDocuments {"user": {"app_id": "a"}} documents
+CheckpointService/PutCheckpoint {"thread_id": "$ID"} checkpoint_id
+CheckpointService/PutCheckpointWrites {"thread_id": "$ID", "checkpoint_id": "c"} writes
+CheckpointService/GetCheckpoint {} thread_id
+CheckpointService/ListCheckpoints {"thread_id": "$ID", "metadata": "[]"} metadata
+CheckpointService/CopyCheckpoints {"source": {"app_id": "a", "session_key": "k"}} target
+CheckpointService/DeleteCheckpoints {"user": {"app_id": "a"}} metadata
 ObservationService/GetObservations {"thread_id": "$ID", "head_message_id": "\u0007"} head_message_id
 LedgerService/VerifyThread {} thread_id
 LedgerService/ListLedger {"thread_id": "$ID"} kind

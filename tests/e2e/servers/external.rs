@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use recollect_tests::{
     Client, Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, by_id, eventually,
-    history_request, http_get, recollect, search_request, texts, trial, trial_with_own_server,
-    turn,
+    history_request, http_get, recollect, recollect_at, search_request, texts, trial,
+    trial_with_own_server, turn,
 };
 use serde_json::Value;
 use tonic::Code;
@@ -320,7 +320,7 @@ async fn l04_connecting_has_a_timeout() {
 }
 
 #[apply(trial_with_own_server)]
-async fn a_database_that_crashes_comes_back_without_a_restart() {
+async fn b19_a_database_that_crashes_comes_back_without_a_restart() {
     let (mut cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &["embedding.kind = \"none\""]));
@@ -353,6 +353,13 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
         http_get(&server.ready().metrics_addr, "/livez").await.0,
         200
     );
+    // The server goes on answering, so that no load balancer drops all servers at once.
+    let health = |service: &str| {
+        let args = ["health", "--service", service];
+        recollect_at(&server.ready().addr, Key::Acme, &args).code
+    };
+    assert_eq!(health(""), Some(0));
+    assert_eq!(health("recollect.v1.MessageService"), Some(1));
 
     cluster.restart().await;
     let mut revision = String::new();
@@ -386,6 +393,7 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
         http_get(&server.ready().metrics_addr, "/readyz").await.0 == 200
     })
     .await;
+    assert_eq!(health("all"), Some(0));
 }
 
 #[apply(trial)]

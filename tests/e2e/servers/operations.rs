@@ -144,6 +144,12 @@ async fn metrics_have_the_promised_series() {
     // Latency by method and code.
     line(&["recollect_rpc_seconds_bucket", "AppendMessages", "OK"]);
     line(&["recollect_rpc_seconds_count", "Search", "INVALID_ARGUMENT"]);
+    line(&[
+        "rpc_server_call_duration_seconds_count",
+        "rpc_system_name=\"grpc\"",
+        "rpc_method=\"recollect.v1.RecallService/Search\"",
+        "rpc_response_status_code=\"INVALID_ARGUMENT\"",
+    ]);
     // The outbox, the embedder, the pool.
     line(&["recollect_outbox_depth"]);
     line(&["recollect_outbox_lag_seconds"]);
@@ -158,7 +164,11 @@ async fn metrics_have_the_promised_series() {
     line(&["recollect_pool_open"]);
     for line in body.lines().filter(|line| line.starts_with("# TYPE")) {
         let name = line.split(' ').nth(2).unwrap();
-        assert!(name.starts_with("recollect_"), "{name} is not ours");
+        let is_conventional = name == "rpc_server_call_duration_seconds";
+        assert!(
+            name.starts_with("recollect_") || is_conventional,
+            "{name} is not ours"
+        );
         let help = format!("# HELP {name} ");
         assert!(body.contains(&help), "{name} has no description");
     }

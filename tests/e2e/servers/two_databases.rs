@@ -9,8 +9,8 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, apply, eventually,
-    history_request, http_get, node, node_turn, recall_request, recollect, search_request, texts,
-    trial_with_own_server, with_parts,
+    history_request, http_get, node, node_turn, recall_request, recollect, recollect_at,
+    search_request, texts, trial_with_own_server, with_parts,
 };
 use tonic::Code;
 
@@ -164,9 +164,16 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
     eventually("it is degraded", SOON, async || state("degraded").await).await;
     let (_, body) = http_get(metrics_addr, "/readyz").await;
     assert!(body.contains("files"), "{body}");
+    let health = |service: &str| {
+        let args = ["health", "--service", service];
+        recollect_at(&server.ready().addr, Key::Acme, &args).code
+    };
+    assert_eq!(health("recollect.v1.MessageService"), Some(0));
+    assert_eq!(health("recollect.v1.FileService"), Some(1));
 
     main.restart().await;
     eventually("it is ready", SOON, async || state("ready").await).await;
+    assert_eq!(health("all"), Some(0));
     let history = client.call(history_request(&thread_id)).await;
     assert_eq!(looked_up(&history), known);
 }

@@ -216,3 +216,56 @@ async fn what_an_imported_memory_was_built_on_takes_it_along() {
     globex.call(delete(&first)).await;
     assert_eq!(texts().await, [other.text]);
 }
+
+#[apply(trial)]
+async fn what_an_imported_memory_was_built_on_takes_it_along_where_another_call_named_it() {
+    let client = plain().await;
+    let app = app();
+    let import = async |memory: &Memory| {
+        let user = UserRef {
+            app_id: app.clone(),
+            user_id: "ada".to_owned(),
+        };
+        let request = ImportMemoriesRequest {
+            user: Some(user),
+            memories: vec![memory.clone()],
+        };
+        client.call(request).await;
+    };
+    let extracted = |text: &str, built_on: &[&Memory]| Memory {
+        memory_id: Uuid::new_v4().to_string(),
+        text: text.to_owned(),
+        origin: MemoryOrigin::Extracted.into(),
+        built_on_memory_ids: built_on.iter().map(|one| one.memory_id.clone()).collect(),
+        ..Default::default()
+    };
+    // The user has the first one with another id.
+    let there = extracted("Rex is a dog.", &[]);
+    import(&there).await;
+    let known = extracted("Rex is a dog.", &[]);
+    let before = extracted("The vet knows Rex.", &[&known]);
+    let after = extracted("The baker knows Rex.", &[&known]);
+    let last = extracted("The baker sells biscuits for Rex.", &[&after]);
+    let other = extracted("Ada keeps bees.", &[]);
+    for memory in [&before, &known, &after, &last, &other] {
+        import(memory).await;
+    }
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 5);
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("out.jsonl").display().to_string();
+    let addr = &PLAIN.ready().addr;
+    let arguments = ["export", "--app", &app, "--output", &file];
+    recollect_at(addr, Key::Acme, &arguments).ok();
+    let exported = std::fs::read_to_string(&file).unwrap();
+    let built_on = format!("\"builtOnMemoryIds\":[\"{}\"]", there.memory_id);
+    assert_eq!(exported.matches(&built_on).count(), 2, "{exported}");
+
+    let delete = DeleteMemoryRequest {
+        memory_id: there.memory_id,
+    };
+    client.call(delete).await;
+    let left = client.all_memories(&app, "ada").await;
+    let left: Vec<String> = left.into_iter().map(|memory| memory.text).collect();
+    assert_eq!(left, [other.text]);
+}

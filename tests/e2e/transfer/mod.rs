@@ -3,6 +3,7 @@
 mod broken_off;
 mod cli;
 mod extracted;
+mod foreign;
 mod parts;
 mod streams;
 mod whole;

@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use memory_contract::KeyScope;
 use memory_store::{Authenticator, Caller, LookupError};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -71,6 +72,27 @@ impl Auth {
         }
     }
 
+    /// Checks the credential in the headers of a request that is not a call itself.
+    pub(super) async fn check(&self, headers: HeaderMap) -> Result<Caller, ApiError> {
+        let claim = self.credentials.claim(&headers);
+        self.caller(claim).await.map(|(caller, _)| caller)
+    }
+
+    async fn caller(&self, claim: Claim) -> Result<(Caller, Standing), ApiError> {
+        match claim {
+            Claim::Caller(caller) => Ok((caller, Standing::Configured)),
+            Claim::Digest(digest) => {
+                let caller = self.look_up(digest).await?;
+                Ok((caller, Standing::Stored(Box::new(self.clone()), digest)))
+            }
+            Claim::Token(token) => {
+                let TokenCaller { caller, lifetime } = self.verify(&token).await?;
+                Ok((caller, Standing::Until(Instant::now() + lifetime)))
+            }
+            Claim::Invalid => Err(ApiError::Unauthenticated),
+        }
+    }
+
     async fn look_up(&self, digest: [u8; 32]) -> Result<Caller, ApiError> {
         self.database
             .caller(digest)
@@ -135,29 +157,15 @@ impl Around for Auth {
         let mut inner = mem::replace(inner, clone);
         let auth = self.clone();
         Box::pin(async move {
-            let (caller, standing) = match claim {
-                Claim::Caller(caller) => (Ok(caller), Standing::Configured),
-                Claim::Digest(digest) => {
-                    let caller = auth.look_up(digest).await;
-                    (caller, Standing::Stored(Box::new(auth), digest))
-                }
-                Claim::Token(token) => match auth.verify(&token).await {
-                    Ok(TokenCaller { caller, lifetime }) => {
-                        (Ok(caller), Standing::Until(Instant::now() + lifetime))
-                    }
-                    Err(error) => (Err(error), Standing::Configured),
-                },
-                Claim::Invalid => (Err(ApiError::Unauthenticated), Standing::Configured),
-            };
-            let caller = caller.and_then(|caller| {
+            let known = auth.caller(claim).await.and_then(|(caller, standing)| {
                 Identity::pass(&request, &caller);
-                match scope {
-                    Some(scope) => require(&caller, scope).map(|()| caller),
-                    None => Ok(caller),
+                if let Some(scope) = scope {
+                    require(&caller, scope)?;
                 }
+                Ok((caller, standing))
             });
-            let caller = match caller {
-                Ok(caller) => caller,
+            let (caller, standing) = match known {
+                Ok(known) => known,
                 Err(error) => return Ok(Status::from(error).into_http()),
             };
             request.extensions_mut().insert(caller);

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use memory_contract::TenantId;
+use memory_http::UntilSent;
+use memory_recall::Background;
 use memory_store::Caller;
 use tonic::Status;
 
@@ -23,7 +25,7 @@ pub(super) const RETRY_AFTER: Duration = Duration::from_millis(500);
 /// Refuses calls beyond the limits at once. Imports and exports, which may last
 /// for an hour, have a separate limit, so that they cannot block short calls; so do
 /// watches, which are mostly idle. A call counts until its answer's body is dropped,
-/// at the latest by [`super::Deadlines`] around it. Inside of [`super::Auth`]: only calls
+/// at the latest by [`super::Deadlines`] around it, or by [`super::Unread`]. Inside of [`super::Auth`]: only calls
 /// with a valid key count.
 #[derive(Clone, Debug)]
 pub(crate) struct Concurrency {
@@ -31,11 +33,12 @@ pub(crate) struct Concurrency {
     calls: Arc<Limit>,
     streams: Arc<Limit>,
     watches: Arc<Limit>,
+    background: Background,
 }
 
 /// The limit of one kind of calls, and the calls under way.
 #[derive(Debug)]
-struct Limit {
+pub(super) struct Limit {
     kind: &'static str,
     max: usize,
     max_of_tenant: usize,
@@ -52,28 +55,19 @@ struct Running {
 
 /// A call under way. Dropping it ends the call.
 #[derive(Debug)]
-struct Permit {
+pub(crate) struct Permit {
     limit: Arc<Limit>,
     key: Option<Key>,
 }
 
 impl Concurrency {
-    pub(crate) fn new(methods: Methods, config: &ServerConfig) -> Self {
-        let limit = |kind, max| {
-            let share = |share: f64| ((max as f64 * share).ceil() as usize).clamp(1, max);
-            Arc::new(Limit {
-                kind,
-                max,
-                max_of_tenant: share(config.tenant_share),
-                max_of_key: share(config.key_share),
-                running: Mutex::default(),
-            })
-        };
+    pub(crate) fn new(methods: Methods, config: &ServerConfig, background: Background) -> Self {
         Self {
             methods,
-            calls: limit("calls", config.max_calls),
-            streams: limit("imports and exports", config.max_streams),
-            watches: limit("watches", config.max_watches),
+            calls: Limit::new("calls", config.max_calls, config),
+            streams: Limit::new("imports and exports", config.max_streams, config),
+            watches: Limit::new("watches", config.max_watches, config),
+            background,
         }
     }
 
@@ -89,7 +83,19 @@ impl Concurrency {
 }
 
 impl Limit {
-    fn admit(self: &Arc<Self>, caller: Option<&Caller>) -> Result<Permit, ApiError> {
+    /// At most `max` at a time, and the configured shares of it for one tenant and one key.
+    pub(super) fn new(kind: &'static str, max: usize, config: &ServerConfig) -> Arc<Self> {
+        let share = |share: f64| ((max as f64 * share).ceil() as usize).clamp(1, max);
+        Arc::new(Self {
+            kind,
+            max,
+            max_of_tenant: share(config.tenant_share),
+            max_of_key: share(config.key_share),
+            running: Mutex::default(),
+        })
+    }
+
+    pub(super) fn admit(self: &Arc<Self>, caller: Option<&Caller>) -> Result<Permit, ApiError> {
         let mut running = self.running();
         if running.all >= self.max {
             return Err(ApiError::Overloaded {
@@ -150,6 +156,16 @@ fn leave<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
     }
 }
 
+/// Whether somebody waits for the answer: not of streams, nor of reports for
+/// administrators, which tools read again and again while they import.
+fn makes_background_work_wait(request: &Request, method: &Method) -> bool {
+    let reports = request
+        .uri()
+        .path()
+        .starts_with("/recollect.v1.AdminService/");
+    !method.watches && !method.streams && !reports
+}
+
 impl Around for Concurrency {
     fn call<S: Inner>(&self, inner: &mut S, request: Request) -> Answer<S::Error> {
         let method = self.methods.of(request.uri().path());
@@ -160,6 +176,14 @@ impl Around for Concurrency {
             Ok(permit) => permit,
             Err(refusal) => return Box::pin(async { Ok(Status::from(refusal).into_http()) }),
         };
+        if makes_background_work_wait(&request, method) {
+            self.background.note_call();
+        }
+        let permit = Arc::new(permit);
+        // An answer in JSON is sent after this one has ended.
+        if let Some(until_sent) = request.extensions().get::<UntilSent>() {
+            until_sent.keep(Arc::clone(&permit));
+        }
         let answer = inner.call(request);
         Box::pin(async move {
             let response = answer.await?;
@@ -181,7 +205,7 @@ mod tests {
             key_share: 0.5,
             ..ServerConfig::default()
         };
-        let limit = Concurrency::new(Methods::new(), &config).streams;
+        let limit = Concurrency::new(Methods::new(), &config, Background::default()).streams;
         let admit = |tenant, key| limit.admit(Some(&caller(tenant, key)));
         let refused = |refusal: Result<Permit, ApiError>| match refusal {
             Err(ApiError::QuotaExceeded { quota, .. }) => Some(quota.subject),

@@ -95,7 +95,8 @@ impl Key {
             scopes,
         } = config;
         Self {
-            digest: bytes_of(sha256),
+            // The configuration has checked that these are hexadecimal digits.
+            digest: hex::decode(sha256).unwrap_or_default(),
             caller: Caller {
                 tenant: TenantId::new(tenant.as_str()),
                 actor: name.clone(),
@@ -114,15 +115,6 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
         .filter(|key| !key.is_empty())
 }
 
-/// Reads hexadecimal digits; the configuration has checked that they are.
-fn bytes_of(hexadecimal: &str) -> Vec<u8> {
-    hexadecimal
-        .as_bytes()
-        .chunks(2)
-        .filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,10 +125,7 @@ mod tests {
             .map(|(key, tenant)| KeyConfig {
                 name: "test".to_owned(),
                 tenant: (*tenant).to_owned(),
-                sha256: Sha256::digest(key.as_bytes())
-                    .iter()
-                    .map(|b| format!("{b:02x}"))
-                    .collect(),
+                sha256: hex::encode(Sha256::digest(key.as_bytes())),
                 scopes: KeyScopes::default(),
             })
             .collect();

@@ -155,6 +155,7 @@ mod tests {
     use std::convert::Infallible;
     use std::future::poll_fn;
 
+    use memory_recall::Background;
     use tonic::Code;
     use tower::{Layer as _, Service as _, service_fn};
 
@@ -247,11 +248,13 @@ mod tests {
             ..ServerConfig::default()
         };
         let layers = Wrap(Deadlines::new(methods.clone(), &config));
-        let mut server = layers.layer(Wrap(Concurrency::new(methods, &config)).layer(service_fn(
-            async |_: http::Request<Body>| {
-                Ok::<_, Infallible>(http::Response::new(Body::new(Silent)))
-            },
-        )));
+        let mut server = layers.layer(
+            Wrap(Concurrency::new(methods, &config, Background::default())).layer(service_fn(
+                async |_: http::Request<Body>| {
+                    Ok::<_, Infallible>(http::Response::new(Body::new(Silent)))
+                },
+            )),
+        );
         for path in [
             "/recollect.v1.ThreadService/GetThread",
             "/recollect.v1.MessageService/ExportMessages",

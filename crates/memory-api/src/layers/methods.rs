@@ -58,6 +58,9 @@ const OPEN: [(&str, &str); 4] = [
 /// The call that watches.
 const WATCH: (&str, &str) = ("recollect.v1.ThreadService", "WatchThread");
 
+/// The service and the name of all methods that the server does not know.
+pub(super) const UNKNOWN: &str = "unknown";
+
 impl Methods {
     /// Reads the descriptors.
     pub(crate) fn new() -> Self {
@@ -79,7 +82,7 @@ impl Methods {
             }
         }
         methods.extend(OPEN.map(|(service, name)| entry(service, name, true, None, false)));
-        let (_, unknown) = entry("unknown", "unknown", false, None, true);
+        let (_, unknown) = entry(UNKNOWN, UNKNOWN, false, None, true);
         Self(Arc::new(Known {
             methods,
             services,

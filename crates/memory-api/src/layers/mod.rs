@@ -1,4 +1,4 @@
-//! The layers of every call, inside of the translation of HTTP, from the outside in: metrics and traces, the record of
+//! The layers of every call, inside of the translation of HTTP and of MCP, from the outside in: metrics and traces, the record of
 //! refused changes, errors of the transport, panics, the deadline, authentication, the
 //! rate and concurrency limits. The deadline is outside the limits, because an answer that
 //! it ends has to release its permit; authentication is, because calls without a valid key
@@ -11,6 +11,7 @@ mod concurrency;
 mod credentials;
 mod deadline;
 mod ending;
+mod gate;
 mod methods;
 mod observe;
 mod panic;
@@ -25,6 +26,7 @@ pub(crate) use around::Wrap;
 pub(crate) use auth::{Auth, Standing, admin_of, caller_of, standing_of};
 pub(crate) use concurrency::Concurrency;
 pub(crate) use deadline::{Deadlines, remaining};
+pub(crate) use gate::Gate;
 pub(crate) use methods::Methods;
 pub(crate) use observe::{Observe, describe_metrics};
 pub(crate) use panic::CatchPanic;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use http::HeaderMap;
 use metrics::{
-    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+    Label, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 use opentelemetry::propagation::Extractor;
 use tonic::{Code, Status};
@@ -12,7 +12,7 @@ use tracing::{Instrument as _, Span, field};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::around::{Around, Inner};
-use super::methods::Method;
+use super::methods::{Method, UNKNOWN};
 use super::{Answer, Methods, Request, body};
 use crate::status::code_name;
 
@@ -65,9 +65,9 @@ impl Call {
     }
 
     fn end(mut self, span: &Span, code: Code) {
-        let number = i32::from(code);
-        span.record("rpc.grpc.status_code", number);
+        span.record("rpc.response.status_code", code_name(code));
         if is_server_error(code) {
+            span.record("error.type", code_name(code));
             span.record("otel.status_code", "ERROR");
         }
         self.measure(code);
@@ -78,7 +78,8 @@ impl Call {
         let elapsed = self.start.elapsed();
         let service = self.method.service.to_string();
         let method = self.method.name.to_string();
-        let code = code_name(code);
+        let status = code;
+        let code = code_name(status);
         gauge!("recollect_rpc_in_flight", "method" => method.clone()).decrement(1.0);
         counter!("recollect_rpc_total",
             "service" => service.clone(), "method" => method.clone(), "code" => code)
@@ -86,6 +87,15 @@ impl Call {
         histogram!("recollect_rpc_seconds",
             "service" => service, "method" => method.clone(), "code" => code)
         .record(elapsed.as_secs_f64());
+        let mut labels = vec![
+            Label::new("rpc_system_name", "grpc"),
+            Label::new("rpc_method", full_name(&self.method)),
+            Label::new("rpc_response_status_code", code),
+        ];
+        if is_server_error(status) {
+            labels.push(Label::new("error_type", code));
+        }
+        histogram!("rpc_server_call_duration_seconds", labels).record(elapsed.as_secs_f64());
         if self.method.ours {
             let duration_ms = elapsed.as_secs_f64() * 1_000.0;
             tracing::debug!(method, code, duration_ms, "call");
@@ -111,10 +121,10 @@ fn span(method: &Method, headers: &HeaderMap) -> Span {
         otel.name = format!("{}/{}", method.service, method.name),
         otel.kind = "server",
         otel.status_code = field::Empty,
-        rpc.system = "grpc",
-        rpc.service = &*method.service,
-        rpc.method = &*method.name,
-        rpc.grpc.status_code = field::Empty,
+        rpc.system.name = "grpc",
+        rpc.method = full_name(method),
+        rpc.response.status_code = field::Empty,
+        error.type = field::Empty,
     );
     let parent = opentelemetry::global::get_text_map_propagator(|propagator| {
         propagator.extract(&Headers(headers))
@@ -122,6 +132,14 @@ fn span(method: &Method, headers: &HeaderMap) -> Span {
     // Without a tracer there is no parent to set.
     let _ = span.set_parent(parent);
     span
+}
+
+/// `rpc.method` of OpenTelemetry's conventions, which name all unknown methods alike.
+fn full_name(method: &Method) -> String {
+    match method.service.as_ref() {
+        UNKNOWN => "_OTHER".to_owned(),
+        service => format!("{service}/{}", method.name),
+    }
 }
 
 struct Headers<'a>(&'a HeaderMap);
@@ -157,4 +175,11 @@ pub(crate) fn describe_metrics() {
         "Time from the arrival of a call to the end of its response."
     );
     describe_gauge!("recollect_rpc_in_flight", "Calls in flight, by method.");
+    // The name and the labels of OpenTelemetry's conventions, as Prometheus writes them.
+    describe_histogram!(
+        "rpc_server_call_duration_seconds",
+        Unit::Seconds,
+        "Time from the arrival of a call to the end of its response: \
+         rpc.server.call.duration."
+    );
 }

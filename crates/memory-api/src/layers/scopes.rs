@@ -12,7 +12,12 @@ const READ: &[(&str, &str)] = &[
     ("AdminService", "GetNodeMemoryStatus"),
     ("AdminService", "GetServerInfo"),
     ("AdminService", "ListDeadLetters"),
+    ("CheckpointService", "GetCheckpoint"),
+    ("CheckpointService", "ListCheckpoints"),
     ("ContextService", "BuildContext"),
+    ("DocumentService", "GetDocuments"),
+    ("DocumentService", "ListNamespaces"),
+    ("DocumentService", "SearchDocuments"),
     ("FileService", "GetFile"),
     ("FileService", "GetFileContent"),
     ("FileService", "ListFiles"),
@@ -49,6 +54,10 @@ const READ: &[(&str, &str)] = &[
 /// Calls that add or change.
 const WRITE: &[(&str, &str)] = &[
     ("AdminService", "Reindex"),
+    ("CheckpointService", "CopyCheckpoints"),
+    ("CheckpointService", "PutCheckpoint"),
+    ("CheckpointService", "PutCheckpointWrites"),
+    ("DocumentService", "PutDocuments"),
     ("FileService", "RegisterFile"),
     ("MemoryService", "AddMemories"),
     ("MemoryService", "ImportMemories"),
@@ -75,6 +84,8 @@ const WRITE: &[(&str, &str)] = &[
 const ERASE: &[(&str, &str)] = &[
     ("AdminService", "DeleteApp"),
     ("AdminService", "DeleteUser"),
+    ("CheckpointService", "DeleteCheckpoints"),
+    ("DocumentService", "DeleteDocuments"),
     ("FileService", "DeleteFile"),
     ("MemoryService", "DeleteMemory"),
     ("MemoryService", "ForgetMemories"),

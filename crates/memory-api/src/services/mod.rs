@@ -2,7 +2,9 @@
 //! answer.
 
 mod admin;
+mod checkpoints;
 mod context;
+mod documents;
 mod files;
 mod keys;
 mod ledger;
@@ -21,7 +23,9 @@ mod watch;
 mod working_memory;
 
 pub(crate) use admin::Admin;
+pub(crate) use checkpoints::Checkpoints;
 pub(crate) use context::Contexts;
+pub(crate) use documents::Documents;
 pub(crate) use files::Files;
 pub(crate) use keys::Keys;
 pub(crate) use ledger::Ledgers;

@@ -110,7 +110,7 @@ impl Nodes {
                 is_remembered(&self.store, &caller, "node_turn", request_id),
             )
             .await?;
-        let contents = claim_node_contents(&self.store, &caller, &mut messages).await?;
+        let (contents, hold) = claim_node_contents(&self.store, &caller, &mut messages).await?;
         let nodes = self.store.nodes(&caller);
         let add = async {
             let turn = NodeTurn {
@@ -131,7 +131,7 @@ impl Nodes {
             user,
             assistant,
             replayed,
-        } = written(&self.store, &caller, contents.as_slice(), add.await, is_new).await?;
+        } = written(&self.store, &caller, &hold, add.await, is_new).await?;
         Ok(AddNodeTurnResponse {
             user_message_id: user,
             assistant_message_id: assistant,

@@ -6,6 +6,7 @@
     reason = "the one place that makes a status"
 )]
 
+mod documents;
 mod names;
 mod plans;
 mod quotas;
@@ -323,6 +324,8 @@ impl Answer {
                     limits::MEMORY_SPACE_APPS
                 ),
             )]),
+            StoreError::Checkpoint(error) => Self::checkpoint(&error),
+            StoreError::DocumentTooLarge { index } => Self::document_too_large(index),
             StoreError::EtagChanged { etag } => Self::etag_changed(etag),
             StoreError::Node(error) => Self::node(error),
             error @ (StoreError::NoObjectStore

@@ -1,8 +1,6 @@
 //! Hashes of contexts: a caller compares them to see what a provider's prompt cache can
 //! reuse.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest as _, Sha256};
 
 use super::block::Block;
@@ -25,7 +23,7 @@ impl Block {
             digest.update(serde_json::to_vec(&content).unwrap_or_default());
             digest.update(b"\n");
         }
-        hexadecimal(digest)
+        hex::encode(digest.finalize())
     }
 }
 
@@ -36,13 +34,5 @@ pub(super) fn of_blocks<'a>(hashes: impl IntoIterator<Item = &'a str>) -> String
         digest.update(hash);
         digest.update(b"\n");
     }
-    hexadecimal(digest)
-}
-
-fn hexadecimal(digest: Sha256) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in digest.finalize() {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hex::encode(digest.finalize())
 }

@@ -216,7 +216,14 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
         | Action::DeleteSecret
         | Action::DeleteUser
         | Action::DeleteApp
-        | Action::DeleteTenant => Event::Other(OtherChange {
+        | Action::DeleteTenant
+        | Action::PutDocuments
+        | Action::DeleteDocuments
+        | Action::ExpireDocuments
+        | Action::PutCheckpoint
+        | Action::PutCheckpointWrites
+        | Action::CopyCheckpoints
+        | Action::DeleteCheckpoints => Event::Other(OtherChange {
             action: action.to_owned(),
             subject: text(),
             item_count: count,

@@ -58,7 +58,7 @@ pub fn is_within_depth(object: &Map<String, Value>, max_depth: usize) -> bool {
     object.values().map(depth_of).max().unwrap_or(0) < max_depth
 }
 
-fn depth_of(value: &Value) -> usize {
+pub(super) fn depth_of(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
         Value::Array(items) => 1 + items.iter().map(depth_of).max().unwrap_or(0),

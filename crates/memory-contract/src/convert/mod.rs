@@ -2,6 +2,8 @@
 //! Receiving checks every limit; sending cannot fail.
 
 mod audit;
+mod checkpoint;
+mod document;
 mod file;
 mod filter;
 mod json;
@@ -21,6 +23,13 @@ mod working;
 
 pub use audit::{
     Outcome, ReportedChange, action_from, action_name, change_of, event_from, outcome_from,
+};
+pub use checkpoint::{
+    checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
+    metadata_filter_from, optional_checkpoint_id_from,
+};
+pub use document::{
+    document_names_from, document_query_from, documents_from, namespace_query_from,
 };
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use filter::{conditions_from, filter_from};

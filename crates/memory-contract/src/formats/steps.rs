@@ -215,11 +215,7 @@ impl Ids {
         let mut again = 0_u32;
         while own.len() > rules.id_chars || !is_plain(&own, rules.marks) || self.0.contains(&own) {
             let digest = Sha256::digest(format!("{again} {id}"));
-            let digits: String = digest[..16]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
-            own = format!("call_{digits}");
+            own = format!("call_{}", hex::encode(&digest[..16]));
             again += 1;
         }
         self.0.insert(own.clone());

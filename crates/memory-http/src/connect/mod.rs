@@ -12,7 +12,9 @@ mod response;
 
 use std::sync::Arc;
 
-use http::{Request, Response, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Request, Response, StatusCode};
+use tonic::Status;
 use tonic::body::Body;
 
 pub(crate) use codec::Codec;
@@ -23,6 +25,7 @@ pub(crate) use response::sent;
 use crate::HttpConfig;
 use crate::contract::{CONTRACT, Method};
 use crate::pages;
+use crate::until_sent::Sending;
 
 /// The content types of methods without streams, and of those with.
 const UNARY: [(&str, Codec); 2] = [
@@ -71,6 +74,7 @@ pub(crate) struct Call {
     streams: bool,
     /// Whether the answer may be compressed.
     gzip: bool,
+    sending: Sending,
 }
 
 impl Call {
@@ -89,12 +93,17 @@ impl Call {
             service.is_some_and(|service| !config.uncompressed.contains(&service.as_str()));
         let accepted = headers::accepted(form);
         let gzip = compressible && accepts_gzip(request.headers(), &accepted);
-        let (codec, request) = request::translate(form, method.as_ref(), request, config);
+        let (codec, mut request) = request::translate(form, method.as_ref(), request, config);
+        let sending = Sending::default();
+        if !form.streams() {
+            request.extensions_mut().insert(sending.0.clone());
+        }
         let call = Self {
             method,
             codec,
             streams: form.streams(),
             gzip,
+            sending,
         };
         (call, request)
     }
@@ -106,6 +115,16 @@ impl Call {
             false => response::unary(self, response).await,
         }
     }
+}
+
+/// The answer to a request that a status refuses.
+pub(crate) fn failed(status: &Status) -> Response<Body> {
+    let unknown = || failure::Failure::internal("the request failed without a reason");
+    let failure = failure::Failure::of(status).unwrap_or_else(unknown);
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, Codec::Json.content_type(false));
+    failure.add_headers(&mut headers);
+    sent(failure.status(), headers, failure.json().to_string().into())
 }
 
 /// The answer to a POST of a content type that is not for the method.

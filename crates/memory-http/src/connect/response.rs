@@ -20,6 +20,7 @@ use super::frames::{COMPRESSED, END, Frames, frame};
 use super::gzip::{WORTHWHILE, compress};
 use super::headers::{STREAM_ENCODING, shown};
 use super::{Call, Codec};
+use crate::until_sent::Sending;
 
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const NO_END: &str = "the answer ends without a status";
@@ -56,13 +57,15 @@ pub(super) async fn unary(call: Call, response: Response<Body>) -> Response<Body
     let compressed = (call.gzip && body.len() > WORTHWHILE)
         .then(|| compress(&body))
         .flatten();
-    match compressed {
+    let body = match compressed {
         Some(compressed) => {
             headers.insert(CONTENT_ENCODING, GZIP);
-            sent(status, headers, compressed)
+            compressed
         }
-        None => sent(status, headers, body),
-    }
+        None => body,
+    };
+    let sending = Some(call.sending);
+    with_body(status, headers, Pieces { body, sending })
 }
 
 /// The one message of an answer. Metadata of its trailers goes to the headers.
@@ -213,15 +216,23 @@ impl Call {
 }
 
 /// An answer with a body of a known length.
-pub(crate) fn sent(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> Response<Body> {
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    let mut response = Response::new(Body::new(Pieces(body)));
+pub(crate) fn sent(status: StatusCode, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    let sending = None;
+    with_body(status, headers, Pieces { body, sending })
+}
+
+fn with_body(status: StatusCode, mut headers: HeaderMap, pieces: Pieces) -> Response<Body> {
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(pieces.body.len()));
+    let mut response = Response::new(Body::new(pieces));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response
 }
 
-struct Pieces(Bytes);
+struct Pieces {
+    body: Bytes,
+    sending: Option<Sending>,
+}
 
 impl http_body::Body for Pieces {
     type Data = Bytes;
@@ -231,22 +242,25 @@ impl http_body::Body for Pieces {
         mut self: Pin<&mut Self>,
         _cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if self.0.is_empty() {
+        if self.body.is_empty() {
             return Poll::Ready(None);
         }
-        let piece = match self.0.len() > PIECE {
+        let piece = match self.body.len() > PIECE {
             // A copy, because a slice would keep the whole body.
-            true => Bytes::copy_from_slice(&self.0.split_to(PIECE)),
-            false => mem::take(&mut self.0),
+            true => Bytes::copy_from_slice(&self.body.split_to(PIECE)),
+            false => {
+                self.sending = None;
+                mem::take(&mut self.body)
+            }
         };
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
+        self.body.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.len() as u64)
+        SizeHint::with_exact(self.body.len() as u64)
     }
 }

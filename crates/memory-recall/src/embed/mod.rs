@@ -7,11 +7,13 @@ mod worker;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use memory_contract::TenantId;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::EmbedderConfig;
 use crate::error::RecallError;
 use model::Model;
+pub(crate) use vectors::TenantText;
 use vectors::Vectors;
 pub(crate) use worker::describe_metrics;
 use worker::{DocumentJob, Documents, Job, Queries};
@@ -144,6 +146,17 @@ impl Embedder {
         texts: Vec<String>,
         urgency: Urgency,
     ) -> Result<Vec<Vec<f32>>, RecallError> {
+        let of_none = |text| TenantText { tenant: None, text };
+        let texts = texts.into_iter().map(of_none).collect();
+        self.tenant_documents(texts, urgency).await
+    }
+
+    /// As [`Embedder::documents`]; searches of the same tenants find the vectors for a while.
+    pub(crate) async fn tenant_documents(
+        &self,
+        texts: Vec<TenantText>,
+        urgency: Urgency,
+    ) -> Result<Vec<Vec<f32>>, RecallError> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
@@ -164,11 +177,22 @@ impl Embedder {
         answer.await.map_err(|_| RecallError::EmbedderStopped)?
     }
 
-    /// Starts to embed documents ahead of all waiting batches, the first ones first. The
-    /// receiver ends when all are embedded, or could not be. [`Embedder::known`] has the
-    /// vectors of those embedded so far.
-    pub(crate) fn embed_first(&self, texts: Vec<String>) -> oneshot::Receiver<()> {
-        let embedded = self.shared.vectors.request(texts);
+    /// Starts to embed documents of a tenant ahead of all waiting batches, the first ones
+    /// first. The receiver ends when all are embedded, or could not be. [`Embedder::known`]
+    /// has the vectors of those embedded so far. Without `always`, the others are left out once
+    /// the receiver is dropped.
+    pub(crate) fn embed_first(
+        &self,
+        tenant: &TenantId,
+        texts: Vec<String>,
+        always: bool,
+    ) -> oneshot::Receiver<()> {
+        let of_tenant = |text| TenantText {
+            tenant: Some(tenant.clone()),
+            text,
+        };
+        let texts = texts.into_iter().map(of_tenant).collect();
+        let embedded = self.shared.vectors.request(texts, always);
         self.wake_documents();
         embedded
     }
@@ -183,9 +207,9 @@ impl Embedder {
         });
     }
 
-    /// The vector of a document that was embedded recently.
-    pub(crate) fn known(&self, text: &str) -> Option<Vec<f32>> {
-        self.shared.vectors.get(text)
+    /// The vector of a tenant's document that was embedded recently.
+    pub(crate) fn known(&self, tenant: &TenantId, text: &str) -> Option<Vec<f32>> {
+        self.shared.vectors.get(Some(tenant), text)
     }
 }
 

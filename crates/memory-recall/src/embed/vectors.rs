@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use memory_contract::TenantId;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
@@ -10,13 +11,13 @@ use tokio::sync::oneshot;
 
 use super::model::Model;
 
-/// Vectors kept, of about 1.5 KiB each. A search embeds at most 64 texts, so the newest
-/// messages of many conversations fit.
+/// Vectors kept, of about 1.5 KiB each. A search embeds at most 64 messages or memories, or
+/// 256 documents, so the newest ones of many conversations fit.
 const VECTORS: u64 = 4_096;
 /// Requests of searches that may wait. A further one is dropped.
 const REQUESTS: usize = 32;
 
-/// The vectors of recent documents, by their text, and the texts to embed next. The
+/// The vectors of recent documents, by tenant and text, and the texts to embed next. The
 /// indexer and searches share it, so neither embeds a text that the other has embedded.
 /// Clones share their content.
 #[derive(Clone)]
@@ -26,11 +27,22 @@ pub(super) struct Vectors {
     requests: Arc<Mutex<VecDeque<Request>>>,
 }
 
+/// A text to embed. Vectors are kept by tenant, so that the duration of a search does not
+/// show which texts other tenants have.
+#[derive(Clone, Debug)]
+pub(crate) struct TenantText {
+    /// `None`: of no search, such as a sentence of a summary.
+    pub(crate) tenant: Option<TenantId>,
+    pub(crate) text: String,
+}
+
 /// Texts that a search waits for.
 pub(super) struct Request {
-    pub(super) texts: Vec<String>,
+    pub(super) texts: Vec<TenantText>,
+    /// Whether the texts are embedded also when the search no longer waits.
+    pub(super) always: bool,
     /// Dropped when the texts are embedded.
-    _done: oneshot::Sender<()>,
+    pub(super) done: oneshot::Sender<()>,
 }
 
 impl Vectors {
@@ -48,23 +60,28 @@ impl Vectors {
     }
 
     /// The vector of a text, if it is known.
-    pub(super) fn get(&self, text: &str) -> Option<Vec<f32>> {
-        let vector = self.known.get(&self.key(text))?;
+    pub(super) fn get(&self, tenant: Option<&TenantId>, text: &str) -> Option<Vec<f32>> {
+        let vector = self.known.get(&self.key(tenant, text))?;
         Some(vector.to_vec())
     }
 
     /// Keeps the vector of a text.
-    pub(super) fn put(&self, text: &str, vector: &[f32]) {
-        self.known.insert(self.key(text), vector.into());
+    pub(super) fn put(&self, of: &TenantText, vector: &[f32]) {
+        let key = self.key(of.tenant.as_ref(), &of.text);
+        self.known.insert(key, vector.into());
     }
 
     /// Asks for texts. The receiver ends when they are embedded, or at once if too many
     /// requests wait.
-    pub(super) fn request(&self, texts: Vec<String>) -> oneshot::Receiver<()> {
+    pub(super) fn request(&self, texts: Vec<TenantText>, always: bool) -> oneshot::Receiver<()> {
         let (done, embedded) = oneshot::channel();
         let mut requests = self.lock();
         if requests.len() < REQUESTS {
-            requests.push_back(Request { texts, _done: done });
+            requests.push_back(Request {
+                texts,
+                always,
+                done,
+            });
         }
         embedded
     }
@@ -78,9 +95,14 @@ impl Vectors {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hash of the part of a text that the model reads.
-    fn key(&self, text: &str) -> [u8; 16] {
-        let digest = Sha256::digest(self.model.clip(text));
+    /// A hash of the tenant and the part of the text that the model reads.
+    fn key(&self, tenant: Option<&TenantId>, text: &str) -> [u8; 16] {
+        let tenant = tenant.map_or("", TenantId::as_str);
+        let digest = Sha256::new()
+            .chain_update(tenant.len().to_le_bytes())
+            .chain_update(tenant)
+            .chain_update(self.model.clip(text))
+            .finalize();
         let mut key = [0; 16];
         key.copy_from_slice(&digest[..16]);
         key

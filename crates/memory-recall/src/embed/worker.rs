@@ -9,7 +9,7 @@ use fastembed::TextEmbedding;
 use tokio::sync::{mpsc, oneshot};
 
 use super::model::Model;
-use super::vectors::Vectors;
+use super::vectors::{TenantText, Vectors};
 use crate::error::RecallError;
 
 /// Nice value of the document thread.
@@ -22,7 +22,7 @@ pub(super) struct Job<I, O> {
 }
 
 /// A batch of documents to embed.
-pub(super) type DocumentJob = Job<Vec<String>, Vec<Vec<f32>>>;
+pub(super) type DocumentJob = Job<Vec<TenantText>, Vec<Vec<f32>>>;
 
 /// The work of one thread.
 pub(super) trait Work: Send + 'static {
@@ -79,7 +79,7 @@ impl Work for Queries {
 }
 
 impl Work for Documents {
-    type Input = Vec<String>;
+    type Input = Vec<TenantText>;
     type Output = Vec<Vec<f32>>;
     const NAME: &'static str = "embed-documents";
 
@@ -113,7 +113,7 @@ impl Work for Documents {
     fn embed(
         &self,
         model: &mut TextEmbedding,
-        texts: Vec<String>,
+        texts: Vec<TenantText>,
     ) -> Result<Vec<Vec<f32>>, RecallError> {
         self.embed_all(model, texts, Self::prepare)
     }
@@ -123,17 +123,23 @@ impl Documents {
     /// Embeds the texts that searches wait for.
     fn embed_requested(&self, model: &mut TextEmbedding) {
         while let Some(request) = self.vectors.next() {
-            let texts = request.texts.iter().map(String::as_str);
-            let missing: Vec<&str> = texts
-                .filter(|text| self.vectors.get(text).is_none())
-                .collect();
+            let texts = request.texts.iter();
+            let missing: Vec<&TenantText> =
+                texts.filter(|text| self.known(text).is_none()).collect();
             for batch in missing.chunks(self.batch) {
+                if request.done.is_closed() && !request.always {
+                    break;
+                }
                 if let Err(error) = self.embed_batch(model, batch) {
                     // The search matches these by word.
                     tracing::warn!(%error, "embedding the newest documents failed");
                 }
             }
         }
+    }
+
+    fn known(&self, of: &TenantText) -> Option<Vec<f32>> {
+        self.vectors.get(of.tenant.as_ref(), &of.text)
     }
 
     fn next_urgent(&self) -> Option<DocumentJob> {
@@ -145,18 +151,18 @@ impl Documents {
     fn embed_all(
         &self,
         model: &mut TextEmbedding,
-        texts: Vec<String>,
+        texts: Vec<TenantText>,
         first: impl Fn(&Self, &mut TextEmbedding),
     ) -> Result<Vec<Vec<f32>>, RecallError> {
         let mut vectors: Vec<Option<Vec<f32>>> =
-            texts.iter().map(|text| self.vectors.get(text)).collect();
+            texts.iter().map(|text| self.known(text)).collect();
         let mut order: Vec<usize> = (0..texts.len())
             .filter(|&place| vectors[place].is_none())
             .collect();
-        order.sort_by_key(|&place| texts[place].len());
+        order.sort_by_key(|&place| texts[place].text.len());
         for places in order.chunks(self.batch) {
             first(self, model);
-            let batch: Vec<&str> = places.iter().map(|&place| texts[place].as_str()).collect();
+            let batch: Vec<&TenantText> = places.iter().map(|&place| &texts[place]).collect();
             for (&place, vector) in places.iter().zip(self.embed_batch(model, &batch)?) {
                 vectors[place] = Some(vector);
             }
@@ -169,9 +175,10 @@ impl Documents {
     fn embed_batch(
         &self,
         model: &mut TextEmbedding,
-        texts: &[&str],
+        texts: &[&TenantText],
     ) -> Result<Vec<Vec<f32>>, RecallError> {
-        let found = infer(&self.model, model, texts, "document")?;
+        let plain: Vec<&str> = texts.iter().map(|one| one.text.as_str()).collect();
+        let found = infer(&self.model, model, &plain, "document")?;
         if found.len() != texts.len() {
             return Err(no_vector(&self.model));
         }

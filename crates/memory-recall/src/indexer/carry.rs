@@ -6,7 +6,7 @@ use memory_contract::{MemoryId, MessageId, TenantId, ThreadId};
 use memory_store::{Caller, IndexRecord, Job, JobKind, MemoryRecord};
 
 use super::Indexer;
-use crate::embed::Urgency;
+use crate::embed::{TenantText, Urgency};
 use crate::error::RecallError;
 use crate::index::{Change, MemoryPoint, Point, Subject};
 use crate::text;
@@ -187,8 +187,11 @@ impl Indexer {
         }
         let mut vectors = match &self.embedder {
             Some(embedder) => {
-                let texts = records.iter().map(|(_, record)| record.meaning()).collect();
-                embedder.documents(texts, urgency).await?
+                let texts = records.iter().map(|&(tenant, ref record)| TenantText {
+                    tenant: Some(tenant.clone()),
+                    text: record.meaning(),
+                });
+                embedder.tenant_documents(texts.collect(), urgency).await?
             }
             None => Vec::new(),
         }

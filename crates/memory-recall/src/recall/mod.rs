@@ -2,6 +2,7 @@
 //! candidates from the store, and merges.
 
 mod compare;
+mod documents;
 mod find;
 mod inferences;
 mod memories;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use memory_budget::{Room, Size};
-use memory_contract::{Message, MessageId, limits};
+use memory_contract::{DocumentQuery, MemoryOwner, Message, MessageId, limits};
 use memory_store::{Caller, Neighbor, Recent, Store};
 
 use crate::config::SearchConfig;
@@ -25,7 +26,8 @@ use crate::index::{Index, ServingPlace};
 use crate::indexer::IndexerHandle;
 use crate::merge::{MergeInput, bytes_of, cuts, merge};
 use crate::query::{
-    Degradation, Found, FoundMemories, MemoryQuery, Reason, RecallQuery, Recalled, RecalledMessage,
+    Degradation, Found, FoundDocuments, FoundMemories, MemoryQuery, Reason, RecallQuery, Recalled,
+    RecalledMessage,
 };
 pub use compare::{Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison};
 pub use find::Ranking;
@@ -240,6 +242,20 @@ impl Recall {
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
         self.shared().memories(caller, query).await
+    }
+
+    /// Finds documents of one owner: by word, and the best of them also by meaning.
+    ///
+    /// # Errors
+    /// [`RecallError::Store`] alone. A failing model is reported in
+    /// [`FoundDocuments::degradations`].
+    pub async fn documents(
+        &self,
+        caller: &Caller,
+        owner: &MemoryOwner,
+        query: &DocumentQuery,
+    ) -> Result<FoundDocuments, RecallError> {
+        self.shared().documents(caller, owner, query).await
     }
 
     /// Embeds texts at the priority of indexing what is new. Returns one vector a text, in

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use memory_contract::TenantId;
 use memory_contract::limits::{UNINDEXED, UNINDEXED_BYTES};
 use memory_store::{Caller, Unindexed};
 use tokio::sync::oneshot;
@@ -33,6 +34,8 @@ pub(super) struct Pending {
     /// Further changes that wait, counted up to [`COUNTED`].
     pub(super) more: u64,
     method: Method,
+    /// Whose they are; `None` without changes.
+    tenant: Option<TenantId>,
     /// Ends when all changes are embedded.
     embedded: Option<oneshot::Receiver<()>>,
 }
@@ -73,7 +76,7 @@ impl Shared {
             let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
             newest_first(&mut changes, &ids);
         }
-        Ok(self.include(&query.question(), selection, changes, more))
+        Ok(self.include(caller, &query.question(), selection, changes, more))
     }
 
     /// Reads the pending memories that a query may find.
@@ -101,12 +104,13 @@ impl Shared {
             let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
             newest_first(&mut changes, &ids);
         }
-        Ok(self.include(&query.question(), selection, changes, more))
+        Ok(self.include(caller, &query.question(), selection, changes, more))
     }
 
     /// Keeps the selected changes, and starts to embed those without a vector.
     fn include(
         &self,
+        caller: &Caller,
         question: &Question<'_>,
         selection: &Selection,
         mut changes: Vec<Change>,
@@ -116,11 +120,12 @@ impl Shared {
         let embedder = self.embedder.as_ref();
         let embedded = embedder
             .filter(|_| question.method != Method::Lexical)
-            .and_then(|embedder| embed(embedder, &mut changes));
+            .and_then(|embedder| embed(embedder, &caller.tenant, &mut changes));
         Pending {
             changes,
             more,
             method: question.method,
+            tenant: Some(caller.tenant.clone()),
             embedded,
         }
     }
@@ -180,7 +185,9 @@ impl Pending {
 
     /// Waits briefly for vectors.
     async fn take_vectors(&mut self, embedder: Option<&Embedder>) {
-        let (Some(embedder), Some(embedded)) = (embedder, self.embedded.take()) else {
+        let (Some(embedder), Some(tenant), Some(embedded)) =
+            (embedder, &self.tenant, self.embedded.take())
+        else {
             return;
         };
         let wait = match self.method {
@@ -191,7 +198,7 @@ impl Pending {
         let _ = tokio::time::timeout(wait, embedded).await;
         for change in &mut self.changes {
             if change.entry.dense.is_none() {
-                change.entry.dense = embedder.known(&change.meaning);
+                change.entry.dense = embedder.known(tenant, &change.meaning);
             }
         }
     }
@@ -205,15 +212,19 @@ fn newest_first(changes: &mut [Change], ids: &[Uuid]) {
 
 /// Takes the vectors of changes that were embedded recently, and asks for the others;
 /// `None` if there are no others.
-fn embed(embedder: &Embedder, changes: &mut [Change]) -> Option<oneshot::Receiver<()>> {
+fn embed(
+    embedder: &Embedder,
+    tenant: &TenantId,
+    changes: &mut [Change],
+) -> Option<oneshot::Receiver<()>> {
     let mut missing = Vec::new();
     for change in changes {
-        change.entry.dense = embedder.known(&change.meaning);
+        change.entry.dense = embedder.known(tenant, &change.meaning);
         if change.entry.dense.is_none() {
             missing.push(change.meaning.clone());
         }
     }
-    (!missing.is_empty()).then(|| embedder.embed_first(missing))
+    (!missing.is_empty()).then(|| embedder.embed_first(tenant, missing, true))
 }
 
 /// Adds a change to a list. What the index has of it stays, unless the change replaces it.
@@ -242,7 +253,7 @@ fn term_weight(document: &LexicalVector, word: u32) -> Option<f32> {
 }
 
 /// The cosine similarity of two vectors of length 1.
-fn dot(one: &[f32], other: &[f32]) -> f32 {
+pub(super) fn dot(one: &[f32], other: &[f32]) -> f32 {
     one.iter()
         .zip(other)
         .map(|(left, right)| left * right)

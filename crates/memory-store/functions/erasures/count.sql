@@ -34,7 +34,7 @@ BEGIN
     FOR place, v_where IN
         SELECT t.name, format('%s AND %s <= $4', v_scope, t.condition)
         FROM (VALUES ('threads', 'x.created_at'), ('messages', 'x.deleted_at IS NULL AND x.appended_at'),
-                     ('memories', 'x.updated_at')) AS t (name, condition)
+                     ('memories', 'x.updated_at'), ('documents', 'x.updated_at')) AS t (name, condition)
     LOOP
         EXECUTE format('SELECT count(*) FROM recollect.%I x WHERE %s', place, v_where)
         INTO remaining_count
@@ -52,7 +52,7 @@ BEGIN
     END LOOP;
     -- By the threads that were erased.
     FOREACH place IN ARRAY ARRAY[
-        'agent_events', 'branches', 'distill_jobs', 'distillates', 'extract_again', 'iterations', 'memory_ranges', 'memory_sources', 'node_copies',
+        'agent_events', 'branches', 'checkpoint_chunks', 'checkpoint_values', 'checkpoint_writes', 'checkpoints', 'distill_jobs', 'distillates', 'extract_again', 'iterations', 'memory_ranges', 'memory_sources', 'node_copies',
         'node_memories', 'node_messages', 'node_requests', 'node_turns', 'object_deletions', 'outbox', 'plans',
         'requests', 'working_memories', 'working_records']
     LOOP

@@ -1,7 +1,7 @@
 -- Does the next step of the erasure of a user, an app or a tenant; see erase_step. The caller
 -- has the lock of its row. Returns more; wait: nothing to do for now; or done.
 --
--- The steps: threads (end all of them; each is erased on its own), memories, rest (once all
+-- The steps: threads (end all of them; each is erased on its own), memories (and documents), rest (once all
 -- threads are erased), queues (wait for the index and object storage), outside (a worker erases
 -- what is left in the index, and in the files of a database of our own), check.
 CREATE OR REPLACE FUNCTION recollect.erase_owner_step(p_tenant text, p_erasure uuid, p_limit bigint)
@@ -68,6 +68,20 @@ BEGIN
         INTO v_memories
         USING p_tenant, v_erasure.app_id, v_erasure.user_id;
         IF v_memories IS NULL THEN
+            EXECUTE format(
+                'DELETE FROM recollect.documents d
+                 WHERE d.tenant_id = $1 AND d.ctid = ANY (ARRAY(
+                    SELECT x.ctid FROM recollect.documents x WHERE %s LIMIT $4))', v_scope)
+            USING p_tenant, v_erasure.app_id, v_erasure.user_id, p_limit;
+            GET DIAGNOSTICS v_count = ROW_COUNT;
+            IF v_count > 0 THEN
+                PERFORM recollect.note(
+                    p_tenant, 'delete_documents', NULL, COALESCE(v_erasure.app_id, ''), v_count);
+                UPDATE recollect.erasures
+                SET counts = recollect.add_count(v_erasure.counts, 'documents', v_count)
+                WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+                RETURN 'more';
+            END IF;
             UPDATE recollect.erasures SET step = 'rest' WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
             RETURN 'more';
         END IF;

@@ -17,11 +17,12 @@ BEGIN
     WITH RECURSIVE built (memory_id) AS (
         SELECT u.id FROM unnest(p_memories) AS u (id)
         UNION
-        SELECT m.memory_id
+        SELECT a.memory_id
         FROM built
         JOIN recollect.memory_ancestors a ON a.tenant_id = p_tenant AND a.ancestor_id = built.memory_id
         LEFT JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = a.memory_id
-        -- One that does not exist was erased alone.
+        -- One that does not exist was erased alone, or another memory was kept in its place
+        -- when it was imported.
         WHERE m.memory_id IS NULL OR (m.origin = 'extracted' AND NOT m.pinned)
     )
     SELECT array_agg(built.memory_id) INTO v_built FROM built WHERE NOT built.memory_id = ANY (p_memories);

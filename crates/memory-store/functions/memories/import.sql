@@ -74,6 +74,9 @@ BEGIN
                 recollect.time_from_micros((v_item ->> 'created')::bigint), clock_timestamp()
             RETURNING * INTO memory;
             PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
+            -- The row that an earlier import left when it kept another memory instead of this one.
+            DELETE FROM recollect.memory_ancestors a
+            WHERE a.tenant_id = p_tenant AND a.memory_id = memory.memory_id;
             -- Servers of release 1.0.0 give no built_on.
             INSERT INTO recollect.memory_ancestors (tenant_id, memory_id, ancestor_id)
             SELECT DISTINCT p_tenant, memory.memory_id, basis.memory_id
@@ -92,6 +95,11 @@ BEGIN
         END IF;
         IF memory.memory_id <> v_id THEN
             v_kept := v_kept || jsonb_build_object(v_item ->> 'id', memory.memory_id);
+            -- For what other calls say was built on it: an id that no memory has, built on the
+            -- memory that holds in its place.
+            INSERT INTO recollect.memory_ancestors (tenant_id, memory_id, ancestor_id)
+            VALUES (p_tenant, v_id, memory.memory_id)
+            ON CONFLICT DO NOTHING;
         END IF;
         sources := recollect.sources_of(p_tenant, memory.memory_id);
         RETURN NEXT;

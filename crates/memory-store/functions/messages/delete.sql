@@ -94,7 +94,8 @@ BEGIN
             SELECT COALESCE(sum(m.bytes), 0) FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread) + (
             SELECT COALESCE(sum(e.bytes), 0) FROM recollect.agent_events e
-            WHERE e.tenant_id = p_tenant AND e.thread_id = p_thread) END
+            WHERE e.tenant_id = p_tenant AND e.thread_id = p_thread)
+            + recollect.checkpoint_bytes(p_tenant, p_thread) END
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(p_tenant, 'delete_message', p_thread, v_id::text, 1);
     status := 'ok';

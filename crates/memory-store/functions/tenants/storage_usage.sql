@@ -1,4 +1,4 @@
--- What a tenant stores, for its quotas. It reads the tenant's rows of six tables, and of
+-- What a tenant stores, for its quotas. It reads the tenant's rows of seven tables, and of
 -- messages none: a second or two for a million threads that are in memory. Deleted
 -- and expired threads do not count; what belongs to them does until it is erased.
 CREATE OR REPLACE FUNCTION recollect.storage_usage(
@@ -7,8 +7,8 @@ CREATE OR REPLACE FUNCTION recollect.storage_usage(
     p_uncounted bigint,
     -- Messages of threads and of nodes.
     OUT message_count bigint,
-    -- Bytes of messages, attempts, events, node memories, plans, data of working memories,
-    -- memories, and content of data: URLs.
+    -- Bytes of messages, attempts, events, checkpoints, node memories, plans, data of working
+    -- memories, memories, documents, and content of data: URLs.
     OUT stored_bytes bigint
 )
 LANGUAGE plpgsql AS $$
@@ -43,6 +43,10 @@ BEGIN
         UNION ALL
         SELECT sum(pg_column_size(w.data)) FROM recollect.working_memories w
         WHERE w.tenant_id = p_tenant
+        UNION ALL
+        SELECT sum(d.size_bytes + octet_length(d.namespace::text) + octet_length(d.key)
+            + COALESCE(pg_column_size(d.text), 0) + COALESCE(pg_column_size(d.words), 0)) FROM recollect.documents d
+        WHERE d.tenant_id = p_tenant
     ) AS o (bytes);
 
     IF v_threads.uncounted > 0 THEN
@@ -77,6 +81,7 @@ BEGIN
                    WHERE i.tenant_id = p_tenant AND i.thread_id = t.thread_id)
                 + (SELECT COALESCE(sum(e.bytes), 0) FROM recollect.agent_events e
                    WHERE e.tenant_id = p_tenant AND e.thread_id = t.thread_id)
+                + recollect.checkpoint_bytes(p_tenant, t.thread_id)
             WHERE t.tenant_id = p_tenant AND t.thread_id = ANY (v_uncounted)
             RETURNING t.stored_bytes
         )

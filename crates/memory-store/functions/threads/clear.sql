@@ -44,7 +44,7 @@ BEGIN
     SET head_id = NULL, head_seq = 0, head_branch = 0, head_depth = 0, path_tokens = 0,
         branch_count = 0, message_count = 0, content_bytes = 0, stored_bytes = 0, distill_at = 0,
         updated_at = clock_timestamp(),
-        expires_at = CASE WHEN v_rows.done THEN expires_at ELSE LEAST(expires_at, clock_timestamp()) END
+        expires_at = CASE WHEN v_rows.done THEN expires_at ELSE '-infinity' END
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     IF NOT v_rows.done THEN
         -- The caller begins to erase the rest.

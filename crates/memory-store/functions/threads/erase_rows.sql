@@ -73,7 +73,7 @@ BEGIN
 
     FOREACH v_table IN ARRAY ARRAY[
         'node_turns', 'node_messages', 'node_requests', 'plans', 'iterations', 'agent_events', 'distillates',
-        'memory_ranges', 'distill_jobs', 'working_memories', 'working_records', 'branches', 'outbox']
+        'memory_ranges', 'checkpoint_writes', 'checkpoints', 'checkpoint_values', 'checkpoint_chunks', 'distill_jobs', 'working_memories', 'working_records', 'branches', 'outbox']
     LOOP
         EXECUTE format(
             'DELETE FROM recollect.%1$I d

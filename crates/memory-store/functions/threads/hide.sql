@@ -1,5 +1,6 @@
 -- Ends a thread: nothing can read it any more, its session key is free for a new thread, and
--- its erasure is queued, from the index too. The caller has the thread's lock.
+-- its erasure is queued, from the index too. The caller has the thread's lock. Its expiry is
+-- '-infinity', so that a clock that is set back does not show it again.
 CREATE OR REPLACE FUNCTION recollect.hide_thread(
     p_tenant text, p_thread uuid,
     -- The erasure that the thread is a part of; null: none.
@@ -12,7 +13,7 @@ DECLARE
     v_last_seq bigint;
 BEGIN
     UPDATE recollect.threads t
-    SET expires_at = LEAST(t.expires_at, clock_timestamp()),
+    SET expires_at = '-infinity',
         session_digest = sha256(convert_to('erased ' || p_thread, 'UTF8'))
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
     RETURNING t.message_count, t.last_seq INTO message_count, v_last_seq;

@@ -34,10 +34,12 @@ found AS (
     SELECT * FROM made UNION ALL SELECT * FROM named
 ),
 held AS (
-    INSERT INTO recollect.content_holders AS o (tenant_id, holder, digest)
-    SELECT DISTINCT $1::text, h.holder, h.digest
+    INSERT INTO recollect.content_holders AS o (tenant_id, holder, digest, held_by)
+    SELECT DISTINCT $1::text, h.holder, h.digest, $6::uuid
     FROM unnest($5::text[], $2::bytea[]) AS h (holder, digest)
     WHERE h.digest IN (SELECT f.digest FROM found f)
-    ON CONFLICT (tenant_id, holder, digest) DO UPDATE SET held_at = clock_timestamp() WHERE NOT o.settled
+    ON CONFLICT (tenant_id, holder, digest) DO UPDATE
+    -- Another attempt holds it, too.
+    SET held_at = clock_timestamp(), held_by = NULL WHERE NOT o.settled
 )
 SELECT f.digest, f.object_key, f.stored FROM found f

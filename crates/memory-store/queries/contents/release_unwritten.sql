@@ -1,1 +1,1 @@
-SELECT recollect.release_unwritten($1, $2)
+SELECT recollect.release_unwritten($1, $2, $3)

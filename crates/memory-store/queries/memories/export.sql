@@ -4,9 +4,16 @@ SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m
     m.record_id, m.thread_id, recollect.sources_of($1, m.memory_id) AS sources, m.pinned, m.valid_from, m.valid_until, m.superseded_by,
     m.made_by, m.strategy, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal,
     ARRAY(
-        SELECT a.ancestor_id FROM recollect.memory_ancestors a
+        SELECT DISTINCT COALESCE(k.ancestor_id, a.ancestor_id) AS id
+        FROM recollect.memory_ancestors a
+        -- The memory that was kept in the place of one that was imported.
+        LEFT JOIN recollect.memory_ancestors k
+            ON k.tenant_id = $1 AND k.memory_id = a.ancestor_id
+            AND NOT EXISTS (
+                SELECT FROM recollect.memories e
+                WHERE e.tenant_id = $1 AND e.memory_id = a.ancestor_id)
         WHERE a.tenant_id = $1 AND a.memory_id = m.memory_id
-        ORDER BY a.ancestor_id
+        ORDER BY id
         LIMIT 1000) AS built_on
 FROM recollect.memories m
 WHERE m.tenant_id = $1

@@ -1,6 +1,7 @@
--- Ends at most $1 ephemeral threads, of all tenants; they are erased as expired ones.
+-- Ends at most $1 ephemeral threads, of all tenants; they are erased as expired ones. Not by the
+-- clock, which may be set back.
 UPDATE recollect.threads t
-SET expires_at = clock_timestamp()
+SET expires_at = 'epoch'
 FROM (
     SELECT e.tenant_id, e.thread_id
     FROM recollect.threads e

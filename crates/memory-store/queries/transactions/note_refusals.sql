@@ -3,7 +3,7 @@
 -- passes ages, because its clock may differ from that of the database.
 INSERT INTO recollect.transactions (tenant_id, id, actor, action, result, item_count, created_at)
 SELECT $1,
-    (recollect.change_time(statement_timestamp()) - (refused.age * 1000000)::bigint) * 256
+    (recollect.change_time() - (refused.age * 1000000)::bigint) * 256
         + nextval('recollect.transaction_numbers') % 256,
     refused.actor, refused.action, refused.result, refused.item_count, refused.first
 FROM (

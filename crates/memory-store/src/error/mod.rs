@@ -7,7 +7,8 @@ use memory_postgres::PostgresError;
 use tokio_postgres::error::SqlState;
 
 pub use nouns::{
-    AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, ThreadError,
+    AppendError, CheckpointError, KeyError, MemoryError, NodeError, PlanError, SecretError,
+    ThreadError,
 };
 
 /// Raised by `functions/memories/check_count.sql`.
@@ -64,6 +65,15 @@ pub enum StoreError {
     /// The memory space has its largest number of apps.
     #[error("the memory space is full")]
     SpaceFull,
+    /// Errors of checkpoints.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A document's value has too many bytes as Postgres writes it.
+    #[error("the document is too large")]
+    DocumentTooLarge {
+        /// Its place in the request, from 0.
+        index: i64,
+    },
     /// A derived text does not fit the state of its own generation: a defect of the
     /// caller.
     #[error("the derived text does not continue the texts that cover the path")]
@@ -147,6 +157,8 @@ impl StoreError {
             | Self::DeletionInProgress
             | Self::DeletionNotFound
             | Self::SpaceFull
+            | Self::Checkpoint(_)
+            | Self::DocumentTooLarge { .. }
             | Self::Misplaced
             | Self::Crypto { .. }
             | Self::NoObjectStore

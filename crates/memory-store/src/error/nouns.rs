@@ -84,6 +84,20 @@ pub enum MemoryError {
     Off,
 }
 
+/// Errors of checkpoints.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// Its values, or its writes, have too many bytes together.
+    #[error("the state of the checkpoint is too large")]
+    TooLarge,
+    /// Its metadata has too many bytes as Postgres writes it.
+    #[error("the metadata of the checkpoint is too large")]
+    MetadataTooLarge,
+    /// Two threads have different values of the same channel and version.
+    #[error("the threads have different values of the same version")]
+    ValuesDiffer,
+}
+
 /// Errors of plans and logs of attempts and events.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {

@@ -136,10 +136,7 @@ impl Item<'_> {
     }
 
     fn hash(&self) -> String {
-        words::digest(&[&memory_contract::normalized(self.text)])
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hex::encode(words::digest(&[&memory_contract::normalized(self.text)]))
     }
 }
 

@@ -7,6 +7,7 @@ use memory_store::{Authenticator, NewApiKey, TransactionQuery, WorkerStore};
 use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
+use tokio_postgres::Client;
 
 use crate::world::{World, caller, config, new_thread};
 
@@ -199,23 +200,27 @@ async fn a_number_that_is_taken_undoes_no_change() {
     assert_eq!(row.get::<_, i64>(0), 1);
 }
 
+/// Sets the clock forward by so many microseconds, or back: all that was recorded is so much
+/// earlier then. Returns the time of a change made now.
+async fn change_after(owner: &Client, micros: i64) -> i64 {
+    let set = "SELECT setval('recollect.change_times', GREATEST(last_value - $1, 0))
+               FROM recollect.change_times";
+    owner.query_one(set, &[&micros]).await.unwrap();
+    let time = "SELECT recollect.change_time()";
+    owner.query_one(time, &[]).await.unwrap().get(0)
+}
+
 #[tokio::test]
 async fn a_clock_that_was_set_back_keeps_changes_in_order() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     let owner = world.owner().await;
-    let times = [0, 1, -3_600, -3_599, -3_590, 0, 60, 7_200, 3_600];
     let mut before = 0;
-    for seconds in times {
-        let time: i64 = owner
-            .query_one(
-                "SELECT recollect.change_time(clock_timestamp() + make_interval(secs => $1))",
-                &[&f64::from(seconds)],
-            )
-            .await
-            .unwrap()
-            .get(0);
-        assert!(time > before, "at {seconds} s: {time} after {before}");
+    for seconds in [0, 1, -3_601, 1, 9, 3_590, 60, 7_140, -3_600] {
+        let micros = seconds * 1_000_000;
+        let time = change_after(&owner, micros).await;
+        let earlier = before - micros;
+        assert!(time > earlier, "{seconds} s later: {time} after {earlier}");
         before = time;
     }
     world.say(thread, Role::User, "hello").await;
@@ -225,6 +230,35 @@ async fn a_clock_that_was_set_back_keeps_changes_in_order() {
         .unwrap()
         .get(0);
     assert!(last > before * 256, "{last} after {before}");
+}
+
+#[tokio::test]
+async fn the_times_of_changes_return_to_the_clock() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let lead = async || {
+        let lead = "SELECT last_value FROM recollect.change_lead";
+        let micros: i64 = owner.query_one(lead, &[]).await.unwrap().get(0);
+        micros
+    };
+    change_after(&owner, 0).await;
+    assert_eq!(lead().await, 0);
+    change_after(&owner, -3_600_000_000).await;
+    let hour = lead().await;
+    assert!((3_590_000_000..=3_601_000_000).contains(&hour), "{hour}");
+    // A tenth of the time passes less, also where something changes twice a second.
+    for _ in 0..100 {
+        change_after(&owner, 510_000).await;
+    }
+    let later = lead().await;
+    assert!(later <= hour - 5_000_000, "{later} after {hour}");
+    // Where nothing changes, all of it does.
+    change_after(&owner, 1_800_000_000).await;
+    let idle = lead().await;
+    assert!(idle <= later - 1_799_000_000, "{idle} after {later}");
+    // And the clock is put right.
+    change_after(&owner, 3_600_000_000).await;
+    assert_eq!(lead().await, 0);
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ impl Contents {
             content: Some(content),
         };
         let contents = self.store.contents(&self.world.caller);
-        assert!(contents.hold(vec![held]).await.unwrap().is_empty());
+        assert!(contents.hold(vec![held]).await.unwrap().1.is_empty());
         digest
     }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use memory_contract::{AppId, MessageId, Role, ThreadId, UserId};
-use memory_store::{Failure, Freshness, JobKind, OutboxStats, Scope};
+use memory_store::{ClockFollowed, Failure, Freshness, JobKind, OutboxStats, Scope};
 
 use crate::world::{World, caller, said};
 
@@ -276,31 +276,80 @@ async fn a_failed_job_waits_before_its_next_try() {
     assert_eq!(world.outbox.claim(10, MINUTE).await.unwrap().jobs.len(), 1);
 }
 
+/// Lets all queued changes, and the time that workers saw last, be an hour later: what a clock
+/// finds that was set back by an hour.
+const AN_HOUR_LATER: &str = "
+    UPDATE recollect.outbox SET available_at = available_at + interval '1 hour';
+    SELECT setval('recollect.queue_times', last_value + 3600000000) FROM recollect.queue_times";
+const BATCH: u32 = 1_000;
+
 #[tokio::test]
 async fn a_clock_that_was_set_back_delays_no_job() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     world.say(thread, Role::User, "hello").await;
     let owner = world.owner().await;
-    assert_eq!(world.outbox.follow_clock().await.unwrap(), Duration::ZERO);
-    // As if all this had been an hour later.
-    owner
-        .batch_execute(
-            "UPDATE recollect.outbox SET available_at = available_at + interval '1 hour';
-             SELECT setval('recollect.queue_times', last_value + 3600000000) FROM recollect.queue_times",
-        )
-        .await
-        .unwrap();
+    let follow = async || world.outbox.follow_clock(BATCH).await.unwrap();
+    assert_eq!(follow().await, ClockFollowed::default());
+    owner.batch_execute(AN_HOUR_LATER).await.unwrap();
     assert_eq!(world.outbox.claim(10, MINUTE).await.unwrap().jobs.len(), 0);
-    let back = world.outbox.follow_clock().await.unwrap();
+    let followed = follow().await;
+    let back = followed.back;
     assert!(back > 58 * MINUTE && back <= 60 * MINUTE, "{back:?}");
+    assert!(!followed.is_left);
     // What was queued a moment before the clock was set back may wait for that moment.
     let mut claimed = 0;
     while claimed == 0 {
         claimed = world.outbox.claim(10, MINUTE).await.unwrap().jobs.len();
     }
     assert_eq!(claimed, 1);
-    assert_eq!(world.outbox.follow_clock().await.unwrap(), Duration::ZERO);
+    assert_eq!(follow().await, ClockFollowed::default());
+}
+
+#[tokio::test]
+async fn queues_follow_the_clock_in_batches_each_row_once_and_wait_for_no_lock() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world.say_each(thread, 5, "word").await;
+    let mut owner = world.owner().await;
+    let follow = async || world.outbox.follow_clock(2).await.unwrap();
+    assert_eq!(follow().await, ClockFollowed::default());
+    // These wait for half a day, so they still wait after they have followed.
+    let wait = "UPDATE recollect.outbox SET available_at = clock_timestamp() + interval '12 hours'";
+    owner.batch_execute(wait).await.unwrap();
+    owner.batch_execute(AN_HOUR_LATER).await.unwrap();
+    let lock = owner.transaction().await.unwrap();
+    let held = "SELECT id FROM recollect.outbox ORDER BY id LIMIT 1 FOR UPDATE";
+    lock.query_one(held, &[]).await.unwrap();
+
+    let mut changed = Vec::new();
+    for _ in 0..4 {
+        let followed = follow().await;
+        assert!(followed.is_left && !followed.back.is_zero(), "{followed:?}");
+        changed.push(followed.changed);
+    }
+    assert_eq!(changed, [2, 2, 0, 0], "one is locked");
+    lock.rollback().await.unwrap();
+    let last = follow().await;
+    assert_eq!((last.changed, last.is_left), (1, false));
+    assert_eq!(follow().await, ClockFollowed::default());
+    let hours = "SELECT count(*) FROM recollect.outbox
+                 WHERE available_at - clock_timestamp() BETWEEN interval '11 hours 50 minutes' AND interval '12 hours 10 minutes'";
+    let hours: i64 = owner.query_one(hours, &[]).await.unwrap().get(0);
+    assert_eq!(hours, 5, "each follows once");
+
+    // What is written meanwhile has times of the present clock.
+    owner.batch_execute(AN_HOUR_LATER).await.unwrap();
+    assert_eq!(follow().await.changed, 2);
+    let retry =
+        "UPDATE recollect.outbox SET available_at = clock_timestamp() + interval '30 minutes'
+                 WHERE id = (SELECT max(id) FROM recollect.outbox)";
+    assert_eq!(owner.execute(retry, &[]).await.unwrap(), 1);
+    while follow().await.is_left {}
+    let minutes = "SELECT count(*) FROM recollect.outbox
+                   WHERE available_at - clock_timestamp() BETWEEN interval '20 minutes' AND interval '30 minutes'";
+    let minutes: i64 = owner.query_one(minutes, &[]).await.unwrap().get(0);
+    assert_eq!(minutes, 1);
 }
 
 #[tokio::test]

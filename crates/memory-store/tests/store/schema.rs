@@ -1,10 +1,15 @@
 //! Compares the databases that `migrate` makes, by their catalogs.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use memory_contract::{
-    AppId, ExtractionStrategy, MemoryPolicy, NewAgentEvent, NewIteration, NewNodeMessage, NewPlan,
-    NodeParent, NodePlace, Parent, RequestId, Role, ThreadId,
+    AppId, ChannelValue, Encoded, ExtractionStrategy, MemoryPolicy, NewAgentEvent, NewCheckpoint,
+    NewIteration, NewNodeMessage, NewPlan, NodeParent, NodePlace, Parent, RequestId, Role,
+    TaskWrite, ThreadId,
 };
 use memory_objects::{Objects, ObjectsConfig};
 use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};
@@ -21,14 +26,9 @@ use crate::{
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-#[tokio::test]
-async fn an_upgraded_database_equals_a_new_one() {
-    let url = cluster::empty_database();
-    let owner = connect(&url).await;
-    // The release before: without the last schema file, and with other functions.
-    let files = sql_files(&Path::new(ROOT).join("schema"));
-    let (last, earlier) = files.split_last().unwrap();
-    for (number, file) in (1_i32..).zip(earlier) {
+/// Applies schema files to an empty database, as a release before did.
+async fn apply_schema(owner: &Client, files: &[PathBuf]) {
+    for (number, file) in (1_i32..).zip(files) {
         let sql = fs::read_to_string(file).unwrap();
         owner.batch_execute(&sql).await.unwrap();
         let digest = Sha256::digest(&sql);
@@ -37,6 +37,16 @@ async fn an_upgraded_database_equals_a_new_one() {
             "INSERT INTO recollect.schema_files (number, name, sha256) VALUES ($1, '', $2)";
         owner.execute(insert, &[&number, &sha256]).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn an_upgraded_database_equals_a_new_one() {
+    let url = cluster::empty_database();
+    let owner = connect(&url).await;
+    // The release before: without the last schema file, and with other functions.
+    let files = sql_files(&Path::new(ROOT).join("schema"));
+    let (last, earlier) = files.split_last().unwrap();
+    apply_schema(&owner, earlier).await;
     owner
         .batch_execute(
             "INSERT INTO recollect.schema_releases (sha256) VALUES ('earlier');
@@ -53,6 +63,33 @@ async fn an_upgraded_database_equals_a_new_one() {
         cluster::catalog(&url),
         cluster::catalog(&cluster::database())
     );
+}
+
+#[tokio::test]
+async fn an_upgrade_hides_the_threads_that_are_being_erased_from_any_clock() {
+    let url = cluster::empty_database();
+    let owner = connect(&url).await;
+    let files = sql_files(&Path::new(ROOT).join("schema"));
+    let is_later = |file: &PathBuf| file.ends_with("022_hidden_threads.sql");
+    let earlier = files.iter().position(is_later).unwrap();
+    apply_schema(&owner, &files[..earlier]).await;
+    owner
+        .batch_execute(
+            "INSERT INTO recollect.threads
+                 (tenant_id, thread_id, app_id, user_id, session_key, session_digest, title, metadata, scope, expires_at)
+             SELECT 'a', gen_random_uuid(), 'app', 'ada', step, convert_to(step, 'UTF8'), '', '{}', '', now()
+             FROM unnest(ARRAY['hide', 'rows', 'clear', 'none']) AS step;
+             INSERT INTO recollect.erasures (tenant_id, erasure_id, kind, step)
+             SELECT t.tenant_id, t.thread_id, 'thread', t.session_key FROM recollect.threads t
+             WHERE t.session_key <> 'none'",
+        )
+        .await
+        .unwrap();
+    migrate(&config(&url)).await.unwrap();
+    let hidden = "SELECT array_agg(t.session_key ORDER BY t.session_key) FROM recollect.threads t
+                  WHERE t.expires_at = '-infinity'";
+    let hidden: Vec<String> = owner.query_one(hidden, &[]).await.unwrap().get(0);
+    assert_eq!(hidden, ["clear", "rows"]);
 }
 
 #[tokio::test]
@@ -423,6 +460,41 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
                  VALUES ($1, $2, 1, 0, 1, '{}')";
     owner
         .execute(range, &[&caller.tenant.as_str(), &thread.uuid()])
+        .await
+        .unwrap();
+
+    let value = |bytes: usize| Encoded {
+        kind: "bytes".to_owned(),
+        data: vec![7; bytes],
+    };
+    let checkpoint = NewCheckpoint {
+        namespace: String::new(),
+        id: "1".to_owned(),
+        parent: String::new(),
+        body: value(1),
+        metadata: "{}".to_owned(),
+        kept: Vec::new(),
+        values: vec![ChannelValue {
+            channel: "c".to_owned(),
+            version: "1".to_owned(),
+            // In chunks.
+            value: value(5_000),
+        }],
+    };
+    let checkpoints = || store.checkpoints(caller);
+    checkpoints()
+        .put_checkpoint(thread, &checkpoint)
+        .await
+        .unwrap();
+    let write = TaskWrite {
+        task: "t".to_owned(),
+        path: String::new(),
+        index: 0,
+        channel: "c".to_owned(),
+        value: value(1),
+    };
+    checkpoints()
+        .put_writes(thread, "", "1", &[write], false)
         .await
         .unwrap();
 

@@ -54,32 +54,7 @@ impl Client {
     /// # Errors
     /// [`Failure::Unreachable`], or [`Failure::Usage`] for a wrong address.
     pub async fn connect(args: &ServerArgs) -> Result<Self, Failure> {
-        let addr = match args.addr.contains("://") {
-            true => args.addr.clone(),
-            false => format!("http://{}", args.addr),
-        };
-        let usage = |problem: String| Failure::Usage(format!("--addr {addr}: {problem}"));
-        let endpoint = Endpoint::from_shared(addr.clone())
-            .map_err(|error| usage(chain(&error)))?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true);
-        let endpoint = match addr.starts_with("https://") {
-            true => endpoint
-                .tls_config(tonic::transport::ClientTlsConfig::new().with_native_roots())
-                .map_err(|error| usage(chain(&error)))?,
-            false => endpoint,
-        };
-        let key = match &args.api_key {
-            Some(key) => {
-                let mut value: MetadataValue<Ascii> =
-                    format!("Bearer {key}").parse().map_err(|_| {
-                        Failure::Usage("the API key has characters that no key has".to_owned())
-                    })?;
-                value.set_sensitive(true);
-                Some(value)
-            }
-            None => None,
-        };
+        let (addr, endpoint, key) = endpoint(args)?;
         let channel = endpoint
             .connect()
             .await
@@ -89,8 +64,17 @@ impl Client {
             })?;
         Ok(Self {
             addr,
-            transport: InterceptedService::new(channel, ApiKey(key)),
+            transport: InterceptedService::new(channel, key),
         })
+    }
+
+    /// Connects when the first call is made, and again after each loss.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for a wrong address.
+    pub fn lazy(args: &ServerArgs) -> Result<Transport, Failure> {
+        let (_, endpoint, key) = endpoint(args)?;
+        Ok(InterceptedService::new(endpoint.connect_lazy(), key))
     }
 
     pub fn threads(&self) -> ThreadServiceClient<Transport> {
@@ -148,8 +132,44 @@ impl Client {
         AdminServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
+    /// The channel, for services that are not Recollect's own.
+    pub fn transport(&self) -> Transport {
+        self.transport.clone()
+    }
+
     /// Explains an error of a call.
     pub fn failure(&self, status: &Status) -> Failure {
         Failure::call(&self.addr, status)
     }
+}
+
+/// The address with its scheme, how to connect to it, and the key to send.
+fn endpoint(args: &ServerArgs) -> Result<(String, Endpoint, ApiKey), Failure> {
+    let addr = match args.addr.contains("://") {
+        true => args.addr.clone(),
+        false => format!("http://{}", args.addr),
+    };
+    let usage = |problem: String| Failure::Usage(format!("--addr {addr}: {problem}"));
+    let endpoint = Endpoint::from_shared(addr.clone())
+        .map_err(|error| usage(chain(&error)))?
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true);
+    let endpoint = match addr.starts_with("https://") {
+        true => endpoint
+            .tls_config(tonic::transport::ClientTlsConfig::new().with_native_roots())
+            .map_err(|error| usage(chain(&error)))?,
+        false => endpoint,
+    };
+    let key = match &args.api_key {
+        Some(key) => {
+            let mut value: MetadataValue<Ascii> =
+                format!("Bearer {key}").parse().map_err(|_| {
+                    Failure::Usage("the API key has characters that no key has".to_owned())
+                })?;
+            value.set_sensitive(true);
+            Some(value)
+        }
+        None => None,
+    };
+    Ok((addr, endpoint, ApiKey(key)))
 }

@@ -86,9 +86,14 @@ struct Variable {
 }
 
 /// Names that others have given to keys of ours, the later ones stronger.
-const FOREIGN_NAMES: [(&str, &str); 2] = [
+const FOREIGN_NAMES: [(&str, &str); 4] = [
     ("DATABASE_URL", "database.url"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "telemetry.otlp_endpoint"),
+    (
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "telemetry.otlp_endpoint",
+    ),
+    ("RUST_LOG", "telemetry.log_level"),
 ];
 const PREFIX: &str = "RECOLLECT_";
 const SEPARATOR: &str = "__";
@@ -160,7 +165,7 @@ impl Sources {
                 Some(serde_json::Value::String(_) | serde_json::Value::Null) | None => {
                     Value::from(text)
                 }
-                Some(_) => text.parse().unwrap_or_else(|_| Value::from(text.clone())),
+                Some(_) => structured(&text),
             };
             settings.push(Setting { key, value, source });
         }
@@ -232,6 +237,13 @@ impl Variable {
             text,
         }
     }
+}
+
+/// A list, table, number or flag as JSON, or as figment writes it; else a text.
+fn structured(text: &str) -> Value {
+    let json = serde_json::from_str(text).ok();
+    json.or_else(|| text.parse().ok())
+        .unwrap_or_else(|| Value::from(text.to_owned()))
 }
 
 /// What TOML's parser says without the line that it quotes: a password that

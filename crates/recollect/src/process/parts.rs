@@ -8,8 +8,8 @@ use memory_budget::Tokenizer;
 use memory_distill::Distiller;
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_recall::{
-    Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, PairedIndex, Recall,
-    RecallError, ServingPlace, UnavailableIndex, open_index, open_indexes,
+    Backend, Background, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle,
+    PairedIndex, Recall, RecallError, ServingPlace, UnavailableIndex, open_index, open_indexes,
 };
 use memory_store::{
     CollectionRecord, CollectionState, Keyring, Secrets, Store, StoreConfig, StoreError,
@@ -40,6 +40,7 @@ pub(super) struct Parts {
     /// The workers that have yet to run, one for each index.
     pub(super) indexers: Vec<Indexer>,
     pub(super) indexer_handle: Option<IndexerHandle>,
+    pub(super) background: Background,
     /// Summarizes, observes and extracts.
     pub(super) distiller: Arc<Distiller>,
     pub(super) secrets: Secrets,
@@ -225,6 +226,7 @@ fn assemble(
     let mut indexers = Vec::new();
     let mut handle: Option<IndexerHandle> = None;
     let mut recalls = Vec::new();
+    let background = Background::default();
     for (index, embedder) in &opened.pairs {
         let indexer = outbox_of_index.as_ref().map(|outbox| {
             Indexer::new(
@@ -235,6 +237,7 @@ fn assemble(
                 config.worker.indexer.clone(),
             )
             .of_recorded_collection()
+            .beside_calls(background.clone())
         });
         let own = indexer.as_ref().map(Indexer::handle);
         handle = match (handle, &own) {
@@ -269,6 +272,7 @@ fn assemble(
         recall,
         indexers,
         indexer_handle: handle,
+        background,
     })
 }
 

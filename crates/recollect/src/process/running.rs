@@ -190,6 +190,7 @@ impl Running {
             recall: parts.recall.clone(),
             index: Arc::clone(&parts.index),
             indexer: parts.indexer_handle.clone(),
+            background: parts.background.clone(),
             distiller: Arc::clone(&parts.distiller),
             secrets: parts.secrets.clone(),
             daily_token_budget: config.distill.daily_token_budget,

@@ -1,7 +1,6 @@
 //! `ImportMessages`: many conversations over one stream.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _, stream};
@@ -11,9 +10,8 @@ use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
 };
 use memory_contract::{NewMessage, RequestId, SessionNames, session_from};
-use memory_recall::IndexerHandle;
+use memory_recall::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, NewThread, Store, StoreError, ThreadError};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
@@ -35,8 +33,8 @@ pub(super) struct Import {
     pub(super) indexer: Option<IndexerHandle>,
     pub(super) quotas: StorageQuotas,
     pub(super) caller: Caller,
-    /// Places for requests that are stored, which all streams share in turn.
-    pub(super) places: Arc<Semaphore>,
+    /// Room for requests that are stored, which all streams share in turn.
+    pub(super) background: Background,
 }
 
 impl Import {
@@ -102,10 +100,9 @@ impl Import {
             ephemeral: false,
         };
         let (store, caller) = (&self.store, &self.caller);
-        let holders = store_contents(store, caller, &mut messages).await?;
+        let hold = store_contents(store, caller, &mut messages).await?;
         let import = async {
-            // The semaphore is never closed.
-            let _place = self.places.acquire().await.ok();
+            let _room = self.background.import().await;
             let messages = counting::counted(messages).await?;
             let resolved = store.threads(caller).resolve_thread(&new).await?;
             // Imported messages must persist.
@@ -121,7 +118,7 @@ impl Import {
             Ok(store.messages(caller).import(&append).await?)
         };
         let is_new = |appended: &Appended| !appended.replayed;
-        let appended = written(store, caller, &holders, import.await, is_new).await?;
+        let appended = written(store, caller, &hold, import.await, is_new).await?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }

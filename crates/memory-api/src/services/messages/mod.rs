@@ -5,9 +5,6 @@ mod history;
 mod import;
 mod list;
 
-use std::sync::Arc;
-use std::thread::available_parallelism;
-
 use memory_budget::Tokenizer;
 use memory_context::{Conversation, counting, store_contents};
 use memory_contract::proto::message_service_server::MessageService;
@@ -20,9 +17,8 @@ use memory_contract::proto::{
 use memory_contract::{
     InvalidFields, MessageName, NewMessage, ThreadId, ThreadName, check, new_messages_from,
 };
-use memory_recall::IndexerHandle;
+use memory_recall::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Store};
-use tokio::sync::Semaphore;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
@@ -45,8 +41,8 @@ pub(crate) struct Messages {
     pub(crate) quotas: StorageQuotas,
     /// The longest that a stream may last.
     pub(crate) stream_timeout: std::time::Duration,
-    /// A place for each request of imports that is stored at a time.
-    imports: Arc<Semaphore>,
+    /// Room for the requests of imports.
+    background: Background,
 }
 
 impl Messages {
@@ -55,15 +51,14 @@ impl Messages {
         indexer: Option<IndexerHandle>,
         quotas: StorageQuotas,
         stream_timeout: std::time::Duration,
+        background: Background,
     ) -> Self {
-        // Half of the cores: the others are for calls that somebody waits for.
-        let cores = available_parallelism().map_or(1, usize::from);
         Self {
             store,
             indexer,
             quotas,
             stream_timeout,
-            imports: Arc::new(Semaphore::new((cores / 2).max(1))),
+            background,
         }
     }
 }
@@ -119,7 +114,7 @@ impl MessageService for Messages {
             indexer: self.indexer.clone(),
             quotas: self.quotas.clone(),
             caller,
-            places: self.imports.clone(),
+            background: self.background.clone(),
         };
         Ok(Response::new(import.run(request.into_inner(), time)))
     }
@@ -165,7 +160,7 @@ impl Messages {
                 is_stored(&self.store, &caller, &target, &messages, request_id),
             )
             .await?;
-        let holders = store_contents(&self.store, &caller, &mut messages).await?;
+        let hold = store_contents(&self.store, &caller, &mut messages).await?;
         let store = self.store.messages(&caller);
         let append = async {
             let append = Append {
@@ -184,7 +179,7 @@ impl Messages {
             Ok(appended)
         };
         let is_new = |appended: &Appended| !appended.replayed;
-        let appended = written(&self.store, &caller, &holders, append.await, is_new).await?;
+        let appended = written(&self.store, &caller, &hold, append.await, is_new).await?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }

@@ -15,7 +15,7 @@ use memory_contract::proto::{
     UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
 };
 use memory_contract::{
-    MemoryPolicy, MessageId, PolicyChange, etag_from, merge_patch, to_struct, working_data_from,
+    MemoryPolicy, PolicyChange, etag_from, merge_patch, to_struct, working_data_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
@@ -124,8 +124,7 @@ impl WorkingMemories {
         // It may store few of its messages, or none, so that it announces none.
         let admitted = self.quotas.admit(&caller, Amount::default).await?;
         let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
-        let contents = claim_contents(&self.store, &caller, &mut messages).await?;
-        let claims: Vec<MessageId> = contents.iter().map(|(_, claim)| *claim).collect();
+        let (contents, hold) = claim_contents(&self.store, &caller, &mut messages).await?;
         let working_memories = self.store.working_memories(&caller);
         let put = async {
             let put = WorkingPut {
@@ -142,7 +141,7 @@ impl WorkingMemories {
             };
             Ok(working_memories.put_working_memory(&target, &put).await?)
         };
-        let done = written(&self.store, &caller, &claims, put.await, |_| true).await?;
+        let done = written(&self.store, &caller, &hold, put.await, |_| true).await?;
         admitted.stored(Amount::of_request(done.appended.len(), bytes));
         if let Some(indexer) = &self.indexer {
             indexer.wake();

@@ -346,6 +346,39 @@ async fn only_what_an_imported_summary_covered_is_read_once_it_is_erased() {
 }
 
 #[tokio::test]
+async fn a_summary_that_was_imported_before_its_successor_returns() {
+    let world = World::new().await;
+    let one = Summarized::new(&world).await;
+    let said = world.say_each(one.thread, 6, "Step").await;
+    one.sum_up("First", 2, &said[..2], Vec::new())
+        .await
+        .unwrap();
+    let first = one.holding().await;
+    one.sum_up("Second", 6, &said[2..], first).await.unwrap();
+    let memories = || world.store.memories(&world.caller);
+    let exported = memories().export_memories(None, None, None, 10).await;
+    let exported = exported.unwrap().items;
+    let texts: Vec<&str> = exported.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(texts, ["First", "Second"]);
+    let forget = "DELETE FROM recollect.memories; DELETE FROM recollect.memory_sources;
+                  DELETE FROM recollect.memory_ranges; DELETE FROM recollect.memory_ancestors";
+    world.owner().await.batch_execute(forget).await.unwrap();
+
+    // A call for each.
+    for memory in exported {
+        world.import("ada", &[memory]).await;
+    }
+    assert_eq!(one.texts().await, ["Second"]);
+    let other = after(Parent::Message(said[1].into()), Role::User, "Or else.");
+    world.append(one.thread, vec![other]).await.unwrap();
+    one.align().await;
+    assert_eq!(one.texts().await, ["First"]);
+    one.set_head(said[5]).await;
+    one.align().await;
+    assert_eq!(one.texts().await, ["Second"]);
+}
+
+#[tokio::test]
 async fn messages_whose_facts_were_imported_are_not_read() {
     let world = World::new().await;
     let one = Summarized::new(&world).await;

@@ -22,6 +22,9 @@ Formats:
       one JSON object a line: what `recollect export` writes, or simple lines such as
       {\"role\": \"user\", \"name\": \"Ada\", \"text\": \"Hello!\",
       \"created_at\": \"2025-03-01T09:00:00Z\", \"session_key\": \"thread:42\"}
+  mem0, zep, redis
+      what another memory system holds, as JSON of its API, in one document or one a line;
+      docs/migrating.md has the export and says what becomes what
   openai-chat, openai-responses, anthropic-messages, gemini
       a conversation as the provider's API takes or returns it: a request, a response or a
       list of messages, in a file of its own or one a line, such as
@@ -31,6 +34,7 @@ Examples:
   recollect import examples/conversation.jsonl
   recollect import chats/*.jsonl --format openai-chat --app support --user ada
   recollect export | recollect import - --addr http://other:50051
+  recollect import --from mem0 memories.json --dry-run
 
 After storing, the command waits until recall finds everything, 10 minutes at most.
 Importing a file again stores nothing twice, so run an interrupted import again to
@@ -47,13 +51,13 @@ pub struct ImportArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The format of the files.
-    #[arg(long, value_enum, default_value_t = Format::Auto)]
+    #[arg(long, visible_alias = "from", value_enum, default_value_t = Format::Auto)]
     pub format: Format,
     /// The app of conversations that name none.
     #[arg(long, default_value = "default")]
     pub app: String,
-    /// The user of conversations that name none. [default: the file's name
-    /// without its ending]
+    /// The user of conversations and memories that name none. [default: the file's name
+    /// without its ending; none in the formats of other memory systems]
     #[arg(long)]
     pub user: Option<String>,
     /// The session key of conversations that name none. [default: `session:`
@@ -73,9 +77,13 @@ pub struct ImportArgs {
     /// Do not wait until the messages can be searched.
     #[arg(long)]
     pub no_wait: bool,
+    /// Read the files and show what they hold; contact no server.
+    #[arg(long, conflicts_with = "again")]
+    pub dry_run: bool,
     /// Print one JSON object a file instead of a table: `file`, `threads`,
-    /// `stored`, `known`, `app_policies`, `files`, `node_turns`, `refused`,
-    /// `checked`, `checksum`, `searchable`, `errors`, `ms`.
+    /// `stored`, `known`, `app_policies`, `files`, `node_turns`, `memories`,
+    /// `working_memories`, `merged`, `left_out`, `refused`, `checked`, `checksum`,
+    /// `searchable`, `errors`, `ms`.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -99,6 +107,19 @@ pub enum Format {
     AnthropicMessages,
     /// Gemini's generateContent.
     Gemini,
+    /// Memories of mem0.
+    Mem0,
+    /// Threads and facts of Zep.
+    Zep,
+    /// Working memories and records of Redis's agent memory server.
+    Redis,
+}
+
+impl Format {
+    /// Whether it is that of another memory system.
+    pub fn is_foreign(self) -> bool {
+        matches!(self, Self::Mem0 | Self::Zep | Self::Redis)
+    }
 }
 
 /// `recollect export`.

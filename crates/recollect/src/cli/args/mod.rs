@@ -2,9 +2,12 @@
 
 mod client;
 mod context;
+mod conversation;
 mod distill;
+mod health;
 mod index;
 mod keys;
+mod mcp;
 mod memory;
 mod plan;
 
@@ -19,13 +22,16 @@ pub use client::{
     ThreadsArgs, UsersArgs, WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
+pub use conversation::{AppendArgs, DeleteThreadArgs, ThreadArgs, ThreadCommand};
 pub use distill::{
     ErasedArgs, ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs,
 };
+pub use health::HealthArgs;
 pub use index::{
     CompareIndexesArgs, IndexArgs, IndexCommand, ListIndexesArgs, RetireIndexArgs, SwitchIndexArgs,
 };
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
+pub use mcp::McpArgs;
 pub use memory::{
     AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
     PinMemoryArgs, SearchMemoriesArgs,
@@ -77,7 +83,9 @@ pub enum Command {
     Keys(KeysArgs),
     /// List, compare, switch and remove indexes while the embedding model is changed.
     Index(IndexArgs),
-    /// Import conversations from files.
+    /// Store messages at the end of a conversation.
+    Append(AppendArgs),
+    /// Import conversations and memories from files.
     Import(ImportArgs),
     /// Export conversations as JSONL, one record a line.
     Export(ExportArgs),
@@ -85,6 +93,8 @@ pub enum Command {
     Recall(RecallArgs),
     /// Show the context that a model would get for a request.
     Context(ContextArgs),
+    /// Serve memory to an MCP client on standard input and output.
+    Mcp(McpArgs),
     /// List, search, add, pin and forget long-term memories.
     Memory(MemoryArgs),
     /// List apps.
@@ -93,6 +103,8 @@ pub enum Command {
     Users(UsersArgs),
     /// List conversations.
     Threads(ThreadsArgs),
+    /// Delete a conversation.
+    Thread(ThreadArgs),
     /// Show a conversation as a model would get it.
     History(HistoryArgs),
     /// Show the plan of a conversation and the attempts made.
@@ -110,6 +122,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Check by its receipt that nothing is left of a deleted user, app or tenant.
     Erased(ErasedArgs),
+    /// Ask a server or a worker whether it serves.
+    Health(HealthArgs),
     /// Show the state of the server and its index.
     Status(ClientArgs),
     /// Show the tokens that language models have used, by day and model.

@@ -178,6 +178,9 @@ fn banner(server: &Embedded) -> Result<(), Failure> {
         String::new(),
     ];
     lines.push(format!("  gRPC       {addr}"));
+    if let Some(console) = server.console() {
+        lines.push(format!("  console    {console}"));
+    }
     if let Some(metrics) = server.running.metrics_addr() {
         lines.push(format!("  metrics    http://{metrics}/metrics"));
     }

@@ -1,5 +1,6 @@
 //! One module for each command.
 
+pub mod append;
 pub mod config;
 pub mod context;
 pub mod demo;
@@ -7,10 +8,12 @@ pub mod dev;
 pub mod doctor;
 pub mod erased;
 pub mod export;
+pub mod health;
 pub mod history;
 pub mod import;
 pub mod index;
 pub mod keys;
+pub mod mcp;
 pub mod memory;
 pub mod migrate;
 pub mod observations;
@@ -20,6 +23,7 @@ pub mod recall;
 pub mod serve;
 pub mod status;
 pub mod summary;
+pub mod thread;
 pub mod threads;
 pub mod usage;
 pub mod verify;

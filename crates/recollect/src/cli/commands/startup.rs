@@ -28,6 +28,8 @@ pub struct Embedded {
     /// How long the parts of the start took.
     pub times: Times,
     data: DataDir,
+    /// `http` or `https`, if the server has the console.
+    console: Option<&'static str>,
 }
 
 /// How long the parts of a start took.
@@ -95,6 +97,13 @@ impl Embedded {
         times.migrate = step.elapsed();
 
         let chat_database = config.database.has_chat_database();
+        let console = config
+            .server
+            .console
+            .then_some(match &config.server.tls.certificate {
+                Some(_) => "https",
+                None => "http",
+            });
         progress.step("Loading the model and the index");
         let step = Instant::now();
         let started = process::start(loaded.config, Roles::ALL).await;
@@ -124,6 +133,7 @@ impl Embedded {
             readiness,
             times,
             data,
+            console,
         })
     }
 
@@ -132,6 +142,12 @@ impl Embedded {
         self.running
             .addr()
             .unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// The address of the console; `None` if it is switched off.
+    pub fn console(&self) -> Option<String> {
+        let scheme = self.console?;
+        Some(format!("{scheme}://{}/console/", self.addr()))
     }
 
     /// Where everything is kept.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::export::Export;
 use super::jsonl::Jsonl;
 use super::openai::Chat;
-use super::{Defaults, ImportRecord, Placed, Read, provider};
+use super::{Defaults, ImportRecord, Placed, Read, foreign, provider};
 use crate::cli::args::Format;
 
 /// Reads a file (`-` is standard input) record by record, in order. `each`
@@ -91,6 +91,17 @@ impl InputFile<'_> {
             (_, format) => format,
         };
         match (by_line, format) {
+            (by_line, format) if format.is_foreign() => {
+                if by_line.is_ok() {
+                    self.documents(format, &mut lines(first, blank_lines, input), each);
+                    return Ok(());
+                }
+                let mut text = first.to_owned();
+                input
+                    .read_to_string(&mut text)
+                    .map_err(|error| error.to_string())?;
+                foreign::document(format, parse(&text)?, "", self.defaults, each);
+            }
             (_, Format::Jsonl) => self.jsonl(&mut lines(first, blank_lines, input), each),
             (Ok(_), format) => {
                 self.conversations(format, &mut lines(first, blank_lines, input), each);
@@ -137,6 +148,23 @@ impl InputFile<'_> {
             value: Ok(record),
         });
         let _ = rest.all(each);
+    }
+
+    /// One document of another memory system a line.
+    fn documents(&self, format: Format, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
+        for (number, line) in lines {
+            let place = format!("line {number}");
+            let more = match line.and_then(|line| parse(&line)) {
+                Ok(json) => foreign::document(format, json, &place, self.defaults, each),
+                Err(problem) => each(Placed {
+                    place,
+                    value: Err(problem),
+                }),
+            };
+            if !more {
+                return;
+            }
+        }
     }
 
     /// One conversation a line.
@@ -213,7 +241,9 @@ impl InputFile<'_> {
             Format::OpenaiResponses => Provider::OpenaiResponses,
             Format::AnthropicMessages => Provider::AnthropicMessages,
             Format::Gemini => Provider::Gemini,
-            Format::Auto | Format::Jsonl => return Err("its format is unknown".to_owned()),
+            Format::Auto | Format::Jsonl | Format::Mem0 | Format::Zep | Format::Redis => {
+                return Err("its format is unknown".to_owned());
+            }
         };
         let messages = provider::messages(provider, json, self.again)?;
         Ok(messages.into_iter().map(Ok).collect())
@@ -244,102 +274,4 @@ fn lines<'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The records of a text: `session|text` or `! place: error`.
-    fn records(text: &str, format: Format) -> Result<Vec<String>, String> {
-        use memory_contract::proto::part::Content;
-        let defaults = Defaults {
-            app: "default".to_owned(),
-            user: None,
-            session: None,
-        };
-        let source = InputFile {
-            stem: "f".to_owned(),
-            format,
-            defaults: &defaults,
-            again: false,
-        };
-        let mut records = Vec::new();
-        source.read(text.as_bytes(), &mut |read| {
-            records.push(match read.value {
-                Ok(ImportRecord::Message {
-                    session, message, ..
-                }) => match &message.parts[0].content {
-                    Some(Content::Text(text)) => format!("{}|{text}", session.session_key),
-                    other => format!("{other:?}"),
-                },
-                Ok(ImportRecord::Thread(thread)) => format!("thread {}", thread.title),
-                Ok(ImportRecord::ThreadEnd(_)) => "end of thread".to_owned(),
-                Ok(other) => format!("{other:?}"),
-                Err(error) => format!("! {}: {error}", read.place),
-            });
-            true
-        })?;
-        Ok(records)
-    }
-
-    #[test]
-    fn formats_are_detected_from_the_content() {
-        let check = |text: &str, expected: &[&str]| {
-            assert_eq!(records(text, Format::Auto).unwrap(), expected, "{text}");
-        };
-        check(
-            "{\"role\":\"user\",\"text\":\"a\"}\n\n{\"role\":\"user\",\"text\":\"b\"}",
-            &["session:f|a", "session:f|b"],
-        );
-        check(
-            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
-            &["session:f|a"],
-        );
-        check(
-            "{\n\"messages\":[\n{\"role\":\"user\",\"content\":\"a\"}]}",
-            &["session:f|a"],
-        );
-        check(
-            "[\n{\"role\":\"user\",\"content\":\"a\"}]",
-            &["session:f|a"],
-        );
-        check(
-            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n{\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}",
-            &["session:f/1|a", "session:f/2|b"],
-        );
-        check(
-            "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"a\"}]}]}",
-            &["session:f|a"],
-        );
-        check(
-            "{\n\"system\":\"s\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
-            &["session:f|s", "session:f|a"],
-        );
-        check(
-            "{\"input\":[{\"role\":\"user\",\"content\":\"a\"}]}\n{\"input\":[{\"role\":\"user\"}]}",
-            &["session:f/1|a", "! line 2: input[0].content is required"],
-        );
-        check(
-            "{\"thread\":{\"title\":\"T\",\"appId\":\"x\",\"sessionKey\":\"k\"}}",
-            &["thread T", "end of thread", "Incomplete"],
-        );
-    }
-
-    #[test]
-    fn a_bad_line_is_named_and_does_not_stop_the_others() {
-        let text = "{\"role\":\"user\",\"text\":\"a\"}\n{oops\n{\"role\":\"nobody\",\"text\":\"x\"}\n{\"role\":\"user\",\"text\":\"b\"}\n";
-        let records = records(text, Format::Auto).unwrap();
-        assert_eq!(records.len(), 4);
-        assert!(
-            records[1].starts_with("! line 2: it is not valid JSON"),
-            "{records:?}"
-        );
-        assert!(records[2].starts_with("! line 3: `role`"), "{records:?}");
-        assert_eq!(records[3], "session:f|b");
-    }
-
-    #[test]
-    fn files_that_are_nothing_of_the_kind_are_refused() {
-        for text in ["", "  \n ", "hello", "{\n\"a\": 1\n}"] {
-            assert!(records(text, Format::Auto).is_err(), "{text:?}");
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! Reads JSON Lines: an export, or simple messages.
 
-use memory_contract::proto::SessionRef;
+use memory_contract::proto::{MessageInput, SessionRef};
 use serde_json::Value;
 
 use super::export::Export;
@@ -46,17 +46,7 @@ impl<'a> Jsonl<'a> {
     }
 
     fn simple(&mut self, json: &Value) -> Result<ImportRecord, String> {
-        let mut message = self.chat.message(json)?;
-        let field = |names: &[&str]| {
-            names
-                .iter()
-                .find_map(|name| json.get(*name).and_then(Value::as_str))
-                .map(str::to_owned)
-        };
-        if !self.again {
-            message.message_id = field(&["message_id"]).unwrap_or_default();
-            message.external_id = field(&["external_id"]).unwrap_or_default();
-        }
+        let message = simple_message(&mut self.chat, json, self.again)?;
         let mut session = self.defaults.session(self.stem, None);
         let SessionRef {
             app_id,
@@ -72,7 +62,7 @@ impl<'a> Jsonl<'a> {
                 &["session_key", "session_id", "conversation_id"],
             ),
         ] {
-            if let Some(value) = field(names) {
+            if let Some(value) = field(json, names) {
                 *place = value;
             }
         }
@@ -82,6 +72,39 @@ impl<'a> Jsonl<'a> {
             head: false,
         })
     }
+}
+
+/// Reads messages, one a line, in OpenAI's chat format.
+///
+/// # Errors
+/// What is wrong, and in which line.
+pub fn messages_of_lines(text: &str) -> Result<Vec<MessageInput>, String> {
+    let mut chat = Chat::default();
+    let lines = text.lines().enumerate();
+    lines
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(index, line)| {
+            let json = serde_json::from_str(line).map_err(|error| error.to_string());
+            json.and_then(|json| simple_message(&mut chat, &json, false))
+                .map_err(|problem| format!("line {}: {problem}", index + 1))
+        })
+        .collect()
+}
+
+/// A message in OpenAI's chat format. `again` leaves out its ids.
+fn simple_message(chat: &mut Chat, json: &Value, again: bool) -> Result<MessageInput, String> {
+    let mut message = chat.message(json)?;
+    if !again {
+        message.message_id = field(json, &["message_id"]).unwrap_or_default();
+        message.external_id = field(json, &["external_id"]).unwrap_or_default();
+    }
+    Ok(message)
+}
+
+/// The first of these fields that is a text.
+fn field(json: &Value, names: &[&str]) -> Option<String> {
+    let texts = names.iter().filter_map(|name| json.get(*name)?.as_str());
+    texts.map(str::to_owned).next()
 }
 
 #[cfg(test)]

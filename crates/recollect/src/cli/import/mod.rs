@@ -6,6 +6,7 @@
 
 mod batch;
 mod export;
+mod foreign;
 mod heads;
 mod input_file;
 mod jsonl;
@@ -16,13 +17,15 @@ mod values;
 use memory_contract::ExportedThread;
 use memory_contract::proto::{
     AgentEvent, AppPolicy, ExportSummary, File, Iteration, Memory, MessageInput, Plan,
-    ResolveThreadRequest, SessionRef,
+    PutWorkingMemoryRequest, ResolveThreadRequest, SessionRef,
 };
 
 pub use batch::{Batch, Batcher, hashed};
 pub use export::{NodeTurn, agrees};
+pub use foreign::thread_key;
 pub use heads::{Head, Heads};
 pub use input_file::read;
+pub use jsonl::messages_of_lines;
 pub use values::json_of;
 
 /// What conversations belong to that do not say so themselves.
@@ -84,6 +87,10 @@ pub enum ImportRecord {
     Event(Box<AgentEvent>),
     /// A long-term memory.
     Memory(Box<Memory>),
+    /// The working memory of a session, for sessions that have none.
+    WorkingMemory(Box<PutWorkingMemoryRequest>),
+    /// What is left out because nothing here holds it, and how many there are.
+    LeftOut(&'static str, u64),
     /// The thread read last has no more of anything.
     ThreadEnd(ExportedThread),
     /// The end of an export.

@@ -73,6 +73,15 @@ pub fn message_from_json<M: Message + Default>(name: &str, json: &Value) -> Resu
         .map_err(|error| error.to_string())
 }
 
+/// The full names of the contract's services.
+pub fn service_names() -> Vec<String> {
+    let services = pool().into_iter().flat_map(DescriptorPool::services);
+    let names = services.map(|service| service.full_name().to_owned());
+    names
+        .filter(|name| name.starts_with("recollect."))
+        .collect()
+}
+
 /// Reads a JSON object of the command line.
 ///
 /// # Errors
@@ -98,11 +107,15 @@ fn dynamic(name: &str, message: &impl Message) -> Result<DynamicMessage, Failure
 }
 
 fn descriptor(name: &str) -> Result<MessageDescriptor, Failure> {
+    pool()
+        .and_then(|pool| pool.get_message_by_name(&format!("recollect.v1.{name}")))
+        .ok_or_else(|| Failure::machine(format!("this build lacks the description of {name}"), ""))
+}
+
+fn pool() -> Option<&'static DescriptorPool> {
     static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
     POOL.get_or_init(|| DescriptorPool::decode(proto::DESCRIPTORS).ok())
         .as_ref()
-        .and_then(|pool| pool.get_message_by_name(&format!("recollect.v1.{name}")))
-        .ok_or_else(|| Failure::machine(format!("this build lacks the description of {name}"), ""))
 }
 
 #[cfg(test)]

@@ -26,6 +26,40 @@ fn a_variable_with_the_suffix_file_names_a_file_with_the_value() {
 }
 
 #[test]
+fn lists_are_read_as_json_too() {
+    let sha256 = "b".repeat(64);
+    let json = format!("[{{\"name\": \"bot\", \"tenant\": \"acme\", \"sha256\": \"{sha256}\"}}]");
+    let toml = format!("[{{name=\"bot\",tenant=\"acme\",sha256=\"{sha256}\"}}]");
+    let keys = |text: &str| {
+        let loaded = load("", &[("RECOLLECT_AUTH__KEYS", text)]).unwrap();
+        loaded.config.auth.keys
+    };
+    assert_eq!(keys(&json).len(), 1);
+    assert_eq!(keys(&json)[0].tenant, "acme");
+    assert_eq!(format!("{:?}", keys(&json)), format!("{:?}", keys(&toml)));
+}
+
+#[test]
+fn the_usual_names_of_logging_and_tracing_are_respected() {
+    let check = |env: &[(&str, &str)], level: &str| {
+        let loaded = load("", env).unwrap();
+        assert_eq!(loaded.config.telemetry.log_level, level, "{env:?}");
+    };
+    check(&[("RUST_LOG", "warn")], "warn");
+    let own = ("RECOLLECT_TELEMETRY__LOG_LEVEL", "debug");
+    check(&[("RUST_LOG", "warn"), own], "debug");
+    let wrong = error("", &[("RUST_LOG", "a=b=c")]);
+    assert!(wrong.contains("RUST_LOG"), "{wrong}");
+    let endpoints = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://all:4317"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4317"),
+    ];
+    let loaded = load("", &endpoints).unwrap();
+    let endpoint = loaded.config.telemetry.otlp_endpoint;
+    assert_eq!(endpoint.as_deref(), Some("http://traces:4317"));
+}
+
+#[test]
 fn variables_of_others_are_left_alone() {
     assert!(
         load(

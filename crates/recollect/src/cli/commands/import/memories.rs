@@ -6,7 +6,6 @@ use memory_contract::memory_digest;
 use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 use tonic::{Code, Status};
 
-use super::check::Expected;
 use super::units::problem_of;
 use crate::cli::client::Client;
 
@@ -20,6 +19,8 @@ type Problem = (String, String);
 /// reported.
 pub(super) struct Memories<'a> {
     client: &'a Client,
+    /// Whether a memory whose text another one has is merged with that one.
+    merges: bool,
     /// The ids that threads have now, by those that they had.
     threads: HashMap<String, String>,
     waiting: Vec<(String, Memory)>,
@@ -27,24 +28,28 @@ pub(super) struct Memories<'a> {
     kept: HashMap<String, String>,
     /// Memories that are there as the file has them.
     pub(super) stored: u64,
+    /// Memories whose text another one has.
+    pub(super) merged: u64,
     pub(super) missing_sources: u64,
 }
 
 impl<'a> Memories<'a> {
-    /// For memories of these threads, among others.
-    pub(super) fn new(client: &'a Client, threads: &[Expected]) -> Self {
-        let ids = |thread: &Expected| {
-            let was = thread.exported.thread_id.clone();
-            (was, thread.thread_id.clone())
-        };
+    pub(super) fn new(client: &'a Client, merges: bool) -> Self {
         Self {
             client,
-            threads: threads.iter().map(ids).collect(),
+            merges,
+            threads: HashMap::new(),
             waiting: Vec::new(),
             kept: HashMap::new(),
             stored: 0,
+            merged: 0,
             missing_sources: 0,
         }
+    }
+
+    /// The thread that memories name `was` has the id `thread_id`.
+    pub(super) fn know(&mut self, was: String, thread_id: String) {
+        self.threads.insert(was, thread_id);
     }
 
     pub(super) async fn push(&mut self, place: String, mut memory: Memory) -> Vec<Problem> {
@@ -120,6 +125,13 @@ impl<'a> Memories<'a> {
                 if missing > 0 {
                     memory.source_message_ids.clear();
                 }
+                // The server takes the time of the import where the file has none.
+                if wanted.create_time.is_none() {
+                    memory.create_time = None;
+                }
+                if wanted.valid_from.is_none() {
+                    memory.valid_from = None;
+                }
                 memory_digest(&memory)
             };
             if digest(&there) == digest(wanted) {
@@ -127,6 +139,10 @@ impl<'a> Memories<'a> {
                 continue;
             }
             let id = &wanted.memory_id;
+            if self.merges && there.memory_id != *id {
+                self.merged += 1;
+                continue;
+            }
             let problem = match there.memory_id == *id {
                 true => format!("the memory {id} differs from the file, and was kept"),
                 false => format!(

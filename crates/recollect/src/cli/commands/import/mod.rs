@@ -2,6 +2,7 @@
 
 mod check;
 mod memories;
+mod preview;
 mod read;
 mod store;
 mod summary;
@@ -16,6 +17,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::import::Defaults;
 use crate::cli::output::{Progress, count, duration, print_json};
+use preview::preview;
 use summary::{Summary, print};
 
 pub use store::import;
@@ -28,36 +30,55 @@ const INDEX_TIMEOUT: Duration = Duration::from_secs(600);
 /// # Errors
 /// When the server cannot be reached, or a part was refused.
 pub async fn run(args: ImportArgs) -> Result<(), Failure> {
+    if args.again && args.format.is_foreign() {
+        return Err(Failure::Usage(
+            "--again does not go with the format of another memory system".to_owned(),
+        ));
+    }
+    let job = |file: &PathBuf| Job {
+        file: file.clone(),
+        format: args.format,
+        again: args.again,
+        replace: args.replace,
+        check: !args.no_check,
+        defaults: Defaults {
+            app: args.app.clone(),
+            user: args.user.clone(),
+            session: args.session.clone(),
+        },
+    };
+    if args.dry_run {
+        let mut summaries = Vec::new();
+        for file in &args.files {
+            summaries.push(preview(job(file)).await);
+        }
+        show(&summaries, args.json, false)?;
+        return refusal(&summaries).map_or(Ok(()), Err);
+    }
     let client = Client::connect(&args.server).await?;
     let progress = Progress::spinner(args.json);
     let mut summaries = Vec::new();
-    for file in args.files {
-        let job = Job {
-            file,
-            format: args.format,
-            again: args.again,
-            replace: args.replace,
-            check: !args.no_check,
-            defaults: Defaults {
-                app: args.app.clone(),
-                user: args.user.clone(),
-                session: args.session.clone(),
-            },
-        };
-        summaries.push(import(&client, job, &progress).await?);
+    for file in &args.files {
+        summaries.push(import(&client, job(file), &progress).await?);
     }
     progress.finish();
     if !args.json {
-        // Printed before the wait, so that it is shown even if the wait is interrupted.
-        print(&summaries)?;
+        // Shown before the wait, so that it is shown even if the wait is interrupted.
+        show(&summaries, false, false)?;
     }
     let searchable = searchable(&client, &summaries, args.no_wait, args.json).await;
     if args.json {
-        summaries
-            .iter()
-            .try_for_each(|summary| print_json(&summary.json(searchable)))?;
+        show(&summaries, true, searchable)?;
     }
     refusal(&summaries).map_or(Ok(()), Err)
+}
+
+fn show(summaries: &[Summary], json: bool, searchable: bool) -> Result<(), Failure> {
+    if !json {
+        return print(summaries);
+    }
+    let mut summaries = summaries.iter();
+    summaries.try_for_each(|summary| print_json(&summary.json(searchable)))
 }
 
 /// Waits until what was stored can be searched, and reports the result. A failure does

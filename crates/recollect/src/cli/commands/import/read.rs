@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use memory_contract::proto::message_input::Parent;
 use memory_contract::proto::{
-    AgentEvent, AppPolicy, File, Iteration, Memory, MessageInput, Plan, ResolveThreadRequest,
+    AgentEvent, AppPolicy, File, Iteration, Memory, MessageInput, Plan, PutWorkingMemoryRequest,
+    ResolveThreadRequest,
 };
 use memory_contract::{ExportedThread, NewMessage};
 use tokio::sync::mpsc;
@@ -26,6 +27,8 @@ pub(super) enum Unit {
     Iteration(Box<Iteration>),
     Event(Box<AgentEvent>),
     Memory(Box<Memory>),
+    WorkingMemory(Box<PutWorkingMemoryRequest>),
+    LeftOut(&'static str, u64),
     ThreadEnd(ExportedThread),
     /// The checksum of an export that was read to its end.
     Checksum(String),
@@ -83,6 +86,11 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
                         && send_heads(std::mem::take(&mut heads))
                         && send(place, Unit::Memory(memory));
                 }
+                Ok(ImportRecord::WorkingMemory(request)) => {
+                    // A later message of the session follows those of the request.
+                    return send_batch(batcher.take()) && send(place, Unit::WorkingMemory(request));
+                }
+                Ok(ImportRecord::LeftOut(what, count)) => Unit::LeftOut(what, count),
                 Ok(ImportRecord::ThreadEnd(thread)) => Unit::ThreadEnd(thread),
                 Ok(ImportRecord::UnreadableNode(node)) => Unit::Problem(format!(
                     "the memory of the node {node} could not be read when it was exported"

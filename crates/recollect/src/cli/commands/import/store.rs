@@ -1,5 +1,6 @@
 //! Stores the content of a file on the server.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,7 +20,7 @@ use super::summary::{Besides, Summary, WHOLE_FILE, messages_of};
 use super::units::Units;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::{Head, Placed};
+use crate::cli::import::{Head, Placed, thread_key};
 use crate::cli::output::Progress;
 
 /// Requests that may be under way; each has at most 2 MiB.
@@ -33,7 +34,8 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     let begin = Instant::now();
     let file = job.file.display().to_string();
     progress.detail(&format!("Importing {file}"));
-    let (replace, again, check) = (job.replace, job.again, job.check && !job.again);
+    let (replace, again, merges) = (job.replace, job.again, job.format.is_foreign());
+    let check = job.check && !again && !merges;
     let (units, incoming) = mpsc::channel(IN_FLIGHT);
     // Reading blocks, so it has a separate thread; a full channel makes it
     // wait, and it ends when the receiver is dropped.
@@ -51,6 +53,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     };
     let feed = Feed {
         client,
+        merges,
         slots: Arc::clone(&slots),
         requests,
         sent,
@@ -85,8 +88,14 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         threads,
         checksum,
         besides,
+        left_out,
+        resolved,
     } = fed;
     (summary.checksum, summary.besides) = (checksum, besides);
+    summary.left_out = left_out;
+    summary.stored += summary.besides.put_messages;
+    summary.known += summary.besides.known_messages;
+    summary.threads.extend(resolved);
     for (place, error) in problems.into_iter().chain(go_back_all(client, heads).await) {
         summary.problem(place, error);
     }
@@ -107,6 +116,8 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
 /// Sends what is read to the server.
 struct Feed<'a> {
     client: &'a Client,
+    /// Whether memories with the same text are one, because the source keeps them apart.
+    merges: bool,
     slots: Arc<Semaphore>,
     requests: mpsc::Sender<ImportMessagesRequest>,
     /// The places of requests, and how many messages they have.
@@ -121,13 +132,18 @@ struct Fed {
     threads: Vec<Expected>,
     checksum: Option<String>,
     besides: Besides,
+    left_out: BTreeMap<&'static str, u64>,
+    /// Threads of another memory system, which may have no messages.
+    resolved: Vec<String>,
 }
 
 impl Feed<'_> {
     async fn run(self, mut incoming: mpsc::Receiver<Placed<Unit>>, mut units: Units<'_>) -> Fed {
         let mut fed = Fed::default();
         let mut session = None;
-        let mut memories: Option<Memories<'_>> = None;
+        let mut memories = Memories::new(self.client, self.merges);
+        // Whether requests were sent since memories were stored.
+        let mut sent = true;
         while let Some(Placed { place, value }) = incoming.recv().await {
             if !matches!(value, Unit::Event(_))
                 && let Err(error) = units.end_events().await
@@ -148,7 +164,14 @@ impl Feed<'_> {
                 Unit::File(file) => units.file(*file).await,
                 Unit::Thread(request) => {
                     session.clone_from(&request.session);
-                    units.thread(*request).await
+                    let resolved = units.thread(*request).await;
+                    if let (Some(session), Some(thread_id)) = (&session, units.thread_id()) {
+                        if self.merges {
+                            fed.resolved.push(thread_id.clone());
+                        }
+                        memories.know(thread_key(session), thread_id);
+                    }
+                    resolved
                 }
                 Unit::NodeTurn(turn) => units.node_turn(*turn).await,
                 Unit::NodeEnd => units.end_node().await,
@@ -156,7 +179,7 @@ impl Feed<'_> {
                 Unit::Iteration(iteration) => units.iteration(*iteration).await,
                 Unit::Event(event) => units.event(*event).await,
                 Unit::Memory(memory) => {
-                    if memories.is_none() {
+                    if sent {
                         // Everything that was sent has to be there before.
                         let all = self.slots.acquire_many(IN_FLIGHT as u32).await;
                         if all.is_err() {
@@ -165,20 +188,31 @@ impl Feed<'_> {
                         // A thread's summary is of the path to its head.
                         let heads = std::mem::take(&mut fed.heads);
                         fed.problems.extend(go_back_all(self.client, heads).await);
+                        sent = false;
                     }
-                    let memories =
-                        memories.get_or_insert_with(|| Memories::new(self.client, &fed.threads));
                     fed.problems.extend(memories.push(place, *memory).await);
                     continue;
                 }
+                Unit::WorkingMemory(request) => {
+                    // Its memories have to be there before: they have times, the request
+                    // has none.
+                    fed.problems.extend(memories.flush().await);
+                    units.working_memory(*request).await
+                }
+                Unit::LeftOut(what, count) => {
+                    *fed.left_out.entry(what).or_default() += count;
+                    continue;
+                }
                 Unit::ThreadEnd(exported) => {
-                    fed.threads
-                        .extend(units.end_thread().map(|(thread_id, name)| Expected {
+                    if let Some((thread_id, name)) = units.end_thread() {
+                        memories.know(exported.thread_id.clone(), thread_id.clone());
+                        fed.threads.push(Expected {
                             thread_id,
                             name,
                             exported,
                             place,
-                        }));
+                        });
+                    }
                     continue;
                 }
                 Unit::Batch(Placed { place, value }) => {
@@ -194,6 +228,7 @@ impl Feed<'_> {
                         // What is wrong with it, the import says with its place.
                         let _ = self.client.threads().resolve_thread(request).await;
                     }
+                    sent = true;
                     match self.send(place, value).await {
                         true => continue,
                         false => break,
@@ -205,11 +240,10 @@ impl Feed<'_> {
             }
         }
         fed.besides = units.besides;
-        if let Some(mut memories) = memories {
-            fed.problems.extend(memories.flush().await);
-            fed.besides.memories = memories.stored;
-            fed.besides.missing_sources = memories.missing_sources;
-        }
+        fed.problems.extend(memories.flush().await);
+        fed.besides.memories = memories.stored;
+        fed.besides.merged = memories.merged;
+        fed.besides.missing_sources = memories.missing_sources;
         fed
     }
 

@@ -1,6 +1,6 @@
 //! The summary of a file's import.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::json;
@@ -36,6 +36,10 @@ pub struct Summary {
     pub checksum: Option<String>,
     /// Whether the stored data equals the file; `None` if that was not checked.
     pub checked: Option<bool>,
+    /// What the file has that nothing here holds, by kind.
+    pub left_out: BTreeMap<&'static str, u64>,
+    /// Whether the file was only read.
+    pub dry_run: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -54,6 +58,14 @@ pub struct Besides {
     pub events: u64,
     /// Long-term memories.
     pub memories: u64,
+    /// Memories whose text another memory of the user has.
+    pub merged: u64,
+    /// Working memories of sessions.
+    pub working_memories: u64,
+    /// Messages that were stored with their working memory.
+    pub put_messages: u64,
+    /// Messages that had been stored with their working memory before.
+    pub known_messages: u64,
     /// Sources of memories that do not exist.
     pub missing_sources: u64,
 }
@@ -83,6 +95,10 @@ impl Summary {
             "iterations": self.besides.iterations,
             "events": self.besides.events,
             "memories": self.besides.memories,
+            "working_memories": self.besides.working_memories,
+            "merged": self.besides.merged,
+            "left_out": self.left_out,
+            "dry_run": self.dry_run,
             "missing_sources": self.besides.missing_sources,
             "refused": self.problems,
             "checked": self.checked,
@@ -109,6 +125,10 @@ impl Summary {
             iterations,
             events,
             memories,
+            merged,
+            working_memories,
+            put_messages: _,
+            known_messages: _,
             missing_sources,
         } = self.besides;
         let besides: Vec<String> = [
@@ -119,6 +139,7 @@ impl Summary {
             (iterations, "iteration", "iterations"),
             (events, "event", "events"),
             (memories, "memory", "memories"),
+            (working_memories, "working memory", "working memories"),
         ]
         .into_iter()
         .filter(|(number, ..)| *number > 0)
@@ -126,6 +147,16 @@ impl Summary {
         .collect();
         if !besides.is_empty() {
             println!("{}: also {}.", self.file, besides.join(", "));
+        }
+        if merged > 0 {
+            let memories = if merged == 1 { "memory" } else { "memories" };
+            println!(
+                "{}: {merged} {memories} merged: another memory of the user has the text.",
+                self.file
+            );
+        }
+        for (what, count) in &self.left_out {
+            println!("{}: not carried over: {count} {what}.", self.file);
         }
         if missing_sources > 0 {
             let sources = count(missing_sources, "source");

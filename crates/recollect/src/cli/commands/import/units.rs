@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use memory_contract::proto::{
     AgentEvent, AppPolicy, AppendEventsRequest, AppendIterationRequest, ErrorReason, File,
-    FlushNodeMemoryRequest, GetAppPolicyRequest, GetFileRequest, GetPlanRequest, Iteration,
-    NodeRef, Plan, PutPlanRequest, RegisterFileRequest, ResolveThreadRequest,
-    UpdateAppPolicyRequest, put_plan_request::Precondition,
+    FlushNodeMemoryRequest, GetAppPolicyRequest, GetFileRequest, GetPlanRequest,
+    GetWorkingMemoryRequest, Iteration, NodeRef, Plan, PutPlanRequest, PutWorkingMemoryRequest,
+    RegisterFileRequest, ResolveThreadRequest, UpdateAppPolicyRequest,
+    put_plan_request::Precondition, put_working_memory_request,
 };
 use memory_contract::{FileLocation, UnitDigest, app_policy_digest, file_digest, plan_digest};
 use prost::Message as _;
@@ -139,6 +140,11 @@ impl<'a> Units<'a> {
         Ok(())
     }
 
+    /// The id of the thread that was stored last, where it was.
+    pub(super) fn thread_id(&self) -> Option<String> {
+        self.thread.as_ref().map(|(thread_id, _)| thread_id.clone())
+    }
+
     /// The thread that was stored last, where it was: its id and its name.
     pub(super) fn end_thread(&mut self) -> Option<(String, String)> {
         self.thread.take()
@@ -151,6 +157,41 @@ impl<'a> Units<'a> {
             Err(status) if !is_known(&status) => return Err(problem_of(status)),
             _ => self.besides.node_turns += 1,
         }
+        Ok(())
+    }
+
+    /// Stores the working memory of a session that has none. One that an earlier import
+    /// stored stays.
+    pub(super) async fn working_memory(
+        &mut self,
+        request: PutWorkingMemoryRequest,
+    ) -> Result<(), String> {
+        let mut memories = self.client.working_memories();
+        let (context, data) = (request.context.clone(), request.data.clone());
+        let Some(put_working_memory_request::Thread::Session(session)) = request.thread.clone()
+        else {
+            return Err("the working memory names no session".to_owned());
+        };
+        let messages = request.messages.len() as u64;
+        match memories.put_working_memory(request).await {
+            Ok(_) => self.besides.put_messages += messages,
+            Err(status) if status.code() == Code::Aborted => {
+                let request = GetWorkingMemoryRequest {
+                    thread: Some(session.into()),
+                    ..Default::default()
+                };
+                let found = memories.get_working_memory(request).await;
+                let found = found.map_err(problem_of)?.into_inner();
+                let there = found.working_memory.unwrap_or_default();
+                let data_there = there.data.filter(|data| !data.fields.is_empty());
+                if (there.context, data_there) != (context.unwrap_or_default(), data) {
+                    return Err("the session has another working memory, which was kept".to_owned());
+                }
+                self.besides.known_messages += messages;
+            }
+            Err(status) => return Err(problem_of(status)),
+        }
+        self.besides.working_memories += 1;
         Ok(())
     }
 

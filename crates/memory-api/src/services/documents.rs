@@ -1,0 +1,211 @@
+//! The document service.
+
+use memory_contract::proto::document_service_server::DocumentService;
+use memory_contract::proto::{
+    self, DeleteDocumentsRequest, DeleteDocumentsResponse, GetDocumentsRequest,
+    GetDocumentsResponse, ListNamespacesRequest, ListNamespacesResponse, Namespace,
+    PutDocumentsRequest, PutDocumentsResponse, SearchDocumentsRequest, SearchDocumentsResponse,
+    UserRef,
+};
+use memory_contract::{
+    MemoryOwner, document_names_from, document_query_from, documents_from, limits,
+    namespace_query_from,
+};
+use memory_recall::{FoundDocuments, Recall};
+use memory_store::{FoundDocument, ReadDocuments, Store};
+use prost::Message as _;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::recall::{degradation, searched_by};
+use super::request::{Fields, required_user_from};
+use crate::error::ApiError;
+use crate::layers::caller_of;
+use crate::storage_quota::{Amount, StorageQuotas};
+
+/// Implements `DocumentService`.
+#[derive(Clone)]
+pub(crate) struct Documents {
+    pub(crate) store: Store,
+    pub(crate) recall: Recall,
+    pub(crate) quotas: StorageQuotas,
+}
+
+#[async_trait]
+impl DocumentService for Documents {
+    async fn put_documents(
+        &self,
+        request: Request<PutDocumentsRequest>,
+    ) -> Result<Response<PutDocumentsResponse>, Status> {
+        Ok(Response::new(self.put(request).await?))
+    }
+
+    async fn get_documents(
+        &self,
+        request: Request<GetDocumentsRequest>,
+    ) -> Result<Response<GetDocumentsResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn search_documents(
+        &self,
+        request: Request<SearchDocumentsRequest>,
+    ) -> Result<Response<SearchDocumentsResponse>, Status> {
+        Ok(Response::new(self.search(request).await?))
+    }
+
+    async fn list_namespaces(
+        &self,
+        request: Request<ListNamespacesRequest>,
+    ) -> Result<Response<ListNamespacesResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn delete_documents(
+        &self,
+        request: Request<DeleteDocumentsRequest>,
+    ) -> Result<Response<DeleteDocumentsResponse>, Status> {
+        Ok(Response::new(self.delete(request).await?))
+    }
+}
+
+impl Documents {
+    async fn put(
+        &self,
+        request: Request<PutDocumentsRequest>,
+    ) -> Result<PutDocumentsResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let request = request.into_inner();
+        let bytes = request.encoded_len();
+        let PutDocumentsRequest { user, documents } = request;
+        let mut fields = Fields::default();
+        let owner = owner_from(&mut fields, user);
+        let documents = fields.get_all(documents_from("documents", documents));
+        let (owner, documents) = fields.all(owner.zip(documents))?;
+        let wanted = || Amount::of_request(0, bytes);
+        let _admitted = self.quotas.admit(&caller, wanted).await?;
+        let documents = self
+            .store
+            .documents(&caller)
+            .put_documents(&owner, &documents);
+        Ok(PutDocumentsResponse {
+            created_count: documents.await?,
+        })
+    }
+
+    async fn get(
+        &self,
+        request: Request<GetDocumentsRequest>,
+    ) -> Result<GetDocumentsResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let GetDocumentsRequest {
+            user,
+            documents,
+            refresh_ttl,
+        } = request.into_inner();
+        let mut fields = Fields::default();
+        let owner = owner_from(&mut fields, user);
+        let names = fields.get_all(document_names_from("documents", documents));
+        let (owner, names) = fields.all(owner.zip(names))?;
+        let ReadDocuments { documents, read } = self
+            .store
+            .documents(&caller)
+            .get_documents(&owner, &names, refresh_ttl)
+            .await?;
+        Ok(GetDocumentsResponse {
+            documents: documents.into_iter().map(Into::into).collect(),
+            read_count: count(read),
+        })
+    }
+
+    async fn search(
+        &self,
+        request: Request<SearchDocumentsRequest>,
+    ) -> Result<SearchDocumentsResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let mut request = request.into_inner();
+        let mut fields = Fields::default();
+        let owner = owner_from(&mut fields, request.user.take());
+        let query = fields.get_all(document_query_from(request));
+        let (owner, query) = fields.all(owner.zip(query))?;
+        let FoundDocuments {
+            found: page,
+            method,
+            degradations,
+        } = self.recall.documents(&caller, &owner, &query).await?;
+        let asks = !query.text.trim().is_empty();
+        Ok(SearchDocumentsResponse {
+            next_offset: match next(query.offset, page.documents.len(), page.more) {
+                offset if asks && offset > limits::MATCHED_OFFSET_MAX => 0,
+                offset => offset,
+            },
+            documents: page.documents.into_iter().map(found).collect(),
+            degradations: degradations.into_iter().map(degradation).collect(),
+            method: searched_by(method),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListNamespacesRequest>,
+    ) -> Result<ListNamespacesResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let mut request = request.into_inner();
+        let mut fields = Fields::default();
+        let owner = owner_from(&mut fields, request.user.take());
+        let query = fields.get_all(namespace_query_from(request));
+        let (owner, query) = fields.all(owner.zip(query))?;
+        let (namespaces, more) = self
+            .store
+            .documents(&caller)
+            .list_namespaces(&owner, &query)
+            .await?;
+        Ok(ListNamespacesResponse {
+            next_offset: next(query.offset, namespaces.len(), more),
+            namespaces: namespaces
+                .into_iter()
+                .map(|labels| Namespace { labels })
+                .collect(),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteDocumentsRequest>,
+    ) -> Result<DeleteDocumentsResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let DeleteDocumentsRequest { user, documents } = request.into_inner();
+        let mut fields = Fields::default();
+        let owner = owner_from(&mut fields, user);
+        let names = fields.get_all(document_names_from("documents", documents));
+        let (owner, names) = fields.all(owner.zip(names))?;
+        let deleted = self.store.documents(&caller);
+        Ok(DeleteDocumentsResponse {
+            deleted_count: deleted.delete_documents(&owner, &names).await?,
+        })
+    }
+}
+
+fn owner_from(fields: &mut Fields, user: Option<UserRef>) -> Option<MemoryOwner> {
+    let (app, user) = fields.get_all(required_user_from(user))?;
+    Some(MemoryOwner { app, user })
+}
+
+fn found(found: FoundDocument) -> proto::FoundDocument {
+    let FoundDocument { document, score } = found;
+    proto::FoundDocument {
+        document: Some(document.into()),
+        score,
+    }
+}
+
+fn count(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// The offset of the next page; 0 after the last one.
+fn next(offset: u32, returned: usize, more: bool) -> i32 {
+    match more {
+        true => count(returned).saturating_add_unsigned(offset),
+        false => 0,
+    }
+}

@@ -1,0 +1,491 @@
+//! Documents and searches for them.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::json;
+use super::scalar::{duration, duration_in, timestamp};
+use crate::{
+    Document, DocumentCondition, DocumentName, DocumentQuery, Fields, Invalid, InvalidFields,
+    NamespaceQuery, NewDocument, check, limits, proto,
+};
+
+/// Reads documents to store.
+///
+/// # Errors
+/// No document or too many, a name that occurs twice, and values over their limits.
+pub fn documents_from(
+    field: &str,
+    documents: Vec<proto::DocumentInput>,
+) -> Result<Vec<NewDocument>, InvalidFields> {
+    let read = entries(field, documents, document_from)?;
+    unique(field, read.iter().map(|document| &document.name))?;
+    Ok(read)
+}
+
+/// Reads names of documents.
+///
+/// # Errors
+/// No name or too many, and values over their limits.
+pub fn document_names_from(
+    field: &str,
+    names: Vec<proto::DocumentRef>,
+) -> Result<Vec<DocumentName>, InvalidFields> {
+    entries(field, names, |name| name_from(name.namespace, name.key))
+}
+
+/// Reads a search.
+///
+/// # Errors
+/// Values over their limits.
+pub fn document_query_from(
+    request: proto::SearchDocumentsRequest,
+) -> Result<DocumentQuery, InvalidFields> {
+    let proto::SearchDocumentsRequest {
+        user: _,
+        namespace_prefix,
+        conditions,
+        query,
+        limit,
+        offset,
+        refresh_ttl,
+    } = request;
+    let mut fields = Fields::default();
+    let most = limits::DOCUMENT_CONDITIONS;
+    if conditions.len() > most {
+        let problem = format!("must have at most {most} entries");
+        fields.take(Err::<(), _>(Invalid::new("conditions", problem)));
+    }
+    let conditions = conditions.into_iter().take(most).enumerate();
+    let conditions = conditions
+        .filter_map(|(index, condition)| {
+            let read = condition_from(condition);
+            fields.get(read.map_err(|problem| problem.within(format_args!("conditions[{index}]"))))
+        })
+        .collect();
+    let text = fields.take(check::text("query", query, limits::DOCUMENT_QUERY_CHARS));
+    let skipped = match text.trim().is_empty() {
+        true => limits::FOUND_OFFSET_MAX,
+        false => limits::MATCHED_OFFSET_MAX,
+    };
+    let query = DocumentQuery {
+        prefix: fields.take(labels_from("namespace_prefix", namespace_prefix)),
+        conditions,
+        text,
+        limit: fields.take(limit_from(limit, limits::FOUND_DOCUMENTS)),
+        offset: fields.take(count_from("offset", offset, skipped)),
+        refresh: refresh_ttl,
+    };
+    fields.all(Some(query))
+}
+
+/// Reads which namespaces to list.
+///
+/// # Errors
+/// Values over their limits.
+pub fn namespace_query_from(
+    request: proto::ListNamespacesRequest,
+) -> Result<NamespaceQuery, InvalidFields> {
+    let proto::ListNamespacesRequest {
+        user: _,
+        prefix,
+        suffix,
+        max_depth,
+        limit,
+        offset,
+    } = request;
+    let mut fields = Fields::default();
+    let deepest = i32::try_from(limits::NAMESPACE_LABELS).unwrap_or(i32::MAX);
+    let depth = max_depth
+        .map(|depth| check::range("max_depth", depth, 1, deepest).map(i32::unsigned_abs))
+        .transpose();
+    let query = NamespaceQuery {
+        prefix: fields.take(labels_from("prefix", prefix)),
+        suffix: fields.take(labels_from("suffix", suffix)),
+        depth: fields.take(depth),
+        limit: fields.take(limit_from(limit, limits::LISTED_NAMESPACES)),
+        offset: fields.take(count_from("offset", offset, limits::FOUND_OFFSET_MAX)),
+    };
+    fields.all(Some(query))
+}
+
+/// Reads the JSON text of an object that a database of numbers without rounding can store.
+pub(crate) fn stored_object(field: &str, text: &str, max: usize) -> Result<Value, Invalid> {
+    let value = stored_json(field, text, max)?;
+    match value.is_object() {
+        true => Ok(value),
+        false => Err(Invalid::new(field, "must be a JSON object")),
+    }
+}
+
+fn stored_json(field: &str, text: &str, max: usize) -> Result<Value, Invalid> {
+    if text.len() > max {
+        let problem = format!("must have at most {max} bytes, has {}", text.len());
+        return Err(Invalid::new(field, problem));
+    }
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| Invalid::new(field, format!("must be JSON: {error}")))?;
+    if json::depth_of(&value) > limits::DOCUMENT_DEPTH {
+        let problem = format!("must be at most {} levels deep", limits::DOCUMENT_DEPTH);
+        return Err(Invalid::new(field, problem));
+    }
+    if has_nul(&value) {
+        return Err(Invalid::new(field, "must not contain NUL characters"));
+    }
+    if !numbers_fit(text) {
+        let problem =
+            "must not contain numbers of more than 400 digits, or closer to 0 than 1e-400";
+        return Err(Invalid::new(field, problem));
+    }
+    Ok(value)
+}
+
+fn document_from(document: proto::DocumentInput) -> Result<NewDocument, Invalid> {
+    let proto::DocumentInput {
+        namespace,
+        key,
+        json,
+        ttl,
+        index_fields,
+    } = document;
+    let name = name_from(namespace, key)?;
+    let value = stored_object("json", &json, limits::DOCUMENT_BYTES)?;
+    let ttl = duration_in("ttl", ttl, limits::TTL_MIN, limits::TTL_MAX)?;
+    if index_fields.len() > limits::INDEX_FIELDS {
+        let problem = format!("must have at most {} entries", limits::INDEX_FIELDS);
+        return Err(Invalid::new("index_fields", problem));
+    }
+    let mut texts = Vec::new();
+    for (index, path) in index_fields.iter().enumerate() {
+        let field = format!("index_fields[{index}]");
+        required_bytes(&field, path, limits::INDEX_FIELD_BYTES)?;
+        let steps = steps_of(path).ok_or_else(|| {
+            Invalid::new(
+                &field,
+                "must be `$` or a path such as `a.b`, `a[0]`, `a[*].b`",
+            )
+        })?;
+        texts_at(&value, &steps, &mut texts);
+    }
+    let text: String = texts
+        .join("\n")
+        .chars()
+        .take(limits::INDEXED_CHARS)
+        .collect();
+    Ok(NewDocument {
+        name,
+        json,
+        ttl,
+        text: (!text.trim().is_empty()).then_some(text),
+    })
+}
+
+fn name_from(namespace: Vec<String>, key: String) -> Result<DocumentName, Invalid> {
+    if namespace.is_empty() {
+        let problem = format!("is required: 1 to {} labels", limits::NAMESPACE_LABELS);
+        return Err(Invalid::new("namespace", problem));
+    }
+    let namespace = labels_from("namespace", namespace)?;
+    required_bytes("key", &key, limits::DOCUMENT_KEY_BYTES)?;
+    Ok(DocumentName { namespace, key })
+}
+
+fn labels_from(field: &str, labels: Vec<String>) -> Result<Vec<String>, Invalid> {
+    let most = limits::NAMESPACE_LABELS;
+    if labels.len() > most {
+        return Err(Invalid::new(
+            field,
+            format!("must have at most {most} labels"),
+        ));
+    }
+    for (index, label) in labels.iter().enumerate() {
+        required_bytes(&format!("{field}[{index}]"), label, limits::LABEL_BYTES)?;
+    }
+    let most = limits::NAMESPACE_BYTES;
+    if labels.iter().map(String::len).sum::<usize>() > most {
+        let problem = format!("must have at most {most} bytes together");
+        return Err(Invalid::new(field, problem));
+    }
+    Ok(labels)
+}
+
+fn condition_from(condition: proto::DocumentCondition) -> Result<DocumentCondition, Invalid> {
+    use proto::DocumentOperator as Operator;
+
+    let proto::DocumentCondition {
+        field,
+        operator,
+        json,
+    } = condition;
+    let most = limits::CONDITION_FIELD_NAMES;
+    if field.is_empty() || field.len() > most {
+        return Err(Invalid::new(
+            "field",
+            format!("must have 1 to {most} names"),
+        ));
+    }
+    for (index, name) in field.iter().enumerate() {
+        required_bytes(&format!("field[{index}]"), name, limits::LABEL_BYTES)?;
+    }
+    let operator = match Operator::try_from(operator) {
+        Ok(Operator::Unspecified | Operator::Equal) => "eq",
+        Ok(Operator::NotEqual) => "ne",
+        Ok(Operator::Greater) => "gt",
+        Ok(Operator::GreaterOrEqual) => "gte",
+        Ok(Operator::Less) => "lt",
+        Ok(Operator::LessOrEqual) => "lte",
+        Err(_) => return Err(Invalid::new("operator", "must be a DocumentOperator")),
+    };
+    stored_json("json", &json, limits::CONDITION_BYTES)?;
+    Ok(DocumentCondition {
+        field,
+        operator,
+        json,
+    })
+}
+
+/// Checks a text of 1 to `max` bytes without NUL.
+pub(crate) fn required_bytes(field: &str, text: &str, max: usize) -> Result<(), Invalid> {
+    if text.is_empty() || text.len() > max {
+        return Err(Invalid::new(field, format!("must have 1 to {max} bytes")));
+    }
+    check::no_nul(field, text)
+}
+
+fn limit_from(limit: Option<i32>, default: i32) -> Result<u32, Invalid> {
+    check::range_or("limit", limit, default, 1, limits::FOUND_MAX).map(i32::unsigned_abs)
+}
+
+fn count_from(field: &str, value: i32, max: i32) -> Result<u32, Invalid> {
+    check::range(field, value, 0, max).map(i32::unsigned_abs)
+}
+
+/// Reads 1 to 500 entries and names every wrong one.
+fn entries<P, T>(
+    field: &str,
+    entries: Vec<P>,
+    read: impl Fn(P) -> Result<T, Invalid>,
+) -> Result<Vec<T>, InvalidFields> {
+    let most = limits::DOCUMENTS;
+    if entries.is_empty() || entries.len() > most {
+        return Err(Invalid::new(field, format!("must have 1 to {most} entries")).into());
+    }
+    let mut fields = Fields::default();
+    let entries = entries.into_iter().enumerate();
+    let read: Vec<T> = entries
+        .filter_map(|(index, entry)| {
+            let read = read(entry);
+            fields.get(read.map_err(|problem| problem.within(format_args!("{field}[{index}]"))))
+        })
+        .collect();
+    fields.all(Some(read)).map_err(InvalidFields::first)
+}
+
+fn unique<'a>(field: &str, names: impl Iterator<Item = &'a DocumentName>) -> Result<(), Invalid> {
+    let mut seen = HashSet::new();
+    for (index, name) in names.enumerate() {
+        if !seen.insert(name) {
+            let problem = "must not be named twice";
+            return Err(Invalid::new(format!("{field}[{index}]"), problem));
+        }
+    }
+    Ok(())
+}
+
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(object) => object
+            .iter()
+            .any(|(key, value)| key.contains('\0') || has_nul(value)),
+    }
+}
+
+/// Whether each number of a valid JSON text has at most 400 characters and an exponent of at
+/// least -400, so that Postgres can store it.
+fn numbers_fit(text: &str) -> bool {
+    let mut quoted = false;
+    let mut escaped = false;
+    let outside: String = text
+        .chars()
+        .map(|c| {
+            let was_quoted = quoted;
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if quoted => escaped = true,
+                '"' => quoted = !quoted,
+                _ => {}
+            }
+            if was_quoted || quoted { ' ' } else { c }
+        })
+        .collect();
+    outside
+        .split(|c: char| !(c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E')))
+        .all(|number| {
+            let exponent = number.split_once(['e', 'E']).map_or("0", |(_, rest)| rest);
+            let exponent = exponent.parse::<i32>();
+            number.len() <= 400 && exponent.map_or(!number.starts_with(is_number), |e| e >= -400)
+        })
+}
+
+fn is_number(c: char) -> bool {
+    c.is_ascii_digit() || c == '-'
+}
+
+/// One step of a path to texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Field(String),
+    /// From the end if it is negative.
+    Item(i64),
+    /// Each element.
+    All,
+}
+
+/// Reads a path such as `a.b[0].c` or `a[*]`; `$` is the whole value.
+fn steps_of(path: &str) -> Option<Vec<Step>> {
+    if path == "$" {
+        return Some(Vec::new());
+    }
+    let mut steps = Vec::new();
+    for part in path.split('.') {
+        let (name, mut rest) = match part.find('[') {
+            Some(at) => part.split_at(at),
+            None => (part, ""),
+        };
+        if name.is_empty() {
+            return None;
+        }
+        steps.push(match name {
+            "*" => Step::All,
+            name => Step::Field(name.to_owned()),
+        });
+        while !rest.is_empty() {
+            let (item, after) = rest.strip_prefix('[')?.split_once(']')?;
+            steps.push(match item {
+                "*" => Step::All,
+                item => Step::Item(item.parse().ok()?),
+            });
+            rest = after;
+        }
+    }
+    Some(steps)
+}
+
+/// Adds the texts at a path. Objects and lists at its end count as their JSON text.
+fn texts_at(value: &Value, steps: &[Step], texts: &mut Vec<String>) {
+    let Some((step, rest)) = steps.split_first() else {
+        match value {
+            Value::Null => {}
+            Value::String(text) => texts.push(text.clone()),
+            Value::Array(items) => {
+                for item in items {
+                    texts_at(item, &[], texts);
+                }
+            }
+            other => texts.push(other.to_string()),
+        }
+        return;
+    };
+    match (step, value) {
+        (Step::Field(name), Value::Object(object)) => {
+            if let Some(value) = object.get(name) {
+                texts_at(value, rest, texts);
+            }
+        }
+        (Step::Item(index), Value::Array(items)) => {
+            let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
+            let at = if *index < 0 { length + index } else { *index };
+            if let Some(item) = usize::try_from(at).ok().and_then(|at| items.get(at)) {
+                texts_at(item, rest, texts);
+            }
+        }
+        (Step::All, Value::Array(items)) => {
+            for item in items {
+                texts_at(item, rest, texts);
+            }
+        }
+        (Step::All, Value::Object(object)) => {
+            for value in object.values() {
+                texts_at(value, rest, texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl From<Document> for proto::Document {
+    fn from(document: Document) -> Self {
+        let Document {
+            name: DocumentName { namespace, key },
+            json,
+            created,
+            updated,
+            ttl,
+            expires,
+        } = document;
+        Self {
+            namespace,
+            key,
+            json,
+            create_time: Some(timestamp(created)),
+            update_time: Some(timestamp(updated)),
+            ttl: ttl.map(duration),
+            expire_time: expires.map(timestamp),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_find_the_texts_of_fields_items_and_all_elements() {
+        let value = json!({
+            "title": "T", "n": 3, "none": null,
+            "chapters": [{"text": "one"}, {"text": "two"}, {"other": 1}],
+            "author": {"name": "Ada"}, "tags": ["a", "b"],
+        });
+        let texts = |path: &str| {
+            let mut texts = Vec::new();
+            texts_at(&value, &steps_of(path).unwrap(), &mut texts);
+            texts
+        };
+        assert_eq!(texts("title"), ["T"]);
+        assert_eq!(texts("n"), ["3"]);
+        assert_eq!(texts("author.name"), ["Ada"]);
+        assert_eq!(texts("chapters[*].text"), ["one", "two"]);
+        assert_eq!(texts("chapters[-2].text"), ["two"]);
+        assert_eq!(texts("chapters[0].text"), ["one"]);
+        assert_eq!(texts("tags"), ["a", "b"]);
+        assert_eq!(texts("author"), [r#"{"name":"Ada"}"#]);
+        assert_eq!(texts("$"), [value.to_string()]);
+        for nothing in ["none", "absent", "title.x", "chapters[9].text"] {
+            assert!(texts(nothing).is_empty(), "{nothing}");
+        }
+        for wrong in ["", "a..b", ".a", "a[", "a[x]", "a[0]b"] {
+            assert_eq!(steps_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_postgres_cannot_store_are_found() {
+        for good in [
+            "{}",
+            r#"{"e": -1.5e3, "1e-9999": "2e-9999", "t": [true, null, 1e-400]}"#,
+            r#"{"a": "\"1e-9999"}"#,
+            "123456789012345678901234567890",
+        ] {
+            assert!(numbers_fit(good), "{good}");
+        }
+        for bad in ["[1e-401]", "[1E-99999999999]", &"7".repeat(401)] {
+            assert!(!numbers_fit(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Searches documents. They have no index: Postgres matches them by word, and those that match
+//! best are compared by meaning.
+
+use std::time::Duration;
+
+use memory_contract::{DocumentName, DocumentQuery, MemoryOwner};
+use memory_store::Caller;
+
+use super::Shared;
+use super::pending::dot;
+use crate::error::RecallError;
+use crate::query::{Degradation, DegradationReason, FoundDocuments, Method};
+
+/// Documents that a search compares by meaning at most. Their vectors are kept for a while, so
+/// that the next search embeds few of them.
+const COMPARED: u32 = 256;
+/// How long a search waits for vectors of documents.
+const EMBED_WAIT: Duration = Duration::from_secs(1);
+
+impl Shared {
+    /// Finds documents of one owner.
+    pub(super) async fn documents(
+        &self,
+        caller: &Caller,
+        owner: &MemoryOwner,
+        query: &DocumentQuery,
+    ) -> Result<FoundDocuments, RecallError> {
+        let mut degradations = Vec::new();
+        let asks = !query.text.trim().is_empty();
+        let alike = match asks {
+            true => self.alike(caller, owner, query, &mut degradations).await?,
+            false => None,
+        };
+        let store = self.store.documents(caller);
+        let found = store.search_documents(owner, query, alike.as_deref());
+        let method = match alike {
+            Some(_) => Method::Hybrid,
+            None => Method::Lexical,
+        };
+        Ok(FoundDocuments {
+            found: found.await?,
+            method: asks.then_some(method),
+            degradations,
+        })
+    }
+
+    /// How much documents are like the query; `None` without a vector of the query.
+    async fn alike(
+        &self,
+        caller: &Caller,
+        owner: &MemoryOwner,
+        query: &DocumentQuery,
+        degradations: &mut Vec<Degradation>,
+    ) -> Result<Option<Vec<(DocumentName, f32)>>, RecallError> {
+        let Some(embedder) = &self.embedder else {
+            return Ok(None);
+        };
+        let store = self.store.documents(caller);
+        let (asked, candidates) = tokio::join!(
+            self.inferences.query(embedder, &query.text),
+            store.document_candidates(owner, query, COMPARED),
+        );
+        let (candidates, selected) = candidates?;
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(error) => {
+                tracing::warn!(%error, "embedding a query failed");
+                degradations.push(Degradation {
+                    reason: DegradationReason::EmbedderUnavailable,
+                    message: "the query could not be embedded; matches are by keyword only"
+                        .to_owned(),
+                });
+                return Ok(None);
+            }
+        };
+        let missing = candidates.iter().map(|(_, text)| text);
+        let missing = missing.filter(|text| embedder.known(&caller.tenant, text).is_none());
+        let missing: Vec<String> = missing.cloned().collect();
+        if !missing.is_empty() {
+            // Either way, the vectors that are there are used.
+            let embedded = embedder.embed_first(&caller.tenant, missing, false);
+            let _ = tokio::time::timeout(EMBED_WAIT, embedded).await;
+        }
+        let alike: Vec<(DocumentName, f32)> = candidates
+            .into_iter()
+            .filter_map(|(name, text)| {
+                let vector = embedder.known(&caller.tenant, &text)?;
+                Some((name, dot(&asked, &vector)))
+            })
+            .collect();
+        let others = usize::try_from(selected)
+            .unwrap_or_default()
+            .saturating_sub(alike.len());
+        if others > 0 {
+            degradations.push(Degradation {
+                reason: DegradationReason::IndexLagging,
+                message: format!(
+                    "{others} of {selected} documents were matched by keyword only: a search \
+                     compares at most {COMPARED} by meaning, and waits for their vectors at most \
+                     {} s",
+                    EMBED_WAIT.as_secs()
+                ),
+            });
+        }
+        Ok(Some(alike))
+    }
+}

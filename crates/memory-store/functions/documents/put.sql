@@ -1,0 +1,63 @@
+-- Stores documents of a user or an app, or of none.
+CREATE OR REPLACE FUNCTION recollect.put_documents(
+    p_tenant text, p_actor text, p_app text, p_user text, p_owner bytea,
+    -- JSON lists of labels.
+    p_namespaces text[], p_keys text[],
+    -- JSON objects.
+    p_values text[],
+    -- What queries match, and its words; null: no query matches the document.
+    p_texts text[], p_words text[],
+    -- Null: without end.
+    p_ttl_seconds double precision[],
+    p_max_bytes bigint,
+    -- The documents that did not exist.
+    OUT created_count bigint,
+    -- The place, from 0, of the first value with more than p_max_bytes as JSON text, in which numbers
+    -- have no exponent; then nothing is stored. Null: every value is within the limit.
+    OUT too_large bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz;
+    v_sizes bigint[] := ARRAY(
+        SELECT octet_length(u.value::jsonb::text)::bigint FROM unnest(p_values) WITH ORDINALITY AS u (value, place)
+        ORDER BY u.place);
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    SELECT min(u.place) - 1 INTO too_large FROM unnest(v_sizes) WITH ORDINALITY AS u (size, place)
+    WHERE u.size > p_max_bytes;
+    IF too_large IS NOT NULL THEN
+        RETURN;
+    END IF;
+    PERFORM recollect.allow_creation(p_tenant, p_app, p_user);
+    v_now := clock_timestamp();
+    WITH expired AS (
+        SELECT count(*) AS count
+        FROM unnest(p_namespaces, p_keys) AS u (namespace, key)
+        JOIN recollect.documents d
+            ON d.tenant_id = p_tenant AND d.owner = p_owner
+            AND d.namespace = recollect.json_to_texts(u.namespace::jsonb) AND d.key = u.key
+        WHERE d.expires_at <= v_now
+    ),
+    stored AS (
+        INSERT INTO recollect.documents AS d
+            (tenant_id, owner, namespace, key, app_id, user_id, value, size_bytes, text, words, ttl, expires_at, created_at,
+            updated_at)
+        SELECT p_tenant, p_owner, recollect.json_to_texts(u.namespace::jsonb), u.key, p_app, p_user, u.value::jsonb, u.size,
+            u.text, to_tsvector('pg_catalog.english', u.words), make_interval(secs => u.ttl), v_now + make_interval(secs => u.ttl),
+            v_now, v_now
+        FROM unnest(p_namespaces, p_keys, p_values, v_sizes, p_texts, p_words, p_ttl_seconds)
+            AS u (namespace, key, value, size, text, words, ttl)
+        -- In order, to avoid deadlocks.
+        ORDER BY recollect.json_to_texts(u.namespace::jsonb) COLLATE "C", u.key COLLATE "C"
+        ON CONFLICT (tenant_id, owner, namespace, key) DO UPDATE
+        SET value = EXCLUDED.value, size_bytes = EXCLUDED.size_bytes, text = EXCLUDED.text, words = EXCLUDED.words, ttl = EXCLUDED.ttl, expires_at = EXCLUDED.expires_at,
+            updated_at = EXCLUDED.updated_at,
+            created_at = CASE WHEN d.expires_at <= v_now THEN EXCLUDED.created_at ELSE d.created_at END
+        RETURNING d.xmax = 0 AS created
+    )
+    SELECT (SELECT count(*) FROM stored WHERE stored.created) + expired.count INTO created_count FROM expired;
+    PERFORM recollect.note(p_tenant, 'put_documents', NULL, p_app, cardinality(p_keys));
+END;
+$$;

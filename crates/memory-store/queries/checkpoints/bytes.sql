@@ -1,0 +1,1 @@
+SELECT recollect.checkpoint_bytes($1, $2)

@@ -1,0 +1,1 @@
+SELECT recollect.sweep_documents($1, $2, $3)

@@ -1,0 +1,54 @@
+//! Tests of the requests that messages become.
+
+use super::*;
+use memory_contract::proto::part::Content;
+
+fn requests(messages: &[(&str, &str)], again: bool) -> Vec<ImportMessagesRequest> {
+    let mut batcher = Batcher::new(again);
+    let mut requests = Vec::new();
+    for (session, text) in messages {
+        let session = SessionRef {
+            session_key: (*session).to_owned(),
+            ..Default::default()
+        };
+        let message = MessageInput {
+            parts: vec![Content::Text((*text).to_owned()).into()],
+            ..Default::default()
+        };
+        requests.extend(batcher.push("line".to_owned(), session, message));
+    }
+    requests.extend(batcher.take());
+    requests.into_iter().map(|batch| batch.value).collect()
+}
+
+#[test]
+fn the_same_messages_become_the_same_requests() {
+    let messages = [("a", "x"), ("a", "x"), ("b", "x"), ("a", "y")];
+    let first = requests(&messages, false);
+    assert_eq!(first, requests(&messages, false));
+    assert_eq!(first.len(), 3, "a session that changes ends a request");
+    let mut ids: Vec<_> = first
+        .iter()
+        .flat_map(|r| r.messages.iter().map(|m| m.message_id.clone()))
+        .collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 4, "the same text said twice is two messages");
+    assert_ne!(first[0].request_id, requests(&messages, true)[0].request_id);
+}
+
+#[test]
+fn requests_stay_within_the_limits() {
+    let long = "x".repeat(250 * 1024);
+    let messages: Vec<_> = (0..250)
+        .map(|n| ("a", if n % 10 == 0 { long.as_str() } else { "y" }))
+        .collect();
+    let requests = requests(&messages, false);
+    assert_eq!(
+        requests.iter().map(|r| r.messages.len()).sum::<usize>(),
+        250
+    );
+    for request in &requests {
+        assert!(request.messages.len() <= MESSAGES && request.encoded_len() <= BYTES);
+    }
+}

@@ -1,0 +1,263 @@
+//! Documents are found by their fields and by the words of their texts.
+
+use memory_contract::proto::{
+    DocumentCondition, DocumentInput, DocumentOperator as Operator, SearchDocumentsRequest,
+    SearchMethod,
+};
+use recollect_tests::{app, apply, trial};
+use serde_json::{Value, json};
+
+use super::{document, keys, put, search};
+use crate::{acme, plain};
+
+fn condition(field: &[&str], operator: Operator, value: &Value) -> DocumentCondition {
+    DocumentCondition {
+        field: field.iter().map(|&name| name.to_owned()).collect(),
+        operator: operator.into(),
+        json: value.to_string(),
+    }
+}
+
+#[apply(trial)]
+async fn b17_documents_are_found_by_the_values_of_their_fields() {
+    let client = plain().await;
+    let app = app();
+    let documents = [
+        ("int", json!({"n": 10, "s": "b", "o": {"in": 1, "a.b": 2}})),
+        ("float", json!({"n": 10.0, "s": "B"})),
+        ("nine", json!({"n": 9, "s": "10"})),
+        ("text", json!({"n": "10", "s": "ä"})),
+        ("null", json!({"n": null, "s": null})),
+        ("list", json!({"n": [1, 2], "s": true})),
+        ("none", json!({})),
+    ];
+    let all = documents
+        .iter()
+        .map(|(key, value)| document("n", key, value));
+    put(&client, &app, all.collect()).await;
+    let cases: Vec<(&[&str], Operator, Value, &[&str])> = vec![
+        (&["n"], Operator::Equal, json!(10), &["float", "int"]),
+        (
+            &["n"],
+            Operator::Unspecified,
+            json!(10.0),
+            &["float", "int"],
+        ),
+        (&["n"], Operator::Equal, json!("10"), &["text"]),
+        (&["n"], Operator::Equal, json!([1, 2]), &["list"]),
+        (&["n"], Operator::Equal, json!([2, 1]), &[]),
+        (&["n"], Operator::Equal, json!(null), &["none", "null"]),
+        (
+            &["n"],
+            Operator::NotEqual,
+            json!(10),
+            &["list", "nine", "none", "null", "text"],
+        ),
+        (
+            &["n"],
+            Operator::NotEqual,
+            json!(null),
+            &["float", "int", "list", "nine", "text"],
+        ),
+        (&["n"], Operator::Greater, json!(9), &["float", "int"]),
+        (
+            &["n"],
+            Operator::GreaterOrEqual,
+            json!(9),
+            &["float", "int", "nine"],
+        ),
+        (&["n"], Operator::Less, json!(9.5), &["nine"]),
+        (&["n"], Operator::LessOrEqual, json!(9), &["nine"]),
+        (&["n"], Operator::Greater, json!("1"), &["text"]),
+        (&["s"], Operator::Less, json!("b"), &["float", "nine"]),
+        (&["s"], Operator::Greater, json!("b"), &["text"]),
+        (&["s"], Operator::Equal, json!(true), &["list"]),
+        (&["s"], Operator::GreaterOrEqual, json!(true), &[]),
+        (&["o", "in"], Operator::Equal, json!(1), &["int"]),
+        (&["o", "a.b"], Operator::Equal, json!(2), &["int"]),
+        (
+            &["o"],
+            Operator::Equal,
+            json!({"a.b": 2, "in": 1}),
+            &["int"],
+        ),
+        (&["s", "x"], Operator::Equal, json!("b"), &[]),
+    ];
+    for (field, operator, value, expected) in cases {
+        let request = SearchDocumentsRequest {
+            conditions: vec![condition(field, operator, &value)],
+            ..search(&app, &["n"])
+        };
+        let found = client.call(request).await.documents;
+        assert!(found.iter().all(|one| one.score.is_none()));
+        let mut found = keys(&found);
+        found.sort_unstable();
+        assert_eq!(found, expected, "{field:?} {operator:?} {value}");
+    }
+    let both = SearchDocumentsRequest {
+        conditions: vec![
+            condition(&["n"], Operator::GreaterOrEqual, &json!(9)),
+            condition(&["s"], Operator::NotEqual, &json!("B")),
+            condition(&["n"], Operator::Less, &json!(10.5)),
+        ],
+        ..search(&app, &["n"])
+    };
+    let found = client.call(both).await.documents;
+    let mut found = keys(&found);
+    found.sort_unstable();
+    assert_eq!(found, ["int", "nine"]);
+}
+
+#[apply(trial)]
+async fn b17_a_search_covers_a_namespace_and_those_below_it_newest_first() {
+    let client = plain().await;
+    let app = app();
+    let places = ["a", "a/b", "ab", "a/b/c", "b/a", "a_b", "a%"];
+    for namespace in places {
+        put(
+            &client,
+            &app,
+            vec![document(namespace, namespace, &json!({}))],
+        )
+        .await;
+    }
+    let cases: [(&[&str], &[&str]); 6] = [
+        (&[], &["a%", "a_b", "b/a", "a/b/c", "ab", "a/b", "a"]),
+        (&["a"], &["a/b/c", "a/b", "a"]),
+        (&["a", "b"], &["a/b/c", "a/b"]),
+        (&["a_b"], &["a_b"]),
+        (&["a", "b", "c", "d"], &[]),
+        (&["*"], &[]),
+    ];
+    for (prefix, expected) in cases {
+        let found = client.call(search(&app, prefix)).await;
+        assert_eq!(keys(&found.documents), expected, "{prefix:?}");
+        assert_eq!(
+            (found.next_offset, found.method()),
+            (0, SearchMethod::Unspecified)
+        );
+        assert!(found.degradations.is_empty());
+    }
+    // Stored again, it is the newest.
+    put(&client, &app, vec![document("a", "a", &json!({"n": 2}))]).await;
+    let mut request = SearchDocumentsRequest {
+        limit: Some(2),
+        ..search(&app, &["a"])
+    };
+    let first = client.call(request.clone()).await;
+    assert_eq!(
+        (keys(&first.documents), first.next_offset),
+        (vec!["a", "a/b/c"], 2)
+    );
+    request.offset = first.next_offset;
+    let last = client.call(request).await;
+    assert_eq!((keys(&last.documents), last.next_offset), (vec!["a/b"], 0));
+}
+
+#[apply(trial)]
+async fn b17_a_query_ranks_documents_by_the_fields_that_are_indexed() {
+    let client = plain().await;
+    let app = app();
+    let indexed = |key: &str, value: Value, fields: &[&str]| DocumentInput {
+        index_fields: fields.iter().map(|&field| field.to_owned()).collect(),
+        ..document("n", key, &value)
+    };
+    let other = "Rain is expected all week.";
+    let documents = vec![
+        indexed("hidden", json!({"text": "cherries"}), &[]),
+        indexed(
+            "one",
+            json!({"text": "Red cherries taste good.", "n": 1}),
+            &["text"],
+        ),
+        indexed(
+            "part",
+            json!({"text": other, "notes": ["x", "cherries"]}),
+            &["text", "notes[*]"],
+        ),
+        indexed(
+            "not",
+            json!({"text": other, "secret": "cherries"}),
+            &["text"],
+        ),
+        indexed(
+            "whole",
+            json!({"deep": {"er": "cherries and red cherries"}, "n": 2}),
+            &["$"],
+        ),
+    ];
+    put(&client, &app, documents).await;
+    let query = SearchDocumentsRequest {
+        query: "red cherries".to_owned(),
+        ..search(&app, &["n"])
+    };
+    let found = client.call(query.clone()).await;
+    let ranked = keys(&found.documents);
+    let mut best = ranked[..2].to_vec();
+    best.sort_unstable();
+    assert_eq!(
+        (best, &ranked[2..]),
+        (vec!["one", "whole"], &["part", "not", "hidden"][..])
+    );
+    let scores: Vec<Option<f32>> = found.documents.iter().map(|one| one.score).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+    assert!(
+        scores[2].unwrap() > 0.0 && scores[0].unwrap() <= 1.0,
+        "{scores:?}"
+    );
+    assert_eq!(scores[3..], [Some(0.0), None]);
+    assert_eq!(found.method(), SearchMethod::Lexical, "without a model");
+    assert!(found.degradations.is_empty());
+
+    let filtered = SearchDocumentsRequest {
+        conditions: vec![condition(&["n"], Operator::GreaterOrEqual, &json!(2))],
+        ..query.clone()
+    };
+    let filtered = client.call(filtered).await;
+    assert_eq!(keys(&filtered.documents), ["whole"]);
+    let second = SearchDocumentsRequest {
+        limit: Some(2),
+        offset: 1,
+        ..query
+    };
+    let second = client.call(second).await;
+    assert_eq!(keys(&second.documents), ranked[1..3]);
+    assert_eq!(second.next_offset, 3);
+}
+
+#[apply(trial)]
+async fn b17_a_query_finds_documents_by_meaning() {
+    let client = acme().await;
+    let app = app();
+    let texts = [
+        ("pet", "My dog chases cats around the garden."),
+        ("money", "The bank raised its interest rates again."),
+        ("trip", "We flew to Lisbon and stayed near the beach."),
+        ("food", "She bakes bread with rye flour every Sunday."),
+    ];
+    let documents = texts.iter().map(|(key, text)| DocumentInput {
+        index_fields: vec!["text".to_owned()],
+        ..document("n", key, &json!({"text": text}))
+    });
+    put(&client, &app, documents.collect()).await;
+    // None of their words is in the text that they should find.
+    for (query, expected) in [
+        ("animals", "pet"),
+        ("finance and economy", "money"),
+        ("holiday by the sea", "trip"),
+        ("cooking", "food"),
+    ] {
+        let request = SearchDocumentsRequest {
+            query: query.to_owned(),
+            limit: Some(2),
+            ..search(&app, &["n"])
+        };
+        let found = client.call(request).await;
+        assert_eq!(keys(&found.documents)[0], expected, "{query}: {found:?}");
+        assert_eq!(found.method(), SearchMethod::Hybrid);
+        assert!(found.degradations.is_empty(), "{found:?}");
+        let scores: Vec<f32> = found.documents.iter().filter_map(|one| one.score).collect();
+        assert!(scores.len() == 2 && scores[0] > scores[1], "{found:?}");
+        assert_eq!(found.next_offset, 2);
+    }
+}
