@@ -18,10 +18,14 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// idempotent are the methods that the contract calls idempotent, beside those that only read.
+// idempotent are the writes without a request_id that may run twice: the second run leaves and
+// answers what the first one did. So those that say whether they deleted something are not among
+// them. The clients of all languages have this list.
 var idempotent = map[protoreflect.Name]bool{
-	"ResolveThread": true, "SetHead": true, "AddMemories": true, "ImportMemories": true,
-	"SupersedeMemory": true, "DeleteMemory": true, "FlushNodeMemory": true, "Reindex": true,
+	"AddMemories": true, "CopyCheckpoints": true, "FlushNodeMemory": true, "ImportMemories": true,
+	"PutCheckpoint": true, "PutCheckpointWrites": true, "PutDocuments": true, "RegisterFile": true,
+	"Reindex": true, "ResolveThread": true, "SetHead": true, "SupersedeMemory": true,
+	"UpdateAppPolicy": true, "UpdateMemory": true, "UpdateThread": true,
 }
 
 // caller makes calls with key, deadline, request id, retries and typed errors.
@@ -61,7 +65,7 @@ func (c caller) unary(ctx context.Context, method string, request, response any,
 			return nil
 		}
 		failure := newError(err, attempt)
-		delay, again := c.delay(failure, method, attempt)
+		delay, again := c.delay(failure, method, request, attempt)
 		if deadline, limited := ctx.Deadline(); !again || (limited && time.Until(deadline) <= delay) {
 			return failure
 		}
@@ -103,14 +107,14 @@ func (c caller) authorized(ctx context.Context) (context.Context, error) {
 }
 
 // delay returns the wait before the next attempt, if there is one.
-func (c caller) delay(failure *Error, method string, attempt int) (time.Duration, bool) {
+func (c caller) delay(failure *Error, method string, request any, attempt int) (time.Duration, bool) {
 	if attempt >= c.retry.MaxAttempts {
 		return 0, false
 	}
 	// The server refused the call before it did anything.
 	refused := failure.Code == codes.ResourceExhausted && failure.RetryAfter > 0
 	// The call may have been executed.
-	unknown := failure.Code == codes.Unavailable && isRepeatable(method)
+	unknown := failure.Code == codes.Unavailable && isRepeatable(method, request)
 	if !refused && !unknown {
 		return 0, false
 	}
@@ -123,7 +127,7 @@ func (c caller) delay(failure *Error, method string, attempt int) (time.Duration
 }
 
 // isRepeatable reports whether executing a call twice has the effect of executing it once.
-func isRepeatable(method string) bool {
+func isRepeatable(method string, request any) bool {
 	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
 	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
 	if err != nil {
@@ -137,7 +141,29 @@ func isRepeatable(method string) bool {
 		options.GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN {
 		return true
 	}
-	return requestIDField(descriptor.Input()) != nil || idempotent[descriptor.Name()]
+	return requestIDField(descriptor.Input()) != nil || idempotent[descriptor.Name()] && !hasPrecondition(request)
+}
+
+// hasPrecondition reports whether a request names a state, which the first run of the call changes.
+func hasPrecondition(request any) bool {
+	message, ok := request.(proto.Message)
+	if !ok {
+		return false
+	}
+	found := false
+	message.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch field.Name() {
+		case "etag", "expected_head", "absent":
+			found = true
+		case "thread", "memory", "app_policy":
+			if field.Message() != nil && !field.IsList() {
+				etag := field.Message().Fields().ByName("etag")
+				found = etag != nil && value.Message().Has(etag)
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // withRequestID returns the request with a new request_id, if its type has one and it is empty.

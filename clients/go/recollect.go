@@ -20,6 +20,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -49,6 +50,8 @@ type settings struct {
 	timeout time.Duration
 	retry   RetryPolicy
 	dial    []grpc.DialOption
+	// hasKey is whether a key is sent, and plaintext whether also without TLS to another machine.
+	hasKey, plaintext bool
 }
 
 // RetryPolicy says how calls are repeated that failed for a passing reason: UNAVAILABLE, where
@@ -72,13 +75,22 @@ func WithAddress(address string) Option {
 
 // WithAPIKey sets the API key. Default: the environment variable RECOLLECT_API_KEY.
 func WithAPIKey(key string) Option {
-	return WithAPIKeyFunc(func(context.Context) (string, error) { return key, nil })
+	return func(s *settings) {
+		s.apiKey = func(context.Context) (string, error) { return key, nil }
+		s.hasKey = key != ""
+	}
 }
 
 // WithAPIKeyFunc sets a function that returns the current API key or token (JWT). It is called
 // before each attempt of a call.
 func WithAPIKeyFunc(key func(context.Context) (string, error)) Option {
-	return func(s *settings) { s.apiKey = key }
+	return func(s *settings) { s.apiKey, s.hasKey = key, true }
+}
+
+// WithPlaintextKey allows or forbids that the key is sent without TLS to another machine, as on a
+// private network. Default: the environment variable RECOLLECT_ALLOW_PLAINTEXT_KEY, or else false.
+func WithPlaintextKey(allowed bool) Option {
+	return func(s *settings) { s.plaintext = allowed }
 }
 
 // WithTLS uses TLS with this configuration, which may have authorities and client
@@ -108,6 +120,10 @@ func WithDialOptions(options ...grpc.DialOption) Option {
 func New(options ...Option) (*Client, error) {
 	s := settings{timeout: 30 * time.Second}
 	WithAPIKey(os.Getenv("RECOLLECT_API_KEY"))(&s)
+	switch strings.ToLower(os.Getenv("RECOLLECT_ALLOW_PLAINTEXT_KEY")) {
+	case "1", "true":
+		s.plaintext = true
+	}
 	for _, option := range options {
 		option(&s)
 	}
@@ -154,6 +170,10 @@ func (s *settings) transport() (string, credentials.TransportCredentials, error)
 		}
 	}
 	if !secure {
+		if s.hasKey && !s.plaintext && !isLocal(address) {
+			return "", nil, fmt.Errorf("recollect: the API key would be sent to %s in the clear: "+
+				"use https://, or on a private network WithPlaintextKey(true) or RECOLLECT_ALLOW_PLAINTEXT_KEY=1", address)
+		}
 		return address, insecure.NewCredentials(), nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -161,6 +181,24 @@ func (s *settings) transport() (string, credentials.TransportCredentials, error)
 		config = s.tls
 	}
 	return address, credentials.NewTLS(config), nil
+}
+
+// isLocal reports whether connections to an address stay on this machine.
+func isLocal(address string) bool {
+	if strings.HasPrefix(address, "unix:") || strings.HasPrefix(address, "unix-abstract:") {
+		return true
+	}
+	// The scheme of a resolver, such as dns:///.
+	host := address[strings.LastIndex(address, "/")+1:]
+	if named, _, err := net.SplitHostPort(host); err == nil {
+		host = named
+	}
+	host = strings.Trim(host, "[]")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
 }
 
 // Conn returns the connection for clients of the generated package recollectv1. Its calls have

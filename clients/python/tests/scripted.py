@@ -156,6 +156,9 @@ class _Memories(memory_service_pb2_grpc.MemoryServiceServicer):
         answer = lambda: v1.UpdateMemoryResponse(memory=request.memory)
         return self.server.handle("update", request, context, answer)
 
+    def DeleteMemory(self, request: Any, context: Any) -> Any:
+        return self.server.handle("forget", request, context, v1.DeleteMemoryResponse)
+
 
 class _Threads(thread_service_pb2_grpc.ThreadServiceServicer):
     def __init__(self, server: ScriptedServer) -> None:

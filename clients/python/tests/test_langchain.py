@@ -166,7 +166,7 @@ def test_a_runnable_remembers(client: Recollect, app: str) -> None:
         "What is my dog called?",
         "Pixel.",
     ]
-    recalled = client.user(app=app, user="ada").recall("dog", top_k=1)
+    recalled = client.user(app=app, user="ada").recall("My dog is called Pixel", top_k=1)
     assert any(found.text == "My dog is called Pixel." for found in recalled)
 
 

@@ -217,6 +217,23 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
             Recollect(addr, **settings)  # type: ignore[arg-type]
 
 
+def test_a_key_is_sent_to_other_machines_with_tls_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_API_KEY", "secret")
+    local = ["localhost:1", "a.localhost:1", "127.1.2.3:1", "[::1]:1", "http://127.0.0.1:1"]
+    for addr in [*local, "unix:/run/recollect.sock", "https://memory.example:443"]:
+        Recollect(addr)
+    for addr in ["memory.example:1", "http://10.0.0.7:1", "[2001:db8::1]:1", "localhost.example:1"]:
+        with pytest.raises(ValueError, match="in the clear"):
+            Recollect(addr)
+        Recollect(addr, api_key="")
+        Recollect(addr, tls=None if addr.startswith("http:") else True, allow_plaintext_key=True)
+        with monkeypatch.context() as allowed:
+            allowed.setenv("RECOLLECT_ALLOW_PLAINTEXT_KEY", "1")
+            AsyncRecollect(addr)
+            with pytest.raises(ValueError, match="in the clear"):
+                AsyncRecollect(addr, allow_plaintext_key=False)
+
+
 def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_API_KEY", "secret")
     assert AsyncRecollect()._connection.settings.api_key == "secret"

@@ -137,6 +137,11 @@ def test_an_update_is_repeated_unless_it_names_the_state_to_change(
         with pytest.raises(errors.UnavailableError):
             user.update_memory("1", text="She likes tea.", etag="1")
         assert len(scripted.calls) == 3
+        # As the answer would say that nothing was deleted.
+        scripted.after = [UNAVAILABLE]
+        with pytest.raises(errors.UnavailableError):
+            user.forget("1")
+        assert len(scripted.calls) == 4
 
 
 def test_the_delay_that_the_server_names_is_honored(

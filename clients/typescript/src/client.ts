@@ -5,6 +5,7 @@ import { ThreadService, type ListThreadsRequestSchema } from "./gen/recollect/v1
 import { Memories, type UserNames } from "./memories.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
+import { withEndingStreams } from "./streams.js";
 import { Session, type SessionNames } from "./session.js";
 
 /** Which threads are listed. */
@@ -81,9 +82,9 @@ export class BaseClient {
   /**
    * A client of a generated service, for every method of the contract:
    * `recollect.service(PlanService).putPlan({ … })`. Services and messages are exported by
-   * `@recollect/client/v1`.
+   * `@recollect/client/v1`. A stream ends when its loop is left.
    */
   service<S extends DescService>(service: S): Client<S> {
-    return createClient(service, this.transport);
+    return withEndingStreams(service, createClient(service, this.transport));
   }
 }

@@ -13,7 +13,7 @@ import type { SecureClientSessionOptions } from "node:http2";
 import type { Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { BaseClient } from "./client.js";
-import type { CommonOptions } from "./options.js";
+import { checkPlaintextKey, type CommonOptions } from "./options.js";
 import { reliable } from "./transport.js";
 
 export * from "./shared.js";
@@ -52,9 +52,16 @@ export class Recollect extends BaseClient {
   constructor(options: RecollectOptions = {}) {
     const address = options.address || process.env.RECOLLECT_ADDR || "127.0.0.1:50051";
     const baseUrl = urlOf(address, options.tls);
+    const common: CommonOptions = {
+      ...options,
+      apiKey: options.apiKey ?? process.env.RECOLLECT_API_KEY,
+      allowPlaintextKey:
+        options.allowPlaintextKey ?? /^(1|true)$/i.test(process.env.RECOLLECT_ALLOW_PLAINTEXT_KEY ?? ""),
+    };
+    checkPlaintextKey(baseUrl, common);
     const connection = new Http2SessionManager(baseUrl, { pingIntervalMs: 60_000 }, tlsOf(options.tls));
     const transport = createGrpcTransport({ baseUrl, sessionManager: connection, interceptors: options.interceptors });
-    super(reliable(transport, { ...options, apiKey: options.apiKey ?? process.env.RECOLLECT_API_KEY }));
+    super(reliable(transport, common));
     this.#connection = connection;
   }
 

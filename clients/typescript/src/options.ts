@@ -15,6 +15,11 @@ export type ApiKey = string | (() => string | Promise<string>);
 export interface CommonOptions {
   /** The API key. A function is asked before each attempt of a call. Empty: none is sent. */
   apiKey?: ApiKey;
+  /**
+   * Whether the key may be sent without TLS to another machine, as on a private network. Default:
+   * false, and on Node.js the environment variable RECOLLECT_ALLOW_PLAINTEXT_KEY.
+   */
+  allowPlaintextKey?: boolean;
   /** The deadline of a call, all its attempts included, in milliseconds. Default: 30,000. 0: none. */
   timeoutMs?: number;
   /** How calls are repeated that failed for a passing reason. */
@@ -32,4 +37,16 @@ export interface CallOptions {
 /** The options of a call that Connect takes. */
 export function callOptions(options: CallOptions | undefined): CallOptions {
   return { timeoutMs: options?.timeoutMs, signal: options?.signal };
+}
+
+/** Throws if the key would be sent to another machine in the clear. */
+export function checkPlaintextKey(baseUrl: string, { apiKey, allowPlaintextKey }: CommonOptions): void {
+  if (!apiKey || allowPlaintextKey) return;
+  const { protocol, hostname } = new URL(baseUrl);
+  const isLocal = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  if (protocol !== "http:" || isLocal) return;
+  throw new TypeError(
+    `the API key would be sent to ${hostname} in the clear: use https://, or on a private network ` +
+      "allowPlaintextKey (RECOLLECT_ALLOW_PLAINTEXT_KEY=1)",
+  );
 }

@@ -6,7 +6,8 @@ import {
   type BuildContextResponse,
 } from "./gen/recollect/v1/context_service_pb.js";
 import { RecollectError } from "./errors.js";
-import type { Message } from "./gen/recollect/v1/message_pb.js";
+import { FileService } from "./gen/recollect/v1/file_service_pb.js";
+import type { Message, Part } from "./gen/recollect/v1/message_pb.js";
 import {
   MessageService,
   SortOrder,
@@ -28,6 +29,7 @@ import { ThreadService } from "./gen/recollect/v1/thread_service_pb.js";
 import { FORMATS, type Bodies, type Format, type MessageFormat, type ProviderMessage } from "./formats.js";
 import { Memories } from "./memories.js";
 import { messagesOf, parts, providerMessagesOf, type Appendable, type Content } from "./messages.js";
+import { dataUrl } from "./base64.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
 
@@ -137,14 +139,18 @@ type ThreadName = NonNullable<MessageInitShape<typeof AppendMessagesRequestSchem
 
 /** The memory of one conversation. The first append creates its thread. */
 export class Session {
+  /** What the conversation was named by. */
+  readonly named: Readonly<SessionNames | { threadId: string }>;
   readonly #thread: ThreadName;
   readonly #contexts: Client<typeof ContextService>;
   readonly #service: Client<typeof MessageService>;
   readonly #recalls: Client<typeof RecallService>;
   readonly #threads: Client<typeof ThreadService>;
+  readonly #files: Client<typeof FileService>;
   readonly #memories: Memories | undefined;
 
   constructor(transport: Transport, named: SessionNames | { threadId: string }) {
+    this.named = { ...named };
     if ("threadId" in named) {
       this.#thread = { case: "threadId", value: named.threadId };
     } else {
@@ -157,6 +163,7 @@ export class Session {
     this.#service = createClient(MessageService, transport);
     this.#recalls = createClient(RecallService, transport);
     this.#threads = createClient(ThreadService, transport);
+    this.#files = createClient(FileService, transport);
   }
 
   /** The long-term memories of the session's user. Not for a session that was named by its threadId. */
@@ -251,8 +258,31 @@ export class Session {
         return [page.messages, page.nextPageToken];
       });
     } catch (error) {
-      const unborn = error instanceof RecollectError && error.reason === "THREAD_NOT_FOUND";
-      if (!unborn || this.#thread.case !== "session") throw error;
+      if (!isUnborn(error) || this.#thread.case !== "session") throw error;
+    }
+  }
+
+  /**
+   * The messages that lead to the head, newest first, read in pages as they are needed. Other
+   * branches are left out. It ends early where a branch starts at an erased message. A session
+   * without a thread has none.
+   */
+  async *path(options: Pick<MessagesOptions, "pageSize" | "timeoutMs" | "signal"> = {}): AsyncGenerator<Message, void, undefined> {
+    const call = { timeoutMs: options.timeoutMs, signal: options.signal };
+    let wanted: string;
+    try {
+      wanted = (await this.#threads.getThread({ thread: this.#thread }, callOptions(call))).thread?.headMessageId ?? "";
+    } catch (error) {
+      if (isUnborn(error) && this.#thread.case === "session") return;
+      throw error;
+    }
+    let last: Message | undefined;
+    for await (const message of this.messages({ newestFirst: true, pageSize: options.pageSize ?? 100, ...call })) {
+      // What is deeper on the same branch comes after it, and its parent may be erased.
+      if (message.messageId !== wanted && message.branch !== last?.branch) continue;
+      last = message;
+      wanted = message.parentMessageId;
+      yield message;
     }
   }
 
@@ -265,9 +295,49 @@ export class Session {
     );
   }
 
+  /**
+   * Gives files their content again: a file that was stored with a `data:` URL comes back with an
+   * `ni:` URL if the server keeps such content in object storage. Changes the messages.
+   */
+  async inlineFiles(messages: readonly { parts: Part[] }[], options?: CallOptions): Promise<void> {
+    const files = messages
+      .flatMap(({ parts }) => parts.flatMap(({ content }) => (content.case === "toolResult" ? content.value.content : [{ content }])))
+      .flatMap(({ content }) => (content.case === "file" ? [content.value] : []));
+    const contents = new Map<string, Promise<Uint8Array | undefined>>();
+    for (const { location } of files) {
+      if (location.case !== "url" || !location.value.startsWith("ni:") || contents.has(location.value)) continue;
+      contents.set(location.value, this.#fileContent(location.value, options));
+    }
+    for (const file of files) {
+      const content = file.location.case === "url" ? await contents.get(file.location.value) : undefined;
+      if (content) file.location = { case: "url", value: dataUrl(content, file.mimeType) };
+    }
+  }
+
+  async #fileContent(url: string, options: CallOptions | undefined): Promise<Uint8Array | undefined> {
+    try {
+      return (await this.#files.getFileContent({ url }, callOptions(options))).content;
+    } catch (error) {
+      // It was erased with the last message that had it.
+      if (error instanceof RecollectError && error.reason === "FILE_NOT_FOUND") return undefined;
+      throw error;
+    }
+  }
+
+  /** Erases all messages and what was derived from them, keeps the thread, and returns their number. */
+  async clear(options?: CallOptions): Promise<number> {
+    const { deletedMessageCount } = await this.#threads.clearThread({ thread: this.#thread }, callOptions(options));
+    return Number(deletedMessageCount);
+  }
+
   /** Erases the thread with everything in it, and returns the number of its messages. */
   async delete(options?: CallOptions): Promise<number> {
     const { deletedMessageCount } = await this.#threads.deleteThread({ thread: this.#thread }, callOptions(options));
     return Number(deletedMessageCount);
   }
+}
+
+/** Whether a session has no thread yet. */
+function isUnborn(error: unknown): boolean {
+  return error instanceof RecollectError && error.reason === "THREAD_NOT_FOUND";
 }

@@ -9,22 +9,38 @@ import {
   type Message,
   type MessageInitShape,
 } from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, type Transport } from "@connectrpc/connect";
 import { RecollectError } from "./errors.js";
 import type { CommonOptions, RetryOptions } from "./options.js";
 
-/** Methods that the contract calls idempotent, beside those that only read. */
+/**
+ * Writes without a request_id that may run twice: the second run leaves and answers what the
+ * first one did. So those that say whether they deleted something are not among them. The
+ * clients of all languages have this list.
+ */
 const IDEMPOTENT = new Set([
+  "AddMemories",
+  "CopyCheckpoints",
+  "FlushNodeMemory",
+  "ImportMemories",
+  "PutCheckpoint",
+  "PutCheckpointWrites",
+  "PutDocuments",
+  "RegisterFile",
+  "Reindex",
   "ResolveThread",
   "SetHead",
-  "AddMemories",
-  "ImportMemories",
   "SupersedeMemory",
-  "DeleteMemory",
-  "FlushNodeMemory",
-  "Reindex",
+  "UpdateAppPolicy",
+  "UpdateMemory",
+  "UpdateThread",
 ]);
+
+/** Fields that name a state, and those whose message names one by its etag. */
+const PRECONDITIONS = new Set(["etag", "expected_head", "absent"]);
+const STATES = new Set(["thread", "memory", "app_policy"]);
 
 /**
  * A transport with the API key, deadlines, request ids, retries and typed errors. All
@@ -52,7 +68,7 @@ export function reliable(inner: Transport, options: CommonOptions): Transport {
           return await inner.unary(method, signal, remaining, headers, message, contextValues);
         } catch (thrown) {
           const error = RecollectError.from(thrown, attempt);
-          const delay = retryDelay(error, method, attempt, options.retry);
+          const delay = retryDelay(error, method, message, attempt, options.retry);
           if (delay === undefined || Date.now() + delay >= deadline || signal?.aborted) throw error;
           await sleep(delay, signal, error);
         }
@@ -91,9 +107,10 @@ function requestIdField(method: DescMethodUnary | DescMethodStreaming): string |
 }
 
 /** The wait before the next attempt in milliseconds; undefined: there is none. */
-function retryDelay(
+function retryDelay<I extends DescMessage, O extends DescMessage>(
   error: RecollectError,
-  method: DescMethodUnary,
+  method: DescMethodUnary<I, O>,
+  input: MessageInitShape<I>,
   attempt: number,
   { maxAttempts = 7, initialBackoffMs = 100, maxBackoffMs = 5_000 }: RetryOptions = {},
 ): number | undefined {
@@ -101,20 +118,38 @@ function retryDelay(
   // The server refused the call before it did anything.
   const refused = error.code === Code.ResourceExhausted && error.retryAfterMs !== undefined;
   // The call may have been executed.
-  const unknown = error.code === Code.Unavailable && isRepeatable(method);
+  const unknown = error.code === Code.Unavailable && isRepeatable(method, input);
   if (!refused && !unknown) return undefined;
   const backoff = Math.min(maxBackoffMs, initialBackoffMs * 2 ** (attempt - 1));
   return Math.max(error.retryAfterMs ?? 0, backoff / 2) + (Math.random() * backoff) / 2;
 }
 
 /** Whether executing a call twice has the effect of executing it once. */
-function isRepeatable(method: DescMethodUnary): boolean {
+function isRepeatable<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  input: MessageInitShape<I>,
+): boolean {
   return (
     method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ||
     method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT ||
     requestIdField(method) !== undefined ||
-    IDEMPOTENT.has(method.name)
+    (IDEMPOTENT.has(method.name) && !hasPrecondition(method, input))
   );
+}
+
+/** Whether a request names a state, which the first run of the call changes. */
+function hasPrecondition<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  input: MessageInitShape<I>,
+): boolean {
+  const request = reflect(method.input, isMessage(input, method.input) ? input : create(method.input, input));
+  return method.input.fields.some((field) => {
+    if (!request.isSet(field)) return false;
+    if (PRECONDITIONS.has(field.name)) return true;
+    if (field.fieldKind !== "message" || !STATES.has(field.name)) return false;
+    const etag = field.message.fields.find(({ name }) => name === "etag");
+    return etag !== undefined && request.get(field).isSet(etag);
+  });
 }
 
 function sleep(milliseconds: number, signal: AbortSignal | undefined, error: RecollectError): Promise<void> {

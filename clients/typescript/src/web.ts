@@ -9,7 +9,7 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { BaseClient } from "./client.js";
-import type { CommonOptions } from "./options.js";
+import { checkPlaintextKey, type CommonOptions } from "./options.js";
 import { reliable } from "./transport.js";
 
 export * from "./shared.js";
@@ -29,6 +29,7 @@ export class Recollect extends BaseClient {
   constructor(options: RecollectOptions) {
     const { address, fetch, interceptors } = options;
     const baseUrl = address.replace(/\/+$/, "");
+    checkPlaintextKey(baseUrl, options);
     super(reliable(createConnectTransport({ baseUrl, fetch, interceptors, useBinaryFormat: false }), options));
   }
 }

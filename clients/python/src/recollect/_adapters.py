@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect import types, v1
+from recollect._async.client import AsyncRecollect
+from recollect._connect import AsyncChannels, Channels
+from recollect._sync.client import Recollect
 
 _LONGEST = 12 * 1024
 """Bytes of JSON that are kept beside a message; its metadata has at most 16 KiB."""
@@ -32,3 +35,22 @@ def exact(message: types.Message, name: str) -> Any:
     """The original that was kept beside a message, or None."""
     text = message.metadata.get(name)
     return json.loads(text) if isinstance(text, str) else None
+
+
+def both_clients(
+    client: Recollect | None, async_client: AsyncRecollect | None
+) -> tuple[Recollect, AsyncRecollect]:
+    """A client for threads and one for asyncio. One that is missing has the settings of the
+    other, and without both they come from the environment."""
+    if client is None and async_client is None:
+        client = Recollect()
+    if client is None:
+        assert async_client is not None
+        client = Recollect.__new__(Recollect)
+        client._connection = async_client._connection
+        client._channels = Channels(client._connection)
+    if async_client is None:
+        async_client = AsyncRecollect.__new__(AsyncRecollect)
+        async_client._connection = client._connection
+        async_client._channels = AsyncChannels(async_client._connection)
+    return client, async_client

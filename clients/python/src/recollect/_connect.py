@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import threading
 from importlib import metadata
@@ -18,6 +19,19 @@ from recollect.v1.stubs import AsyncStubs, Stubs
 DEFAULT_ADDR = "127.0.0.1:50051"
 
 
+def _is_local(target: str) -> bool:
+    """Whether connections to a target stay on this machine."""
+    if target.startswith("unix:"):
+        return True
+    host = target.rpartition(":")[0].strip("[]")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class Connection:
     """The settings of a client, checked."""
 
@@ -31,6 +45,7 @@ class Connection:
         server_name: str | None,
         timeout: float | None,
         retry: Retry | None,
+        allow_plaintext_key: bool | None = None,
     ):
         given = addr or os.environ.get("RECOLLECT_ADDR") or DEFAULT_ADDR
         scheme, separator, rest = given.rpartition("://")
@@ -49,6 +64,16 @@ class Connection:
             raise ValueError("tls=False contradicts https://, ca_file and client_cert")
         if timeout is not None and timeout <= 0:
             raise ValueError("timeout must be positive, or None for no timeout")
+        if api_key is None:
+            api_key = os.environ.get("RECOLLECT_API_KEY", "")
+        if allow_plaintext_key is None:
+            allowed = os.environ.get("RECOLLECT_ALLOW_PLAINTEXT_KEY", "")
+            allow_plaintext_key = allowed.lower() in ("1", "true")
+        if api_key and not tls and not allow_plaintext_key and not _is_local(target):
+            raise ValueError(
+                f"the API key would be sent to {target} in the clear: use https://, or on a "
+                "private network allow_plaintext_key=True or RECOLLECT_ALLOW_PLAINTEXT_KEY=1"
+            )
         self.target = target
         self.tls = tls
         self._ca_file = ca_file
@@ -56,7 +81,7 @@ class Connection:
         self._server_name = server_name
         self.settings = CallSettings(
             target=target,
-            api_key=api_key if api_key is not None else os.environ.get("RECOLLECT_API_KEY", ""),
+            api_key=api_key,
             timeout=timeout,
             retry=retry or Retry(attempts=1),
         )

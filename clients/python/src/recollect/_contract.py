@@ -11,21 +11,25 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 
 from recollect import v1
 
-# Writes that may run twice: the second run leaves what the first one left. Those with a
-# request_id need no place here; neither do reads.
+# Writes that may run twice: the second run leaves and answers what the first one did. So those
+# that say whether they deleted something are not among them. Those with a request_id need no
+# place here; neither do reads. The clients of all languages have this list.
 _REPEATABLE = {
     "AddMemories",
+    "CopyCheckpoints",
     "FlushNodeMemory",
     "ImportMemories",
+    "PutCheckpoint",
+    "PutCheckpointWrites",
+    "PutDocuments",
     "RegisterFile",
+    "Reindex",
     "ResolveThread",
     "SetHead",
     "SupersedeMemory",
     "UpdateAppPolicy",
     "UpdateMemory",
     "UpdateThread",
-    "DeleteMemory",
-    "DeleteAppPolicy",
 }
 
 

@@ -70,7 +70,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
             max_tokens: `messages` has the newest turns of at most this many tokens:
                 1 to 10,000,000. Default: no limit.
         """
-        self.memory = (client or _shared_client()).session(app=app, user=user, session=session_id)
+        self.memory = (client or shared_client()).session(app=app, user=user, session=session_id)
         """The conversation, for recall, contexts and everything else."""
         self._max_messages = max_messages
         self._max_tokens = max_tokens
@@ -97,14 +97,15 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
             self.memory.clear()
 
 
-@functools.lru_cache(maxsize=1)
-def _client_of(pid: int) -> Recollect:
-    return Recollect()
-
-
-def _shared_client() -> Recollect:
+def shared_client(addr: str | None = None, api_key: str | None = None) -> Recollect:
+    """A client that histories of this process share. Arguments: as in Recollect."""
     # Not that of a process that has forked into this one.
-    return _client_of(os.getpid())
+    return _client_of(os.getpid(), addr, api_key)
+
+
+@functools.lru_cache(maxsize=64)
+def _client_of(pid: int, addr: str | None, api_key: str | None) -> Recollect:
+    return Recollect(addr, api_key=api_key)
 
 
 def _message(message: BaseMessage) -> v1.MessageInput:

@@ -113,6 +113,14 @@ func (s *script) GetThread(context.Context, *pb.GetThreadRequest) (*pb.GetThread
 	return nil, s.other()
 }
 
+func (s *script) SetHead(context.Context, *pb.SetHeadRequest) (*pb.SetHeadResponse, error) {
+	return nil, s.other()
+}
+
+func (s *script) UpdateThread(context.Context, *pb.UpdateThreadRequest) (*pb.UpdateThreadResponse, error) {
+	return nil, s.other()
+}
+
 func (s *script) AppendEvents(context.Context, *pb.AppendEventsRequest) (*pb.AppendEventsResponse, error) {
 	return nil, s.other()
 }
@@ -225,6 +233,48 @@ func TestACallThatMayHaveHappenedIsRepeatedOnlyIfThatIsSafe(t *testing.T) {
 	_, err = pb.NewPlanServiceClient(client.Conn()).AppendEvents(t.Context(), &pb.AppendEventsRequest{})
 	equal(t, failure(t, err).Attempts, 3)
 	equal(t, script.others, 7)
+}
+
+func TestAWriteThatNamesTheStateToChangeIsNotRepeated(t *testing.T) {
+	client, _ := start(t, nil, recollect.WithRetry(recollect.RetryPolicy{MaxAttempts: 3}))
+	threads := pb.NewThreadServiceClient(client.Conn())
+	head := ""
+	for _, test := range []struct {
+		setHead  *pb.SetHeadRequest
+		attempts int
+	}{{&pb.SetHeadRequest{HeadMessageId: "1"}, 3}, {&pb.SetHeadRequest{HeadMessageId: "1", ExpectedHead: &head}, 1}} {
+		_, err := threads.SetHead(t.Context(), test.setHead)
+		equal(t, failure(t, err).Attempts, test.attempts)
+	}
+	for etag, attempts := range map[string]int{"": 3, "1": 1} {
+		_, err := threads.UpdateThread(t.Context(), &pb.UpdateThreadRequest{Thread: &pb.Thread{Etag: etag}})
+		equal(t, failure(t, err).Attempts, attempts)
+	}
+}
+
+func TestAKeyIsSentToOtherMachinesWithTLSOnly(t *testing.T) {
+	t.Setenv("RECOLLECT_API_KEY", "secret")
+	works := func(options ...recollect.Option) bool {
+		client, err := recollect.New(options...)
+		if err == nil {
+			client.Close()
+		}
+		return err == nil
+	}
+	local := []string{"localhost:1", "a.localhost:1", "127.1.2.3:1", "[::1]:1", "http://127.0.0.1:1", "unix:/run/recollect.sock"}
+	for _, address := range append(local, "https://memory.example") {
+		equal(t, works(recollect.WithAddress(address)), true)
+	}
+	for _, address := range []string{"memory.example:1", "dns:///memory.example:1", "http://10.0.0.7:1", "[2001:db8::1]:1"} {
+		to := recollect.WithAddress(address)
+		equal(t, works(to), false)
+		equal(t, works(to, recollect.WithAPIKeyFunc(func(context.Context) (string, error) { return "", nil })), false)
+		equal(t, works(to, recollect.WithAPIKey("")), true)
+		equal(t, works(to, recollect.WithPlaintextKey(true)), true)
+	}
+	t.Setenv("RECOLLECT_ALLOW_PLAINTEXT_KEY", "1")
+	equal(t, works(recollect.WithAddress("memory.example:1")), true)
+	equal(t, works(recollect.WithAddress("memory.example:1"), recollect.WithPlaintextKey(false)), false)
 }
 
 func TestAttemptsAreLimitedAndTheErrorSaysHowManyThereWere(t *testing.T) {

@@ -36,6 +36,8 @@ class Script {
   readonly stored = new Map<string, number>();
   readonly calls: { request: AppendMessagesRequest; time: number; key: string | null }[] = [];
   otherCalls = 0;
+  /** Watches that are open. */
+  watches = 0;
   constructor(readonly steps: Step[]) {}
 
   readonly handler = connectNodeAdapter({
@@ -59,7 +61,19 @@ class Script {
         this.otherCalls++;
         throw failure(Code.Unavailable, "DATABASE_UNAVAILABLE");
       };
-      router.service(ThreadService, { createThread: fail, getThread: fail });
+      const script = this;
+      router.service(ThreadService, {
+        createThread: fail,
+        getThread: fail,
+        setHead: fail,
+        updateThread: fail,
+        async *watchThread(_, { signal }) {
+          script.watches++;
+          signal.addEventListener("abort", () => script.watches--);
+          for (let cursor = 1; cursor <= 2; cursor++) yield { cursor: String(cursor) };
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        },
+      });
       router.service(PlanService, { appendEvents: fail });
     },
   });
@@ -150,6 +164,29 @@ everywhere("a call that may have happened is repeated only if that is safe", [],
   assert.equal(script.otherCalls, 7, "reading, and a write with a request id");
 }, { retry: { maxAttempts: 3 } });
 
+everywhere("a write that names the state to change is not repeated", [], async (client) => {
+  const threads = client.service(ThreadService);
+  assert.equal((await rejected(threads.setHead({ headMessageId: "1" }))).attempts, 3);
+  assert.equal((await rejected(threads.setHead({ headMessageId: "1", expectedHead: "" }))).attempts, 1);
+  assert.equal((await rejected(threads.updateThread({ thread: { title: "A dog" } }))).attempts, 3);
+  assert.equal((await rejected(threads.updateThread({ thread: { etag: "1" } }))).attempts, 1);
+}, { retry: { maxAttempts: 3 } });
+
+test("a key is sent to other machines with TLS only", () => {
+  const apiKey = "secret";
+  for (const address of ["localhost:1", "a.localhost:1", "127.1.2.3:1", "[::1]:1", "http://127.0.0.1:1", "https://memory.example"]) {
+    new Recollect({ address, apiKey }).close();
+  }
+  for (const address of ["memory.example:1", "http://10.0.0.7:1", "[2001:db8::1]:1", "localhost.example:1"]) {
+    assert.throws(() => new Recollect({ address, apiKey }), /in the clear/);
+    assert.throws(() => new Recollect({ address, apiKey: () => "token" }), /in the clear/);
+    new Recollect({ address, apiKey, allowPlaintextKey: true }).close();
+    new Recollect({ address, apiKey: "" }).close();
+  }
+  assert.throws(() => new WebRecollect({ address: "http://memory.example", apiKey }), /in the clear/);
+  new WebRecollect({ address: "http://memory.example", apiKey, allowPlaintextKey: true });
+});
+
 everywhere("attempts are limited, and the error says how many there were", Array(9).fill("fail"), async (client, script) => {
   const error = await rejected(session(client).append(turn));
   assert.equal(error.status, "UNAVAILABLE");
@@ -174,6 +211,38 @@ everywhere("a canceled call is not repeated", ["hang"], async (client, script) =
   assert.ok([Code.Canceled, Code.DeadlineExceeded].includes(error.code), error.message);
   assert.ok(script.calls.length <= 1, "repeated");
 });
+
+everywhere("a stream ends when its loop is left", [], async (client, script) => {
+  const threads = client.service(ThreadService);
+  for await (const event of threads.watchThread({})) {
+    assert.equal(event.cursor, "1");
+    assert.equal(script.watches, 1);
+    break;
+  }
+  await until(() => script.watches === 0);
+
+  // Also while an event is awaited, and by a signal.
+  const watch = threads.watchThread({})[Symbol.asyncIterator]();
+  for (const cursor of ["1", "2"]) assert.equal((await watch.next()).value?.cursor, cursor);
+  const next = watch.next();
+  await watch.return!();
+  assert.equal((await next).done, true);
+  await until(() => script.watches === 0);
+  const aborting = new AbortController();
+  const aborted = threads.watchThread({}, { signal: aborting.signal })[Symbol.asyncIterator]();
+  for (const cursor of ["1", "2"]) assert.equal((await aborted.next()).value?.cursor, cursor);
+  aborting.abort();
+  assert.equal((await rejected(Promise.resolve(aborted.next()))).code, Code.Canceled);
+  await until(() => script.watches === 0);
+});
+
+/** Waits at most ten seconds. */
+async function until(condition: () => boolean): Promise<void> {
+  for (const end = Date.now() + 10_000; !condition(); ) {
+    assert.ok(Date.now() < end, "it does not come true");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
 
 test("no server is UNAVAILABLE", async (context) => {
   const server = http2.createServer();

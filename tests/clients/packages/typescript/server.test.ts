@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { Code, Recollect, RecollectError, roleOf, textOf } from "@recollect/client";
-import { PlanService, Role } from "@recollect/client/v1";
+import { FileType, PartSchema, PlanService, Role, ToolResultPartSchema, type ToolResultPart } from "@recollect/client/v1";
 import { Recollect as WebRecollect } from "@recollect/client/web";
 
 const recollect = new Recollect();
@@ -96,6 +97,39 @@ test("messages are read in pages, and recalled", async () => {
   assert.ok(recalled.messages.some(({ message }) => textOf(message).includes("flower pot")));
   const found = await memory.search("spare key", { topK: 1 });
   assert.match(textOf(found.matches[0]?.message), /flower pot/);
+});
+
+test("the path leads to the head, without other branches, and can be cleared", async () => {
+  const memory = recollect.session(newSession());
+  assert.deepEqual(await all(memory.path()), [], "a session without a thread");
+  await memory.append([{ role: "user", content: "Hello", externalId: "hello" }, { role: "assistant", content: "Good day." }]);
+  await memory.append({ role: "assistant", content: "Hi!", parentMessageId: "hello" });
+  await memory.append({ user: "How are you?" });
+  assert.deepEqual((await all(memory.path({ pageSize: 1 }))).map(textOf), ["How are you?", "Hi!", "Hello"]);
+  assert.equal((await all(memory.messages())).length, 4);
+  assert.equal(await memory.clear(), 4);
+  assert.deepEqual(await all(memory.path()), []);
+  await assert.rejects(recollect.session(newSession()).clear(), /THREAD_NOT_FOUND/);
+});
+
+test("files that were stored inline can be had inline again", async () => {
+  const memory = recollect.session(newSession());
+  const value = "data:text/plain;base64,SGVsbG8=";
+  const file = create(PartSchema, { content: { case: "file", value: { type: FileType.DOCUMENT, location: { case: "url", value } } } });
+  const call = create(PartSchema, { content: { case: "toolCall", value: { toolCallId: "call_1", name: "read", arguments: "{}" } } });
+  const piece = create(ToolResultPartSchema, { content: file.content as ToolResultPart["content"] });
+  const result = create(PartSchema, { content: { case: "toolResult", value: { toolCallId: "call_1", content: [piece] } } });
+  await memory.append([
+    { role: "user", content: [file] },
+    { role: "assistant", content: [call] },
+    { role: "tool", content: [result] },
+  ]);
+  const messages = await all(memory.messages());
+  await memory.inlineFiles(messages);
+  const found = [messages[0]!.parts[0]!.content, messages[2]!.parts[0]!.content].map((content) =>
+    content.case === "toolResult" ? content.value.content[0]!.content : content,
+  );
+  assert.deepEqual(found.map((content) => (content.case === "file" ? content.value.location.value : undefined)), [value, value]);
 });
 
 test("memories are remembered, found, listed and forgotten", async () => {

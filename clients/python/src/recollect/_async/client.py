@@ -39,13 +39,14 @@ class AsyncRecollect:
         server_name: str | None = None,
         timeout: float | None = 30.0,
         retry: Retry | None = Retry(),
+        allow_plaintext_key: bool | None = None,
     ) -> None:
         """
         Args:
             addr: the server as `host:port`, `http://host:port` or, with TLS,
                 `https://host:port`. Default: RECOLLECT_ADDR, or else `127.0.0.1:50051`.
             api_key: the API key; it selects the tenant. Default: RECOLLECT_API_KEY, or else
-                none, for a server without keys. Without TLS it is sent in the clear.
+                none, for a server without keys.
             tls: whether to use TLS. Default: with `https://`, ca_file or client_cert.
             ca_file: a PEM file with the certificates to trust. Default: those that gRPC ships.
             client_cert: PEM files of a client certificate and its key, for mutual TLS.
@@ -54,9 +55,19 @@ class AsyncRecollect:
             timeout: the seconds that a call may take, with all its repetitions, unless the
                 call names its own. None: no limit.
             retry: how failed calls are repeated. None: not at all.
+            allow_plaintext_key: whether the key may be sent without TLS to another machine,
+                as on a private network. Default: RECOLLECT_ALLOW_PLAINTEXT_KEY, or else False.
         """
         self._connection = Connection(
-            addr, api_key, tls, ca_file, client_cert, server_name, timeout, retry
+            addr,
+            api_key,
+            tls,
+            ca_file,
+            client_cert,
+            server_name,
+            timeout,
+            retry,
+            allow_plaintext_key,
         )
         self._channels = AsyncChannels(self._connection)
 

@@ -50,6 +50,10 @@ public final class Recollect implements AutoCloseable {
         if (address.startsWith("https://") && !target.matches(".*:\\d+")) {
             target += ":443";
         }
+        if (!secure && builder.hasKey && !builder.plaintextKey && !isLocal(target)) {
+            throw new IllegalArgumentException("the API key would be sent to " + target + " in the clear: use "
+                    + "https://, or on a private network plaintextKey(true) or RECOLLECT_ALLOW_PLAINTEXT_KEY=1");
+        }
         var channel = Grpc.newChannelBuilder(target, credentials)
                 .userAgent("recollect-java/" + VERSION)
                 .keepAliveTime(1, TimeUnit.MINUTES)
@@ -63,6 +67,17 @@ public final class Recollect implements AutoCloseable {
         reliable = new Reliable(connection, builder.apiKey, builder.timeout, builder.retry);
         this.channel = ClientInterceptors.intercept(connection, reliable);
         calls = new Calls(this.channel, CallOptions.DEFAULT);
+    }
+
+    /** Whether connections to a target stay on this machine. */
+    private static boolean isLocal(String target) {
+        // Without the scheme of a resolver, such as dns:///, and without the port.
+        var host = target.replaceFirst("^.*/", "").replaceFirst(":\\d+$", "").replaceAll("[\\[\\]]", "");
+        return target.startsWith("unix:")
+                || host.equals("localhost")
+                || host.endsWith(".localhost")
+                || host.matches("127(\\.\\d{1,3}){3}")
+                || host.equals("::1");
     }
 
     /** A client with all defaults: address and API key come from the environment. */
@@ -137,6 +152,8 @@ public final class Recollect implements AutoCloseable {
     public static final class Builder {
         private String address;
         private Supplier<String> apiKey;
+        private boolean hasKey;
+        private boolean plaintextKey;
         private ChannelCredentials credentials;
         private String authority;
         private Duration timeout = Duration.ofSeconds(30);
@@ -145,6 +162,9 @@ public final class Recollect implements AutoCloseable {
         private Builder() {
             var key = System.getenv("RECOLLECT_API_KEY");
             apiKey = () -> key;
+            hasKey = key != null && !key.isEmpty();
+            var allowed = System.getenv("RECOLLECT_ALLOW_PLAINTEXT_KEY");
+            plaintextKey = "1".equals(allowed) || "true".equalsIgnoreCase(allowed);
         }
 
         /**
@@ -164,12 +184,24 @@ public final class Recollect implements AutoCloseable {
 
         /** The API key. Default: the environment variable RECOLLECT_API_KEY. */
         public Builder apiKey(String key) {
-            return apiKey(() -> key);
+            apiKey(() -> key);
+            hasKey = key != null && !key.isEmpty();
+            return this;
         }
 
         /** Supplies the current API key or token (JWT), before each attempt of a call. It must not block. */
         public Builder apiKey(Supplier<String> key) {
             apiKey = Objects.requireNonNull(key);
+            hasKey = true;
+            return this;
+        }
+
+        /**
+         * Allows or forbids that the key is sent without TLS to another machine, as on a private
+         * network. Default: the environment variable RECOLLECT_ALLOW_PLAINTEXT_KEY, or else false.
+         */
+        public Builder plaintextKey(boolean allowed) {
+            plaintextKey = allowed;
             return this;
         }
 

@@ -33,16 +33,30 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
 
     private static final Metadata.Key<String> AUTHORIZATION =
             Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
-    /** Methods that the contract calls idempotent, beside those that only read. */
+    /**
+     * Writes without a request_id that may run twice: the second run leaves and answers what the
+     * first one did. So those that say whether they deleted something are not among them. The
+     * clients of all languages have this list.
+     */
     private static final Set<String> IDEMPOTENT = Set.of(
+            "AddMemories",
+            "CopyCheckpoints",
+            "FlushNodeMemory",
+            "ImportMemories",
+            "PutCheckpoint",
+            "PutCheckpointWrites",
+            "PutDocuments",
+            "RegisterFile",
+            "Reindex",
             "ResolveThread",
             "SetHead",
-            "AddMemories",
-            "ImportMemories",
             "SupersedeMemory",
-            "DeleteMemory",
-            "FlushNodeMemory",
-            "Reindex");
+            "UpdateAppPolicy",
+            "UpdateMemory",
+            "UpdateThread");
+    /** Fields that name a state, and those whose message names one by its etag. */
+    private static final Set<String> PRECONDITIONS = Set.of("etag", "expected_head", "absent");
+    private static final Set<String> STATES = Set.of("thread", "memory", "app_policy");
 
     private final ManagedChannel connection;
     private final Supplier<String> apiKey;
@@ -120,7 +134,12 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
 
     /** The wait before the next attempt; empty: there is none. */
     Optional<Duration> delay(
-            MethodDescriptor<?, ?> method, CallOptions options, int attempt, Status status, Metadata trailers) {
+            MethodDescriptor<?, ?> method,
+            Object request,
+            CallOptions options,
+            int attempt,
+            Status status,
+            Metadata trailers) {
         if (attempt >= retry.maxAttempts()) {
             return Optional.empty();
         }
@@ -128,7 +147,7 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
         // The server refused the call before it did anything.
         var refused = status.getCode() == Status.Code.RESOURCE_EXHAUSTED && retryAfter.isPresent();
         // The call may have been executed.
-        var unknown = status.getCode() == Status.Code.UNAVAILABLE && isRepeatable(method);
+        var unknown = status.getCode() == Status.Code.UNAVAILABLE && isRepeatable(method, request);
         if (!refused && !unknown) {
             return Optional.empty();
         }
@@ -145,13 +164,31 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
     }
 
     /** Whether executing a call twice has the effect of executing it once. */
-    private static boolean isRepeatable(MethodDescriptor<?, ?> method) {
+    private static boolean isRepeatable(MethodDescriptor<?, ?> method, Object request) {
         if (!(method.getSchemaDescriptor() instanceof ProtoMethodDescriptorSupplier supplier)) {
             return false;
         }
         var descriptor = supplier.getMethodDescriptor();
         return descriptor.getOptions().getIdempotencyLevel() != IdempotencyLevel.IDEMPOTENCY_UNKNOWN
                 || descriptor.getInputType().findFieldByName("request_id") != null
-                || IDEMPOTENT.contains(descriptor.getName());
+                || IDEMPOTENT.contains(descriptor.getName()) && !hasPrecondition(request);
+    }
+
+    /** Whether a request names a state, which the first run of the call changes. */
+    private static boolean hasPrecondition(Object request) {
+        if (!(request instanceof Message message)) {
+            return false;
+        }
+        return message.getAllFields().entrySet().stream().anyMatch(entry -> {
+            var name = entry.getKey().getName();
+            if (PRECONDITIONS.contains(name)) {
+                return true;
+            }
+            if (!STATES.contains(name) || !(entry.getValue() instanceof Message state)) {
+                return false;
+            }
+            var etag = state.getDescriptorForType().findFieldByName("etag");
+            return etag != null && !"".equals(state.getField(etag));
+        });
     }
 }

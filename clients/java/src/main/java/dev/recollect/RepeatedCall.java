@@ -136,7 +136,7 @@ final class RepeatedCall<Q, R> extends ClientCall<Q, R> {
 
         private boolean isRepeated(Status status, Metadata trailers) {
             synchronized (RepeatedCall.this) {
-                var delay = reliable.delay(method, options, attempts, status, trailers);
+                var delay = reliable.delay(method, request, options, attempts, status, trailers);
                 if (canceled || delay.isEmpty()) {
                     return false;
                 }

@@ -21,7 +21,11 @@ import dev.recollect.v1.GetThreadRequest;
 import dev.recollect.v1.GetThreadResponse;
 import dev.recollect.v1.MessageServiceGrpc;
 import dev.recollect.v1.PlanServiceGrpc;
+import dev.recollect.v1.SetHeadRequest;
+import dev.recollect.v1.SetHeadResponse;
 import dev.recollect.v1.ThreadServiceGrpc;
+import dev.recollect.v1.UpdateThreadRequest;
+import dev.recollect.v1.UpdateThreadResponse;
 import io.grpc.Context;
 import io.grpc.Contexts;
 import io.grpc.Grpc;
@@ -197,6 +201,39 @@ class RetryTest {
     }
 
     @Test
+    void aWriteThatNamesTheStateToChangeIsNotRepeated() throws IOException {
+        var recollect = start(attempts(3), java.time.Duration.ofSeconds(30));
+        var threads = recollect.stub(ThreadServiceGrpc::newBlockingStub);
+        var head = SetHeadRequest.newBuilder().setHeadMessageId("1");
+        assertThrows(StatusRuntimeException.class, () -> threads.setHead(head.build()));
+        assertEquals(3, others.get());
+        assertThrows(StatusRuntimeException.class, () -> threads.setHead(head.setExpectedHead("").build()));
+        assertEquals(4, others.get());
+        var update = UpdateThreadRequest.newBuilder();
+        assertThrows(StatusRuntimeException.class, () -> threads.updateThread(
+                update.setThread(dev.recollect.v1.Thread.newBuilder().setTitle("A dog")).build()));
+        assertEquals(7, others.get());
+        assertThrows(StatusRuntimeException.class, () -> threads.updateThread(
+                update.setThread(dev.recollect.v1.Thread.newBuilder().setEtag("1")).build()));
+        assertEquals(8, others.get());
+    }
+
+    @Test
+    void aKeyIsSentToOtherMachinesWithTlsOnly() {
+        for (var address : List.of(
+                "localhost:1", "a.localhost:1", "127.1.2.3:1", "[::1]:1", "http://127.0.0.1:1", "https://memory.example")) {
+            Recollect.builder().address(address).apiKey("secret").build().close();
+        }
+        for (var address : List.of("memory.example:1", "dns:///memory.example:1", "http://10.0.0.7:1", "[2001:db8::1]:1")) {
+            var named = Recollect.builder().address(address).apiKey("secret");
+            assertThrows(IllegalArgumentException.class, named::build);
+            assertThrows(IllegalArgumentException.class, named.apiKey(() -> "token")::build);
+            named.plaintextKey(true).build().close();
+            named.plaintextKey(false).apiKey("").build().close();
+        }
+    }
+
+    @Test
     void attemptsAreLimitedAndTheErrorSaysHowManyThereWere() throws IOException {
         var recollect = start(attempts(2), java.time.Duration.ofSeconds(30), failures(9));
         var failed = assertThrows(RecollectException.class, () -> append(recollect));
@@ -365,6 +402,18 @@ class RetryTest {
     private final class FailingThreads extends ThreadServiceGrpc.ThreadServiceImplBase {
         @Override
         public void createThread(CreateThreadRequest request, StreamObserver<CreateThreadResponse> response) {
+            others.incrementAndGet();
+            response.onError(unavailable());
+        }
+
+        @Override
+        public void setHead(SetHeadRequest request, StreamObserver<SetHeadResponse> response) {
+            others.incrementAndGet();
+            response.onError(unavailable());
+        }
+
+        @Override
+        public void updateThread(UpdateThreadRequest request, StreamObserver<UpdateThreadResponse> response) {
             others.incrementAndGet();
             response.onError(unavailable());
         }
