@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/.setup/bin:$(CURDIR)/.setup/node/node_modules/.bin:$(PA
 DATA ?= ../shared/data/locomo-dev
 
 # Compiling the clients of the other languages may take longer than a test is given.
-BUILD_CLIENTS = for language in go python typescript java {go,python,typescript,java}-package; do \
+BUILD_CLIENTS = for language in go python typescript java {go,python,typescript,java}-package n8n; do \
   tests/clients/run $$language --build || [ $$? = 77 ] || exit 1; done
 
 .PHONY: help
@@ -93,7 +93,7 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	fi
 	@scripts/lint-deploy
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env tests/clients/run .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env tests/clients/run tests/console/run .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi
