@@ -58,6 +58,9 @@ pub struct EmbedderConfig {
     pub query_threads: usize,
     /// Threads of ONNX Runtime for a batch of documents. Default: 1.
     pub document_threads: usize,
+    /// Batches of documents that are embedded at the same time, each with a copy of the
+    /// model of about 60 MB. Default: 2.
+    pub document_sessions: usize,
     /// Documents in one inference. A small batch delays queries less. Default: 8.
     pub batch_size: usize,
     /// Queries that may wait; further ones fail at once. Default: 256.
@@ -79,6 +82,7 @@ impl Default for EmbedderConfig {
             max_length: 256,
             query_threads: 1,
             document_threads: 1,
+            document_sessions: 2,
             batch_size: 8,
             query_queue: 256,
             query_timeout: Duration::from_secs(2),
@@ -186,6 +190,10 @@ pub struct IndexerConfig {
     /// one. Default: 60s.
     #[serde(with = "memory_contract::duration_text")]
     pub lease: Duration,
+    /// How long an idle worker collects changes after the first, so that single appends are
+    /// indexed together. A query that waits for a change ends it. Default: 50ms.
+    #[serde(with = "memory_contract::duration_text")]
+    pub linger: Duration,
     /// Interval between two polls of an idle worker. Default: 500ms.
     #[serde(with = "memory_contract::duration_text")]
     pub poll_interval: Duration,
@@ -207,6 +215,7 @@ impl Default for IndexerConfig {
             batch_size: 64,
             lanes: 3,
             lease: Duration::from_secs(60),
+            linger: Duration::from_millis(50),
             poll_interval: Duration::from_millis(500),
             max_attempts: 8,
             retry_base: Duration::from_millis(500),

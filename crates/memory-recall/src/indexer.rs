@@ -1,6 +1,7 @@
 //! The worker that applies the changes in the outbox to the index.
 
 mod carry;
+mod handle;
 mod prepare;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +20,7 @@ use crate::config::IndexerConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::{Backend, Index, IndexState};
+pub use handle::IndexerHandle;
 
 /// Indexes changes: claims a batch from the outbox, loads and embeds what it is about,
 /// writes the index, rechecks, acknowledges. Several indexers may run at once, in one or
@@ -37,6 +39,8 @@ pub struct Indexer {
     /// Wakes a lane that claims any change.
     wake_any: Notify,
     status: watch::Sender<IndexerStatus>,
+    /// Queries that wait for a change.
+    waiting: watch::Sender<usize>,
     /// When a rebuild of the index began, as far as this worker knows; `None` outside a
     /// rebuild.
     rebuilding: Mutex<Option<Instant>>,
@@ -52,14 +56,6 @@ enum Lane {
     Any,
     /// Those of neither an import nor a rebuild, which so always find a free lane.
     Live,
-}
-
-/// Wakes an [`Indexer`], waits for its progress and reads its status. Clones share it.
-#[derive(Clone)]
-pub struct IndexerHandle {
-    wakes: Vec<Arc<Notify>>,
-    /// Its own first, then those of [`IndexerHandle::waking`].
-    statuses: Vec<watch::Receiver<IndexerStatus>>,
 }
 
 /// Progress of an [`Indexer`] since its start.
@@ -129,6 +125,7 @@ impl Indexer {
             wake: Arc::new(Notify::new()),
             wake_any: Notify::new(),
             status: watch::Sender::new(IndexerStatus::default()),
+            waiting: watch::Sender::new(0),
             rebuilding: Mutex::default(),
             outage: Mutex::default(),
         }
@@ -154,10 +151,7 @@ impl Indexer {
 
     /// A handle that reports this indexer's status and wakes it.
     pub fn handle(&self) -> IndexerHandle {
-        IndexerHandle {
-            wakes: vec![Arc::clone(&self.wake)],
-            statuses: vec![self.status.subscribe()],
-        }
+        IndexerHandle::new(&self.wake, &self.status, &self.waiting)
     }
 
     /// Prepares the index, then indexes changes until `stop` is cancelled and the claimed
@@ -192,15 +186,24 @@ impl Indexer {
     async fn lane(&self, lane: Lane, lost: &CancellationToken) {
         let mut failures = 0;
         let mut woken = false;
+        let mut lingers = false;
         let mut checked = Instant::now();
         while !lost.is_cancelled() {
+            let room = async {
+                if lingers {
+                    self.linger().await;
+                }
+                self.room(lane).await
+            };
             let room = tokio::select! {
-                room = self.room(lane) => room,
+                room = room => room,
                 () = lost.cancelled() => return,
             };
-            match self.round(lane, room).await {
+            let batch_size = self.batch_size(lane);
+            match self.round(lane, batch_size, room).await {
                 Ok(0) => {
                     failures = 0;
+                    lingers = true;
                     if woken && lane == Lane::Live {
                         // The change is another lane's.
                         self.wake_any.notify_one();
@@ -211,13 +214,17 @@ impl Indexer {
                         () = self.wake_any.notified(), if lane == Lane::Any => {}
                         // Only after a pause, so that `run` does not prepare in a busy loop.
                         () = self.pause(lost, self.config.poll_interval) => {
+                            lingers = false;
                             if self.has_to_be_prepared(&mut checked).await {
                                 lost.cancel();
                             }
                         }
                     }
                 }
-                Ok(_) => failures = 0,
+                Ok(count) => {
+                    failures = 0;
+                    lingers = count < batch_size;
+                }
                 Err(error) => {
                     failures += 1;
                     self.note(&error);
@@ -255,6 +262,13 @@ impl Indexer {
         let _ = tokio::time::timeout(pause, stop.cancelled()).await;
     }
 
+    /// Waits for further changes, unless a query waits for one.
+    async fn linger(&self) {
+        let mut waiting = self.waiting.subscribe();
+        let a_query_waits = waiting.wait_for(|queries| *queries > 0);
+        let _ = tokio::time::timeout(self.config.linger, a_query_waits).await;
+    }
+
     /// Waits for room beside the calls of users. The lane of live changes has no such bound.
     async fn room(&self, lane: Lane) -> Option<Room> {
         match lane {
@@ -263,14 +277,23 @@ impl Indexer {
         }
     }
 
-    /// Indexes one batch in its room and returns the number of changes in it.
-    async fn round(&self, lane: Lane, _room: Option<Room>) -> Result<usize, RecallError> {
-        let batch_size = match lane {
+    /// The number of changes to claim at a time.
+    fn batch_size(&self, lane: Lane) -> usize {
+        match lane {
             Lane::Any if self.background.is_called() => {
                 (self.config.batch_size / BATCHES_BESIDE_CALLS).max(1)
             }
             _ => self.config.batch_size,
-        };
+        }
+    }
+
+    /// Indexes one batch in its room and returns the number of changes in it.
+    async fn round(
+        &self,
+        lane: Lane,
+        batch_size: usize,
+        _room: Option<Room>,
+    ) -> Result<usize, RecallError> {
         let batch = u32::try_from(batch_size).unwrap_or(u32::MAX);
         let claim = match lane {
             Lane::Any => self.outbox.claim(batch, self.config.lease).await?,
@@ -445,48 +468,6 @@ impl Indexer {
             .min(self.config.retry_max);
         let jitter = (Uuid::new_v4().as_u128() % 1_000) as u32;
         pause + pause / 4 * jitter / 1_000
-    }
-}
-
-impl IndexerHandle {
-    /// The same that also wakes another indexer, and has the status of both.
-    #[must_use]
-    pub fn waking(mut self, other: &Self) -> Self {
-        self.wakes.extend(other.wakes.iter().cloned());
-        self.statuses.extend(other.statuses.iter().cloned());
-        self
-    }
-
-    /// Ends the pause of an idle worker.
-    pub fn wake(&self) {
-        for wake in &self.wakes {
-            wake.notify_one();
-        }
-    }
-
-    /// Progress since the start.
-    pub fn status(&self) -> IndexerStatus {
-        let mut total = IndexerStatus::default();
-        for status in &self.statuses {
-            let IndexerStatus {
-                acknowledged,
-                last_error,
-            } = status.borrow().clone();
-            total.acknowledged += acknowledged;
-            let errors = [total.last_error.take(), last_error];
-            total.last_error = errors.into_iter().flatten().max_by_key(|error| error.time);
-        }
-        total
-    }
-
-    /// Waits until the worker has acknowledged or given up more changes, at most `limit`.
-    pub(crate) async fn progress(&mut self, limit: Duration) {
-        let own = &mut self.statuses[0];
-        let changed = tokio::time::timeout(limit, own.changed()).await;
-        if let Ok(Err(_)) = changed {
-            // The worker has ended; another process may index the change.
-            tokio::time::sleep(limit).await;
-        }
     }
 }
 

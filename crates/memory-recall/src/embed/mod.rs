@@ -27,7 +27,7 @@ pub struct EmbeddingModel {
     pub dimensions: usize,
 }
 
-/// An embedding model on two threads: one for queries, one of lower priority for
+/// An embedding model on threads of its own: one for queries, others of lower priority for
 /// documents, so that a query never waits behind indexing. Clones share the threads,
 /// which end with the last clone.
 #[derive(Clone)]
@@ -79,18 +79,22 @@ impl Embedder {
                 model: model.clone(),
                 threads: config.query_threads,
             },
-            query_jobs,
+            Arc::new(Mutex::new(query_jobs)),
         )?;
-        worker::start(
-            Documents {
-                model: model.clone(),
-                threads: config.document_threads,
-                batch: config.batch_size,
-                vectors: vectors.clone(),
-                urgent: Mutex::new(urgent_jobs),
-            },
-            document_jobs,
-        )?;
+        let document_jobs = Arc::new(Mutex::new(document_jobs));
+        let urgent_jobs = Arc::new(Mutex::new(urgent_jobs));
+        for _ in 0..config.document_sessions {
+            worker::start(
+                Documents {
+                    model: model.clone(),
+                    threads: config.document_threads,
+                    batch: config.batch_size,
+                    vectors: vectors.clone(),
+                    urgent: Arc::clone(&urgent_jobs),
+                },
+                Arc::clone(&document_jobs),
+            )?;
+        }
         Ok(Some(Self {
             shared: Arc::new(Shared {
                 model: EmbeddingModel {
@@ -197,7 +201,7 @@ impl Embedder {
         embedded
     }
 
-    /// Wakes the thread for documents. If there is no room, it is busy, and looks for what
+    /// Wakes a thread for documents. If there is no room, all are busy, and look for what
     /// comes first before each batch.
     fn wake_documents(&self) {
         let (reply, _) = oneshot::channel();
@@ -218,6 +222,7 @@ fn check(config: &EmbedderConfig) -> Result<(), RecallError> {
         ("embedding.max_length", config.max_length),
         ("embedding.query_threads", config.query_threads),
         ("embedding.document_threads", config.document_threads),
+        ("embedding.document_sessions", config.document_sessions),
         ("embedding.batch_size", config.batch_size),
         ("embedding.query_queue", config.query_queue),
     ] {

@@ -1,7 +1,7 @@
 //! Runs the embedding model on its own threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError, mpsc as std_mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc};
 use std::thread;
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use super::model::Model;
 use super::vectors::{TenantText, Vectors};
 use crate::error::RecallError;
 
-/// Nice value of the document thread.
+/// Nice value of a thread for documents.
 const NICE: i32 = 10;
 
 /// A request to a thread.
@@ -20,6 +20,9 @@ pub(super) struct Job<I, O> {
     pub(super) input: I,
     pub(super) reply: oneshot::Sender<Result<O, RecallError>>,
 }
+
+/// The requests that wait for one of the threads that share them.
+pub(super) type Jobs<I, O> = Arc<Mutex<mpsc::Receiver<Job<I, O>>>>;
 
 /// A batch of documents to embed.
 pub(super) type DocumentJob = Job<Vec<TenantText>, Vec<Vec<f32>>>;
@@ -56,7 +59,7 @@ pub(super) struct Documents {
     pub(super) threads: usize,
     pub(super) batch: usize,
     pub(super) vectors: Vectors,
-    pub(super) urgent: Mutex<mpsc::Receiver<DocumentJob>>,
+    pub(super) urgent: Jobs<Vec<TenantText>, Vec<Vec<f32>>>,
 }
 
 impl Work for Queries {
@@ -206,7 +209,7 @@ pub(crate) fn describe_metrics() {
 /// the vectors.
 pub(super) fn start<W: Work>(
     work: W,
-    mut jobs: mpsc::Receiver<Job<W::Input, W::Output>>,
+    jobs: Jobs<W::Input, W::Output>,
 ) -> Result<usize, RecallError> {
     let (ready, loaded) = std_mpsc::channel();
     let name = work.model().name.clone();
@@ -224,7 +227,7 @@ pub(super) fn start<W: Work>(
                     return;
                 }
             };
-            while let Some(Job { input, reply }) = jobs.blocking_recv() {
+            while let Some(Job { input, reply }) = next(&jobs) {
                 work.prepare(&mut model);
                 // The caller may have timed out.
                 if !reply.is_closed() {
@@ -237,6 +240,13 @@ pub(super) fn start<W: Work>(
             source: source.into(),
         })?;
     loaded.recv().map_err(|_| RecallError::EmbedderStopped)?
+}
+
+/// Waits for the next request; `None` after the last sender is dropped.
+fn next<I, O>(jobs: &Jobs<I, O>) -> Option<Job<I, O>> {
+    jobs.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .blocking_recv()
 }
 
 /// Loads the model and runs a first inference, which is the slowest.

@@ -228,6 +228,7 @@ pub async fn points(index: &dyn Index) -> u64 {
 pub fn quick() -> IndexerConfig {
     IndexerConfig {
         batch_size: 8,
+        linger: Duration::from_millis(5),
         poll_interval: Duration::from_millis(20),
         max_attempts: 3,
         retry_base: Duration::from_millis(10),

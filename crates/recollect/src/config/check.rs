@@ -162,6 +162,11 @@ impl Config {
         count("worker.indexer.lanes", indexer.lanes, 1..=64)?;
         span("worker.indexer.lease", indexer.lease, SECOND..=HOUR)?;
         span(
+            "worker.indexer.linger",
+            indexer.linger,
+            Duration::ZERO..=minutes(1),
+        )?;
+        span(
             "worker.indexer.poll_interval",
             indexer.poll_interval,
             Duration::from_millis(10)..=minutes(1),
@@ -401,6 +406,7 @@ fn check_embedding(section: &str, embedding: &EmbedderConfig) -> Result<(), Conf
         ("max_length", embedding.max_length, 8..=8_192),
         ("query_threads", embedding.query_threads, 1..=256),
         ("document_threads", embedding.document_threads, 1..=256),
+        ("document_sessions", embedding.document_sessions, 1..=64),
         ("batch_size", embedding.batch_size, 1..=1_024),
         ("query_queue", embedding.query_queue, 1..=100_000),
     ] {
