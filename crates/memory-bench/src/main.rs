@@ -6,6 +6,7 @@
     reason = "a measuring program prints, and its callers are tasks"
 )]
 
+mod blocks;
 mod conversation;
 mod fair;
 mod importing;
@@ -13,6 +14,9 @@ mod load;
 mod machine;
 mod progress;
 mod quality;
+mod questions;
+mod random;
+mod scale;
 mod service;
 mod stats;
 mod table;
@@ -49,6 +53,11 @@ pub struct Target {
     /// Database of --addr, for the floors of append and recall. Without it they are left out.
     #[arg(long, global = true)]
     database_url: Option<String>,
+    /// Let the services that this run starts use this Qdrant, such as
+    /// http://127.0.0.1:6334, instead of the embedded index. Their collections are removed
+    /// in the end.
+    #[arg(long, global = true, conflicts_with = "addr")]
+    qdrant: Option<String>,
     /// The recollect binary to start. Default: the one in the directory of memory-bench.
     #[arg(long, global = true)]
     recollect: Option<PathBuf>,
@@ -58,6 +67,8 @@ pub struct Target {
 enum Command {
     /// Measure throughput and latency against floors of the same run.
     Load(load::Options),
+    /// Measure recall and append on services with more and more messages.
+    Scale(scale::Options),
     /// Measure how much evidence recall finds in conversations of the LoCoMo format.
     Quality(quality::Options),
     /// Measure what one tenant notices of another's import, on a service of its own.
@@ -71,6 +82,7 @@ async fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Command::Load(options) => load::run(&cli.target, &options, cli.json).await,
+        Command::Scale(options) => scale::run(&cli.target, &options, cli.json).await,
         Command::Quality(options) => quality::run(&cli.target, &options, cli.json).await,
         Command::Fair(options) => fair::run(&cli.target, &options, cli.json).await,
         Command::Import(options) => importing::run(&cli.target, &options, cli.json).await,

@@ -15,6 +15,8 @@ use memory_contract::proto::{
     observation_service_client::ObservationServiceClient,
     recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
+use memory_recall::{EmbedderConfig, EmbeddingModel, IndexConfig, IndexSchema, open_index};
+use memory_store::{StoreConfig, WorkerStore};
 use prost_types::FieldMask;
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -38,9 +40,14 @@ const START: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(30);
 
 /// The index within a data directory.
-const INDEX_DIR: &str = "index";
+pub const INDEX_DIR: &str = "index";
 /// The objects within a data directory.
 const OBJECTS_DIR: &str = "objects";
+
+/// Callers that share a connection, as a backend's requests do.
+const CALLERS_PER_CONNECTION: usize = 16;
+/// The longest wait for the index.
+const INDEX: Duration = Duration::from_secs(3_600);
 
 /// A channel that carries the API key.
 pub type Authorized = InterceptedService<Channel, Key>;
@@ -61,6 +68,21 @@ pub struct Service {
     child: Option<Child>,
     /// Removed when the run ends.
     data: Option<TempDir>,
+    /// Its collections in a Qdrant server, if that is its index.
+    qdrant: Option<IndexConfig>,
+}
+
+/// Keeps a service from running, until it is dropped.
+pub struct Suspended(Option<u32>);
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0
+            && let Err(error) = signal("-CONT", pid)
+        {
+            eprintln!("memory-bench: {error}");
+        }
+    }
 }
 
 /// The line that `recollect dev --json` prints when it is ready.
@@ -88,18 +110,29 @@ impl Service {
             key,
             child: None,
             data: None,
+            qdrant: None,
         })
     }
 
-    /// Starts a throw-away service with the embedded default and this
-    /// configuration (TOML).
+    /// Starts a throw-away service with the embedded default, or the Qdrant of `--qdrant`,
+    /// and this configuration (TOML), which has no section `index`.
     pub async fn start(target: &Target, config: &str) -> Result<Self, Failure> {
         let data = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
-        fs::write(data.path().join("recollect.toml"), config)?;
-        Self::start_in(target, data).await
+        let qdrant = target.qdrant.as_ref().map(|url| IndexConfig {
+            url: Some(url.clone()),
+            // Apart from those of other services.
+            alias: new_app(),
+            ..IndexConfig::default()
+        });
+        write_config(data.path(), config, qdrant.as_ref())?;
+        Self::start_in(target, data, qdrant).await
     }
 
-    async fn start_in(target: &Target, data: TempDir) -> Result<Self, Failure> {
+    async fn start_in(
+        target: &Target,
+        data: TempDir,
+        qdrant: Option<IndexConfig>,
+    ) -> Result<Self, Failure> {
         let recollect = binary(target)?;
         let step = progress::step("starting a throw-away service");
         let begin = Instant::now();
@@ -153,24 +186,87 @@ impl Service {
             key: Key(None),
             child: Some(child),
             data: Some(data),
+            qdrant,
         })
     }
 
-    /// Stops a service that this run started and starts it again on its data;
-    /// the new start's time is in `start`. In between, its index is copied for
-    /// the floor of recall.
-    pub async fn restart(mut self, target: &Target) -> Result<(Self, TempDir), Failure> {
-        let data = self
-            .data
-            .take()
-            .ok_or("only a started service can be restarted")?;
+    /// Stops a service that this run started and starts it again on its data, with this
+    /// configuration; the new start's time is in `start`.
+    pub async fn restart(mut self, target: &Target, config: &str) -> Result<Self, Failure> {
+        let (data, qdrant) = (self.data.take(), self.qdrant.take());
+        let data = data.ok_or("only a started service can be restarted")?;
         self.stop().await?;
-        let copy = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
-        copy_dir(&data.path().join("data").join(INDEX_DIR), copy.path())?;
-        Ok((Self::start_in(target, data).await?, copy))
+        write_config(data.path(), config, qdrant.as_ref())?;
+        Self::start_in(target, data, qdrant).await
     }
 
-    /// Stops a service that this run started; leaves any other alone.
+    /// The same with the same configuration. In between, its index is copied for the floor
+    /// of recall, unless a Qdrant has it.
+    pub async fn restart_with_copy(mut self, target: &Target) -> Result<(Self, Copied), Failure> {
+        let (data, qdrant) = (self.data.take(), self.qdrant.take());
+        let data = data.ok_or("only a started service can be restarted")?;
+        self.stop().await?;
+        let copied = match &qdrant {
+            Some(config) => Copied {
+                config: config.clone(),
+                _dir: None,
+            },
+            None => {
+                let copy = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
+                copy_dir(&data.path().join("data").join(INDEX_DIR), copy.path())?;
+                Copied {
+                    config: IndexConfig {
+                        path: Some(copy.path().to_owned()),
+                        ..IndexConfig::default()
+                    },
+                    _dir: Some(copy),
+                }
+            }
+        };
+        Ok((Self::start_in(target, data, qdrant).await?, copied))
+    }
+
+    /// Waits until the index has the changes of all tenants; without a database, those of
+    /// the caller's tenant.
+    pub async fn drained(&self) -> Result<(), Failure> {
+        let Some(url) = &self.database_url else {
+            return crate::importing::indexed(&mut self.connect().await?).await;
+        };
+        let config = StoreConfig {
+            url: url.as_str().into(),
+            ..StoreConfig::default()
+        };
+        let outbox = WorkerStore::connect(&config).await?;
+        let step = progress::step("indexing");
+        let begin = Instant::now();
+        loop {
+            let stats = outbox.stats().await?;
+            if stats.dead_letters > 0 {
+                return Err(format!("{} changes could not be indexed", stats.dead_letters).into());
+            }
+            if stats.pending == 0 {
+                step.finish_and_clear();
+                return Ok(());
+            }
+            if begin.elapsed() > INDEX {
+                return Err(format!("{} changes still not indexed", stats.pending).into());
+            }
+            step.set_message(format!("indexing, {} to go", stats.pending));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Keeps the service from running, but not its Postgres. Has no effect on a service
+    /// that this run did not start.
+    pub fn suspend(&self) -> Result<Suspended, Failure> {
+        if let Some(pid) = self.pid {
+            signal("-STOP", pid)?;
+        }
+        Ok(Suspended(self.pid))
+    }
+
+    /// Stops a service that this run started, and removes its collections from a Qdrant
+    /// server; leaves any other alone.
     pub async fn stop(mut self) -> Result<(), Failure> {
         if let Some(mut child) = self.child.take() {
             drop(child.stdin.take());
@@ -178,13 +274,32 @@ impl Service {
                 child.kill().await?;
             }
         }
+        if let Some(config) = &self.qdrant {
+            let default = EmbedderConfig::default().model;
+            let model = EmbeddingModel {
+                name: format!("{default}-int8"),
+                dimensions: 384,
+            };
+            // With the default model and without one.
+            for model in [Some(&model), None] {
+                let schema = IndexSchema::new(&config.alias, model);
+                let collection = schema.collection().to_owned();
+                let index = open_index(config, schema)?;
+                index.discard(&collection).await?;
+                index.stop().await;
+            }
+        }
         Ok(())
+    }
+
+    /// The directory of its data; `None` if this run did not start it.
+    pub fn data_dir(&self) -> Option<PathBuf> {
+        Some(self.data.as_ref()?.path().join("data"))
     }
 
     /// The directory of its objects; `None` if this run did not start it.
     pub fn objects_dir(&self) -> Option<PathBuf> {
-        let data = self.data.as_ref()?;
-        Some(data.path().join("data").join(OBJECTS_DIR))
+        Some(self.data_dir()?.join(OBJECTS_DIR))
     }
 
     /// The value of a counter in its metrics; 0 if it is missing.
@@ -213,14 +328,43 @@ impl Service {
         self.connect_with(&self.key).await
     }
 
+    /// Clients for so many callers, some of which share a connection.
+    pub async fn callers(&self, callers: usize) -> Result<Vec<Clients>, Failure> {
+        let mut clients = Vec::with_capacity(callers);
+        while clients.len() < callers {
+            let shared = (callers - clients.len()).min(CALLERS_PER_CONNECTION);
+            clients.extend(vec![self.connect().await?; shared]);
+        }
+        Ok(clients)
+    }
+
     async fn connect_with(&self, key: &Key) -> Result<Clients, Failure> {
+        Ok(Clients::new(self.channel().await?, key))
+    }
+
+    /// Opens a connection without an API key.
+    pub async fn channel(&self) -> Result<Channel, Failure> {
         let channel = Endpoint::from_shared(self.addr.clone())?
             .connect_timeout(Duration::from_secs(5))
             .tcp_nodelay(true)
             .connect()
-            .await
-            .map_err(|error| format!("{} does not answer: {error}", self.addr))?;
-        Ok(Clients {
+            .await;
+        Ok(channel.map_err(|error| format!("{} does not answer: {error}", self.addr))?)
+    }
+}
+
+/// A copy of a service's index, or where it is.
+pub struct Copied {
+    /// How to open it.
+    pub config: IndexConfig,
+    /// Removed when dropped.
+    _dir: Option<TempDir>,
+}
+
+impl Clients {
+    /// Clients over a connection, with an API key.
+    pub fn new(channel: Channel, key: &Key) -> Self {
+        Self {
             threads: ThreadServiceClient::with_interceptor(channel.clone(), key.clone()),
             messages: MessageServiceClient::with_interceptor(channel.clone(), key.clone()),
             recall: RecallServiceClient::with_interceptor(channel.clone(), key.clone()),
@@ -229,7 +373,7 @@ impl Service {
             memories: MemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
             nodes: NodeMemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
             admin: AdminServiceClient::with_interceptor(channel, key.clone()),
-        })
+        }
     }
 }
 
@@ -299,7 +443,8 @@ pub fn new_app() -> String {
 pub struct Key(Option<MetadataValue<Ascii>>);
 
 impl Key {
-    fn new(key: Option<&str>) -> Result<Self, Failure> {
+    /// A key; `None` for a service that needs none.
+    pub fn new(key: Option<&str>) -> Result<Self, Failure> {
         Ok(Self(
             key.map(|key| format!("Bearer {key}").parse()).transpose()?,
         ))
@@ -312,6 +457,27 @@ impl Interceptor for Key {
             request.metadata_mut().insert("authorization", key.clone());
         }
         Ok(request)
+    }
+}
+
+/// Writes the configuration with the section of the index.
+fn write_config(dir: &Path, config: &str, index: Option<&IndexConfig>) -> Result<(), Failure> {
+    let mut config = config.to_owned();
+    if let Some(IndexConfig { alias, url, .. }) = index {
+        let url = url.as_deref().unwrap_or_default();
+        config += &format!("\n[index]\nurl = {url:?}\nalias = {alias:?}\n");
+    }
+    Ok(fs::write(dir.join("recollect.toml"), config)?)
+}
+
+fn signal(kind: &str, pid: u32) -> Result<(), Failure> {
+    let status = std::process::Command::new("kill")
+        .args([kind, &pid.to_string()])
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("kill {kind} {pid}: {status}").into()),
+        Err(error) => Err(format!("kill could not be run: {error}").into()),
     }
 }
 

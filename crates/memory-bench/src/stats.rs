@@ -1,6 +1,6 @@
 //! Latencies and their quantiles.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -55,8 +55,73 @@ pub struct Quantiles {
     pub count: u64,
 }
 
+/// A figure over several rounds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Spread {
+    /// The median of the rounds.
+    pub median: f64,
+    /// The lowest.
+    pub min: f64,
+    /// The highest.
+    pub max: f64,
+    #[serde(skip)]
+    digits: usize,
+}
+
+impl Spread {
+    /// The spread of the rounds' figures, rounded to so many decimals; 0 without any.
+    pub fn of(rounds: &[f64], digits: u8) -> Self {
+        let mut sorted = rounds.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |place: usize| sorted.get(place).copied().unwrap_or_default();
+        let last = sorted.len().saturating_sub(1);
+        let median = f64::midpoint(at(last / 2), at(last.div_ceil(2)));
+        let rounded = |value| rounded(value, digits.into());
+        Self {
+            median: rounded(median),
+            min: rounded(at(0)),
+            max: rounded(at(last)),
+            digits: digits.into(),
+        }
+    }
+
+    /// The spread of the ratios of two figures of the same rounds.
+    pub fn of_ratios(above: &[f64], below: &[f64]) -> Self {
+        let ratios = above.iter().zip(below);
+        let ratios: Vec<f64> = ratios.map(|(a, b)| a / b.max(1e-9)).collect();
+        Self::of(&ratios, 2)
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            median,
+            min,
+            max,
+            digits,
+        } = self;
+        write!(f, "{median:.digits$} ({min:.digits$}–{max:.digits$})")
+    }
+}
+
 /// Rounds to so many decimals.
 pub fn rounded(value: f64, digits: i32) -> f64 {
     let scale = 10_f64.powi(digits);
     (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_median_of_the_rounds() {
+        let odd = Spread::of(&[3.0, 1.0, 2.0], 1);
+        assert_eq!(odd.to_string(), "2.0 (1.0–3.0)");
+        let even = Spread::of(&[4.0, 1.0, 2.0, 3.0], 1);
+        assert_eq!(even.to_string(), "2.5 (1.0–4.0)");
+        let ratios = Spread::of_ratios(&[2.0, 9.0], &[1.0, 3.0]);
+        assert_eq!(ratios.to_string(), "2.50 (2.00–3.00)");
+    }
 }

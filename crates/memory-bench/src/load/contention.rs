@@ -13,17 +13,18 @@ use memory_contract::proto::{
 };
 use serde::Serialize;
 
-use super::tool_log;
+use super::{Rounds, tool_log};
 use crate::{
-    Failure, progress,
+    Failure,
+    blocks::{Block, Figures, Series},
+    progress,
+    random::Random,
     service::{Clients, Service, new_app},
-    stats::{Latencies, Quantiles, rounded},
+    stats::{Latencies, Spread},
 };
 
 /// Concurrent callers, each with a separate thread.
 const CALLERS: usize = 4;
-/// Rounds of each side, alternating, so that both run under the same conditions.
-const ROUNDS: u32 = 3;
 /// The pause of a caller after an append, as an agent waits for its model. Without it the
 /// callers alone would saturate the machine.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -31,25 +32,19 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Latencies of the same appends on two services.
 #[derive(Serialize)]
 pub struct Measured {
-    distilling: Quantiles,
-    not_distilling: Quantiles,
+    /// The 95th percentile with distilling to that without.
+    pub p95_ratio: Spread,
+    distilling: Figures,
+    not_distilling: Figures,
     /// Observations made during the measurement.
     observations: usize,
 }
 
 impl Measured {
-    /// The ratio of the 95th percentile with distilling to that without.
-    pub fn p95_ratio(&self) -> f64 {
-        rounded(
-            self.distilling.p95_ms / self.not_distilling.p95_ms.max(0.001),
-            2,
-        )
-    }
-
     /// A summary in one line.
     pub fn line(&self) -> String {
         format!(
-            "{CALLERS} callers while {} observations are made: p50 {:.2} ms, p95 {:.2} ms; while none is: p50 {:.2} ms, p95 {:.2} ms",
+            "{CALLERS} callers while {} observations are made: p50 {} ms, p95 {} ms; while none is: p50 {} ms, p95 {} ms",
             self.observations,
             self.distilling.p50_ms,
             self.distilling.p95_ms,
@@ -59,20 +54,28 @@ impl Measured {
     }
 }
 
-/// Appends alternately to two services, of which only one distills.
+/// Appends to two services, of which only one distills, in random order. The other one is
+/// suspended meanwhile.
 pub async fn measure(
     distilling: &Service,
     not_distilling: &Service,
-    length: Duration,
+    rounds: &Rounds,
+    random: &mut Random,
 ) -> Result<Measured, Failure> {
+    let services = [distilling, not_distilling];
     let threads = [threads(distilling).await?, threads(not_distilling).await?];
-    let mut latencies = [Latencies::new()?, Latencies::new()?];
-    for _ in 0..ROUNDS {
-        for (place, service) in [distilling, not_distilling].into_iter().enumerate() {
+    let mut series = [Series::new()?, Series::new()?];
+    let mut places = [0, 1];
+    for _ in 0..rounds.count {
+        random.shuffle(&mut places);
+        for place in places {
+            services[place].drained().await?;
+            let _suspended = services[1 - place].suspend()?;
             let step = progress::step("appending while the worker distills, and while none does");
-            let clients = service.connect().await?;
-            let measured = append(&clients, &threads[place], length / ROUNDS).await?;
-            latencies[place].merge(&measured)?;
+            let clients = services[place].connect().await?;
+            let begin = Instant::now();
+            let measured = append(&clients, &threads[place], rounds.block).await?;
+            series[place].add(&Block::new(measured, begin.elapsed()))?;
             step.finish_and_clear();
         }
     }
@@ -88,10 +91,11 @@ pub async fn measure(
         let found = found.into_inner();
         observations += found.observations.len() + found.replaced.len();
     }
-    let [with, without] = latencies;
+    let [with, without] = series;
     Ok(Measured {
-        distilling: with.quantiles(),
-        not_distilling: without.quantiles(),
+        p95_ratio: Spread::of_ratios(with.p95s(), without.p95s()),
+        distilling: with.figures(),
+        not_distilling: without.figures(),
         observations,
     })
 }

@@ -108,7 +108,8 @@ fn name(mode: MemoryMode) -> &'static str {
     }
 }
 
-/// Builds contexts of a long and a short conversation alternately, in each mode. In working
+/// Builds contexts of a long and a short conversation alternately, in each mode, each for a
+/// question of its own. In working
 /// and observational mode the short conversation has as many messages as the contexts of
 /// the long one show in full.
 pub async fn measure(service: &Service) -> Result<Measured, Failure> {
@@ -129,7 +130,7 @@ pub async fn measure(service: &Service) -> Result<Measured, Failure> {
         modes.push(alternate(&mut clients, mode, [&long, &short], SHORT).await?);
     }
     for (mode, long) in [(MemoryMode::Working, &long), (observed, &long_observed)] {
-        let shown = shown(&build(&mut clients, long, mode).await?);
+        let shown = shown(&build(&mut clients, long, mode, 0).await?);
         let key = format!("short {}", name(mode));
         let short = conversation(&mut clients, &app, &key, mode, shown).await?;
         crate::importing::indexed(&mut clients).await?;
@@ -155,7 +156,7 @@ async fn alternate(
     for number in 0..BUILDS + WARM_UP {
         for (side, thread) in threads.into_iter().enumerate() {
             let begin = Instant::now();
-            let context = build(clients, thread, mode).await?;
+            let context = build(clients, thread, mode, 2 * number + side).await?;
             if number >= WARM_UP {
                 latencies[side].add(begin.elapsed());
             }
@@ -186,11 +187,12 @@ async fn build(
     clients: &mut Clients,
     thread: &str,
     mode: MemoryMode,
+    day: usize,
 ) -> Result<BuildContextResponse, Failure> {
     let request = BuildContextRequest {
         thread: Some(thread.to_owned().into()),
         system_prompt: "You plan journeys.".to_owned(),
-        input: vec![text("What is planned for day 7?".to_owned())],
+        input: vec![text(format!("What is planned for day {day}?"))],
         policy: Some(policy(mode)),
         node_id: NODE.to_owned(),
         formats: vec![ProviderFormat::OpenaiChat.into()],
@@ -206,7 +208,7 @@ async fn settled(clients: &mut Clients, thread: &str, mode: MemoryMode) -> Resul
     let (mut before, mut alike) = (0, 0);
     // Unchanged for a while: the worker is done.
     while alike < 20 {
-        let context = build(clients, thread, mode).await?;
+        let context = build(clients, thread, mode, 7).await?;
         let blocks = &context.blocks;
         let condensed = blocks
             .iter()

@@ -4,25 +4,32 @@ mod append;
 mod contention;
 mod contexts;
 mod facts;
+mod floor;
 mod history;
 mod nodes;
 mod observed;
+mod pgbench;
 mod recall;
 mod report;
 mod tool_log;
 mod unindexed;
 mod window;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
+use memory_contract::proto::{AddMemoriesRequest, MemoryInput, UserRef, part};
 use serde::Serialize;
 
 use crate::{
-    Failure, Target, conversation, importing,
+    Failure, Target,
+    conversation::{self, Conversation},
+    importing,
     machine::{Machine, resident_mib},
-    service::{Service, new_app},
-    stats::rounded,
+    questions::Questions,
+    random::Random,
+    service::{Clients, Service, new_app},
+    stats::{Spread, rounded},
 };
 
 /// A service without an embedding model, so that embedding does not take time from appends
@@ -37,20 +44,45 @@ const WITHOUT_WORKER: &str =
 const WITHOUT_DISTILLING: &str =
     "[embedding]\nkind = \"none\"\n[worker.distill]\nenabled = false\n";
 
+/// One session in so many has speakers without names.
+const UNNAMED: u32 = 3;
+/// Memories of each user.
+const MEMORIES: usize = 100;
+/// Characters of a memory.
+const MEMORY_CHARS: usize = 160;
+
 /// What to measure.
 #[derive(Args)]
 pub struct Options {
-    /// Concurrent callers for the append measurement.
+    /// Concurrent callers of appends.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64])]
     callers: Vec<usize>,
-    /// Seconds for each append measurement, and for its floor.
-    #[arg(long, default_value_t = 8)]
+    /// Concurrent callers of recall and of contexts.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64])]
+    recall_callers: Vec<usize>,
+    /// Rounds, each with one block of each kind in random order.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seconds of a block.
+    #[arg(long, default_value_t = 2)]
     seconds: u64,
+    /// Appends per second of the arrivals at a fixed rate.
+    #[arg(long, default_value_t = 200)]
+    append_rate: u32,
+    /// Recalls, and contexts, per second of the arrivals at a fixed rate.
+    #[arg(long, default_value_t = 40)]
+    recall_rate: u32,
+    /// Seed of the order of blocks and questions.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Measure appends, import, recall and contexts alone.
+    #[arg(long)]
+    short: bool,
     /// Conversations in the LoCoMo format to import and to recall from.
     /// Default: an example.
     #[arg(long)]
     conversations: Option<PathBuf>,
-    /// Questions to recall with.
+    /// Questions of the comparison of unindexed with indexed messages.
     #[arg(long, default_value_t = 300)]
     queries: usize,
     /// Messages in the long thread of the history measurement.
@@ -68,16 +100,24 @@ pub struct Options {
     facts: usize,
 }
 
+/// How often and how long blocks are measured.
+pub struct Rounds {
+    /// Rounds.
+    pub count: usize,
+    /// The length of a block.
+    pub block: Duration,
+}
+
 #[derive(Serialize)]
 struct Report {
     machine: Machine,
-    /// By number of callers; absent if no floor could be measured.
-    append_ratio_to_pgbench: BTreeMap<usize, f64>,
-    recall_p50_ratio_to_floor: Option<f64>,
+    /// The index: `embedded` or `qdrant`.
+    index: &'static str,
+    rounds: usize,
+    block_s: u64,
     /// Absent for a running service, whose indexer cannot be held.
     recall_p50_ratio_with_20_unindexed: Option<f64>,
-    context_p50_ratio_to_recall: f64,
-    history_ratio_100k_to_100: f64,
+    history_ratio_100k_to_100: Option<f64>,
     /// Absent for a running service, whose cache cannot be switched off.
     window_ratio_cached_to_uncached: Option<f64>,
     /// Absent for a running service, which may not distill.
@@ -86,11 +126,11 @@ struct Report {
     rss_mb: Option<f64>,
     cold_start_s: Option<f64>,
     warm_start_s: Option<f64>,
-    append: BTreeMap<usize, append::Measured>,
+    append: append::Measured,
     import: ImportMeasured,
     recall: recall::Measured,
     unindexed: Option<unindexed::Measured>,
-    history: history::Measured,
+    history: Option<history::Measured>,
     window: Option<window::Measured>,
     /// Absent for a running service, whose objects cannot be read.
     nodes: Option<nodes::Measured>,
@@ -104,7 +144,7 @@ struct Distilled {
     compression: f64,
     answerable_percent: f64,
     same_prefix_percent: f64,
-    append_p95_ratio: f64,
+    append_p95_ratio: Spread,
     observed: observed::Measured,
     contexts: contexts::Measured,
     contention: contention::Measured,
@@ -121,7 +161,14 @@ struct ImportMeasured {
 /// Runs all measurements and prints the report.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
     let dir = conversation::dir_or_example(options.conversations.as_ref())?;
-    let conversations = conversation::read_all(&dir)?;
+    let mut conversations = conversation::read_all(&dir)?;
+    conversations.iter_mut().for_each(unname);
+    let mut random = Random::new(options.seed);
+    let rounds = Rounds {
+        count: options.rounds.max(1),
+        block: Duration::from_secs(options.seconds.max(1)),
+    };
+    let own = target.addr.is_none();
 
     // Import and recall, on a service with the default configuration.
     let service = Service::attach_or_start(target).await?;
@@ -129,77 +176,79 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     let mut clients = service.connect().await?;
     let app = new_app();
     let imported = importing::conversations(&mut clients, &app, &conversations).await?;
+    remember(&mut clients, &app, &conversations).await?;
+    service.drained().await?;
     let rss_mb = service.pid.and_then(resident_mib);
     drop(clients);
-    let (service, index_copy) = if service.pid.is_some() {
-        let (service, copy) = service.restart(target).await?;
-        (service, Some(copy))
+    let (service, index) = if own {
+        let (service, index) = service.restart_with_copy(target).await?;
+        (service, Some(index))
     } else {
         (service, None)
     };
     let warm_start = service.start;
+    let mut clients = service.connect().await?;
+    let questions = Questions::new(&mut clients, &app, &conversations, &mut random).await?;
     let recall = recall::measure(
         &service,
-        index_copy.as_ref().map(|copy| copy.path()),
+        index.as_ref().map(|index| &index.config),
         &app,
-        &conversations,
-        options.queries,
+        &questions,
+        (options.recall_callers.as_slice(), options.recall_rate),
+        &rounds,
+        &mut random,
     )
     .await?;
     service.stop().await?;
-    let unindexed = if target.addr.is_some() {
-        None
-    } else {
-        Some(unindexed::measure(target, &conversations, options.queries).await?)
-    };
 
-    // Appends and histories.
-    let service = if target.addr.is_some() {
+    // Without a summary every few messages, as its cost is measured apart.
+    let service = if own {
+        Service::start(target, WITHOUT_DISTILLING).await?
+    } else {
         Service::attach_or_start(target).await?
-    } else {
-        Service::start(target, WITHOUT_CACHE).await?
     };
-    let mut append = BTreeMap::new();
-    for &callers in &options.callers {
-        let length = Duration::from_secs(options.seconds);
-        append.insert(callers, append::measure(&service, callers, length).await?);
-    }
-    let history = history::measure(&service, options.long_thread).await?;
-    let window = if target.addr.is_some() {
-        None
-    } else {
-        let cached = Service::start(target, WITHOUT_MODEL).await?;
-        let measured = window::measure(&cached, &service).await?;
-        cached.stop().await?;
-        Some(measured)
-    };
+    let rate = options.append_rate;
+    let append = append::measure(&service, &options.callers, rate, &rounds, &mut random).await?;
     service.stop().await?;
-    let nodes = if target.addr.is_some() {
-        None
-    } else {
-        let service = Service::start(target, WITHOUT_WORKER).await?;
-        let measured = nodes::measure(&service, options.turns).await?;
+
+    let (mut history, mut window, mut unindexed) = (None, None, None);
+    let (mut nodes, mut distilled) = (None, None);
+    if !options.short {
+        let service = if own {
+            Service::start(target, WITHOUT_CACHE).await?
+        } else {
+            Service::attach_or_start(target).await?
+        };
+        history = Some(history::measure(&service, options.long_thread).await?);
+        if own {
+            let cached = Service::start(target, WITHOUT_MODEL).await?;
+            window = Some(window::measure(&cached, &service).await?);
+            cached.stop().await?;
+        }
         service.stop().await?;
-        Some(measured)
-    };
-    let distilled = if target.addr.is_some() {
-        None
-    } else {
-        Some(distilled(target, options).await?)
-    };
+    }
+    if !options.short && own {
+        let queries = options.queries;
+        let measured = unindexed::measure(target, &conversations, queries, &mut random).await?;
+        unindexed = Some(measured);
+        let service = Service::start(target, WITHOUT_WORKER).await?;
+        nodes = Some(nodes::measure(&service, options.turns).await?);
+        service.stop().await?;
+        distilled = Some(self::distilled(target, options, &rounds, &mut random).await?);
+    }
 
     let seconds = |start: Duration| rounded(start.as_secs_f64(), 2);
     let rate = |time: Duration| rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0);
     let report = Report {
         machine: Machine::here(),
-        append_ratio_to_pgbench: append
-            .iter()
-            .filter_map(|(callers, measured)| Some((*callers, measured.ratio_to_pgbench?)))
-            .collect(),
-        recall_p50_ratio_to_floor: recall.p50_ratio_to_floor(),
+        index: match target.qdrant {
+            Some(_) => "qdrant",
+            None => "embedded",
+        },
+        rounds: rounds.count,
+        block_s: rounds.block.as_secs(),
         recall_p50_ratio_with_20_unindexed: unindexed.as_ref().map(unindexed::Measured::ratio),
-        context_p50_ratio_to_recall: recall.p50_ratio_of_context(),
-        history_ratio_100k_to_100: history.ratio(),
+        history_ratio_100k_to_100: history.as_ref().map(history::Measured::ratio),
         window_ratio_cached_to_uncached: window.as_ref().map(window::Measured::ratio),
         context_long: distilled
             .as_ref()
@@ -228,13 +277,60 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     Ok(())
 }
 
-async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Failure> {
+/// Removes the speakers' names of some sessions.
+fn unname(conversation: &mut Conversation) {
+    let sessions = conversation.sessions.iter_mut();
+    for (_, messages) in sessions.filter(|(number, _)| number.is_multiple_of(UNNAMED)) {
+        for message in messages {
+            message.name.clear();
+        }
+    }
+}
+
+/// Adds memories of each user: the beginnings of messages.
+async fn remember(
+    clients: &mut Clients,
+    app: &str,
+    conversations: &[Conversation],
+) -> Result<(), Failure> {
+    for conversation in conversations {
+        let messages = conversation.sessions.values().flatten();
+        let texts = messages.filter_map(|message| match &message.parts.first()?.content {
+            Some(part::Content::Text(text)) => Some((&message.name, text)),
+            _ => None,
+        });
+        // Every few messages, so that all sessions have some.
+        let step = conversation.message_count().div_ceil(MEMORIES).max(1);
+        let memories = texts.step_by(step).take(MEMORIES).map(|(name, text)| {
+            let said: String = text.chars().take(MEMORY_CHARS).collect();
+            MemoryInput {
+                text: format!("{name} said: {said}"),
+                ..Default::default()
+            }
+        });
+        let request = AddMemoriesRequest {
+            user: Some(UserRef {
+                app_id: app.to_owned(),
+                user_id: conversation.name.clone(),
+            }),
+            memories: memories.collect(),
+        };
+        clients.memories.add_memories(request).await?;
+    }
+    Ok(())
+}
+
+async fn distilled(
+    target: &Target,
+    options: &Options,
+    rounds: &Rounds,
+    random: &mut Random,
+) -> Result<Distilled, Failure> {
     let distilling = Service::start(target, WITHOUT_MODEL).await?;
     let observed = observed::measure(&distilling, options.steps).await?;
     let contexts = contexts::measure(&distilling).await?;
     let idle = Service::start(target, WITHOUT_DISTILLING).await?;
-    let length = Duration::from_secs(options.seconds);
-    let contention = contention::measure(&distilling, &idle, length).await?;
+    let contention = contention::measure(&distilling, &idle, rounds, random).await?;
     idle.stop().await?;
     distilling.stop().await?;
     // With the embedding model, as by default.
@@ -245,7 +341,7 @@ async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Fail
         compression: observed.compression(),
         answerable_percent: observed.answerable(),
         same_prefix_percent: observed.same_prefix(),
-        append_p95_ratio: contention.p95_ratio(),
+        append_p95_ratio: contention.p95_ratio,
         observed,
         contexts,
         contention,

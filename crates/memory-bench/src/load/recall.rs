@@ -1,304 +1,271 @@
-//! Recall, compared with its floor: one query embedding, one raw index query and one raw
-//! read of a recent window.
+//! Recall and contexts, compared with the floor of recall.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, fmt};
 
-use memory_contract::{
-    MessageFilter, TenantId, ThreadId,
-    proto::{
-        BuildContextRequest, ListThreadsRequest, MemoryMode, MemoryPolicy, Part, ProviderFormat,
-        RecallRequest, RecallScope, UserRef, part,
-    },
+use memory_contract::proto::{
+    BuildContextRequest, MemoryMode, MemoryPolicy, Part, ProviderFormat, RecallRequest,
+    RecallScope, part,
 };
-use memory_recall::{
-    Embedder, EmbedderConfig, Index, IndexConfig, IndexSchema, LexicalVector, Search, Selection,
-    open_index,
-};
-use memory_store::{Caller, Scope, Store, StoreConfig};
+use memory_recall::IndexConfig;
 use serde::Serialize;
 
+use super::{
+    Rounds,
+    floor::{Floor, PARTS},
+};
 use crate::{
     Failure,
-    conversation::Conversation,
+    blocks::{self, Call, Figures, Series},
     progress,
-    service::Service,
-    stats::{Latencies, Quantiles, rounded},
+    questions::Questions,
+    random::Random,
+    service::{Clients, Service},
+    stats::Spread,
 };
 
-/// Queries before the measurement, which fill caches.
-const WARM_UP: usize = 20;
-/// Candidates of each kind in the raw index query, as recall asks for.
-const CANDIDATES: usize = 200;
-/// Messages in the raw window read, as recall's default.
-const WINDOW: u32 = 4;
 /// The system prompt of a context.
 const SYSTEM_PROMPT: &str = "You answer with what you know of the people you talk to.";
+/// Callers of the calls at a fixed rate.
+const CALLERS_AT_RATE: usize = 16;
 
-/// Latencies of recall and of its indispensable parts.
+/// Throughput and latency of recall, of contexts, and of recall's indispensable parts.
 #[derive(Serialize)]
 pub struct Measured {
-    /// The whole call, through gRPC.
-    pub recall: Quantiles,
-    /// A whole context for the same question, likewise: a window and matches.
-    context_hybrid: Quantiles,
-    /// The newest messages alone.
-    context_window: Quantiles,
-    floor: Option<Floor>,
+    /// Medians of recall with one caller to those of the floor's sum.
+    pub p50_ratio_to_floor: Option<Spread>,
+    /// Medians of HYBRID contexts with one caller to those of recall.
+    pub context_p50_ratio_to_recall: Spread,
+    /// By number of callers.
+    pub recall: BTreeMap<usize, Figures>,
+    pub context_hybrid: BTreeMap<usize, Figures>,
+    /// The newest messages alone, with one caller.
+    pub context_window: Figures,
+    /// Calls per second of the arrivals at a fixed rate.
+    pub rate: u32,
+    /// Latencies from the time that each call was due.
+    pub recall_at_rate: Figures,
+    pub context_hybrid_at_rate: Figures,
+    /// The sum of the parts of each question.
+    pub floor: Option<Figures>,
+    pub floor_parts: BTreeMap<&'static str, Figures>,
 }
 
-#[derive(Serialize)]
-struct Floor {
-    query_embedding: Quantiles,
-    index_query: Quantiles,
-    window_read: Quantiles,
+/// A kind of call.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Recall,
+    Hybrid,
+    Window,
 }
 
-impl Measured {
-    /// The ratio of the call's median to the sum of the floor's medians.
-    pub fn p50_ratio_to_floor(&self) -> Option<f64> {
-        let floor = self.floor.as_ref()?;
-        Some(rounded(self.recall.p50_ms / floor.p50_ms().max(0.001), 2))
-    }
+/// A kind of block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Floor,
+    Part(&'static str),
+    Callers(What, usize),
+    AtRate(What),
+}
 
-    /// The ratio of a HYBRID context's median to that of its recall.
-    pub fn p50_ratio_of_context(&self) -> f64 {
-        rounded(
-            self.context_hybrid.p50_ms / self.recall.p50_ms.max(0.001),
-            2,
-        )
-    }
-
-    /// A summary in one line.
-    pub fn line(&self) -> String {
-        let recall = format!(
-            "p50 {:.2} ms, p95 {:.2} ms over {} queries",
-            self.recall.p50_ms, self.recall.p95_ms, self.recall.count
-        );
-        let Some(floor) = &self.floor else {
-            return recall;
-        };
-        format!(
-            "{recall}; floor p50 {:.2} ms (query embedding {:.2}, index query {:.2}, window read {:.2})",
-            floor.p50_ms(),
-            floor.query_embedding.p50_ms,
-            floor.index_query.p50_ms,
-            floor.window_read.p50_ms
-        )
-    }
-
-    /// A summary of the contexts in one line.
-    pub fn contexts_line(&self) -> String {
-        format!(
-            "HYBRID p50 {:.2} ms, p95 {:.2} ms; WINDOW p50 {:.2} ms, p95 {:.2} ms; {} of each",
-            self.context_hybrid.p50_ms,
-            self.context_hybrid.p95_ms,
-            self.context_window.p50_ms,
-            self.context_window.p95_ms,
-            self.context_hybrid.count
-        )
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Recall => "recalling",
+            Self::Hybrid => "building HYBRID contexts",
+            Self::Window => "building WINDOW contexts",
+        })
     }
 }
 
-impl Floor {
-    fn p50_ms(&self) -> f64 {
-        self.query_embedding.p50_ms + self.index_query.p50_ms + self.window_read.p50_ms
-    }
-}
-
-/// The parts of the floor, in this process.
-struct Bare {
-    embedder: Embedder,
-    index: std::sync::Arc<dyn Index>,
-    store: Store,
-    tenant: TenantId,
-}
-
-/// Asks the conversations' questions, each through the service and, with a copy
-/// of the service's index directory, bare.
+/// Measures in blocks, in another random order in each round. No two calls of the run ask
+/// the same question.
 pub async fn measure(
     service: &Service,
-    index_copy: Option<&Path>,
+    index: Option<&IndexConfig>,
     app: &str,
-    conversations: &[Conversation],
-    queries: usize,
+    questions: &Questions,
+    (callers, rate): (&[usize], u32),
+    rounds: &Rounds,
+    random: &mut Random,
 ) -> Result<Measured, Failure> {
-    let bare = match (index_copy, &service.database_url) {
-        (Some(index), Some(url)) => Some(Bare::open(index, url).await?),
+    let floor = match (index, &service.database_url) {
+        (Some(index), Some(url)) => Some(Floor::open(index, url, app).await?),
         _ => None,
     };
-    let mut clients = service.connect().await?;
-    let mut asked = Vec::new();
-    for conversation in conversations {
-        let threads = clients
-            .threads
-            .list_threads(ListThreadsRequest {
-                scope: Some(
-                    UserRef {
-                        app_id: app.to_owned(),
-                        user_id: conversation.name.clone(),
-                    }
-                    .into(),
-                ),
-                ..Default::default()
-            })
-            .await?
-            .into_inner();
-        let newest = threads.threads.into_iter().next().ok_or("no thread")?;
-        for question in &conversation.questions {
-            asked.push((newest.clone(), question.text.clone()));
+    let mut kinds = vec![Kind::Callers(What::Window, 1)];
+    for what in [What::Recall, What::Hybrid] {
+        kinds.push(Kind::AtRate(what));
+        // One caller is always measured: the ratios are of it.
+        let others = callers.iter().filter(|&&callers| callers != 1);
+        kinds.extend(
+            [&1].into_iter()
+                .chain(others)
+                .map(|&n| Kind::Callers(what, n)),
+        );
+    }
+    let mut askers = BTreeMap::new();
+    for &kind in &kinds {
+        if let Kind::Callers(what, number) = kind {
+            askers.insert(kind, connect(service, number, what, questions).await?);
+        } else if let Kind::AtRate(what) = kind {
+            askers.insert(
+                kind,
+                connect(service, CALLERS_AT_RATE, what, questions).await?,
+            );
         }
     }
-    if asked.is_empty() {
-        return Err("the conversations have no questions to recall with".into());
+    if floor.is_some() {
+        kinds.push(Kind::Floor);
+    }
+    let mut series = AllSeries::default();
+    for _ in 0..rounds.count {
+        random.shuffle(&mut kinds);
+        for &kind in &kinds {
+            service.drained().await?;
+            let block = match (kind, &floor) {
+                (Kind::Callers(what, _), _) => {
+                    let step = progress::step(what.to_string());
+                    let block = blocks::closed(&askers[&kind], rounds.block).await?;
+                    step.finish_and_clear();
+                    block
+                }
+                (Kind::AtRate(what), _) => {
+                    let step = progress::step(what.to_string());
+                    let block = blocks::open(&askers[&kind], rate, rounds.block).await?;
+                    step.finish_and_clear();
+                    block
+                }
+                (Kind::Floor | Kind::Part(_), Some(floor)) => {
+                    let block = floor.block(questions, rounds.block).await?;
+                    for (name, part) in PARTS.into_iter().zip(&block.parts) {
+                        series.of(Kind::Part(name))?.add(part)?;
+                    }
+                    block.sum
+                }
+                (Kind::Floor | Kind::Part(_), None) => continue,
+            };
+            series.of(kind)?.add(&block)?;
+        }
+    }
+    if let Some(floor) = &floor {
+        floor.close().await;
+    }
+    series.measured(rate)
+}
+
+/// The blocks of all rounds.
+#[derive(Default)]
+struct AllSeries(BTreeMap<Kind, Series>);
+
+impl AllSeries {
+    fn of(&mut self, kind: Kind) -> Result<&mut Series, Failure> {
+        match self.0.entry(kind) {
+            std::collections::btree_map::Entry::Occupied(found) => Ok(found.into_mut()),
+            std::collections::btree_map::Entry::Vacant(place) => Ok(place.insert(Series::new()?)),
+        }
     }
 
-    let bar = progress::count("recalling", (queries + WARM_UP) as u64);
-    let mut recall = Latencies::new()?;
-    let mut contexts = [Latencies::new()?, Latencies::new()?];
-    let mut parts = [Latencies::new()?, Latencies::new()?, Latencies::new()?];
-    for query in 0..queries + WARM_UP {
-        let (thread, question) = &asked[(query * 7) % asked.len()];
-        if let Some(bare) = &bare {
-            let took = bare
-                .ask(&thread.thread_id, &thread.app_id, &thread.user_id, question)
-                .await?;
-            if query >= WARM_UP {
-                for (latencies, took) in parts.iter_mut().zip(took) {
-                    latencies.add(took);
+    fn measured(&self, rate: u32) -> Result<Measured, Failure> {
+        let get = |kind: Kind| self.0.get(&kind).ok_or("no rounds");
+        let recall = get(Kind::Callers(What::Recall, 1))?;
+        let hybrid = get(Kind::Callers(What::Hybrid, 1))?;
+        let floor = self.0.get(&Kind::Floor);
+        let by_callers = |wanted: What| {
+            let all = self.0.iter();
+            let all = all.filter_map(move |(kind, series)| match kind {
+                Kind::Callers(what, callers) if *what == wanted => {
+                    Some((*callers, series.figures()))
                 }
-            }
-        }
-        let request = RecallRequest {
-            target: Some(thread.thread_id.clone().into()),
-            query: question.clone(),
+                _ => None,
+            });
+            all.collect()
+        };
+        let parts = PARTS.into_iter().filter_map(|name| {
+            let series = self.0.get(&Kind::Part(name))?;
+            Some((name, series.figures()))
+        });
+        Ok(Measured {
+            p50_ratio_to_floor: floor.map(|floor| Spread::of_ratios(recall.p50s(), floor.p50s())),
+            context_p50_ratio_to_recall: Spread::of_ratios(hybrid.p50s(), recall.p50s()),
+            recall: by_callers(What::Recall),
+            context_hybrid: by_callers(What::Hybrid),
+            context_window: get(Kind::Callers(What::Window, 1))?.figures(),
+            rate,
+            recall_at_rate: get(Kind::AtRate(What::Recall))?.figures(),
+            context_hybrid_at_rate: get(Kind::AtRate(What::Hybrid))?.figures(),
+            floor: floor.map(Series::figures),
+            floor_parts: parts.collect(),
+        })
+    }
+}
+
+async fn connect(
+    service: &Service,
+    callers: usize,
+    what: What,
+    questions: &Questions,
+) -> Result<Vec<Asker>, Failure> {
+    let connected = service.callers(callers).await?.into_iter();
+    let askers = connected.map(|clients| Asker {
+        clients,
+        what,
+        questions: questions.clone(),
+    });
+    Ok(askers.collect())
+}
+
+#[derive(Clone)]
+struct Asker {
+    clients: Clients,
+    what: What,
+    questions: Questions,
+}
+
+impl Call for Asker {
+    async fn call(&mut self) -> Result<(), Failure> {
+        let asked = self.questions.next();
+        let mode = match self.what {
+            What::Recall => return recall(&mut self.clients, &asked.thread, asked.question).await,
+            What::Hybrid => MemoryMode::Hybrid,
+            What::Window => MemoryMode::Window,
+        };
+        let request = BuildContextRequest {
+            thread: Some(asked.thread.into()),
+            system_prompt: SYSTEM_PROMPT.to_owned(),
+            input: vec![Part {
+                content: Some(part::Content::Text(asked.question)),
+                ..Default::default()
+            }],
             policy: Some(MemoryPolicy {
+                mode: mode.into(),
                 scope: RecallScope::User.into(),
                 ..Default::default()
             }),
+            formats: vec![ProviderFormat::OpenaiChat.into()],
             ..Default::default()
         };
-        let begin = Instant::now();
-        let response = clients.recall.recall(request).await?.into_inner();
-        if query >= WARM_UP {
-            recall.add(begin.elapsed());
+        let context = self.clients.contexts.build_context(request).await?;
+        match context.into_inner().degradations.first() {
+            Some(degradation) => Err(format!("context: {}", degradation.message).into()),
+            None => Ok(()),
         }
-        if let Some(degradation) = response.degradations.first() {
-            return Err(format!("recall was degraded: {}", degradation.message).into());
-        }
-        for (mode, latencies) in [MemoryMode::Hybrid, MemoryMode::Window]
-            .into_iter()
-            .zip(&mut contexts)
-        {
-            let request = context_request(&thread.thread_id, question, mode);
-            let begin = Instant::now();
-            clients.contexts.build_context(request).await?;
-            if query >= WARM_UP {
-                latencies.add(begin.elapsed());
-            }
-        }
-        bar.inc(1);
     }
-    bar.finish_and_clear();
-    if let Some(bare) = &bare {
-        bare.index.stop().await;
-    }
-    let [embedding, index, window] = parts;
-    let [hybrid, windowed] = contexts;
-    Ok(Measured {
-        recall: recall.quantiles(),
-        context_hybrid: hybrid.quantiles(),
-        context_window: windowed.quantiles(),
-        floor: bare.is_some().then(|| Floor {
-            query_embedding: embedding.quantiles(),
-            index_query: index.quantiles(),
-            window_read: window.quantiles(),
-        }),
-    })
 }
 
-fn context_request(thread_id: &str, question: &str, mode: MemoryMode) -> BuildContextRequest {
-    BuildContextRequest {
-        thread: Some(thread_id.to_owned().into()),
-        system_prompt: SYSTEM_PROMPT.to_owned(),
-        input: vec![Part {
-            content: Some(part::Content::Text(question.to_owned())),
-            ..Default::default()
-        }],
+/// Recalls from all threads of the user, and checks that nothing was left out.
+pub async fn recall(clients: &mut Clients, thread: &str, query: String) -> Result<(), Failure> {
+    let request = RecallRequest {
+        target: Some(thread.to_owned().into()),
+        query,
         policy: Some(MemoryPolicy {
-            mode: mode.into(),
             scope: RecallScope::User.into(),
             ..Default::default()
         }),
-        formats: vec![ProviderFormat::OpenaiChat.into()],
         ..Default::default()
-    }
-}
-
-impl Bare {
-    async fn open(index: &Path, url: &str) -> Result<Self, Failure> {
-        let embedder = tokio::task::spawn_blocking(|| Embedder::start(&EmbedderConfig::default()))
-            .await??
-            .ok_or("no embedding model")?;
-        let config = IndexConfig {
-            path: Some(index.to_owned()),
-            ..IndexConfig::default()
-        };
-        let schema = IndexSchema::new(&config.alias, Some(embedder.model()));
-        let index = open_index(&config, schema)?;
-        index.prepare().await?;
-        let store = Store::connect(&StoreConfig {
-            url: url.into(),
-            ..StoreConfig::default()
-        })
-        .await?;
-        Ok(Self {
-            embedder,
-            index,
-            store,
-            tenant: TenantId::new("default"),
-        })
-    }
-
-    /// The time of each of the three parts for one question.
-    async fn ask(
-        &self,
-        thread: &str,
-        app: &str,
-        user: &str,
-        question: &str,
-    ) -> Result<[Duration; 3], Failure> {
-        let begin = Instant::now();
-        let dense = self.embedder.query(question).await?;
-        let embedding = begin.elapsed();
-
-        let scope = Scope::User {
-            app: memory_contract::AppId::new(app),
-            user: memory_contract::UserId::new(user),
-        };
-        let begin = Instant::now();
-        let found = self
-            .index
-            .search(Search {
-                selection: Selection::new(&self.tenant, &scope, &MessageFilter::default()),
-                dense: Some(dense),
-                lexical: Some(LexicalVector::of_query(question)),
-                limit: CANDIDATES,
-            })
-            .await?;
-        let search = begin.elapsed();
-        if found.dense.is_empty() {
-            return Err("the copy of the index holds nothing".into());
-        }
-
-        let thread = ThreadId::from(uuid::Uuid::parse_str(thread)?);
-        let begin = Instant::now();
-        self.store
-            .messages(&Caller::worker(self.tenant.clone()))
-            .recent(thread, WINDOW)
-            .await?;
-        Ok([embedding, search, begin.elapsed()])
+    };
+    let response = clients.recall.recall(request).await?.into_inner();
+    match response.degradations.first() {
+        Some(degradation) => Err(format!("recall was degraded: {}", degradation.message).into()),
+        None => Ok(()),
     }
 }

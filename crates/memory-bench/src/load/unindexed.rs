@@ -3,17 +3,17 @@
 
 use std::time::{Duration, Instant};
 
-use memory_contract::{
-    MessageId, NewMessage, Parent, Part, Role, TenantId, ThreadId,
-    proto::{MemoryPolicy, RecallRequest, RecallScope, part},
-};
+use memory_contract::{MessageId, NewMessage, Parent, Part, Role, TenantId, ThreadId, proto::part};
 use memory_store::{Append, Caller, CountedMessage, Store, StoreConfig, WorkerStore};
 use serde::Serialize;
 
+use super::recall::recall;
 use crate::{
     Failure, Target,
     conversation::Conversation,
     importing, progress,
+    questions::Questions,
+    random::Random,
     service::{Service, new_app},
     stats::{Latencies, Quantiles, rounded},
 };
@@ -57,32 +57,31 @@ impl Measured {
 }
 
 /// Imports the conversations twice, adds unindexed messages to one of the copies, and asks
-/// both in turn.
+/// both in turn, each in its own order of questions.
 pub async fn measure(
     target: &Target,
     conversations: &[Conversation],
     queries: usize,
+    random: &mut Random,
 ) -> Result<Measured, Failure> {
     let service = Service::start(target, SLEEPING_INDEXER).await?;
     let mut clients = service.connect().await?;
     let apps = [new_app(), new_app()];
-    let mut asked = Vec::new();
+    let mut threads = Vec::new();
     for app in &apps {
         importing::conversations(&mut clients, app, conversations).await?;
-        let mut threads = Vec::new();
-        for conversation in conversations {
-            let newest = conversation.sessions.keys().next_back().unwrap_or(&0);
-            let key = format!("session:{}/{newest}", conversation.name);
-            threads.push(clients.thread(app, &conversation.name, &key).await?);
-        }
-        asked.push(threads);
+    }
+    for conversation in conversations {
+        let newest = conversation.sessions.keys().next_back().unwrap_or(&0);
+        let key = format!("session:{}/{newest}", conversation.name);
+        threads.push(clients.thread(&apps[0], &conversation.name, &key).await?);
     }
     let config = StoreConfig {
         url: service.database_url.as_deref().ok_or("no database")?.into(),
         ..StoreConfig::default()
     };
     let store = Store::connect(&config).await?;
-    for (conversation, thread) in conversations.iter().zip(&asked[0]) {
+    for (conversation, thread) in conversations.iter().zip(&threads) {
         append_unindexed(&store, conversation, thread).await?;
     }
     let unindexed = MESSAGES * conversations.len();
@@ -91,36 +90,20 @@ pub async fn measure(
     if claim.jobs.len() != unindexed {
         return Err("the service has indexed messages that it should not know of".into());
     }
-    let questions: Vec<(usize, &str)> = conversations
-        .iter()
-        .enumerate()
-        .flat_map(|(place, one)| one.questions.iter().map(move |asked| (place, asked)))
-        .map(|(place, question)| (place, question.text.as_str()))
-        .collect();
-    if questions.is_empty() {
-        return Err("the conversations have no questions to recall with".into());
-    }
+    let [first, second] = &apps;
+    let sides = [
+        Questions::new(&mut clients, first, conversations, random).await?,
+        Questions::new(&mut clients, second, conversations, random).await?,
+    ];
 
     let bar = progress::count("recalling what is not indexed", (queries + WARM_UP) as u64);
     let mut latencies = [Latencies::new()?, Latencies::new()?];
     for query in 0..queries + WARM_UP {
-        let (place, question) = questions[(query * 7) % questions.len()];
-        for (threads, latencies) in asked.iter().zip(&mut latencies) {
-            let request = RecallRequest {
-                target: Some(threads[place].clone().into()),
-                query: question.to_owned(),
-                policy: Some(MemoryPolicy {
-                    scope: RecallScope::User.into(),
-                    ..Default::default()
-                }),
-                ..Default::default()
-            };
+        for (questions, latencies) in sides.iter().zip(&mut latencies) {
+            let asked = questions.next();
             let begin = Instant::now();
-            let response = clients.recall.recall(request).await?.into_inner();
+            recall(&mut clients, &asked.thread, asked.question).await?;
             let took = begin.elapsed();
-            if let Some(degradation) = response.degradations.first() {
-                return Err(format!("recall was degraded: {}", degradation.message).into());
-            }
             if query >= WARM_UP {
                 latencies.add(took);
             }

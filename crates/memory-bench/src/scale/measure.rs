@@ -1,0 +1,210 @@
+//! Recall and append on a service with many tenants.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use memory_contract::proto::{
+    AppRef, AppendMessagesRequest, RecallRequest, UserRef, recall_request::Target as RecallTarget,
+};
+use serde::Serialize;
+use tonic::transport::Channel;
+
+use super::{
+    fill::{APP, Tenants, header, user},
+    synthetic::{Language, Zipf, reply, users},
+};
+use crate::{
+    Failure,
+    blocks::{self, Call, Figures, Series},
+    progress,
+    random::Random,
+    service::{Clients, Service},
+};
+
+/// The kinds of calls, by place.
+pub const KINDS: [&str; 3] = [
+    "recall over one user",
+    "recall over the largest tenant",
+    "append",
+];
+/// Threads that appends go to.
+const THREADS: usize = 64;
+/// The longest wait for the first recall.
+const FIRST: Duration = Duration::from_secs(300);
+
+/// The figures of each kind, in the order of [`KINDS`].
+#[derive(Serialize)]
+pub struct Measured {
+    recall_user: Figures,
+    recall_largest_tenant: Figures,
+    append: Figures,
+}
+
+impl Measured {
+    /// The figures of the kind at this place.
+    pub fn figures(&self, place: usize) -> &Figures {
+        match place {
+            0 => &self.recall_user,
+            1 => &self.recall_largest_tenant,
+            _ => &self.append,
+        }
+    }
+}
+
+/// One caller for each kind of call.
+pub struct Callers([Caller; 3]);
+
+#[derive(Clone, Copy)]
+enum Kind {
+    User,
+    LargestTenant,
+    Append,
+}
+
+#[derive(Clone)]
+struct Caller {
+    kind: Kind,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    channel: Channel,
+    tenants: Zipf,
+    /// Messages of each tenant.
+    messages: Vec<usize>,
+    language: Language,
+    random: Mutex<Random>,
+    /// Where to append: a tenant and its thread.
+    threads: Vec<(usize, String)>,
+}
+
+impl Callers {
+    /// Connects, and opens threads to append to: of tenants drawn by their share of the
+    /// traffic.
+    pub async fn connect(
+        service: &Service,
+        tenants: &Tenants,
+        random: &mut Random,
+    ) -> Result<Self, Failure> {
+        let channel = service.channel().await?;
+        let zipf = Zipf::new(tenants.messages.len());
+        let mut threads = Vec::with_capacity(THREADS);
+        for number in 0..THREADS {
+            let tenant = zipf.draw(random);
+            let mut clients = Clients::new(channel.clone(), &header(tenant)?);
+            let key = format!("session:append-{number}");
+            threads.push((tenant, clients.thread(APP, &user(0), &key).await?));
+        }
+        let shared = Arc::new(Shared {
+            channel,
+            tenants: zipf,
+            messages: tenants.messages.clone(),
+            language: Language::new(),
+            random: Mutex::new(Random::new(random.below(usize::MAX) as u64)),
+            threads,
+        });
+        let kinds = [Kind::User, Kind::LargestTenant, Kind::Append];
+        Ok(Self(kinds.map(|kind| Caller {
+            kind,
+            shared: Arc::clone(&shared),
+        })))
+    }
+
+    /// The time until a recall over the largest tenant uses the index.
+    pub async fn first_recall(&mut self) -> Result<Duration, Failure> {
+        let begin = Instant::now();
+        loop {
+            match self.0[1].call().await {
+                Ok(()) => return Ok(begin.elapsed()),
+                Err(error) if begin.elapsed() > FIRST => return Err(error),
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    }
+
+    /// Measures in blocks, in another random order in each round.
+    pub async fn measure(
+        &self,
+        service: &Service,
+        rounds: usize,
+        block: Duration,
+        random: &mut Random,
+    ) -> Result<Measured, Failure> {
+        let mut series = [Series::new()?, Series::new()?, Series::new()?];
+        let mut places = [0, 1, 2];
+        for _ in 0..rounds {
+            random.shuffle(&mut places);
+            for place in places {
+                service.drained().await?;
+                let step = progress::step(KINDS[place]);
+                let caller = std::slice::from_ref(&self.0[place]);
+                series[place].add(&blocks::closed(caller, block).await?)?;
+                step.finish_and_clear();
+            }
+        }
+        let [recall_user, recall_largest_tenant, append] = series.map(|one| one.figures());
+        Ok(Measured {
+            recall_user,
+            recall_largest_tenant,
+            append,
+        })
+    }
+}
+
+impl Shared {
+    fn draw<T>(&self, draw: impl FnOnce(&mut Random) -> T) -> T {
+        draw(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn recall(&self, tenant: usize, target: RecallTarget) -> Result<(), Failure> {
+        let mut clients = Clients::new(self.channel.clone(), &header(tenant)?);
+        let request = RecallRequest {
+            target: Some(target),
+            query: self.draw(|random| self.language.question(random)),
+            ..Default::default()
+        };
+        let response = clients.recall.recall(request).await?.into_inner();
+        match response.degradations.first() {
+            Some(degradation) => Err(format!("recall: {}", degradation.message).into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Call for Caller {
+    async fn call(&mut self) -> Result<(), Failure> {
+        let shared = &self.shared;
+        match self.kind {
+            Kind::User => {
+                let tenant = shared.draw(|random| shared.tenants.draw(random));
+                let users = Zipf::new(users(shared.messages[tenant]));
+                let target = RecallTarget::User(UserRef {
+                    app_id: APP.to_owned(),
+                    user_id: user(shared.draw(|random| users.draw(random))),
+                });
+                shared.recall(tenant, target).await
+            }
+            Kind::LargestTenant => {
+                let target = RecallTarget::App(AppRef {
+                    app_id: APP.to_owned(),
+                });
+                shared.recall(0, target).await
+            }
+            Kind::Append => {
+                let place = shared.draw(|random| random.below(shared.threads.len()));
+                let (tenant, thread) = &shared.threads[place];
+                let mut clients = Clients::new(shared.channel.clone(), &header(*tenant)?);
+                let request = AppendMessagesRequest {
+                    thread: Some(thread.clone().into()),
+                    messages: vec![shared.draw(|random| reply(&shared.language, random))],
+                    request_id: uuid::Uuid::now_v7().to_string(),
+                    ..Default::default()
+                };
+                clients.messages.append_messages(request).await?;
+                Ok(())
+            }
+        }
+    }
+}
