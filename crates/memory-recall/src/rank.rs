@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::index::{Candidate, Candidates};
 use crate::query::Method;
+use crate::text;
 
 /// Weight of the dense score.
 const DENSE_WEIGHT: f64 = 0.45;
@@ -160,7 +161,7 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
             if strongest > 0.0 {
                 score += THREAD_BONUS * threads[&candidate.thread].sqrt() / strongest;
             }
-            if speaker.is_some_and(|speaker| *speaker == *candidate.name) {
+            if speaker.is_some_and(|speaker| text::is_same(speaker, &candidate.name)) {
                 score += SPEAKER_BONUS;
             }
             if candidate.question {

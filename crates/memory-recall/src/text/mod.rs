@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 
 use crate::index::LexicalVector;
 
-pub(crate) use names::{named, without_names};
+pub(crate) use names::{is_same, named, without_names};
 pub(crate) use words::words;
 
 /// The recipe's version, part of the collection's name. Change it with the recipe.

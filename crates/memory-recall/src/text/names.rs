@@ -1,65 +1,160 @@
 //! Finds speakers' names in a query. A question about a person contains the name, but the
 //! messages that answer it are that person's own and seldom contain it. So a name selects
 //! the speaker, and is removed from the text of the dense search.
+//!
+//! Case does not matter, except that a word in lower case within a text with capitals is the
+//! name only if the name is written so: "will" is not Will. Of a name of several words, a
+//! word that no other name has is enough: "Fahim" is Fahim Khan.
 
-/// The names that occur in the text as whole words, exactly as written.
+use std::ops::Range;
+
+use super::words::words;
+
+/// The speakers whose names occur in the text as whole words, in the order of `names`. Names
+/// that differ in case alone are of one speaker, and given once.
 pub(crate) fn named<'a>(text: &str, names: &'a [String]) -> Vec<&'a str> {
-    names
-        .iter()
-        .map(String::as_str)
-        .filter(|name| occurrences(text, name).next().is_some())
-        .collect()
+    let found = mentions(text, names);
+    let mut named: Vec<&str> = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        let is_known = || named.iter().any(|known| is_same(known, name));
+        if found.iter().any(|one| one.name == place) && !is_known() {
+            named.push(name);
+        }
+    }
+    named
+}
+
+/// Whether two names are of the same speaker.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    one == other || (lower(one).eq(lower(other)))
 }
 
 /// Removes the names, with a preceding comma and a following `'s`. Returns the whole
 /// text if nothing else is in it.
 pub(crate) fn without_names(text: &str, names: &[String]) -> String {
-    let mut rest = text.to_owned();
-    for name in names {
-        let mut kept = String::with_capacity(rest.len());
-        let mut from = 0;
-        for start in occurrences(&rest, name) {
-            if start < from {
+    let mut kept = String::with_capacity(text.len());
+    let mut from = 0;
+    for Mention { range, .. } in mentions(text, names) {
+        if range.start < from {
+            continue;
+        }
+        let before = text[from..range.start].trim_end();
+        kept.push_str(before.strip_suffix(',').unwrap_or(before));
+        let after = &text[range.end..];
+        let end = ["'s", "’s"].iter().find(|end| after.starts_with(**end));
+        from = range.end + end.map_or(0, |end| end.len());
+    }
+    kept.push_str(&text[from..]);
+    if kept.chars().any(char::is_alphanumeric) {
+        let words: Vec<&str> = kept.split_whitespace().collect();
+        words.join(" ")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A name's occurrence.
+struct Mention {
+    range: Range<usize>,
+    /// Its place in the list of names.
+    name: usize,
+}
+
+/// A word of a text.
+struct Word {
+    range: Range<usize>,
+    lower: String,
+}
+
+/// Where names occur, in order, whole names before single words of names.
+fn mentions(text: &str, names: &[String]) -> Vec<Mention> {
+    let said = split(text);
+    let has_capitals = text.chars().any(char::is_uppercase);
+    let names: Vec<(&str, Vec<Word>)> = names
+        .iter()
+        .map(|name| (name.as_str(), split(name)))
+        .collect();
+    let mut found: Vec<Mention> = Vec::new();
+    for (place, (name, parts)) in names.iter().enumerate() {
+        if parts.is_empty() {
+            continue;
+        }
+        for run in said.windows(parts.len()) {
+            if run
+                .iter()
+                .zip(parts)
+                .any(|(word, part)| word.lower != part.lower)
+            {
                 continue;
             }
-            let before = rest[from..start].trim_end();
-            kept.push_str(before.strip_suffix(',').unwrap_or(before));
-            let after = &rest[start + name.len()..];
-            let end = ["'s", "’s"]
-                .iter()
-                .find(|end| after.starts_with(**end))
-                .map_or(0, |end| end.len());
-            from = start + name.len() + end;
+            let range = run[0].range.start..run[run.len() - 1].range.end;
+            let inner = &name[parts[0].range.start..parts[parts.len() - 1].range.end];
+            if text[range.clone()] == *inner
+                || is_written_as_name(&text[range.clone()], has_capitals)
+            {
+                found.push(Mention { range, name: place });
+            }
         }
-        kept.push_str(&rest[from..]);
-        rest = kept;
     }
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    if words.is_empty() {
-        text.to_owned()
-    } else {
-        words.join(" ")
+    for (place, (_, parts)) in names.iter().enumerate() {
+        if parts.len() < 2 {
+            continue;
+        }
+        for part in parts {
+            let is_others = |(other, (_, words)): (usize, &(&str, Vec<Word>))| {
+                other != place && words.iter().any(|word| word.lower == part.lower)
+            };
+            if names.iter().enumerate().any(is_others) {
+                continue;
+            }
+            for word in said.iter().filter(|word| word.lower == part.lower) {
+                let range = word.range.clone();
+                let is_within = |whole: &Mention| {
+                    whole.range.start <= range.start && range.end <= whole.range.end
+                };
+                if !found.iter().any(is_within)
+                    && is_written_as_name(&text[range.clone()], has_capitals)
+                {
+                    found.push(Mention { range, name: place });
+                }
+            }
+        }
     }
+    found.sort_by_key(|one| (one.range.start, usize::MAX - one.range.end));
+    found
 }
 
-/// Byte offsets at which the name occurs as a whole word.
-fn occurrences<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let matches = if name.is_empty() { "" } else { text };
-    matches
-        .match_indices(if name.is_empty() { "\u{0}" } else { name })
-        .filter_map(move |(start, _)| {
-            let before = text[..start].chars().next_back();
-            let after = text[start + name.len()..].chars().next();
-            let first = name.chars().next();
-            let last = name.chars().next_back();
-            (boundary(before, first) && boundary(last, after)).then_some(start)
-        })
+/// Whether a run of words may be a name that is written otherwise: it begins with no small
+/// letter, or the text has no capitals at all; and it is not all stop words.
+fn is_written_as_name(run: &str, has_capitals: bool) -> bool {
+    if has_capitals && run.chars().next().is_some_and(char::is_lowercase) {
+        return false;
+    }
+    let mut has_words = false;
+    words(run, |_| has_words = true);
+    has_words
 }
 
-/// Whether there is a word boundary between two characters.
-fn boundary(left: Option<char>, right: Option<char>) -> bool {
-    let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    word(left) != word(right)
+/// The words of a text: runs of letters, digits and underscores.
+fn split(text: &str) -> Vec<Word> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    let mut rest = 0;
+    while let Some(start) = text[rest..].find(is_word) {
+        let start = rest + start;
+        let end = text[start..].find(|c| !is_word(c));
+        let end = end.map_or(text.len(), |end| start + end);
+        found.push(Word {
+            range: start..end,
+            lower: lower(&text[start..end]).collect(),
+        });
+        rest = end;
+    }
+    found
+}
+
+fn lower(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.chars().flat_map(char::to_lowercase)
 }
 
 #[cfg(test)]
@@ -67,17 +162,51 @@ mod tests {
     use super::*;
 
     fn names() -> Vec<String> {
-        vec!["Caroline".to_owned(), "Mel".to_owned()]
+        ["Caroline", "Mel", "Will", "elise", "Fahim Khan", "Ada Khan"]
+            .map(str::to_owned)
+            .to_vec()
     }
 
     #[test]
-    fn names_are_found_as_whole_words() {
-        assert_eq!(named("What did Caroline say?", &names()), ["Caroline"]);
-        assert_eq!(named("Melanie told caroline", &names()), Vec::<&str>::new());
-        assert_eq!(
-            named("Caroline and Mel's dog", &names()),
-            ["Caroline", "Mel"]
-        );
+    fn names_are_found_as_whole_words_in_any_case() {
+        for (text, expected) in [
+            ("What did Caroline say?", &["Caroline"][..]),
+            ("Melanie told Carolines", &[]),
+            ("Caroline and Mel's dog", &["Caroline", "Mel"]),
+            ("what did caroline say", &["Caroline"]),
+            ("Did CAROLINE say it?", &["Caroline"]),
+            ("Where was Elise?", &["elise"]),
+            ("where was elise?", &["elise"]),
+        ] {
+            assert_eq!(named(text, &names()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_small_word_among_capitals_or_a_stop_word_is_no_name() {
+        for (text, expected) in [
+            ("What will Caroline do?", &["Caroline"][..]),
+            ("what will caroline do", &["Caroline"]),
+            ("What does Will do?", &["Will"]),
+            ("Did I mel?", &[]),
+        ] {
+            assert_eq!(named(text, &names()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_word_of_a_name_is_enough_if_no_other_name_has_it() {
+        for (text, expected) in [
+            ("What is Fahim's job?", &["Fahim Khan"][..]),
+            ("What is Fahim Khan's job?", &["Fahim Khan"]),
+            ("Who is Khan?", &[]),
+            ("Fahim and Ada", &["Fahim Khan", "Ada Khan"]),
+        ] {
+            assert_eq!(named(text, &names()), expected, "{text}");
+        }
+        let both = ["Elise".to_owned(), "elise".to_owned()];
+        assert_eq!(named("Where was Elise?", &both), ["Elise"]);
+        assert!(is_same("Élise", "élise"));
     }
 
     #[test]
@@ -85,6 +214,9 @@ mod tests {
         for (text, expected) in [
             ("When did Caroline go to X?", "When did go to X?"),
             ("What is Mel's dog called?", "What is dog called?"),
+            ("what is mel's dog called?", "what is dog called?"),
+            ("What is Fahim's job?", "What is job?"),
+            ("What is Fahim Khan’s job?", "What is job?"),
             ("Thanks, Caroline!", "Thanks!"),
             ("Caroline", "Caroline"),
             ("Caroline Mel", "Caroline Mel"),
