@@ -1,5 +1,6 @@
-//! Conversations in the LoCoMo format: `session_N` lists of turns with their
-//! `session_N_date_time`, and questions with the turns that answer them.
+//! Conversations in the LoCoMo or REALTALK format: `session_N` lists of turns with their
+//! `session_N_date_time`, and questions with the turns that answer them. The turns of
+//! REALTALK have times of their own.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -84,8 +85,10 @@ pub fn read_all(dir: &Path) -> Result<Vec<Conversation>, Failure> {
 struct Turn {
     speaker: String,
     dia_id: String,
-    #[serde(default)]
+    #[serde(default, alias = "clean_text")]
     text: String,
+    /// Only in REALTALK.
+    date_time: Option<String>,
     #[serde(default)]
     blip_caption: String,
     #[serde(default)]
@@ -112,6 +115,7 @@ fn parse(name: &str, text: &str) -> Result<Conversation, Failure> {
     let file: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)?;
     let first_speaker = file
         .get("speaker_a")
+        .or_else(|| file.get("name")?.get("speaker_1"))
         .and_then(|name| name.as_str())
         .unwrap_or_default();
     let mut sessions = BTreeMap::new();
@@ -124,17 +128,20 @@ fn parse(name: &str, text: &str) -> Result<Conversation, Failure> {
             serde_json::from_value(value.clone()).map_err(|error| format!("{key}: {error}"))?;
         let date_time = format!("{key}_date_time");
         let start = match file.get(&date_time).and_then(|time| time.as_str()) {
-            Some(text) => Some(seconds_of(text).ok_or_else(|| {
-                format!("{date_time}: \"{text}\" is not a time such as \"1:56 pm on 8 May, 2023\"")
-            })?),
+            Some(text) => Some(seconds_of(text).map_err(|error| format!("{date_time}: {error}"))?),
             None => None,
         };
         known.extend(turns.iter().map(|turn| turn.dia_id.clone()));
-        let messages: Vec<_> = turns
-            .into_iter()
-            .zip(0..)
-            .map(|(turn, place)| input(turn, first_speaker, start.map(|seconds| seconds + place)))
-            .collect();
+        let mut messages = Vec::with_capacity(turns.len());
+        for (turn, place) in turns.into_iter().zip(0..) {
+            let said = match &turn.date_time {
+                Some(text) => {
+                    Some(seconds_of(text).map_err(|error| format!("{}: {error}", turn.dia_id))?)
+                }
+                None => start.map(|start| start + place),
+            };
+            messages.push(input(turn, first_speaker, said));
+        }
         if !messages.is_empty() {
             sessions.insert(number, messages);
         }
@@ -209,13 +216,20 @@ fn input(turn: Turn, first_speaker: &str, seconds: Option<i64>) -> proto::Messag
     }
 }
 
-/// Seconds since 1970 of a time such as `1:56 pm on 8 May, 2023`.
-fn seconds_of(text: &str) -> Option<i64> {
-    let format = format_description!(
+/// Seconds since 1970 of a time such as `1:56 pm on 8 May, 2023` or `29.12.2023, 22:42:04`.
+fn seconds_of(text: &str) -> Result<i64, String> {
+    let locomo = format_description!(
         "[hour repr:12 padding:none]:[minute] [period case:lower] on [day padding:none] [month repr:long], [year]"
     );
-    let time = PrimitiveDateTime::parse(text.trim(), format).ok()?;
-    Some(time.assume_utc().unix_timestamp())
+    let realtalk = format_description!("[day].[month].[year], [hour]:[minute]:[second]");
+    PrimitiveDateTime::parse(text.trim(), locomo)
+        .or_else(|_| PrimitiveDateTime::parse(text.trim(), realtalk))
+        .map(|time| time.assume_utc().unix_timestamp())
+        .map_err(|_| {
+            format!(
+                "\"{text}\" is not a time such as \"1:56 pm on 8 May, 2023\" or \"29.12.2023, 22:42:04\""
+            )
+        })
 }
 
 /// The ids in an evidence entry. Some entries have several ids or irregular forms:
@@ -288,6 +302,34 @@ mod tests {
     }
 
     #[test]
+    fn turns_of_realtalk_keep_their_own_times() {
+        let document = serde_json::json!({
+            "name": {"speaker_1": "Ada", "speaker_2": "ben"},
+            "session_1": [
+                {"dia_id": "D1:1", "speaker": "Ada", "clean_text": "Hello",
+                    "date_time": "29.12.2023, 22:42:04", "img_file": [], "img_url": []},
+                {"dia_id": "D1:2", "speaker": "ben", "clean_text": "", "img_file": ["a.jpg"],
+                    "date_time": "30.12.2023, 00:32:20", "blip_caption": "a hand"}],
+            "events_session_1": {"Ada": []},
+            "session_1_date_time": "29.12.2023, 22:42:04",
+            "qa": [{"question": "Who?", "answer": "Ben", "evidence": ["D1:2"], "category": 1}]
+        });
+        let conversation = parse("1", &document.to_string()).unwrap();
+        let turns = &conversation.sessions[&1];
+        assert_eq!(
+            (turns[0].role(), turns[1].role()),
+            (proto::Role::User, proto::Role::Assistant)
+        );
+        let said = |turn: &proto::MessageInput| turn.create_time.as_ref().unwrap().seconds;
+        assert_eq!(
+            (said(&turns[0]), said(&turns[1])),
+            (1_703_889_724, 1_703_896_340)
+        );
+        assert_eq!(turns[1].parts.len(), 1);
+        assert_eq!(conversation.questions.len(), 1);
+    }
+
+    #[test]
     fn errors_name_the_session() {
         let refused = |document: &serde_json::Value| {
             let error = parse("26", &document.to_string()).err().unwrap();
@@ -303,11 +345,12 @@ mod tests {
 
     #[test]
     fn session_times_are_read_as_utc() {
-        assert_eq!(seconds_of("1:56 pm on 8 May, 2023"), Some(1_683_554_160));
+        assert_eq!(seconds_of("1:56 pm on 8 May, 2023"), Ok(1_683_554_160));
         assert_eq!(
             seconds_of("12:09 am on 13 September, 2023"),
-            Some(1_694_563_740)
+            Ok(1_694_563_740)
         );
-        assert_eq!(seconds_of("some day"), None);
+        assert_eq!(seconds_of("29.12.2023, 22:42:04"), Ok(1_703_889_724));
+        assert!(seconds_of("some day").is_err());
     }
 }

@@ -65,7 +65,7 @@ pub struct Options {
     /// during it.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Conversations in the LoCoMo format that the other tenant asks about. Default: an
+    /// Conversations in the LoCoMo or REALTALK format that the other tenant asks about. Default: an
     /// example.
     #[arg(long)]
     conversations: Option<PathBuf>,

@@ -25,7 +25,7 @@ const INDEX: Duration = Duration::from_secs(1_800);
 /// What to import.
 #[derive(Args)]
 pub struct Options {
-    /// Directory of conversations in the LoCoMo format (*.json).
+    /// Directory of conversations in the LoCoMo or REALTALK format (*.json).
     dir: PathBuf,
     /// The app to import into. Each conversation becomes a user named after its file, and
     /// each session a thread.

@@ -69,11 +69,11 @@ enum Command {
     Load(load::Options),
     /// Measure recall and append on services with more and more messages.
     Scale(scale::Options),
-    /// Measure how much evidence recall finds in conversations of the LoCoMo format.
+    /// Measure how much evidence recall finds in conversations in the LoCoMo or REALTALK format.
     Quality(quality::Options),
     /// Measure what one tenant notices of another's import, on a service of its own.
     Fair(fair::Options),
-    /// Import conversations of the LoCoMo format into the service of --addr.
+    /// Import conversations in the LoCoMo or REALTALK format.into the service of --addr.
     Import(importing::Options),
 }
 

@@ -27,7 +27,7 @@ const DEEPEST: usize = 20;
 /// What to measure.
 #[derive(Args)]
 pub struct Options {
-    /// Directory of conversations in the LoCoMo format (*.json).
+    /// Directory of conversations in the LoCoMo or REALTALK format (*.json).
     dir: PathBuf,
     /// Also print each question whose evidence was not all among the first 10.
     #[arg(long)]

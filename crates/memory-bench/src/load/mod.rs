@@ -78,7 +78,7 @@ pub struct Options {
     /// Measure appends, import, recall and contexts alone.
     #[arg(long)]
     short: bool,
-    /// Conversations in the LoCoMo format to import and to recall from.
+    /// Conversations in the LoCoMo or REALTALK format to import and to recall from.
     /// Default: an example.
     #[arg(long)]
     conversations: Option<PathBuf>,
