@@ -212,7 +212,8 @@ type Checkpoint struct {
 	// metadata is a JSON object, as in Document.json.
 	Metadata string `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// values are the values of its channels, ordered by channel. One that was not stored
-	// when the checkpoint was put is left out.
+	// when the checkpoint was put is left out; PutCheckpointResponse.missing_values counted
+	// it.
 	Values []*CheckpointValue `protobuf:"bytes,9,rep,name=values,proto3" json:"values,omitempty"`
 	// writes are the writes after this checkpoint, ordered by task_path, task_id and
 	// index.
@@ -487,11 +488,15 @@ func (*PutCheckpointRequest_ThreadId) isPutCheckpointRequest_Thread() {}
 
 func (*PutCheckpointRequest_Session) isPutCheckpointRequest_Thread() {}
 
-// PutCheckpointResponse names the thread.
+// PutCheckpointResponse reports what was stored.
 type PutCheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread_id is the UUID of the thread.
-	ThreadId      string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// missing_values is the number of values of the request that have no data and are not
+	// stored, because they never were or were erased meanwhile. The checkpoint is stored and
+	// returned without them; putting it again with their data completes it.
+	MissingValues int64 `protobuf:"varint,2,opt,name=missing_values,json=missingValues,proto3" json:"missing_values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -531,6 +536,13 @@ func (x *PutCheckpointResponse) GetThreadId() string {
 		return x.ThreadId
 	}
 	return ""
+}
+
+func (x *PutCheckpointResponse) GetMissingValues() int64 {
+	if x != nil {
+		return x.MissingValues
+	}
+	return 0
 }
 
 // PutCheckpointWritesRequest contains writes of one checkpoint.
@@ -1344,9 +1356,10 @@ const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\x04data\x18\a \x01(\fR\x04data\x12\x1a\n" +
 	"\bmetadata\x18\b \x01(\tR\bmetadata\x125\n" +
 	"\x06values\x18\t \x03(\v2\x1d.recollect.v1.CheckpointValueR\x06valuesB\b\n" +
-	"\x06thread\"4\n" +
+	"\x06thread\"[\n" +
 	"\x15PutCheckpointResponse\x12\x1b\n" +
-	"\tthread_id\x18\x01 \x01(\tR\bthreadId\"\x8f\x02\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12%\n" +
+	"\x0emissing_values\x18\x02 \x01(\x03R\rmissingValues\"\x8f\x02\n" +
 	"\x1aPutCheckpointWritesRequest\x12\x1d\n" +
 	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
 	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1c\n" +

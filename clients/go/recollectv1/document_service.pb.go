@@ -408,7 +408,8 @@ func (x *PutDocumentsRequest) GetDocuments() []*DocumentInput {
 // PutDocumentsResponse reports what was stored.
 type PutDocumentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// created_count is the number of documents that did not exist before.
+	// created_count is the number of documents that did not exist before. If the call was
+	// repeated, it may be smaller than the number that both calls together created.
 	CreatedCount  int64 `protobuf:"varint,1,opt,name=created_count,json=createdCount,proto3" json:"created_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -459,7 +460,7 @@ type GetDocumentsRequest struct {
 	// documents name the documents: 1 to 500.
 	Documents []*DocumentRef `protobuf:"bytes,2,rep,name=documents,proto3" json:"documents,omitempty"`
 	// refresh_ttl makes each returned document that has a ttl live for its ttl from now
-	// on.
+	// on. Documents that did not fit into the response stay as they are.
 	RefreshTtl    bool `protobuf:"varint,3,opt,name=refresh_ttl,json=refreshTtl,proto3" json:"refresh_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -651,8 +652,8 @@ type SearchDocumentsRequest struct {
 	// conditions must all hold: at most 32.
 	Conditions []*DocumentCondition `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	// query is a text to match with the indexed texts by word, and with an embedding model
-	// also by meaning, of at most 256 documents: at most 8,192 characters. The
-	// documents with an indexed text come first, the best match first, those that do not
+	// also by meaning, of at most 256 documents: at most 8,192 characters. If more are
+	// selected, degradations says so. The documents with an indexed text come first, the best match first, those that do not
 	// match at all with score 0; then those without an indexed text, the one stored last
 	// first. Empty: all selected documents, the one stored last first.
 	Query string `protobuf:"bytes,4,opt,name=query,proto3" json:"query,omitempty"`
@@ -661,7 +662,7 @@ type SearchDocumentsRequest struct {
 	// offset is the number of documents to skip: 0 to 100,000; with a query 0 to 1,000.
 	Offset int32 `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
 	// refresh_ttl makes each returned document that has a ttl live for its ttl from now
-	// on.
+	// on. Documents that did not fit into the response stay as they are.
 	RefreshTtl    bool `protobuf:"varint,7,opt,name=refresh_ttl,json=refreshTtl,proto3" json:"refresh_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

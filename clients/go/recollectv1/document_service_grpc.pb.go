@@ -45,7 +45,9 @@ const (
 // then erases it. Exports of a tenant contain no documents.
 type DocumentServiceClient interface {
 	// PutDocuments stores documents, all or none. A document that exists is replaced, with
-	// its ttl; its create_time stays. It is idempotent, except for update_time.
+	// its ttl; its create_time stays. It is idempotent, except for update_time, expire_time
+	// and the response: a repeat of a call whose response was lost, as clients make it, does
+	// not count the documents in created_count again.
 	PutDocuments(ctx context.Context, in *PutDocumentsRequest, opts ...grpc.CallOption) (*PutDocumentsResponse, error)
 	// GetDocuments returns documents by namespace and key.
 	GetDocuments(ctx context.Context, in *GetDocumentsRequest, opts ...grpc.CallOption) (*GetDocumentsResponse, error)
@@ -135,7 +137,9 @@ func (c *documentServiceClient) DeleteDocuments(ctx context.Context, in *DeleteD
 // then erases it. Exports of a tenant contain no documents.
 type DocumentServiceServer interface {
 	// PutDocuments stores documents, all or none. A document that exists is replaced, with
-	// its ttl; its create_time stays. It is idempotent, except for update_time.
+	// its ttl; its create_time stays. It is idempotent, except for update_time, expire_time
+	// and the response: a repeat of a call whose response was lost, as clients make it, does
+	// not count the documents in created_count again.
 	PutDocuments(context.Context, *PutDocumentsRequest) (*PutDocumentsResponse, error)
 	// GetDocuments returns documents by namespace and key.
 	GetDocuments(context.Context, *GetDocumentsRequest) (*GetDocumentsResponse, error)

@@ -22,6 +22,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
+from langgraph.store.base import PutOp
 from langgraph.store.postgres import PostgresStore
 
 from recollect import Recollect
@@ -29,6 +30,8 @@ from recollect.langgraph import RecollectSaver, RecollectStore
 
 STEPS = 200
 DOCUMENTS = 500
+MANY = 10_000
+"""Documents of the large namespace."""
 WORDS = "the quick brown fox jumps over the lazy dog and runs back to its den again ".split()
 
 
@@ -44,12 +47,12 @@ def text(seed: int, words: int) -> str:
     )
 
 
-def run_of_steps(saver: Any) -> None:
-    """A run whose state grows by a message of about 1 KB with each step."""
+def run_of_steps(saver: Any, words: int) -> Any:
+    """A run whose state grows by a message with each step. Returns its configuration."""
 
     def step(state: State) -> dict[str, Any]:
         number = state["steps"]
-        return {"messages": [AIMessage(text(number, 150), id=f"m{number}")], "steps": 1}
+        return {"messages": [AIMessage(text(number, words), id=f"m{number}")], "steps": 1}
 
     builder = StateGraph(State)
     builder.add_node("step", step)
@@ -59,6 +62,7 @@ def run_of_steps(saver: Any) -> None:
     config: Any = {"configurable": {"thread_id": str(uuid.uuid4())}, "recursion_limit": STEPS + 10}
     graph.invoke({"messages": [HumanMessage("Go", id="h")], "steps": 0}, config)
     assert len(graph.get_state(config).values["messages"]) == STEPS + 1
+    return config
 
 
 def each(calls: Iterator[Callable[[], Any]]) -> float:
@@ -72,8 +76,9 @@ def each(calls: Iterator[Callable[[], Any]]) -> float:
 
 
 def bytes_of(url: str, schema: str) -> int:
-    """The size of all tables with their indexes."""
+    """The size of all tables with their indexes, whose statistics are brought up to date."""
     with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
         row = connection.execute(
             "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c "
             "JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -87,7 +92,7 @@ def bytes_of(url: str, schema: str) -> int:
 def measure(saver: Any, store: Any, size: Callable[[], int]) -> list[float]:
     before = size()
     started = time.perf_counter()
-    run_of_steps(saver)
+    run_of_steps(saver, 150)
     run = time.perf_counter() - started
     grown = size() - before
     values = [{"text": text(number, 40), "number": number} for number in range(DOCUMENTS)]
@@ -95,11 +100,31 @@ def measure(saver: Any, store: Any, size: Callable[[], int]) -> list[float]:
     numbers = range(DOCUMENTS)
     put = each(lambda n=n: store.put(space, str(n), values[n]) for n in numbers)
     get = each(lambda n=n: store.get(space, str(n)) for n in numbers)
-    search = each(
-        lambda n=n: store.search(space, filter={"number": {"$gte": n}}, limit=10)
-        for n in numbers[::5]
-    )
-    return [put, get, search, run * 1000 / STEPS, run, grown / 1024]
+
+    def search(space: tuple[str, ...], filter: dict[str, Any]) -> Any:
+        found = store.search(space, filter=filter, limit=10)
+        assert found
+        return found
+
+    filtered = each(lambda n=n: search(space, {"number": {"$gte": n}}) for n in numbers[::5])
+    large = ("bench", str(uuid.uuid4()))
+    for start in range(0, MANY, DOCUMENTS):
+        store.batch(
+            [
+                PutOp(large, str(n), {"text": text(n, 40), "number": n, "group": n % 1000})
+                for n in range(start, start + DOCUMENTS)
+            ]
+        )
+    # Statistics, as autovacuum would gather them a minute later.
+    size()
+    ranged = each(lambda n=n: search(large, {"number": {"$lte": n}}) for n in numbers[50::5])
+    equal = each(lambda n=n: search(large, {"group": n}) for n in numbers[::5])
+    recent = each(lambda: search(large, {}) for _ in numbers[::5])
+    config = run_of_steps(saver, 400)
+    state = each(lambda: saver.get_tuple(config) for _ in range(20))
+    listed = each(lambda: list(saver.list(config, limit=STEPS)) for _ in range(3))
+    figures = [put, get, filtered, ranged, equal, recent]
+    return [*figures, run * 1000 / STEPS, run, grown / 1024, state, listed / 1000]
 
 
 def main() -> None:
@@ -127,10 +152,15 @@ def main() -> None:
     names = [
         "store: put, ms",
         "store: get, ms",
-        "store: search with a filter, ms",
+        f"store: search with a filter, {DOCUMENTS} documents, ms",
+        f"store: search by a range, {MANY:,} documents, ms",
+        f"store: search by a value, {MANY:,} documents, ms",
+        f"store: search without a filter, {MANY:,} documents, ms",
         "checkpointer: a step of a run, ms",
         f"checkpointer: a run of {STEPS} steps, s",
         f"checkpointer: a run of {STEPS} steps, KiB on disk",
+        "checkpointer: get of a state of 590 KB, ms",
+        f"checkpointer: list of {STEPS} such checkpoints, s",
     ]
     print("| | " + " | ".join(results) + " |\n|---|" + "---:|" * len(results))
     for row, name in enumerate(names):

@@ -312,6 +312,9 @@ pub const INDEX_FIELD_BYTES: usize = 256;
 pub const INDEXED_CHARS: usize = 8_192;
 /// Characters of a query for documents.
 pub const DOCUMENT_QUERY_CHARS: usize = 8_192;
+/// Documents that a search compares with its query by meaning. Their vectors are kept for a
+/// while, so that the next search embeds few of them.
+pub const COMPARED_DOCUMENTS: u32 = 256;
 /// Conditions of a search for documents.
 pub const DOCUMENT_CONDITIONS: usize = 32;
 /// Names in the path of a condition's field.

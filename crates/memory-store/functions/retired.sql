@@ -50,3 +50,10 @@ DROP FUNCTION IF EXISTS recollect.unindexed(text, text, text[], text, uuid[], in
 DROP FUNCTION IF EXISTS recollect.erase_thread_content(text, uuid, bigint);
 DROP FUNCTION IF EXISTS recollect.follow_clock();
 DROP FUNCTION IF EXISTS recollect.release_unwritten(text, text[]);
+DROP FUNCTION IF EXISTS recollect.after_prefix(text[]);
+DROP FUNCTION IF EXISTS recollect.document_matches(jsonb, text[], text[], text[]);
+DROP FUNCTION IF EXISTS recollect.refresh_documents(text, bytea, text[], text[]);
+DROP FUNCTION IF EXISTS recollect.checkpoint_pieces(text, uuid, bytea, bytea[]);
+DROP FUNCTION IF EXISTS recollect.put_checkpoint(
+    text, text, uuid, text, text, text, text, bytea, bigint, text, bytea[], bytea[], text[], text[], text[], bigint[],
+    bytea[], integer[], bytea[], bytea[], bytea[], bigint, bigint, bigint);

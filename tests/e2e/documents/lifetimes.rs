@@ -66,6 +66,65 @@ async fn b17_a_ttl_is_refreshed_only_by_reads_that_ask_for_it() {
     assert_eq!(endless[0].expire_time, None);
 }
 
+#[apply(trial)]
+async fn b17_only_documents_in_the_answer_are_refreshed() {
+    let client = plain().await;
+    let app = app();
+    let keys = ["0", "1", "2", "3", "4", "5"];
+    for key in keys {
+        let large = DocumentInput {
+            json: json!({"text": "x".repeat(900_000)}).to_string(),
+            ..with_ttl(key, 3_600)
+        };
+        put(&client, &app, vec![large]).await;
+    }
+    let wanted = keys.map(|key| ("n", key));
+    let read = async |refresh_ttl, wanted: &[(&str, &str)]| {
+        let request = GetDocumentsRequest {
+            user: user(&app, "ada"),
+            documents: names(wanted),
+            refresh_ttl,
+        };
+        client.call(request).await
+    };
+    let expiries = async || {
+        let mut all = Vec::new();
+        for name in wanted {
+            all.push(expiry(&read(false, &[name]).await.documents[0]));
+        }
+        all
+    };
+    let refreshed = |before: &[i128], after: &[i128]| -> Vec<bool> {
+        before
+            .iter()
+            .zip(after)
+            .map(|(before, after)| after > before)
+            .collect()
+    };
+    let stored = expiries().await;
+    let answer = read(true, &wanted).await;
+    assert_eq!((answer.documents.len(), answer.read_count), (4, 4));
+    let once = expiries().await;
+    let expected = [true, true, true, true, false, false];
+    assert_eq!(refreshed(&stored, &once), expected);
+    assert_eq!(
+        expiry(&answer.documents[3]),
+        once[3],
+        "as it is from now on"
+    );
+
+    // The one stored last comes first.
+    let request = SearchDocumentsRequest {
+        refresh_ttl: true,
+        ..search(&app, &["n"])
+    };
+    let answer = client.call(request).await;
+    assert_eq!((answer.documents.len(), answer.next_offset), (4, 4));
+    let twice = expiries().await;
+    let expected = [false, false, true, true, true, true];
+    assert_eq!(refreshed(&once, &twice), expected);
+}
+
 #[apply(trial_with_own_server)]
 async fn b17_an_expired_document_is_unreadable_and_then_erased() {
     let options = [

@@ -5,7 +5,7 @@ use memory_contract::proto::{
     SearchMethod,
 };
 use recollect_tests::{app, apply, trial};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{document, keys, put, search};
 use crate::{acme, plain};
@@ -260,4 +260,107 @@ async fn b17_a_query_finds_documents_by_meaning() {
         assert!(scores.len() == 2 && scores[0] > scores[1], "{found:?}");
         assert_eq!(found.next_offset, 2);
     }
+}
+
+#[apply(trial)]
+async fn b17_equal_values_are_found_among_many() {
+    let client = plain().await;
+    let app = app();
+    let many: Map<String, Value> = (0..100)
+        .map(|n| (format!("field {n}"), json!(n)))
+        .chain([("group".to_owned(), json!(1))])
+        .collect();
+    put(
+        &client,
+        &app,
+        vec![
+            document("n/x", "of many fields", &Value::Object(many)),
+            document("n/y", "first", &json!({"group": 1.0, "n": -1})),
+            document("n", "quoted", &json!({"\"a\\.\u{1}$": "\"\u{1}'$1"})),
+            document("other", "elsewhere", &json!({"group": 1})),
+        ],
+    )
+    .await;
+    let rest = (0..60).map(|n| {
+        let value = json!({"group": 1, "n": n, "list": [n]});
+        document("n", &format!("{n:02}"), &value)
+    });
+    put(&client, &app, rest.collect()).await;
+    let group = condition(&["group"], Operator::Equal, &json!(1));
+    let find = async |others: Vec<DocumentCondition>, limit, offset| {
+        let request = SearchDocumentsRequest {
+            conditions: [vec![group.clone()], others].concat(),
+            limit: Some(limit),
+            offset,
+            ..search(&app, &["n"])
+        };
+        let found = client.call(request).await;
+        let keys = keys(&found.documents).into_iter();
+        (
+            keys.map(str::to_owned).collect::<Vec<_>>(),
+            found.next_offset,
+        )
+    };
+    assert_eq!(find(vec![], 2, 0).await.1, 2);
+    let (last, next) = find(vec![], 3, 60).await;
+    assert_eq!(
+        (last.as_slice(), next),
+        (&["of many fields", "first"].map(str::to_owned)[..], 0)
+    );
+    // The other conditions hold for few of them, which are not the newest.
+    let negative = condition(&["n"], Operator::Less, &json!(0));
+    assert_eq!(
+        find(vec![negative], 1, 0).await,
+        (vec!["first".to_owned()], 0)
+    );
+    let list = condition(&["list"], Operator::Equal, &json!([59]));
+    assert_eq!(
+        find(vec![list.clone()], 1, 0).await,
+        (vec!["59".to_owned()], 0)
+    );
+    let field = condition(&["field 99"], Operator::Equal, &json!(99));
+    let many = vec!["of many fields".to_owned()];
+    assert_eq!(find(vec![field], 10, 0).await, (many, 0));
+    let unlike = DocumentCondition {
+        operator: Operator::NotEqual.into(),
+        ..list
+    };
+    assert_eq!(find(vec![unlike], 100, 0).await.0.len(), 61);
+    for operator in [Operator::Equal, Operator::GreaterOrEqual] {
+        let quoted = condition(&["\"a\\.\u{1}$"], operator, &json!("\"\u{1}'$1"));
+        let request = SearchDocumentsRequest {
+            conditions: vec![quoted],
+            ..search(&app, &[])
+        };
+        assert_eq!(keys(&client.call(request).await.documents), ["quoted"]);
+    }
+}
+
+#[apply(trial)]
+async fn b17_labels_with_control_characters_stay_apart() {
+    let client = plain().await;
+    let app = app();
+    let places = [
+        "a",
+        "a\u{1}",
+        "a\u{1}\u{1}",
+        "a\u{2}",
+        "a/\u{1}",
+        "\u{1}a",
+        "\u{10ffff}",
+    ];
+    for place in places {
+        put(&client, &app, vec![document(place, place, &json!({}))]).await;
+    }
+    for (prefix, expected) in [
+        (vec!["a"], vec!["a/\u{1}", "a"]),
+        (vec!["a\u{1}"], vec!["a\u{1}"]),
+        (vec!["\u{1}"], vec![]),
+        (vec!["\u{10ffff}"], vec!["\u{10ffff}"]),
+    ] {
+        let found = client.call(search(&app, &prefix)).await;
+        assert_eq!(keys(&found.documents), expected, "{prefix:?}");
+    }
+    let all = client.call(search(&app, &[])).await;
+    assert_eq!(all.documents.len(), places.len());
 }

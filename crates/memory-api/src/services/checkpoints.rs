@@ -99,9 +99,10 @@ impl Checkpoints {
         let _admitted = self.quotas.admit(&caller, wanted).await?;
         let thread = self.opened(&caller, named).await?;
         let checkpoints = self.store.checkpoints(&caller);
-        checkpoints.put_checkpoint(thread, &checkpoint).await?;
+        let missing = checkpoints.put_checkpoint(thread, &checkpoint).await?;
         Ok(PutCheckpointResponse {
             thread_id: thread.to_string(),
+            missing_values: missing,
         })
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{DocumentName, DocumentQuery, MemoryOwner};
+use memory_contract::{DocumentName, DocumentQuery, MemoryOwner, limits::COMPARED_DOCUMENTS};
 use memory_store::Caller;
 
 use super::Shared;
@@ -11,9 +11,6 @@ use super::pending::dot;
 use crate::error::RecallError;
 use crate::query::{Degradation, DegradationReason, FoundDocuments, Method};
 
-/// Documents that a search compares by meaning at most. Their vectors are kept for a while, so
-/// that the next search embeds few of them.
-const COMPARED: u32 = 256;
 /// How long a search waits for vectors of documents.
 const EMBED_WAIT: Duration = Duration::from_secs(1);
 
@@ -58,7 +55,7 @@ impl Shared {
         let store = self.store.documents(caller);
         let (asked, candidates) = tokio::join!(
             self.inferences.query(embedder, &query.text),
-            store.document_candidates(owner, query, COMPARED),
+            store.document_candidates(owner, query, COMPARED_DOCUMENTS),
         );
         let (candidates, selected) = candidates?;
         let asked = match asked {
@@ -96,7 +93,7 @@ impl Shared {
                 reason: DegradationReason::IndexLagging,
                 message: format!(
                     "{others} of {selected} documents were matched by keyword only: a search \
-                     compares at most {COMPARED} by meaning, and waits for their vectors at most \
+                     compares at most {COMPARED_DOCUMENTS} by meaning, and waits for their vectors at most \
                      {} s",
                     EMBED_WAIT.as_secs()
                 ),

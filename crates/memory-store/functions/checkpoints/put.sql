@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION recollect.put_checkpoint(
     -- Bytes of the data as it was sent.
     p_size bigint,
     p_metadata text,
-    -- The values that were stored before; those that are not stored are left out.
+    -- The values that were stored before; the checkpoint is stored without those that are not stored.
     p_kept bytea[],
     -- The new values, packed; of the chunks that follow some of them, p_hashes has the hashes.
     p_digests bytea[], p_channels text[], p_versions text[], p_types text[], p_sizes bigint[], p_packed bytea[],
@@ -14,7 +14,9 @@ CREATE OR REPLACE FUNCTION recollect.put_checkpoint(
     p_chunks bytea[], p_contents bytea[],
     p_max_bytes bigint, p_max_metadata_bytes bigint, p_max_ephemeral_bytes bigint,
     -- ok, thread_not_found, metadata_too_large, too_large or ephemeral_full.
-    OUT status text
+    OUT status text,
+    -- Of p_kept those that are not stored.
+    OUT missing_count bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -34,7 +36,9 @@ BEGIN
     -- Without those that are not stored: they may not appear when they are stored later.
     v_all := ARRAY(
         SELECT v.digest FROM recollect.checkpoint_values v
-        WHERE v.tenant_id = p_tenant AND v.thread_id = p_thread AND v.digest = ANY (p_kept)) || p_digests;
+        WHERE v.tenant_id = p_tenant AND v.thread_id = p_thread AND v.digest = ANY (p_kept));
+    missing_count := cardinality(p_kept) - cardinality(v_all);
+    v_all := v_all || p_digests;
     IF octet_length(p_metadata::jsonb::text) > p_max_metadata_bytes THEN
         status := 'metadata_too_large';
         RETURN;

@@ -13,16 +13,18 @@ CREATE OR REPLACE FUNCTION recollect.read_checkpoints(
     p_max_bytes bigint
 )
 RETURNS TABLE (
-    -- The place of the checkpoint, from 1. Its row comes first, then its values, then its writes.
+    -- The place of the checkpoint, from 1. Its row comes first, then its values, then its writes. Of the
+    -- chunks of all of them, each of which comes once and before, 0.
     place bigint,
-    -- checkpoint, value or write.
+    -- chunk, checkpoint, value or write.
     kind text,
     thread_id uuid, session_key text, namespace text, checkpoint_id text, parent_id text, metadata text,
     created_at timestamptz,
     -- Whether there are more checkpoints after this page.
     more boolean,
     task_id text, index integer, task_path text, channel text, version text, type text,
-    -- The packed bytes, in several pieces where they are chunks.
+    -- The packed bytes, then the hashes of the chunks that follow them. Of a chunk its hash and its
+    -- packed bytes.
     data bytea[]
 )
 LANGUAGE plpgsql STABLE AS $$
@@ -84,6 +86,19 @@ BEGIN
             ON c.tenant_id = p_tenant AND c.thread_id = u.thread_id AND c.namespace = u.namespace
             AND c.checkpoint_id = u.checkpoint_id
         JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = u.thread_id
+    ),
+    parts AS MATERIALIZED (
+        SELECT p.place, 'value' AS kind, p.thread_id, '' AS task_id, 0 AS index, '' COLLATE "C" AS task_path,
+            v.channel COLLATE "C" AS channel, v.version, v.type, v.data, v.chunks
+        FROM page p
+        JOIN recollect.checkpoint_values v
+            ON v.tenant_id = p_tenant AND v.thread_id = p.thread_id AND v.digest = ANY (p.value_digests)
+        UNION ALL
+        SELECT p.place, 'write', p.thread_id, w.task_id, w.index, w.task_path, w.channel, '', w.type, w.data, w.chunks
+        FROM page p
+        JOIN recollect.checkpoint_writes w
+            ON w.tenant_id = p_tenant AND w.thread_id = p.thread_id AND w.namespace = p.namespace
+            AND w.checkpoint_id = p.checkpoint_id
     )
     SELECT r.*
     FROM (
@@ -93,19 +108,14 @@ BEGIN
             ARRAY[p.data] AS data
         FROM page p
         UNION ALL
-        SELECT p.place, 'value', p.thread_id, '', '', '', '', '', p.created_at, false, '', 0, '', v.channel, v.version, v.type,
-            recollect.checkpoint_pieces(p_tenant, v.thread_id, v.data, v.chunks)
-        FROM page p
-        JOIN recollect.checkpoint_values v
-            ON v.tenant_id = p_tenant AND v.thread_id = p.thread_id AND v.digest = ANY (p.value_digests)
+        SELECT p.place, p.kind, p.thread_id, '', '', '', '', '', clock_timestamp(), v_more, p.task_id, p.index, p.task_path,
+            p.channel, p.version, p.type, p.data || p.chunks
+        FROM parts p
         UNION ALL
-        SELECT p.place, 'write', p.thread_id, '', '', '', '', '', p.created_at, false,
-            w.task_id, w.index, w.task_path, w.channel, '', w.type,
-            recollect.checkpoint_pieces(p_tenant, w.thread_id, w.data, w.chunks)
-        FROM page p
-        JOIN recollect.checkpoint_writes w
-            ON w.tenant_id = p_tenant AND w.thread_id = p.thread_id AND w.namespace = p.namespace
-            AND w.checkpoint_id = p.checkpoint_id
+        SELECT 0, 'chunk', k.thread_id, '', '', '', '', '', clock_timestamp(), v_more, '', 0, '', '', '', '',
+            ARRAY[k.hash, k.data]
+        FROM (SELECT DISTINCT p.thread_id, h.hash FROM parts p CROSS JOIN unnest(p.chunks) AS h (hash)) AS u
+        JOIN recollect.checkpoint_chunks k ON k.tenant_id = p_tenant AND k.thread_id = u.thread_id AND k.hash = u.hash
     ) AS r
     -- Alphabetic: checkpoint, value, write.
     ORDER BY r.place, r.kind, r.task_path, r.task_id COLLATE "C", r.index, r.channel;

@@ -14,8 +14,10 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 DECLARE
-    v_after text[] := recollect.after_prefix(p_prefix);
+    v_path text := recollect.document_path(p_prefix);
+    v_filter record;
 BEGIN
+    v_filter := recollect.document_filter(p_owner, p_fields, p_operators, p_values);
     RETURN QUERY
     WITH terms AS MATERIALIZED (
         SELECT t.query FROM recollect.query_terms(p_words) AS t
@@ -24,10 +26,12 @@ BEGIN
         (SELECT count(*) FROM terms WHERE d.words @@ terms.query) AS words, count(*) OVER ()
     FROM recollect.documents d
     WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.text IS NOT NULL
-        AND d.namespace >= p_prefix AND (v_after IS NULL OR d.namespace < v_after)
+        AND d.path >= v_path AND d.path < recollect.document_path_end(v_path)
         AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
-        AND recollect.document_matches(d.value, p_fields, p_operators, p_values)
-    ORDER BY words DESC, d.updated_at DESC, d.namespace, d.key
+        AND (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
+        AND (v_filter.equal IS NULL
+            OR recollect.document_equals(d.value, v_filter.names, v_filter.wanted, v_filter.equal))
+    ORDER BY words DESC, d.updated_at DESC, d.path, d.key
     LIMIT p_limit;
 END;
 $$;

@@ -6,23 +6,23 @@ CREATE OR REPLACE FUNCTION recollect.delete_documents(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
+    v_paths text[] := recollect.document_paths(p_namespaces);
     v_all bigint;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     WITH named AS (
-        SELECT d.namespace, d.key
-        FROM unnest(p_namespaces, p_keys) AS u (namespace, key)
+        SELECT d.path, d.key
+        FROM unnest(v_paths, p_keys) AS u (path, key)
         JOIN recollect.documents d
-            ON d.tenant_id = p_tenant AND d.owner = p_owner
-            AND d.namespace = recollect.json_to_texts(u.namespace::jsonb) AND d.key = u.key
+            ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
         -- In order, to avoid deadlocks.
-        ORDER BY d.namespace, d.key
+        ORDER BY d.path, d.key
         FOR UPDATE OF d
     ),
     deleted AS (
         DELETE FROM recollect.documents d
         USING named
-        WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.namespace = named.namespace AND d.key = named.key
+        WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = named.path AND d.key = named.key
         RETURNING d.expires_at
     )
     SELECT count(*), count(*) FILTER (WHERE deleted.expires_at IS NULL OR deleted.expires_at > clock_timestamp())

@@ -16,30 +16,38 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE
+    v_wanted text[] := recollect.document_paths(p_namespaces);
+    v_paths text[];
+    v_keys text[];
+    v_places bigint[];
+    -- The place of the first document beyond; null: none is.
+    v_beyond bigint;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
+    SELECT array_agg(s.path ORDER BY s.place) FILTER (WHERE s.fits), array_agg(s.key ORDER BY s.place) FILTER (WHERE s.fits),
+        array_agg(s.place ORDER BY s.place) FILTER (WHERE s.fits), min(s.place) FILTER (WHERE NOT s.fits)
+    INTO v_paths, v_keys, v_places, v_beyond
+    FROM (
+        SELECT u.place, d.path, d.key,
+            sum(d.size_bytes) OVER running <= p_max_bytes OR row_number() OVER running = 1 AS fits
+        FROM unnest(v_wanted, p_keys) WITH ORDINALITY AS u (path, key, place)
+        JOIN recollect.documents d
+            ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
+        WHERE d.expires_at IS NULL OR d.expires_at > clock_timestamp()
+        WINDOW running AS (ORDER BY u.place)
+    ) AS s;
     IF p_refresh THEN
-        PERFORM recollect.refresh_documents(p_tenant, p_owner, p_namespaces, p_keys);
+        PERFORM recollect.refresh_documents(p_tenant, p_owner, v_paths, v_keys);
     END IF;
     RETURN QUERY
-    SELECT page.place, page.beyond, page.namespace, page.key, CASE WHEN page.beyond THEN '' ELSE page.value::text END,
-        EXTRACT(epoch FROM page.ttl)::double precision, page.expires_at, page.created_at, page.updated_at
-    FROM (
-        SELECT sized.*, sized.number > 1 AND sized.running_bytes > p_max_bytes AS beyond,
-            count(*) FILTER (WHERE sized.number > 1 AND sized.running_bytes > p_max_bytes)
-                OVER (ORDER BY sized.number) AS beyond_count
-        FROM (
-            SELECT u.place, d.namespace, d.key, d.value, d.ttl, d.expires_at, d.created_at, d.updated_at,
-                sum(d.size_bytes) OVER (ORDER BY u.place) AS running_bytes,
-                row_number() OVER (ORDER BY u.place) AS number
-            FROM unnest(p_namespaces, p_keys) WITH ORDINALITY AS u (namespace, key, place)
-            JOIN recollect.documents d
-                ON d.tenant_id = p_tenant AND d.owner = p_owner
-                AND d.namespace = recollect.json_to_texts(u.namespace::jsonb) AND d.key = u.key
-            WHERE d.expires_at IS NULL OR d.expires_at > clock_timestamp()
-        ) AS sized
-    ) AS page
-    WHERE page.beyond_count <= 1
-    ORDER BY page.place;
+    SELECT u.place, false, d.namespace, d.key, d.value::text, EXTRACT(epoch FROM d.ttl)::double precision,
+        d.expires_at, d.created_at, d.updated_at
+    FROM unnest(v_paths, v_keys, v_places) AS u (path, key, place)
+    JOIN recollect.documents d ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
+    UNION ALL
+    SELECT v_beyond, true, ARRAY[]::text[], '', '', NULL, NULL, clock_timestamp(), clock_timestamp()
+    WHERE v_beyond IS NOT NULL
+    ORDER BY 1;
 END;
 $$;

@@ -13,13 +13,13 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     -- The labels before the first *, whose namespaces are adjacent.
     v_fixed text[] := p_prefix[:COALESCE(array_position(p_prefix, '*') - 1, cardinality(p_prefix))];
-    v_after text[] := recollect.after_prefix(v_fixed);
+    v_path text := recollect.document_path(v_fixed);
 BEGIN
     RETURN QUERY
     SELECT DISTINCT d.namespace[:COALESCE(p_depth, cardinality(d.namespace))] COLLATE "C" AS cut
     FROM recollect.documents d
     WHERE d.tenant_id = p_tenant AND d.owner = p_owner
-        AND d.namespace >= v_fixed AND (v_after IS NULL OR d.namespace < v_after)
+        AND d.path >= v_path AND d.path < recollect.document_path_end(v_path)
         AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
         AND cardinality(d.namespace) >= GREATEST(cardinality(p_prefix), cardinality(p_suffix))
         AND NOT EXISTS (

@@ -1,53 +1,41 @@
--- Whether a document's value meets all conditions: of each the path of a field as a JSON list
--- of names, the operator (eq, ne, gt, gte, lt, lte) and a value as JSON. A field that is absent
--- counts as null. Numbers and texts have an order, each among themselves.
-CREATE OR REPLACE FUNCTION recollect.document_matches(
-    p_value jsonb, p_fields text[], p_operators text[], p_values text[]
+-- Finds documents of an owner by the values of their fields, those stored last first.
+--
+-- Under row-level security Postgres does not use the index over terms, as match_messages explains.
+-- Different values may have the same term, so the caller compares the values under the policy.
+CREATE OR REPLACE FUNCTION recollect.match_documents(
+    p_owner bytea,
+    -- As document_filter returns them.
+    p_terms bigint[],
+    -- The paths from the first up to, but not including, the second.
+    p_path text, p_path_end text,
+    -- Null: all.
+    p_limit bigint
 )
-RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE AS $$
+RETURNS TABLE (path text, key text)
+LANGUAGE plpgsql STABLE ROWS 50 SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- Only the index over terms is used.
+SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off
+AS $$
+#variable_conflict use_column
 DECLARE
-    v_found jsonb;
-    v_name text;
-    v_wanted jsonb;
-    v_order integer;
+    v_any bigint[] := ARRAY[recollect.document_term(p_owner, NULL, NULL)];
 BEGIN
-    FOR i IN 1 .. COALESCE(cardinality(p_operators), 0) LOOP
-        v_found := p_value;
-        -- Not with #>, which takes a number as a place in a list.
-        FOREACH v_name IN ARRAY recollect.json_to_texts(p_fields[i]::jsonb) LOOP
-            v_found := CASE WHEN jsonb_typeof(v_found) = 'object' THEN v_found -> v_name END;
-        END LOOP;
-        v_found := COALESCE(v_found, 'null');
-        v_wanted := p_values[i]::jsonb;
-        IF p_operators[i] = 'eq' THEN
-            CONTINUE WHEN v_found = v_wanted;
-            RETURN false;
-        ELSIF p_operators[i] = 'ne' THEN
-            CONTINUE WHEN v_found <> v_wanted;
-            RETURN false;
-        END IF;
-        IF jsonb_typeof(v_found) = 'number' AND jsonb_typeof(v_wanted) = 'number' THEN
-            v_order := CASE
-                WHEN (v_found #>> '{}')::numeric < (v_wanted #>> '{}')::numeric THEN -1
-                WHEN (v_found #>> '{}')::numeric > (v_wanted #>> '{}')::numeric THEN 1
-                ELSE 0 END;
-        ELSIF jsonb_typeof(v_found) = 'string' AND jsonb_typeof(v_wanted) = 'string' THEN
-            v_order := CASE
-                WHEN (v_found #>> '{}') COLLATE "C" < (v_wanted #>> '{}') COLLATE "C" THEN -1
-                WHEN (v_found #>> '{}') COLLATE "C" > (v_wanted #>> '{}') COLLATE "C" THEN 1
-                ELSE 0 END;
-        ELSE
-            RETURN false;
-        END IF;
-        CONTINUE WHEN CASE p_operators[i]
-            WHEN 'gt' THEN v_order > 0
-            WHEN 'gte' THEN v_order >= 0
-            WHEN 'lt' THEN v_order < 0
-            WHEN 'lte' THEN v_order <= 0
-            ELSE false END;
-        RETURN false;
-    END LOOP;
-    RETURN true;
+    RETURN QUERY
+    SELECT d.path, d.key
+    FROM recollect.documents d
+    WHERE (d.terms @> p_terms OR d.terms @> v_any)
+        -- An expression, so that Postgres uses no index on the tenant.
+        AND d.tenant_id || '' = current_setting('recollect.tenant', true)
+        AND d.owner = p_owner AND d.path >= p_path AND d.path < p_path_end
+        AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
+    ORDER BY d.updated_at DESC, d.path, d.key
+    LIMIT p_limit;
 END;
 $$;
+
+-- A new owner needs the right to create in the schema at this moment.
+GRANT EXECUTE ON FUNCTION recollect.document_term(bytea, text, jsonb) TO recollect_search;
+GRANT CREATE ON SCHEMA recollect TO recollect_search;
+ALTER FUNCTION recollect.match_documents(bytea, bigint[], text, text, bigint) OWNER TO recollect_search;
+REVOKE CREATE ON SCHEMA recollect FROM recollect_search;

@@ -19,6 +19,7 @@ CREATE OR REPLACE FUNCTION recollect.put_documents(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
+    v_paths text[] := recollect.document_paths(p_namespaces);
     v_now timestamptz;
     v_sizes bigint[] := ARRAY(
         SELECT octet_length(u.value::jsonb::text)::bigint FROM unnest(p_values) WITH ORDINALITY AS u (value, place)
@@ -34,10 +35,9 @@ BEGIN
     v_now := clock_timestamp();
     WITH expired AS (
         SELECT count(*) AS count
-        FROM unnest(p_namespaces, p_keys) AS u (namespace, key)
+        FROM unnest(v_paths, p_keys) AS u (path, key)
         JOIN recollect.documents d
-            ON d.tenant_id = p_tenant AND d.owner = p_owner
-            AND d.namespace = recollect.json_to_texts(u.namespace::jsonb) AND d.key = u.key
+            ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
         WHERE d.expires_at <= v_now
     ),
     stored AS (
@@ -47,11 +47,11 @@ BEGIN
         SELECT p_tenant, p_owner, recollect.json_to_texts(u.namespace::jsonb), u.key, p_app, p_user, u.value::jsonb, u.size,
             u.text, to_tsvector('pg_catalog.english', u.words), make_interval(secs => u.ttl), v_now + make_interval(secs => u.ttl),
             v_now, v_now
-        FROM unnest(p_namespaces, p_keys, p_values, v_sizes, p_texts, p_words, p_ttl_seconds)
-            AS u (namespace, key, value, size, text, words, ttl)
+        FROM unnest(v_paths, p_namespaces, p_keys, p_values, v_sizes, p_texts, p_words, p_ttl_seconds)
+            AS u (path, namespace, key, value, size, text, words, ttl)
         -- In order, to avoid deadlocks.
-        ORDER BY recollect.json_to_texts(u.namespace::jsonb) COLLATE "C", u.key COLLATE "C"
-        ON CONFLICT (tenant_id, owner, namespace, key) DO UPDATE
+        ORDER BY u.path COLLATE "C", u.key COLLATE "C"
+        ON CONFLICT (tenant_id, owner, path, key) DO UPDATE
         SET value = EXCLUDED.value, size_bytes = EXCLUDED.size_bytes, text = EXCLUDED.text, words = EXCLUDED.words, ttl = EXCLUDED.ttl, expires_at = EXCLUDED.expires_at,
             updated_at = EXCLUDED.updated_at,
             created_at = CASE WHEN d.expires_at <= v_now THEN EXCLUDED.created_at ELSE d.created_at END

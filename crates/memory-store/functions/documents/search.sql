@@ -4,7 +4,7 @@
 -- were also compared by meaning, this likeness makes up two thirds of the score.
 CREATE OR REPLACE FUNCTION recollect.search_documents(
     p_tenant text, p_owner bytea, p_prefix text[],
-    -- As document_matches takes them.
+    -- As document_filter takes them.
     p_fields text[], p_operators text[], p_values text[],
     -- Null: no query.
     p_words text,
@@ -24,44 +24,82 @@ RETURNS TABLE (
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    v_namespaces text[];
+    v_path text := recollect.document_path(p_prefix);
+    v_filter record;
+    -- The largest number of documents that the index is asked for; null: all.
+    v_most bigint := 4 * (p_offset + p_limit + 1);
+    v_matched bigint;
+    v_since timestamptz;
+    v_count bigint;
+    v_paths text[];
     v_keys text[];
     v_scores double precision[];
-    v_after text[] := recollect.after_prefix(p_prefix);
+    v_more boolean;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
-    IF p_words IS NULL THEN
-        SELECT array_agg(to_json(f.namespace)::text ORDER BY f.number), array_agg(f.key ORDER BY f.number),
-            array_agg(NULL::double precision)
-        INTO v_namespaces, v_keys, v_scores
-        FROM (
-            SELECT d.namespace, d.key,
-                row_number() OVER (ORDER BY d.updated_at DESC, d.namespace, d.key) AS number
-            FROM recollect.documents d
-            WHERE d.tenant_id = p_tenant AND d.owner = p_owner
-                AND d.namespace >= p_prefix AND (v_after IS NULL OR d.namespace < v_after)
-                AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
-                AND recollect.document_matches(d.value, p_fields, p_operators, p_values)
-            ORDER BY number
-            LIMIT p_limit + 1 OFFSET p_offset
-        ) AS f;
+    v_filter := recollect.document_filter(p_owner, p_fields, p_operators, p_values);
+    IF p_words IS NULL AND v_filter.terms IS NOT NULL THEN
+        LOOP
+            WITH matched AS MATERIALIZED (
+                SELECT m.path, m.key
+                FROM recollect.match_documents(
+                    p_owner, v_filter.terms, v_path, recollect.document_path_end(v_path), v_most) AS m
+            )
+            SELECT array_agg(f.path ORDER BY f.updated_at DESC, f.path, f.key),
+                array_agg(f.key ORDER BY f.updated_at DESC, f.path, f.key), count(*), (SELECT count(*) FROM matched)
+            INTO v_paths, v_keys, v_count, v_matched
+            FROM (
+                SELECT d.path, d.key, d.updated_at
+                FROM matched m
+                JOIN recollect.documents d
+                    ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = m.path AND d.key = m.key
+                WHERE (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
+                    AND (v_filter.equal IS NULL
+                        OR recollect.document_equals(d.value, v_filter.names, v_filter.wanted, v_filter.equal))
+                ORDER BY d.updated_at DESC, d.path, d.key
+                LIMIT p_limit + 1 OFFSET p_offset
+            ) AS f;
+            EXIT WHEN v_count > p_limit OR v_most IS NULL OR v_matched < v_most;
+            -- Other conditions left too few.
+            v_most := NULL;
+        END LOOP;
+    ELSIF p_words IS NULL THEN
+        -- Among the owner's newest first.
+        SELECT d.updated_at INTO v_since
+        FROM recollect.documents d
+        WHERE d.tenant_id = p_tenant AND d.owner = p_owner
+        ORDER BY d.updated_at DESC
+        LIMIT 1 OFFSET GREATEST(500, v_most);
+        v_since := COALESCE(v_since, '-infinity');
+        LOOP
+            SELECT array_agg(f.path ORDER BY f.place), array_agg(f.key ORDER BY f.place), count(*)
+            INTO v_paths, v_keys, v_count
+            FROM recollect.newest_documents(
+                p_tenant, p_owner, v_path, recollect.document_path_end(v_path), v_since,
+                v_filter.path, v_filter.vars, v_filter.names, v_filter.wanted, v_filter.equal, p_limit + 1, p_offset
+            ) WITH ORDINALITY AS f (path, key, place);
+            EXIT WHEN v_count > p_limit OR v_since = '-infinity';
+            v_since := '-infinity';
+        END LOOP;
     ELSE
         WITH terms AS (
             SELECT t.term, t.query FROM recollect.query_terms(p_words) AS t
         ),
         selected AS MATERIALIZED (
-            SELECT d.namespace, d.key, d.words, d.updated_at, length(d.words)::double precision AS length
+            SELECT d.path, d.key, d.words, d.updated_at, length(d.words)::double precision AS length
             FROM recollect.documents d
             WHERE d.tenant_id = p_tenant AND d.owner = p_owner
-                AND d.namespace >= p_prefix AND (v_after IS NULL OR d.namespace < v_after)
+                AND d.path >= v_path AND d.path < recollect.document_path_end(v_path)
                 AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
-                AND recollect.document_matches(d.value, p_fields, p_operators, p_values)
+                AND (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
+                AND (v_filter.equal IS NULL
+                    OR recollect.document_equals(d.value, v_filter.names, v_filter.wanted, v_filter.equal))
         ),
         totals AS (
             SELECT count(*) AS documents, GREATEST(avg(s.length), 1) AS length FROM selected s WHERE s.words IS NOT NULL
         ),
         hits AS MATERIALIZED (
-            SELECT terms.term, s.namespace, s.key
+            SELECT terms.term, s.path, s.key
             FROM terms JOIN selected s ON s.words @@ terms.query
         ),
         weights AS (
@@ -72,21 +110,21 @@ BEGIN
             GROUP BY terms.term, totals.documents
         ),
         alike AS (
-            SELECT recollect.json_to_texts(u.namespace::jsonb) AS namespace, u.key, u.likeness
-            FROM unnest(p_namespaces, p_keys, p_likeness) AS u (namespace, key, likeness)
+            SELECT u.path, u.key, u.likeness
+            FROM unnest(recollect.document_paths(p_namespaces), p_keys, p_likeness) AS u (path, key, likeness)
         ),
         matches AS (
-            SELECT hits.namespace, hits.key, sum(weights.weight) / (SELECT sum(w.weight) FROM weights w) AS share
+            SELECT hits.path, hits.key, sum(weights.weight) / (SELECT sum(w.weight) FROM weights w) AS share
             FROM hits JOIN weights ON weights.term = hits.term
-            GROUP BY hits.namespace, hits.key
+            GROUP BY hits.path, hits.key
         )
-        SELECT array_agg(to_json(f.namespace)::text ORDER BY f.number), array_agg(f.key ORDER BY f.number),
+        SELECT array_agg(f.path ORDER BY f.number), array_agg(f.key ORDER BY f.number),
             array_agg(f.score ORDER BY f.number)
-        INTO v_namespaces, v_keys, v_scores
+        INTO v_paths, v_keys, v_scores
         FROM (
-            SELECT r.*, row_number() OVER (ORDER BY r.score DESC NULLS LAST, r.updated_at DESC, r.namespace, r.key) AS number
+            SELECT r.*, row_number() OVER (ORDER BY r.score DESC NULLS LAST, r.updated_at DESC, r.path, r.key) AS number
             FROM (
-                SELECT s.namespace, s.key, s.updated_at,
+                SELECT s.path, s.key, s.updated_at,
                     CASE WHEN s.words IS NOT NULL THEN
                         -- A long text counts less than a short one.
                         COALESCE(m.share * 1.3 / (1 + 1.2 * (0.25 + 0.75 * s.length / totals.length)), 0)
@@ -95,32 +133,32 @@ BEGIN
                     END::double precision AS score
                 FROM selected s
                 CROSS JOIN totals
-                LEFT JOIN matches m ON m.namespace = s.namespace AND m.key = s.key
-                LEFT JOIN alike a ON a.namespace = s.namespace AND a.key = s.key
+                LEFT JOIN matches m ON m.path = s.path AND m.key = s.key
+                LEFT JOIN alike a ON a.path = s.path AND a.key = s.key
             ) AS r
             ORDER BY number
             LIMIT p_limit + 1 OFFSET p_offset
         ) AS f;
     END IF;
+    -- Those that the answer contains.
+    SELECT array_agg(s.path ORDER BY s.place) FILTER (WHERE s.fits), array_agg(s.key ORDER BY s.place) FILTER (WHERE s.fits),
+        array_agg(s.score ORDER BY s.place) FILTER (WHERE s.fits), bool_or(NOT s.fits)
+    INTO v_paths, v_keys, v_scores, v_more
+    FROM (
+        SELECT u.place, d.path, d.key, u.score,
+            u.place <= p_limit AND (sum(d.size_bytes) OVER running <= p_max_bytes OR row_number() OVER running = 1) AS fits
+        FROM unnest(v_paths, v_keys, v_scores) WITH ORDINALITY AS u (path, key, score, place)
+        JOIN recollect.documents d ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
+        WINDOW running AS (ORDER BY u.place)
+    ) AS s;
     IF p_refresh THEN
-        PERFORM recollect.refresh_documents(p_tenant, p_owner, v_namespaces[:p_limit::integer], v_keys[:p_limit::integer]);
+        PERFORM recollect.refresh_documents(p_tenant, p_owner, v_paths, v_keys);
     END IF;
     RETURN QUERY
-    SELECT page.namespace, page.key, page.value::text, EXTRACT(epoch FROM page.ttl)::double precision, page.expires_at,
-        page.created_at, page.updated_at, page.score,
-        cardinality(v_keys) > p_limit OR page.all_bytes > p_max_bytes
-    FROM (
-        SELECT d.namespace, d.key, d.value, d.ttl, d.expires_at, d.created_at, d.updated_at,
-            u.score, u.place,
-            sum(d.size_bytes) OVER (ORDER BY u.place) AS running_bytes,
-            sum(d.size_bytes) OVER () AS all_bytes,
-            row_number() OVER (ORDER BY u.place) AS number
-        FROM unnest(v_namespaces, v_keys, v_scores) WITH ORDINALITY AS u (namespace, key, score, place)
-        JOIN recollect.documents d
-            ON d.tenant_id = p_tenant AND d.owner = p_owner
-            AND d.namespace = recollect.json_to_texts(u.namespace::jsonb) AND d.key = u.key
-    ) AS page
-    WHERE page.place <= p_limit AND (page.running_bytes <= p_max_bytes OR page.number = 1)
-    ORDER BY page.place;
+    SELECT d.namespace, d.key, d.value::text, EXTRACT(epoch FROM d.ttl)::double precision, d.expires_at,
+        d.created_at, d.updated_at, u.score, v_more
+    FROM unnest(v_paths, v_keys, v_scores) WITH ORDINALITY AS u (path, key, score, place)
+    JOIN recollect.documents d ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
+    ORDER BY u.place;
 END;
 $$;

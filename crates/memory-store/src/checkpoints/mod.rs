@@ -15,7 +15,7 @@ use crate::{
     rows::{self, column, only, scalar, unknown_status},
     thread::session_digest,
 };
-use pack::{Packed, digest, pack, unpack};
+use pack::{Packed, Unpacker, digest, pack};
 
 /// Whose checkpoints are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,8 @@ pub enum CheckpointSelection {
 }
 
 impl CheckpointStore<'_> {
-    /// Stores a checkpoint with its new values, in place of one with the same id.
+    /// Stores a checkpoint with its new values, in place of one with the same id. Returns how
+    /// many of the values that it keeps are not stored.
     ///
     /// # Errors
     /// `ThreadNotFound`, `ThreadError::EphemeralFull`, those of checkpoints.
@@ -77,7 +78,7 @@ impl CheckpointStore<'_> {
         self,
         thread: ThreadId,
         checkpoint: &NewCheckpoint,
-    ) -> Result<(), StoreError> {
+    ) -> Result<i64, StoreError> {
         let NewCheckpoint {
             namespace,
             id,
@@ -125,7 +126,9 @@ impl CheckpointStore<'_> {
             &self.store.ephemeral.byte_limit(),
         ];
         let query = query!("checkpoints/put");
-        outcome(scalar(&only(self.store.pool.call(query, params).await?)?)?)
+        let row = only(self.store.pool.call(query, params).await?)?;
+        outcome(column(&row, "status")?)?;
+        column(&row, "missing_count")
     }
 
     /// Stores what tasks have written after a checkpoint. Writes that exist stay, or with
@@ -214,20 +217,30 @@ impl CheckpointStore<'_> {
         let rows = self.store.pool.within(self.caller, query, params).await?;
         let more = rows.first().map_or(Ok(false), |row| column(row, "more"))?;
         let mut items: Vec<Checkpoint> = Vec::new();
+        let mut unpacker = Unpacker::new()?;
         for row in &rows {
+            let parts: Vec<&[u8]> = column(row, "data")?;
+            if let ("chunk", [hash, chunk]) = (column(row, "kind")?, parts.as_slice()) {
+                unpacker.add_chunk(hash, chunk)?;
+                continue;
+            }
+            let value = Encoded {
+                kind: column(row, "type")?,
+                data: unpacker.value(&parts)?,
+            };
             match (column(row, "kind")?, items.last_mut()) {
-                ("checkpoint", _) => items.push(checkpoint(row)?),
+                ("checkpoint", _) => items.push(checkpoint(row, value)?),
                 ("value", Some(last)) => last.values.push(ChannelValue {
                     channel: column(row, "channel")?,
                     version: column(row, "version")?,
-                    value: encoded(row)?,
+                    value,
                 }),
                 ("write", Some(last)) => last.writes.push(TaskWrite {
                     task: column(row, "task_id")?,
                     path: column(row, "task_path")?,
                     index: column(row, "index")?,
                     channel: column(row, "channel")?,
-                    value: encoded(row)?,
+                    value,
                 }),
                 (other, _) => return Err(unknown_status(other)),
             }
@@ -319,24 +332,17 @@ fn outcome(status: &str) -> Result<(), StoreError> {
     }
 }
 
-fn checkpoint(row: &Row) -> Result<Checkpoint, StoreError> {
+fn checkpoint(row: &Row, body: Encoded) -> Result<Checkpoint, StoreError> {
     Ok(Checkpoint {
         thread: rows::id::<ThreadId>(row, "thread_id")?,
         session_key: SessionKey::new(column::<String>(row, "session_key")?),
         namespace: column(row, "namespace")?,
         id: column(row, "checkpoint_id")?,
         parent: column(row, "parent_id")?,
-        body: encoded(row)?,
+        body,
         metadata: column(row, "metadata")?,
         values: Vec::new(),
         writes: Vec::new(),
         created: column(row, "created_at")?,
-    })
-}
-
-fn encoded(row: &Row) -> Result<Encoded, StoreError> {
-    Ok(Encoded {
-        kind: column(row, "type")?,
-        data: unpack(&column::<Vec<&[u8]>>(row, "data")?)?,
     })
 }

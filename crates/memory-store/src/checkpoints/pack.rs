@@ -5,7 +5,7 @@
 //! beside it, and each chunk is stored once in its thread. The first bytes are kept apart:
 //! encodings begin with a length, which differs each time a list grows.
 
-use std::{borrow::Borrow, collections::HashSet};
+use std::collections::{HashMap, HashSet};
 
 use fastcdc::v2020::FastCDC;
 use sha2::{Digest as _, Sha256};
@@ -25,6 +25,7 @@ const UNCUT_BYTES: usize = 1_024;
 const HEAD_BYTES: usize = 8;
 /// Bytes of a digest. Within one thread, 128 bits are as good as unique.
 const DIGEST_BYTES: usize = 16;
+const BROKEN: &str = "its bytes cannot be decompressed";
 
 /// Values as the columns of a query.
 #[derive(Debug, Default)]
@@ -115,27 +116,63 @@ pub(super) fn pack(bytes: &[u8]) -> Vec<u8> {
     Packer::new().pack(bytes)
 }
 
-/// The bytes of packed pieces one after the other.
-pub(super) fn unpack<T: Borrow<[u8]>>(pieces: &[T]) -> Result<Vec<u8>, StoreError> {
-    let corrupt = |why: &str| StoreError::Corrupt {
-        what: "checkpoint",
-        why: why.to_owned(),
-    };
-    let broken = || corrupt("its bytes cannot be decompressed");
-    let mut zstd = Decompressor::new().map_err(|_| broken())?;
-    let mut bytes = Vec::new();
-    for piece in pieces {
-        match piece.borrow().split_first() {
-            Some((&PLAIN, body)) => bytes.extend_from_slice(body),
+/// Unpacks values whose chunks are known; each chunk is unpacked once.
+pub(super) struct Unpacker {
+    zstd: Decompressor<'static>,
+    chunks: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Unpacker {
+    pub(super) fn new() -> Result<Self, StoreError> {
+        Ok(Self {
+            zstd: Decompressor::new().map_err(|_| corrupt(BROKEN))?,
+            chunks: HashMap::new(),
+        })
+    }
+
+    /// Adds a chunk by its hash.
+    pub(super) fn add_chunk(&mut self, hash: &[u8], packed: &[u8]) -> Result<(), StoreError> {
+        let mut bytes = Vec::new();
+        self.unpack(packed, &mut bytes)?;
+        self.chunks.insert(hash.to_vec(), bytes);
+        Ok(())
+    }
+
+    /// The bytes of a value: first its packed bytes, or those it begins with, then the hashes of
+    /// the chunks that follow.
+    pub(super) fn value(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>, StoreError> {
+        let (packed, hashes) = parts.split_first().ok_or_else(|| corrupt(BROKEN))?;
+        let mut bytes = Vec::new();
+        self.unpack(packed, &mut bytes)?;
+        let chunk = |hash: &&[u8]| self.chunks.get(*hash);
+        let chunks: Option<Vec<&Vec<u8>>> = hashes.iter().map(chunk).collect();
+        let chunks = chunks.ok_or_else(|| corrupt("a part of its bytes is missing"))?;
+        bytes.reserve_exact(chunks.iter().map(|chunk| chunk.len()).sum());
+        for chunk in chunks {
+            bytes.extend_from_slice(chunk);
+        }
+        Ok(bytes)
+    }
+
+    fn unpack(&mut self, packed: &[u8], into: &mut Vec<u8>) -> Result<(), StoreError> {
+        match packed.split_first() {
+            Some((&PLAIN, body)) => into.extend_from_slice(body),
             Some((&ZSTD, body)) => {
-                let length = Decompressor::upper_bound(body).ok_or_else(broken)?;
-                let part = zstd.decompress(body, length).map_err(|_| broken())?;
-                bytes.extend(part);
+                let length = Decompressor::upper_bound(body).ok_or_else(|| corrupt(BROKEN))?;
+                let unpacked = self.zstd.decompress(body, length);
+                into.append(&mut unpacked.map_err(|_| corrupt(BROKEN))?);
             }
             _ => return Err(corrupt("its bytes are packed in an unknown way")),
         }
+        Ok(())
     }
-    Ok(bytes)
+}
+
+fn corrupt(why: &str) -> StoreError {
+    StoreError::Corrupt {
+        what: "checkpoint",
+        why: why.to_owned(),
+    }
 }
 
 /// A digest of several byte strings.

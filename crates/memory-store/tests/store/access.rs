@@ -346,7 +346,12 @@ async fn only_the_service_may_call_functions() {
     // them.
     assert_eq!(
         found("p.prosecdef").await,
-        ["authenticate", "match_memories", "match_messages"]
+        [
+            "authenticate",
+            "match_documents",
+            "match_memories",
+            "match_messages"
+        ]
     );
     let led = "p.prosecdef AND NOT 'search_path=pg_catalog, pg_temp' = ANY (p.proconfig)";
     assert_eq!(found(led).await, [""; 0]);

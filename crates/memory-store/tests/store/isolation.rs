@@ -114,11 +114,13 @@ async fn workers_cannot_read_content() {
     }
     // The role that searches words cannot either.
     let search = world.role("recollect_search").await;
-    let error = search
-        .query("SELECT parts FROM recollect.messages", &[])
-        .await
-        .unwrap_err();
-    assert_eq!(error.code().unwrap().code(), "42501");
+    for content in [
+        "SELECT parts FROM recollect.messages",
+        "SELECT value FROM recollect.documents",
+    ] {
+        let error = search.query(content, &[]).await.unwrap_err();
+        assert_eq!(error.code().unwrap().code(), "42501", "{content}");
+    }
 }
 
 #[tokio::test]

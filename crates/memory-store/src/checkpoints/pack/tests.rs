@@ -4,14 +4,13 @@ fn restored(packed: &Packed, value: usize) -> Vec<u8> {
     let before: i32 = packed.chunk_counts[..value].iter().sum();
     let count = packed.chunk_counts[value];
     let hashes = &packed.hashes[before as usize..(before + count) as usize];
-    let chunks = hashes.iter().map(|hash| {
-        let place = packed.chunks.iter().position(|chunk| chunk == hash);
-        packed.contents[place.unwrap()].clone()
-    });
-    let pieces: Vec<Vec<u8>> = std::iter::once(packed.data[value].clone())
-        .chain(chunks)
-        .collect();
-    unpack(&pieces).unwrap()
+    let mut unpacker = Unpacker::new().unwrap();
+    for (hash, content) in packed.chunks.iter().zip(&packed.contents) {
+        unpacker.add_chunk(hash, content).unwrap();
+    }
+    let head = std::iter::once(&packed.data[value]);
+    let parts: Vec<&[u8]> = head.chain(hashes).map(Vec::as_slice).collect();
+    unpacker.value(&parts).unwrap()
 }
 
 /// Bytes of which no part repeats.
@@ -53,4 +52,11 @@ fn a_list_that_grows_shares_all_but_its_end() {
     let later: usize = added[1..].iter().sum();
     let mean = later / (added.len() - 1);
     assert!(mean < 3_000, "{mean} bytes for each 400 new ones");
+}
+
+#[test]
+fn a_value_without_one_of_its_chunks_is_an_error() {
+    let packed = Packed::of(std::iter::once(noise(5_000).as_slice()));
+    let parts: Vec<&[u8]> = vec![&packed.data[0], &packed.hashes[0]];
+    assert!(Unpacker::new().unwrap().value(&parts).is_err());
 }
