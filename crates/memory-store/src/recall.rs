@@ -282,29 +282,6 @@ impl MessageStore<'_> {
         head: Option<(ThreadId, &MessageName)>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
-        self.read_hits(scope, head, ids, true).await
-    }
-
-    /// As [`Self::hydrate`], but the messages have no parts.
-    ///
-    /// # Errors
-    /// Only those of the database.
-    pub async fn hydrate_without_parts(
-        self,
-        scope: &Scope,
-        head: Option<(ThreadId, &MessageName)>,
-        ids: &[MessageId],
-    ) -> Result<Vec<Hydrated>, StoreError> {
-        self.read_hits(scope, head, ids, false).await
-    }
-
-    async fn read_hits(
-        self,
-        scope: &Scope,
-        head: Option<(ThreadId, &MessageName)>,
-        ids: &[MessageId],
-        with_parts: bool,
-    ) -> Result<Vec<Hydrated>, StoreError> {
         let tenant = &self.caller.tenant;
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -322,15 +299,14 @@ impl MessageStore<'_> {
             &app,
             &user,
             &thread,
+            &space,
             &head_thread,
             &head,
-            &space,
-            &with_parts,
         ];
         let found = self
             .store
             .pool
-            .within(self.caller, query!("messages/hydrate"), params)
+            .call(query!("messages/hydrate"), params)
             .await?;
         found
             .iter()
@@ -341,6 +317,46 @@ impl MessageStore<'_> {
                     active: column(row, "on_path")?,
                 })
             })
+            .collect()
+    }
+
+    /// Which of the messages [`Self::hydrate`] would return, and whether each is on the path
+    /// to its head. Reads no content.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn hydrate_paths(
+        self,
+        scope: &Scope,
+        head: Option<(ThreadId, &MessageName)>,
+        ids: &[MessageId],
+    ) -> Result<Vec<(MessageId, bool)>, StoreError> {
+        let tenant = &self.caller.tenant;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Bounds {
+            app,
+            user,
+            thread,
+            space,
+        } = scope.bounds();
+        let (head_thread, head) = head_params(head);
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &uuids(ids),
+            &app,
+            &user,
+            &thread,
+            &space,
+            &head_thread,
+            &head,
+        ];
+        let paths = query!("messages/hydrate_paths");
+        let found = self.store.pool.call(paths, params).await?;
+        found
+            .iter()
+            .map(|row| Ok((rows::id(row, "message_id")?, column(row, "on_path")?)))
             .collect()
     }
 

@@ -47,6 +47,7 @@ impl Shared {
         let sufficient = rest.partition_point(|one| one.score >= query.min_score);
         let insufficient = rest.split_off(sufficient);
         let mut prefetched: Option<HashSet<MessageId>> = None;
+        let mut explained = HashMap::new();
         let mut take = query.top_k + SPARE;
         while selected.matches.len() < query.top_k && !rest.is_empty() {
             let later = rest.split_off(rest.len().min(take));
@@ -60,8 +61,11 @@ impl Shared {
                 // The first `top_k` candidates are nearly always the matches.
                 let anchors = &ids[..ids.len().min(query.top_k)];
                 let neighbors = self.neighbors_of(caller, query, anchors);
-                let (found, neighbors) = tokio::try_join!(hydrate, neighbors)?;
+                let unread = rest.iter().chain(&insufficient);
+                let paths = self.paths_of(caller, query, unread);
+                let (found, neighbors, paths) = tokio::try_join!(hydrate, neighbors, paths)?;
                 selected.neighbors = neighbors;
+                explained = paths;
                 prefetched = Some(anchors.iter().copied().collect());
                 found
             } else {
@@ -70,42 +74,38 @@ impl Shared {
             selected.sort_out(part, found, &mut said, adds, query);
             take = take.saturating_mul(2).min(limits::OMITTED);
         }
-        if let Some(prefetched) = prefetched {
-            let missing = selected.matches_beyond(&prefetched);
+        if let Some(prefetched) = &prefetched {
+            let missing = selected.matches_beyond(prefetched);
             let more = self.neighbors_of(caller, query, &missing).await?;
             selected.neighbors.extend(more);
         }
         if query.explain {
             rest.extend(insufficient);
-            self.explain(caller, query, rest, &mut selected).await?;
+            if prefetched.is_none() {
+                explained = self.paths_of(caller, query, rest.iter()).await?;
+            }
+            selected.explain(rest, &explained, query);
         }
         Ok(selected)
     }
 
-    /// Says of further candidates why they are left out, at most [`limits::OMITTED`]. Their
-    /// content is not read.
-    async fn explain(
+    /// Which of the first [`limits::OMITTED`] candidates may be read, and whether each is
+    /// active; none unless the query explains. Their content is not read.
+    async fn paths_of(
         &self,
         caller: &Caller,
         query: &RecallQuery,
-        mut rest: Vec<Ranked>,
-        selected: &mut Selected,
-    ) -> Result<(), RecallError> {
-        rest.truncate(limits::OMITTED.saturating_sub(selected.omitted.len()));
-        let ids: Vec<MessageId> = rest.iter().map(|one| one.id).collect();
-        let messages = self.store.messages(caller);
-        let found = messages
-            .hydrate_without_parts(&query.scope, query.head(), &ids)
-            .await?;
-        let mut found = by_id(found);
-        for ranked in rest {
-            let Some(found) = found.remove(&ranked.id) else {
-                continue;
-            };
-            let reason = unfit(&ranked, &found, query).unwrap_or(OmissionReason::Rank);
-            selected.omit(&ranked, reason);
+        candidates: impl Iterator<Item = &Ranked>,
+    ) -> Result<HashMap<MessageId, bool>, StoreError> {
+        if !query.explain {
+            return Ok(HashMap::new());
         }
-        Ok(())
+        let ids: Vec<MessageId> = candidates.map(|one| one.id).take(limits::OMITTED).collect();
+        let messages = self.store.messages(caller);
+        let paths = messages
+            .hydrate_paths(&query.scope, query.head(), &ids)
+            .await?;
+        Ok(paths.into_iter().collect())
     }
 
     async fn neighbors_of(
@@ -149,7 +149,7 @@ impl Selected {
             let Some(found) = found.remove(&ranked.id) else {
                 continue;
             };
-            let reason = if let Some(reason) = unfit(&ranked, &found, query) {
+            let reason = if let Some(reason) = unfit(&ranked, found.active, query) {
                 reason
             } else if self.matches.len() >= query.top_k {
                 OmissionReason::Rank
@@ -160,6 +160,25 @@ impl Selected {
                 continue;
             };
             self.omit(&ranked, reason);
+        }
+    }
+
+    /// Says of further candidates why they are left out, at most [`limits::OMITTED`] in all.
+    /// `paths` has those that may be read.
+    fn explain(
+        &mut self,
+        candidates: Vec<Ranked>,
+        paths: &HashMap<MessageId, bool>,
+        query: &RecallQuery,
+    ) {
+        for ranked in candidates {
+            if self.omitted.len() >= limits::OMITTED {
+                return;
+            }
+            if let Some(active) = paths.get(&ranked.id) {
+                let reason = unfit(&ranked, *active, query).unwrap_or(OmissionReason::Rank);
+                self.omit(&ranked, reason);
+            }
         }
     }
 
@@ -177,10 +196,10 @@ fn by_id(found: Vec<Hydrated>) -> HashMap<MessageId, Hydrated> {
 }
 
 /// Why a readable candidate may not be returned, whatever its content and its rank.
-fn unfit(ranked: &Ranked, found: &Hydrated, query: &RecallQuery) -> Option<OmissionReason> {
+fn unfit(ranked: &Ranked, active: bool, query: &RecallQuery) -> Option<OmissionReason> {
     if ranked.score < query.min_score {
         Some(OmissionReason::Threshold)
-    } else if !found.active && !query.all_branches {
+    } else if !active && !query.all_branches {
         Some(OmissionReason::Branch)
     } else {
         None

@@ -2,6 +2,8 @@
 -- active path if the anchor is on that, or else along its own branch. p_head names the
 -- message that replaces the head of p_head_thread; null: each thread's own. Walks only as far as is returned.
 -- Stable, as `history` is: an erasure meanwhile takes no branch out of the walk.
+--
+-- The anchors whose neighbors are all on their own branch are read in one query.
 CREATE OR REPLACE FUNCTION recollect.neighbors(
     p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_space text, p_head_thread uuid,
     p_head text, p_before integer, p_after integer
@@ -13,35 +15,64 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql STABLE
 SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
+-- A LIMIT from a parameter is planned again for each execution otherwise.
+SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     v_anchor record;
-    v_head uuid;
+    v_given_branch integer;
+    v_given_depth integer;
     v_branch integer;
     v_depth integer;
     v_active boolean;
     v_branches integer[];
     v_depths integer[];
+    v_own_ids uuid[] := '{}';
+    v_own_threads uuid[] := '{}';
+    v_own_ordinals bigint[] := '{}';
+    v_own_branches integer[] := '{}';
+    v_own_depths integer[] := '{}';
+    v_own_ends integer[] := '{}';
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
-    v_head := recollect.named_message(p_tenant, p_head_thread, p_head);
+    IF p_head IS NOT NULL THEN
+        SELECT m.branch, m.depth INTO v_given_branch, v_given_depth
+        FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.message_id = recollect.named_message(p_tenant, p_head_thread, p_head);
+    END IF;
     FOR v_anchor IN
         SELECT m.message_id, m.thread_id, m.branch, m.depth, t.ordinal,
-            COALESCE(h.branch, t.head_branch) AS head_branch, COALESCE(h.depth, t.head_depth) AS head_depth
+            CASE WHEN v_given_branch IS NOT NULL AND m.thread_id = p_head_thread THEN v_given_branch
+                ELSE t.head_branch END AS head_branch,
+            CASE WHEN v_given_branch IS NOT NULL AND m.thread_id = p_head_thread THEN v_given_depth
+                ELSE t.head_depth END AS head_depth,
+            b.parent_branch IS NULL
+                OR (m.depth - b.fork_depth > p_before AND t.last_seq = t.message_count) AS has_all_before
         FROM unnest(p_anchors) AS a (id)
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.message_id = a.id AND m.deleted_at IS NULL
         JOIN recollect.threads t
             ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
-        LEFT JOIN recollect.messages h
-            ON h.tenant_id = p_tenant AND h.message_id = v_head AND h.thread_id = m.thread_id
+        JOIN recollect.branches b
+            ON b.tenant_id = p_tenant AND b.thread_id = m.thread_id AND b.branch = m.branch
         WHERE (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
             AND (p_app IS NULL OR t.app_id = p_app)
             AND (p_user IS NULL OR t.user_id = p_user)
             AND (p_thread IS NULL OR t.thread_id = p_thread)
             AND (p_space IS NULL OR recollect.is_in_space(p_tenant, t.app_id, p_space))
     LOOP
+        IF v_anchor.has_all_before AND v_anchor.branch = v_anchor.head_branch
+            AND v_anchor.depth <= v_anchor.head_depth
+        THEN
+            v_own_ids := v_own_ids || v_anchor.message_id;
+            v_own_threads := v_own_threads || v_anchor.thread_id;
+            v_own_ordinals := v_own_ordinals || v_anchor.ordinal;
+            v_own_branches := v_own_branches || v_anchor.branch;
+            v_own_depths := v_own_depths || v_anchor.depth;
+            v_own_ends := v_own_ends || v_anchor.head_depth;
+            CONTINUE;
+        END IF;
         anchor_id := v_anchor.message_id;
         ordinal := v_anchor.ordinal;
         thread_id := v_anchor.thread_id;
@@ -104,5 +135,34 @@ BEGIN
             END LOOP;
         END LOOP;
     END LOOP;
+
+    IF cardinality(v_own_ids) = 0 THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT a.id, n.distance, a.ordinal, a.thread_id,
+        n.message_id, n.external_id, n.parent_id, n.seq, n.branch, n.depth, n.role, n.name,
+        n.parts, n.metadata, n.tokens, n.said_at
+    FROM unnest(v_own_ids, v_own_threads, v_own_ordinals, v_own_branches, v_own_depths, v_own_ends)
+        AS a (id, thread_id, ordinal, branch, depth, last_depth)
+    CROSS JOIN LATERAL (
+        (SELECT -(row_number() OVER (ORDER BY m.depth DESC))::integer AS distance,
+            m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+            m.parts, m.metadata, m.tokens, m.said_at
+        FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.thread_id = a.thread_id
+            AND m.branch = a.branch AND m.depth < a.depth AND m.deleted_at IS NULL
+        ORDER BY m.depth DESC
+        LIMIT p_before)
+        UNION ALL
+        (SELECT (row_number() OVER (ORDER BY m.depth))::integer,
+            m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+            m.parts, m.metadata, m.tokens, m.said_at
+        FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.thread_id = a.thread_id
+            AND m.branch = a.branch AND m.depth > a.depth AND m.depth <= a.last_depth AND m.deleted_at IS NULL
+        ORDER BY m.depth
+        LIMIT p_after)
+    ) AS n;
 END;
 $$;

@@ -14,6 +14,8 @@ CREATE OR REPLACE FUNCTION recollect.unindexed(
 LANGUAGE plpgsql
 -- Outdated statistics of the queue could suggest a plan that reads and sorts all of it.
 SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
+-- A LIMIT from a parameter is planned again for each execution otherwise.
+SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
