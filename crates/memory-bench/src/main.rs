@@ -9,6 +9,7 @@
 mod blocks;
 mod conversation;
 mod fair;
+mod fit;
 mod importing;
 mod load;
 mod machine;
@@ -73,7 +74,9 @@ enum Command {
     Quality(quality::Options),
     /// Measure what one tenant notices of another's import, on a service of its own.
     Fair(fair::Options),
-    /// Import conversations in the LoCoMo or REALTALK format.into the service of --addr.
+    /// Fit the weights of recall's ranking to conversations with questions.
+    Fit(fit::Options),
+    /// Import conversations in the LoCoMo or REALTALK format into the service of --addr.
     Import(importing::Options),
 }
 
@@ -85,6 +88,7 @@ async fn main() -> ExitCode {
         Command::Scale(options) => scale::run(&cli.target, &options, cli.json).await,
         Command::Quality(options) => quality::run(&cli.target, &options, cli.json).await,
         Command::Fair(options) => fair::run(&cli.target, &options, cli.json).await,
+        Command::Fit(options) => fit::run(&options, cli.json).await,
         Command::Import(options) => importing::run(&cli.target, &options, cli.json).await,
     };
     match outcome {

@@ -44,8 +44,9 @@ struct Figures {
     mrr: f64,
 }
 
+/// The figures of one way to rank.
 #[derive(Serialize)]
-struct Method {
+pub struct Method {
     #[serde(flatten)]
     all: Figures,
     by_category: BTreeMap<String, Figures>,
@@ -170,7 +171,7 @@ fn ranked(response: RecallResponse) -> Vec<String> {
 
 /// Sums over questions, in all and by category.
 #[derive(Default)]
-struct Tally {
+pub struct Tally {
     all: Sums,
     by_category: BTreeMap<u32, Sums>,
 }
@@ -185,7 +186,8 @@ struct Sums {
 const DEPTHS: [usize; 3] = [5, 10, DEEPEST];
 
 impl Tally {
-    fn add(&mut self, question: &Question, found: &[String]) {
+    /// Adds what was found for a question, the best first.
+    pub fn add(&mut self, question: &Question, found: &[String]) {
         let category = self.by_category.entry(question.category).or_default();
         for sums in [&mut self.all, category] {
             sums.questions += 1;
@@ -197,7 +199,8 @@ impl Tally {
         }
     }
 
-    fn method(&self) -> Method {
+    /// The figures.
+    pub fn method(&self) -> Method {
         Method {
             all: self.all.figures(),
             by_category: self
@@ -271,27 +274,38 @@ fn print_table(report: &Report) {
         );
     }
     println!("{}\n", report.machine.line());
-    let headings = [
-        "method",
+    let mut table = table(&header("method"), 2);
+    for (name, method) in [
+        ("hybrid", &report.hybrid),
+        ("dense", &report.dense),
+        ("lexical", &report.lexical),
+    ] {
+        table.add_rows(rows(name, method));
+    }
+    println!("{table}");
+}
+
+/// The headings of a table of [`rows`].
+pub fn header(first: &str) -> [&str; 7] {
+    [
+        first,
         "category",
         "questions",
         "recall@5",
         "recall@10",
         "recall@20",
         "MRR",
-    ];
-    let mut table = table(&headings, 2);
-    for (name, method) in [
-        ("hybrid", &report.hybrid),
-        ("dense", &report.dense),
-        ("lexical", &report.lexical),
-    ] {
-        table.add_row(row(name, "all".to_owned(), &method.all));
-        for (category, figures) in &method.by_category {
-            table.add_row(row("", category_name(category), figures));
-        }
-    }
-    println!("{table}");
+    ]
+}
+
+/// The rows of a way to rank: all questions, and those of each category.
+pub fn rows(name: &str, method: &Method) -> Vec<Vec<String>> {
+    let by_category = method.by_category.iter();
+    let by_category =
+        by_category.map(|(category, figures)| row("", category_name(category), figures));
+    std::iter::once(row(name, "all".to_owned(), &method.all))
+        .chain(by_category)
+        .collect()
 }
 
 fn row(method: &str, category: String, figures: &Figures) -> Vec<String> {

@@ -34,7 +34,9 @@ pub use query::{
     MemoryQuery, Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery, Recalled,
     RecalledMessage,
 };
+pub use rank::{Corpus, FEATURES, Weights};
 pub use recall::{Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison, Ranking, Recall};
+pub use text::Form;
 
 /// Describes this crate's metrics to the global recorder.
 pub fn describe_metrics() {

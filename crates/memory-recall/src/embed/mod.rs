@@ -56,6 +56,14 @@ pub enum Urgency {
 /// Batches of documents of each urgency that may wait; a further caller waits for room.
 const DOCUMENT_QUEUE: usize = 16;
 
+/// The cosine similarity of two vectors of length 1.
+pub(crate) fn dot(one: &[f32], other: &[f32]) -> f32 {
+    one.iter()
+        .zip(other)
+        .map(|(left, right)| left * right)
+        .sum()
+}
+
 impl Embedder {
     /// Loads the model and starts its threads; `None` for
     /// [`crate::EmbedderKind::None`]. Blocks while the model loads (tenths of a second,

@@ -30,6 +30,7 @@ pub(crate) mod field {
     pub(crate) const QUESTION: &str = "question";
     pub(crate) const SHORT: &str = "short";
     pub(crate) const SAID: &str = "said";
+    pub(crate) const FORM: &str = "form";
     pub(crate) const META: &str = "meta";
 }
 

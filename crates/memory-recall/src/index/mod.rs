@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use crate::config::IndexConfig;
 use crate::error::RecallError;
+use crate::text::Form;
 
 pub use edge::EdgeIndex;
 #[cfg(feature = "test-server")]
@@ -241,6 +242,8 @@ pub struct Point {
     pub name: String,
     /// Its creation time.
     pub said: OffsetDateTime,
+    /// The words and traits of its text.
+    pub form: Form,
     /// The caller's metadata. Strings, whole numbers and booleans can be filtered by.
     pub metadata: Map<String, Value>,
     /// Dense vector of length 1; `None` in an index without a model.
@@ -341,6 +344,11 @@ pub struct Candidate {
     pub question: bool,
     /// Whether its text is short (under 60 characters).
     pub short: bool,
+    /// Its creation time, in microseconds since 1970.
+    pub said: i64,
+    /// The words and traits of its text; `None` if its point was written before there were
+    /// any.
+    pub form: Option<Form>,
     /// Score within its list.
     pub score: f32,
 }
@@ -358,6 +366,18 @@ impl LexicalVector {
     /// The words of a query, each with weight 1.
     pub fn of_query(query: &str) -> Self {
         crate::text::lexical_query(query, &[])
+    }
+
+    /// The sum of the products of the weights of the words that both have.
+    pub(crate) fn dot(&self, document: &Self) -> f32 {
+        let weight = |word: &u32| {
+            let place = document.indices.binary_search(word).ok()?;
+            document.values.get(place).copied()
+        };
+        let words = self.indices.iter().zip(&self.values);
+        words
+            .filter_map(|(word, value)| Some(value * weight(word)?))
+            .sum()
     }
 }
 

@@ -7,9 +7,10 @@ use uuid::Uuid;
 
 use super::filter::{Kind, Selection, field, label, labeled, memory_tag, micros, point_id, tag};
 use super::{Candidate, Change, LexicalVector, MemoryPoint, Point, Subject};
+use crate::text::Form;
 
 /// The payload fields of a [`Candidate`].
-pub(crate) const CANDIDATE: [&str; 9] = [
+pub(crate) const CANDIDATE: [&str; 11] = [
     field::MESSAGE,
     field::MEMORY,
     field::THREAD,
@@ -19,6 +20,8 @@ pub(crate) const CANDIDATE: [&str; 9] = [
     field::NAME,
     field::QUESTION,
     field::SHORT,
+    field::SAID,
+    field::FORM,
 ];
 
 /// How a field is indexed.
@@ -191,6 +194,7 @@ fn payload(point: &Point) -> Map<String, Value> {
         role,
         name,
         said,
+        form,
         metadata,
         dense: _,
         lexical: _,
@@ -213,6 +217,7 @@ fn payload(point: &Point) -> Map<String, Value> {
         put(field::SHORT, true.into());
     }
     put(field::SAID, micros(*said).into());
+    put(field::FORM, form.encode().into());
     let tags: Vec<Value> = metadata
         .iter()
         .filter_map(|(key, value)| tag(key, value))
@@ -234,6 +239,8 @@ fn candidate_of(point: &Point) -> Candidate {
         name: point.name.as_str().into(),
         question: point.question,
         short: point.short,
+        said: micros(point.said),
+        form: Some(point.form.clone()),
         score: 0.0,
     }
 }
@@ -260,6 +267,8 @@ pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Cand
         name: text(field::NAME).unwrap_or_default().into(),
         question: flag(field::QUESTION),
         short: flag(field::SHORT),
+        said: number(field::SAID).unwrap_or_default(),
+        form: text(field::FORM).and_then(Form::decode),
         score,
     })
 }
@@ -275,6 +284,8 @@ fn of_memory(id: Uuid, score: f32) -> Candidate {
         name: "".into(),
         question: false,
         short: false,
+        said: 0,
+        form: None,
         score,
     }
 }

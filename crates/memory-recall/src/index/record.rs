@@ -4,7 +4,7 @@ use memory_contract::TenantId;
 use memory_store::{IndexRecord, MemoryRecord};
 
 use super::{MemoryPoint, Point};
-use crate::text;
+use crate::text::{self, Form};
 
 impl Point {
     /// The point of a message.
@@ -20,6 +20,7 @@ impl Point {
             lexical: text::lexical_document(&message, &previous),
             question: text::is_question(&message),
             short: text::is_short(&message),
+            form: Form::of(&message),
             message: message.id,
             tenant: tenant.clone(),
             app,

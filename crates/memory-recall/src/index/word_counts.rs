@@ -25,7 +25,7 @@ const WORD_BYTES: usize = 12;
 
 impl WordCounts {
     /// Counts a point by the words of its lexical vector.
-    pub(super) fn add(&mut self, words: &[u32]) {
+    pub(crate) fn add(&mut self, words: &[u32]) {
         self.points += 1;
         self.entries += words.len();
         for word in words {

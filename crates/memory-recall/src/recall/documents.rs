@@ -7,7 +7,7 @@ use memory_contract::{DocumentName, DocumentQuery, MemoryOwner, limits::COMPARED
 use memory_store::Caller;
 
 use super::Shared;
-use super::pending::dot;
+use crate::embed::dot;
 use crate::error::RecallError;
 use crate::query::{Degradation, DegradationReason, FoundDocuments, Method};
 

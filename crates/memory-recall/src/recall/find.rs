@@ -9,7 +9,7 @@ use memory_store::{Caller, Scope, task};
 use super::Shared;
 use super::pending::{COUNTED, Pending};
 use crate::error::RecallError;
-use crate::index::{Candidates, IndexState, Search, Selection};
+use crate::index::{Candidates, IndexState, LexicalVector, Search, Selection};
 use crate::query::{Degradation, DegradationReason, Freshness, MemoryQuery, Method, RecallQuery};
 use crate::rank::{self, Ranked};
 use crate::text;
@@ -39,6 +39,8 @@ pub(super) struct Asked {
     /// How the candidates were found: by word alone without a vector of the question or an
     /// answer of the index.
     pub(super) searched_by: Method,
+    /// The words of the question, weighed; `None` for a search by meaning alone.
+    pub(super) words: Option<LexicalVector>,
     pub(super) lag: Lag,
     pub(super) degradations: Vec<Degradation>,
 }
@@ -116,6 +118,7 @@ impl Shared {
             found,
             method,
             searched_by,
+            words,
             lag,
             degradations,
         } = {
@@ -127,7 +130,8 @@ impl Shared {
         ranking.method = Some(searched_by);
         let index_answers = found.is_ok();
         let shortfall = self.shortfall(&found, lag);
-        ranking.ranked = rank_all(found.unwrap_or_default(), method, &query.query, &names);
+        let traits = rank::QueryTraits::new(&query.query, &names, &words.unwrap_or_default());
+        ranking.ranked = rank::rank(found.unwrap_or_default(), method, &traits);
         if let Some(degradation) = shortfall {
             ranking.degradations.push(degradation);
             self.add_text_matches(caller, query, scope, index_answers, &mut ranking)
@@ -205,6 +209,7 @@ impl Shared {
             found,
             method,
             searched_by,
+            words: lexical,
             lag: match pending.more {
                 _ if reached.lagging => Lag::Revision,
                 0 => Lag::None,
@@ -396,14 +401,6 @@ struct Reached {
     lagging: bool,
     /// A change up to it is a dead letter.
     given_up: bool,
-}
-
-fn rank_all(found: Candidates, method: Method, query: &str, names: &[String]) -> Vec<Ranked> {
-    let speaker = match text::named(query, names).as_slice() {
-        [one] => Some(*one),
-        _ => None,
-    };
-    rank::rank(found, method, speaker)
 }
 
 fn not_indexed() -> Degradation {

@@ -39,6 +39,7 @@ impl Shared {
             found,
             method,
             searched_by,
+            words: _,
             lag,
             mut degradations,
         } = {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::Shared;
 use super::find::Question;
-use crate::embed::Embedder;
+use crate::embed::{Embedder, dot};
 use crate::error::RecallError;
 use crate::index::{Candidate, Candidates, Entry, LexicalVector, MemoryPoint, Point, Selection};
 use crate::query::{Freshness, MemoryQuery, Method, RecallQuery};
@@ -165,11 +165,7 @@ impl Pending {
         }
         if let Some(words) = words {
             for change in &self.changes {
-                let weights = words.indices.iter().zip(&words.values);
-                let terms = weights.filter_map(|(word, weight)| {
-                    Some(weight * term_weight(&change.entry.lexical, *word)?)
-                });
-                let score: f32 = terms.sum();
+                let score = words.dot(&change.entry.lexical);
                 if score > 0.0 {
                     add(&mut found.lexical, change, score);
                     let id = change.entry.candidate.id;
@@ -244,18 +240,4 @@ fn add(list: &mut Vec<Candidate>, change: &Change, score: f32) {
 fn best(list: &mut Vec<Candidate>, limit: usize) {
     list.sort_by(|left, right| right.score.total_cmp(&left.score));
     list.truncate(limit);
-}
-
-/// The weight of a word in a document.
-fn term_weight(document: &LexicalVector, word: u32) -> Option<f32> {
-    let place = document.indices.binary_search(&word).ok()?;
-    document.values.get(place).copied()
-}
-
-/// The cosine similarity of two vectors of length 1.
-pub(super) fn dot(one: &[f32], other: &[f32]) -> f32 {
-    one.iter()
-        .zip(other)
-        .map(|(left, right)| left * right)
-        .sum()
 }

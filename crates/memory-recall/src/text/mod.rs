@@ -2,6 +2,7 @@
 //! by. The constants were tuned on long real conversations; docs/benchmarks.md has the
 //! effect of each.
 
+mod form;
 mod names;
 mod words;
 
@@ -12,6 +13,8 @@ use time::OffsetDateTime;
 
 use crate::index::LexicalVector;
 
+pub use form::Form;
+pub(crate) use form::{MOST_CHARS, Trait, short};
 pub(crate) use names::{is_same, named, without_names};
 pub(crate) use words::words;
 
@@ -109,12 +112,20 @@ fn weighed(mut frequencies: BTreeMap<u32, f64>, day: Option<OffsetDateTime>) -> 
             *frequencies.entry(hash(word)).or_default() += DATE
         });
     }
-    let norm = K1 * (1.0 - B + B * length / USUAL_LENGTH);
+    let norm = length_norm(length);
     let (indices, values) = frequencies
         .into_iter()
-        .map(|(word, frequency)| (word, (frequency * (K1 + 1.0) / (frequency + norm)) as f32))
+        .map(|(word, frequency)| (word, saturated(frequency, norm) as f32))
         .unzip();
     LexicalVector { indices, values }
+}
+
+fn length_norm(length: f64) -> f64 {
+    K1 * (1.0 - B + B * length / USUAL_LENGTH)
+}
+
+fn saturated(frequency: f64, norm: f64) -> f64 {
+    frequency * (K1 + 1.0) / (frequency + norm)
 }
 
 /// The words of a query, each with weight 1, without the words of `names`: the named
@@ -210,7 +221,7 @@ fn hash(word: &str) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use memory_contract::{FileLocation, FileType, Role};
     use time::macros::datetime;
     use uuid::Uuid;
@@ -235,7 +246,7 @@ mod tests {
         }
     }
 
-    fn text(text: &str) -> Message {
+    pub(crate) fn text(text: &str) -> Message {
         message(vec![Part::text(text)])
     }
 

@@ -12,9 +12,9 @@ use memory_contract::{
 };
 use memory_recall::testing::{Fault, RemoteCollections, TestQdrant};
 use memory_recall::{
-    Backend, BackendChoice, Candidate, Change, EmbeddingModel, Index, IndexConfig, IndexSchema,
-    IndexState, LexicalVector, MemoryPoint, Point, Prepared, RecallError, Search, Selection,
-    Subject, open_index,
+    Backend, BackendChoice, Candidate, Change, EmbeddingModel, Form, Index, IndexConfig,
+    IndexSchema, IndexState, LexicalVector, MemoryPoint, Point, Prepared, RecallError, Search,
+    Selection, Subject, open_index,
 };
 use memory_store::{MemoryRecord, Scope};
 use qdrant_client::qdrant::{
@@ -163,6 +163,7 @@ pub fn point(number: u32, dense: [f32; 4]) -> Point {
         role: Role::User,
         name: "Ada".to_owned(),
         said: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
+        form: form(),
         metadata: serde_json::Map::new(),
         dense: Some(dense.to_vec()),
         lexical: words(&[number, 1_000]),
@@ -171,6 +172,11 @@ pub fn point(number: u32, dense: [f32; 4]) -> Point {
 
 fn thread(number: u128) -> ThreadId {
     uuid(number << 64).into()
+}
+
+/// Two words, in the stored form.
+fn form() -> Form {
+    Form::decode("DAUabcdEF0/").unwrap()
 }
 
 fn words(indices: &[u32]) -> LexicalVector {
@@ -270,6 +276,8 @@ async fn a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_rankin
         (&*three.name, three.question, three.short),
         ("Ada", false, true)
     );
+    let day = 24 * 3_600 * 1_000_000;
+    assert_eq!((three.said, &three.form), (3 * day, &Some(form())));
     let limited = index.search(Search { limit: 1, ..search }).await.unwrap();
     assert_eq!(numbers(&limited.dense), [1]);
 }

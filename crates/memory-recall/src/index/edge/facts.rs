@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::index::Candidate;
 
-/// Points in each of the two generations, about 150 bytes each.
+/// Points in each of the two generations, about 300 bytes each.
 const HALF: usize = 50_000;
 
 /// Recently written or found points, in two generations. A full younger generation
@@ -89,6 +89,8 @@ mod tests {
             name: "".into(),
             question: false,
             short: false,
+            said: 0,
+            form: None,
             score: 0.0,
         }
     }

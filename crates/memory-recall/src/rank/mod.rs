@@ -1,5 +1,10 @@
-//! Ranks the candidates of both searches. Pure. The constants were tuned on long real
-//! conversations (docs/benchmarks.md).
+//! Ranks the candidates of both searches. Pure. The constants were tuned, and the weights of
+//! the features fitted, on long real conversations (docs/benchmarks.md).
+
+mod features;
+mod fitting;
+mod traits;
+mod weights;
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +15,11 @@ use uuid::Uuid;
 
 use crate::index::{Candidate, Candidates};
 use crate::query::Method;
-use crate::text;
+
+pub use features::FEATURES;
+pub use fitting::Corpus;
+pub(crate) use traits::QueryTraits;
+pub use weights::Weights;
 
 /// Weight of the dense score.
 const DENSE_WEIGHT: f64 = 0.45;
@@ -41,11 +50,10 @@ pub(crate) struct Ranked<I = MessageId> {
     pub(crate) lexical: Option<f32>,
 }
 
-/// Ranks messages, best first. `speaker` is the name of the speaker in the query, if it
-/// has exactly one.
-pub(crate) fn rank(found: Candidates, method: Method, speaker: Option<&str>) -> Vec<Ranked> {
+/// Ranks messages, best first.
+pub(crate) fn rank(found: Candidates, method: Method, query: &QueryTraits) -> Vec<Ranked> {
     match method {
-        Method::Hybrid => hybrid(found, speaker),
+        Method::Hybrid => hybrid(found, query),
         Method::Dense => by_meaning(found.dense),
         Method::Lexical => by_word(found.lexical),
     }
@@ -115,65 +123,102 @@ struct Evidence {
     candidate: Candidate,
     dense: Option<f32>,
     lexical: Option<f32>,
+    /// Normalized scores: 0.0 to 1.0, and 0.0 if it is not in the list.
+    dense_share: f64,
+    lexical_share: f64,
+    /// Weighted sum of both.
     fused: f64,
 }
 
-fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
-    let evidence = fuse(found);
-    // The next message is looked up on the same branch.
-    let places: HashMap<(ThreadId, i32, i32), usize> = evidence
-        .iter()
-        .enumerate()
-        .map(|(place, one)| {
-            (
-                (
-                    one.candidate.thread,
-                    one.candidate.branch,
-                    one.candidate.depth,
-                ),
-                place,
-            )
-        })
-        .collect();
-    let lifted: Vec<f64> = evidence
-        .iter()
-        .map(|one| {
-            let Candidate {
-                thread,
-                branch,
-                depth,
-                ..
-            } = one.candidate;
-            let successor = places.get(&(thread, branch, depth.saturating_add(1)));
-            one.fused + successor.map_or(0.0, |&place| SUCCESSOR_SHARE * evidence[place].fused)
-        })
-        .collect();
-    let mut threads: HashMap<ThreadId, f64> = HashMap::new();
-    for (one, lifted) in evidence.iter().zip(&lifted) {
-        *threads.entry(one.candidate.thread).or_default() += lifted * lifted;
+/// What the candidates say about each other.
+struct Surroundings {
+    /// The candidates by thread, branch and depth.
+    places: HashMap<(ThreadId, i32, i32), usize>,
+    threads: HashMap<ThreadId, ThreadEvidence>,
+    /// Of the thread with the most evidence.
+    strongest: f64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct ThreadEvidence {
+    /// Sum of squares.
+    squares: f64,
+    best_dense: f64,
+    best_fused: f64,
+}
+
+impl Surroundings {
+    fn of(evidence: &[Evidence]) -> Self {
+        let place = |(place, one): (usize, &Evidence)| (position(&one.candidate, 0), place);
+        let mut surroundings = Self {
+            places: evidence.iter().enumerate().map(place).collect(),
+            threads: HashMap::new(),
+            strongest: 0.0,
+        };
+        for one in evidence {
+            let lifted = surroundings.lifted(evidence, one);
+            let thread = surroundings.threads.entry(one.candidate.thread);
+            let thread = thread.or_default();
+            thread.squares += lifted * lifted;
+            thread.best_dense = thread.best_dense.max(one.dense_share);
+            thread.best_fused = thread.best_fused.max(one.fused);
+        }
+        let squares = surroundings.threads.values().map(|thread| thread.squares);
+        surroundings.strongest = squares.fold(0.0, f64::max).sqrt();
+        surroundings
     }
-    let strongest = threads.values().copied().fold(0.0, f64::max).sqrt();
-    let mut ranked: Vec<(f64, Evidence)> = evidence
-        .into_iter()
-        .zip(lifted)
-        .map(|(one, mut score)| {
-            let candidate = &one.candidate;
-            if strongest > 0.0 {
-                score += THREAD_BONUS * threads[&candidate.thread].sqrt() / strongest;
-            }
-            if speaker.is_some_and(|speaker| text::is_same(speaker, &candidate.name)) {
-                score += SPEAKER_BONUS;
-            }
-            if candidate.question {
-                score *= QUESTION_FACTOR;
-            }
-            if candidate.short {
-                score *= SHORT_FACTOR;
-            }
-            // Rounded, so that the order does not depend on floating-point error.
-            ((score * 1e9).round() / 1e9, one)
-        })
-        .collect();
+
+    /// The candidate so many messages after another one, on the same branch.
+    fn beside<'a>(
+        &self,
+        evidence: &'a [Evidence],
+        one: &Evidence,
+        distance: i32,
+    ) -> Option<&'a Evidence> {
+        let place = self.places.get(&position(&one.candidate, distance))?;
+        evidence.get(*place)
+    }
+
+    /// The weighted sum with a share of the next message's.
+    fn lifted(&self, evidence: &[Evidence], one: &Evidence) -> f64 {
+        let next = self.beside(evidence, one, 1);
+        one.fused + next.map_or(0.0, |next| SUCCESSOR_SHARE * next.fused)
+    }
+
+    fn thread(&self, one: &Evidence) -> ThreadEvidence {
+        let known = self.threads.get(&one.candidate.thread);
+        known.copied().unwrap_or_default()
+    }
+
+    /// The evidence of its thread as a share of the strongest thread's.
+    fn thread_share(&self, one: &Evidence) -> f64 {
+        match self.strongest > 0.0 {
+            true => self.thread(one).squares.sqrt() / self.strongest,
+            false => 0.0,
+        }
+    }
+}
+
+fn position(candidate: &Candidate, distance: i32) -> (ThreadId, i32, i32) {
+    let depth = candidate.depth.saturating_add(distance);
+    (candidate.thread, candidate.branch, depth)
+}
+
+/// By the fitted weights, or by the weighted sums if a list is empty or a candidate has no
+/// form.
+fn hybrid(found: Candidates, query: &QueryTraits) -> Vec<Ranked> {
+    let has_both = !found.dense.is_empty() && !found.lexical.is_empty();
+    let evidence = fuse(found);
+    let surroundings = Surroundings::of(&evidence);
+    let sums = sums(&evidence, &surroundings, query);
+    let features = has_both.then(|| features::of(&evidence, &surroundings, &sums, query));
+    let scores = match features.flatten() {
+        Some(features) => features.iter().map(weights::score).collect(),
+        None => sums,
+    };
+    // Rounded, so that the order does not depend on floating-point error.
+    let rounded = |score: f64| (score * 1e9).round() / 1e9;
+    let mut ranked: Vec<(f64, Evidence)> = scores.into_iter().map(rounded).zip(evidence).collect();
     ranked.sort_by(|(left, one), (right, other)| {
         right
             .total_cmp(left)
@@ -183,11 +228,30 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
         .into_iter()
         .map(|(score, one)| Ranked {
             id: one.candidate.id.into(),
-            score: (score / MAX_SCORE).clamp(0.0, 1.0) as f32,
+            score: score.clamp(0.0, 1.0) as f32,
             dense: one.dense,
             lexical: one.lexical,
         })
         .collect()
+}
+
+/// The score of each candidate by constants alone, at most 1.0.
+fn sums(evidence: &[Evidence], surroundings: &Surroundings, query: &QueryTraits) -> Vec<f64> {
+    let sum = |one: &Evidence| {
+        let mut score = surroundings.lifted(evidence, one);
+        score += THREAD_BONUS * surroundings.thread_share(one);
+        if query.is_speaker(&one.candidate.name) {
+            score += SPEAKER_BONUS;
+        }
+        if one.candidate.question {
+            score *= QUESTION_FACTOR;
+        }
+        if one.candidate.short {
+            score *= SHORT_FACTOR;
+        }
+        score / MAX_SCORE
+    };
+    evidence.iter().map(sum).collect()
 }
 
 /// Weighted sum of both scores, each normalized within its list: dense by minimum and
@@ -215,6 +279,8 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
         evidence.push(Evidence {
             dense: Some(candidate.score),
             lexical: None,
+            dense_share: share,
+            lexical_share: 0.0,
             fused: DENSE_WEIGHT * share,
             candidate,
         });
@@ -225,20 +291,24 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
         } else {
             0.0
         };
-        let weight = match found.unembedded.contains(&candidate.id) {
-            true => DENSE_WEIGHT + LEXICAL_WEIGHT,
-            false => LEXICAL_WEIGHT,
+        // The words stand for the meaning of a candidate without a vector.
+        let dense_share = match found.unembedded.contains(&candidate.id) {
+            true => share,
+            false => 0.0,
         };
-        let fused = weight * share;
         match places.get(&candidate.id) {
             Some(&place) => {
-                evidence[place].lexical = Some(candidate.score);
-                evidence[place].fused += fused;
+                let known = &mut evidence[place];
+                known.lexical = Some(candidate.score);
+                known.lexical_share = share;
+                known.fused += LEXICAL_WEIGHT * share;
             }
             None => evidence.push(Evidence {
                 dense: None,
                 lexical: Some(candidate.score),
-                fused,
+                dense_share,
+                lexical_share: share,
+                fused: DENSE_WEIGHT * dense_share + LEXICAL_WEIGHT * share,
                 candidate,
             }),
         }
@@ -291,6 +361,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::text::Form;
+
+    fn by_ada() -> QueryTraits {
+        QueryTraits {
+            speaker: Some("Ada".to_owned()),
+            ..QueryTraits::default()
+        }
+    }
 
     fn candidate(number: u8, score: f32) -> Candidate {
         Candidate {
@@ -302,6 +380,8 @@ mod tests {
             name: if number.is_multiple_of(2) { "Ada" } else { "" }.into(),
             question: number.is_multiple_of(7),
             short: number.is_multiple_of(3),
+            said: i64::from(number) * 3_600_000_000,
+            form: Some(Form::default()),
             score,
         }
     }
@@ -330,7 +410,7 @@ mod tests {
             expected.sort_unstable();
             expected.dedup();
             let mut ranked: Vec<MessageId> =
-                rank(found, Method::Hybrid, Some("Ada")).iter().map(|one| one.id).collect();
+                rank(found, Method::Hybrid, &by_ada()).iter().map(|one| one.id).collect();
             ranked.sort_unstable();
             prop_assert_eq!(ranked, expected);
         }
@@ -338,7 +418,7 @@ mod tests {
         #[test]
         fn scores_fall_and_stay_between_0_and_1(found in candidates()) {
             for method in [Method::Hybrid, Method::Dense, Method::Lexical] {
-                let ranked = rank(found.clone(), method, None);
+                let ranked = rank(found.clone(), method, &QueryTraits::default());
                 prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.score)));
                 prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
             }
@@ -349,7 +429,7 @@ mod tests {
             let mut turned = found.clone();
             turned.dense.reverse();
             turned.lexical.reverse();
-            prop_assert_eq!(rank(found, Method::Hybrid, Some("Ada")), rank(turned, Method::Hybrid, Some("Ada")));
+            prop_assert_eq!(rank(found, Method::Hybrid, &by_ada()), rank(turned, Method::Hybrid, &by_ada()));
         }
 
         #[test]
@@ -368,7 +448,7 @@ mod tests {
         #[test]
         fn matches_of_the_store_are_added_once(found in candidates(), more in list()) {
             let more: Vec<(MessageId, f32)> = more.iter().map(|one| (one.id.into(), one.score)).collect();
-            let mut ranked = rank(found, Method::Hybrid, None);
+            let mut ranked = rank(found, Method::Hybrid, &QueryTraits::default());
             add_text_matches(&mut ranked, &more);
             let mut ids: Vec<MessageId> = ranked.iter().map(|one| one.id).collect();
             ids.sort_unstable();
@@ -396,15 +476,15 @@ mod tests {
             lexical: vec![asked.clone(), answered.clone()],
             ..Candidates::default()
         };
-        let order = |speaker| -> Vec<MessageId> {
-            rank(found.clone(), Method::Hybrid, speaker)
+        let order = |query: &QueryTraits| -> Vec<MessageId> {
+            rank(found.clone(), Method::Hybrid, query)
                 .iter()
                 .map(|one| one.id)
                 .collect()
         };
         assert_eq!(asked.depth + 1, answered.depth);
         let (asked, answered) = (MessageId::from(asked.id), MessageId::from(answered.id));
-        assert_eq!(order(None)[0], asked);
-        assert_eq!(order(Some("Ada")), [answered, asked]);
+        assert_eq!(order(&QueryTraits::default())[0], asked);
+        assert_eq!(order(&by_ada()), [answered, asked]);
     }
 }

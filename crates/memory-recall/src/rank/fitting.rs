@@ -1,0 +1,96 @@
+//! The features of whole conversations, for the program that fits the weights.
+
+use memory_contract::{MessageId, TenantId};
+use memory_store::IndexRecord;
+
+use super::{FEATURES, QueryTraits, Surroundings, features, fuse, sums};
+use crate::embed::{Embedder, Urgency, dot};
+use crate::error::RecallError;
+use crate::index::{Candidate, Candidates, Entry, Point, WordCounts};
+use crate::text;
+
+/// Messages of one scope as an index has them, in memory.
+pub struct Corpus {
+    embedder: Embedder,
+    entries: Vec<Entry>,
+    counts: WordCounts,
+    names: Vec<String>,
+}
+
+impl Corpus {
+    /// Embeds messages.
+    ///
+    /// # Errors
+    /// Those of [`Embedder::documents`].
+    pub async fn new(embedder: Embedder, records: Vec<IndexRecord>) -> Result<Self, RecallError> {
+        let texts = records.iter().map(|record| text::meaning(&record.message));
+        let vectors = embedder.documents(texts.collect(), Urgency::Bulk).await?;
+        let mut names: Vec<String> = records
+            .iter()
+            .map(|record| record.message.name.clone())
+            .filter(|name| !name.trim().is_empty())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let tenant = TenantId::default();
+        let entries: Vec<Entry> = records
+            .into_iter()
+            .zip(vectors)
+            .map(|(record, vector)| Point::of(&tenant, record, Some(vector)).into())
+            .collect();
+        let mut counts = WordCounts::default();
+        for entry in &entries {
+            counts.add(&entry.lexical.indices);
+        }
+        Ok(Self {
+            embedder,
+            entries,
+            counts,
+            names,
+        })
+    }
+
+    /// The features of the candidates of a query, at most `limit` of each search.
+    ///
+    /// # Errors
+    /// Those of [`Embedder::query`].
+    pub async fn features(
+        &self,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<(MessageId, [f64; FEATURES.len()])>, RecallError> {
+        let vector = text::without_names(query, &self.names);
+        let vector = self.embedder.query(&vector).await?;
+        let words = self.counts.weigh(text::lexical_query(query, &self.names));
+        let dense = |entry: &Entry| entry.dense.as_deref().map(|dense| dot(&vector, dense));
+        let lexical = |entry: &Entry| {
+            let score = words.dot(&entry.lexical);
+            (score > 0.0).then_some(score)
+        };
+        let found = Candidates {
+            dense: self.best(limit, dense),
+            lexical: self.best(limit, lexical),
+            ..Candidates::default()
+        };
+        let traits = QueryTraits::new(query, &self.names, &words);
+        let evidence = fuse(found);
+        let surroundings = Surroundings::of(&evidence);
+        let sums = sums(&evidence, &surroundings, &traits);
+        let features = features::of(&evidence, &surroundings, &sums, &traits);
+        let ids = evidence.iter().map(|one| one.candidate.id.into());
+        Ok(ids.zip(features.unwrap_or_default()).collect())
+    }
+
+    fn best(&self, limit: usize, score: impl Fn(&Entry) -> Option<f32>) -> Vec<Candidate> {
+        let scored = |entry: &Entry| {
+            Some(Candidate {
+                score: score(entry)?,
+                ..entry.candidate.clone()
+            })
+        };
+        let mut found: Vec<Candidate> = self.entries.iter().filter_map(scored).collect();
+        found.sort_by(|one, other| other.score.total_cmp(&one.score));
+        found.truncate(limit);
+        found
+    }
+}
