@@ -366,7 +366,13 @@ fn routes(
         .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
         .add_service(with_limits!(PlanServiceServer::new(plans)))
         .add_service(with_limits!(DocumentServiceServer::new(documents)))
-        .add_service(with_limits!(CheckpointServiceServer::new(checkpoints)))
+        // Uncompressed: gzip takes ten times as long as all else, and states are read by
+        // workers nearby.
+        .add_service(
+            CheckpointServiceServer::new(checkpoints)
+                .accept_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
         .add_service(with_limits!(FileServiceServer::new(files)))
         .add_service(with_limits!(ObservationServiceServer::new(observations)))
         .add_service(with_limits!(LedgerServiceServer::new(ledgers)))
