@@ -45,15 +45,25 @@ pub const FEATURES: [&str; 30] = [
 const HALVING_RANK: f64 = 10.0;
 /// The most that a message's own words count, compared with the best lexical score.
 const MOST_OWN: f64 = 1.5;
+/// Of so many candidates, at most one may have a text that is cut in its form. The weights
+/// were fitted to what people say; among outputs of tools they find less than the sums.
+const CANDIDATES_PER_LONG_TEXT: usize = 10;
 
-/// The features of each candidate; `None` if one has no form. `sums` are their scores by
-/// constants alone.
+/// The features of each candidate; `None` if one has no form, or if many have long texts.
+/// `sums` are their scores by constants alone.
 pub(super) fn of(
     evidence: &[Evidence],
     surroundings: &Surroundings,
     sums: &[f64],
     query: &QueryTraits,
 ) -> Option<Vec<Features>> {
+    let forms = evidence
+        .iter()
+        .filter_map(|one| one.candidate.form.as_ref());
+    let long = forms.filter(|form| form.is_cut).count();
+    if long * CANDIDATES_PER_LONG_TEXT > evidence.len() {
+        return None;
+    }
     let mut shares: Vec<f64> = evidence.iter().map(|one| one.dense_share).collect();
     shares.sort_unstable_by(|one, other| other.total_cmp(one));
     let lexical = evidence.iter().filter_map(|one| one.lexical);
@@ -224,10 +234,8 @@ mod tests {
             (asked["question"], asked["question_when"], asked["asks"]),
             (1.0, 1.0, 1.0)
         );
-        assert_eq!(
-            (asked["dense_after"], asked["lexical_missing"]),
-            (0.625, 1.0)
-        );
+        assert!((asked["dense_after"] - 0.625).abs() < 1e-6);
+        assert!((asked["lexical_missing"] - 1.0).abs() < 1e-6);
         assert_eq!((beside["dense_missing"], beside["dense_rank"]), (1.0, 0.0));
         // None of its own words is in the query: the score is that of the messages before.
         assert_eq!(
@@ -241,6 +249,14 @@ mod tests {
     fn a_candidate_without_a_form_leaves_the_ranking_to_the_sums() {
         let mut found = talk();
         found.dense[2].form = None;
+        assert!(all(found, &traits("When was it?")).is_none());
+    }
+
+    #[test]
+    fn long_texts_leave_the_ranking_to_the_sums() {
+        let mut found = talk();
+        let output: String = (0..200).map(|number| format!("word{number} ")).collect();
+        found.dense[2].form = Some(Form::of(&text(&output)));
         assert!(all(found, &traits("When was it?")).is_none());
     }
 

@@ -204,8 +204,8 @@ fn position(candidate: &Candidate, distance: i32) -> (ThreadId, i32, i32) {
     (candidate.thread, candidate.branch, depth)
 }
 
-/// By the fitted weights, or by the weighted sums if a list is empty or a candidate has no
-/// form.
+/// By the fitted weights, or by the weighted sums if a list is empty, a candidate has no form,
+/// or many have long texts.
 fn hybrid(found: Candidates, query: &QueryTraits) -> Vec<Ranked> {
     let has_both = !found.dense.is_empty() && !found.lexical.is_empty();
     let evidence = fuse(found);
