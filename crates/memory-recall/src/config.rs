@@ -230,11 +230,29 @@ impl Default for IndexerConfig {
 pub struct SearchConfig {
     /// Candidates of each of the two searches. Default: 200.
     pub candidates: usize,
+    /// How the candidates of both searches are ranked. Default: `sum`.
+    pub ranking: RankingMethod,
+}
+
+/// How the candidates of both searches are ranked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RankingMethod {
+    /// By a weighted sum of both scores. A message whose own words match comes before those
+    /// beside it.
+    #[default]
+    Sum,
+    /// By features whose weights are fitted to long conversations between people. It finds
+    /// more of what several messages say together; a message beside a match may come first.
+    Fitted,
 }
 
 impl Default for SearchConfig {
     fn default() -> Self {
-        Self { candidates: 200 }
+        Self {
+            candidates: 200,
+            ranking: RankingMethod::default(),
+        }
     }
 }
 

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use memory_contract::proto::{MessageInput, Role};
-use recollect_tests::{Client, app, apply, eventually, say, search_request, texts, trial};
+use recollect_tests::{
+    Client, Options, Server, app, apply, eventually, say, search_request, texts, trial,
+    trial_with_own_server,
+};
 
 use crate::acme;
 
@@ -48,9 +51,10 @@ async fn b01_a_speaker_is_known_by_a_name_in_any_case_or_one_word_of_it() {
     }
 }
 
-#[apply(trial)]
+#[apply(trial_with_own_server)]
 async fn b01_a_question_for_a_time_prefers_the_message_that_says_when() {
-    let client = acme().await;
+    let fitted = Options::with(&["recall.ranking = \"fitted\""]);
+    let (_dir, _server, client) = Server::start_own(&fitted).await;
     let thread_id = client.thread(&app()).await;
     let vague = "My aunt is always glad when I visit her in her old house by the sea.";
     let exact = "My aunt was so glad that I visited her yesterday in her old house by the sea.";

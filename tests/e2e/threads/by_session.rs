@@ -163,7 +163,7 @@ async fn a_read_by_an_unknown_session_answers_empty() {
 
 /// The calls that answer for a session without a thread: reads as from an empty thread,
 /// writes by creating it.
-const ANSWERED: [&str; 10] = [
+const ANSWERED: [&str; 11] = [
     "MessageService/GetHistory",
     "MessageService/AppendMessages",
     "RecallService/Recall",
@@ -172,6 +172,7 @@ const ANSWERED: [&str; 10] = [
     "PolicyService/GetEffectivePolicy",
     "WorkingMemoryService/PutWorkingMemory",
     "CheckpointService/GetCheckpoint",
+    "CheckpointService/ListCheckpoints",
     "CheckpointService/PutCheckpoint",
     "CheckpointService/PutCheckpointWrites",
 ];

@@ -13,6 +13,7 @@ use std::hash::Hash;
 use memory_contract::{MemoryId, MessageId, ThreadId};
 use uuid::Uuid;
 
+use crate::config::RankingMethod;
 use crate::index::{Candidate, Candidates};
 use crate::query::Method;
 
@@ -51,9 +52,14 @@ pub(crate) struct Ranked<I = MessageId> {
 }
 
 /// Ranks messages, best first.
-pub(crate) fn rank(found: Candidates, method: Method, query: &QueryTraits) -> Vec<Ranked> {
+pub(crate) fn rank(
+    found: Candidates,
+    method: Method,
+    ranking: RankingMethod,
+    query: &QueryTraits,
+) -> Vec<Ranked> {
     match method {
-        Method::Hybrid => hybrid(found, query),
+        Method::Hybrid => hybrid(found, ranking, query),
         Method::Dense => by_meaning(found.dense),
         Method::Lexical => by_word(found.lexical),
     }
@@ -204,14 +210,15 @@ fn position(candidate: &Candidate, distance: i32) -> (ThreadId, i32, i32) {
     (candidate.thread, candidate.branch, depth)
 }
 
-/// By the fitted weights, or by the weighted sums if a list is empty, a candidate has no form,
+/// By the weighted sums, or by the fitted weights unless a list is empty, a candidate has no form,
 /// or many have long texts.
-fn hybrid(found: Candidates, query: &QueryTraits) -> Vec<Ranked> {
+fn hybrid(found: Candidates, ranking: RankingMethod, query: &QueryTraits) -> Vec<Ranked> {
     let has_both = !found.dense.is_empty() && !found.lexical.is_empty();
     let evidence = fuse(found);
     let surroundings = Surroundings::of(&evidence);
     let sums = sums(&evidence, &surroundings, query);
-    let features = has_both.then(|| features::of(&evidence, &surroundings, &sums, query));
+    let is_fitted = ranking == RankingMethod::Fitted && has_both;
+    let features = is_fitted.then(|| features::of(&evidence, &surroundings, &sums, query));
     let scores = match features.flatten() {
         Some(features) => features.iter().map(weights::score).collect(),
         None => sums,
@@ -410,7 +417,7 @@ mod tests {
             expected.sort_unstable();
             expected.dedup();
             let mut ranked: Vec<MessageId> =
-                rank(found, Method::Hybrid, &by_ada()).iter().map(|one| one.id).collect();
+                rank(found, Method::Hybrid, RankingMethod::Fitted, &by_ada()).iter().map(|one| one.id).collect();
             ranked.sort_unstable();
             prop_assert_eq!(ranked, expected);
         }
@@ -418,7 +425,7 @@ mod tests {
         #[test]
         fn scores_fall_and_stay_between_0_and_1(found in candidates()) {
             for method in [Method::Hybrid, Method::Dense, Method::Lexical] {
-                let ranked = rank(found.clone(), method, &QueryTraits::default());
+                let ranked = rank(found.clone(), method, RankingMethod::Fitted, &QueryTraits::default());
                 prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.score)));
                 prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
             }
@@ -429,7 +436,7 @@ mod tests {
             let mut turned = found.clone();
             turned.dense.reverse();
             turned.lexical.reverse();
-            prop_assert_eq!(rank(found, Method::Hybrid, &by_ada()), rank(turned, Method::Hybrid, &by_ada()));
+            prop_assert_eq!(rank(found, Method::Hybrid, RankingMethod::Fitted, &by_ada()), rank(turned, Method::Hybrid, RankingMethod::Fitted, &by_ada()));
         }
 
         #[test]
@@ -448,7 +455,7 @@ mod tests {
         #[test]
         fn matches_of_the_store_are_added_once(found in candidates(), more in list()) {
             let more: Vec<(MessageId, f32)> = more.iter().map(|one| (one.id.into(), one.score)).collect();
-            let mut ranked = rank(found, Method::Hybrid, &QueryTraits::default());
+            let mut ranked = rank(found, Method::Hybrid, RankingMethod::Fitted, &QueryTraits::default());
             add_text_matches(&mut ranked, &more);
             let mut ids: Vec<MessageId> = ranked.iter().map(|one| one.id).collect();
             ids.sort_unstable();
@@ -477,7 +484,7 @@ mod tests {
             ..Candidates::default()
         };
         let order = |query: &QueryTraits| -> Vec<MessageId> {
-            rank(found.clone(), Method::Hybrid, query)
+            rank(found.clone(), Method::Hybrid, RankingMethod::Fitted, query)
                 .iter()
                 .map(|one| one.id)
                 .collect()

@@ -131,7 +131,12 @@ impl Shared {
         let index_answers = found.is_ok();
         let shortfall = self.shortfall(&found, lag);
         let traits = rank::QueryTraits::new(&query.query, &names, &words.unwrap_or_default());
-        ranking.ranked = rank::rank(found.unwrap_or_default(), method, &traits);
+        ranking.ranked = rank::rank(
+            found.unwrap_or_default(),
+            method,
+            self.config.ranking,
+            &traits,
+        );
         if let Some(degradation) = shortfall {
             ranking.degradations.push(degradation);
             self.add_text_matches(caller, query, scope, index_answers, &mut ranking)
