@@ -8,7 +8,7 @@ use memory_contract::{
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use memory_postgres::{Params, query};
+use memory_postgres::{Params, Query, query};
 
 use crate::{
     MessageStore, PolicyStore, Revision, StoreError,
@@ -282,32 +282,8 @@ impl MessageStore<'_> {
         head: Option<(ThreadId, &MessageName)>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
-        let tenant = &self.caller.tenant;
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let Bounds {
-            app,
-            user,
-            thread,
-            space,
-        } = scope.bounds();
-        let (head_thread, head) = head_params(head);
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &uuids(ids),
-            &app,
-            &user,
-            &thread,
-            &space,
-            &head_thread,
-            &head,
-        ];
-        let found = self
-            .store
-            .pool
-            .call(query!("messages/hydrate"), params)
-            .await?;
+        let hydrate = query!("messages/hydrate");
+        let found = self.read_by_id(hydrate, scope, head, ids).await?;
         found
             .iter()
             .map(|row| {
@@ -331,6 +307,22 @@ impl MessageStore<'_> {
         head: Option<(ThreadId, &MessageName)>,
         ids: &[MessageId],
     ) -> Result<Vec<(MessageId, bool)>, StoreError> {
+        let paths = query!("messages/hydrate_paths");
+        let found = self.read_by_id(paths, scope, head, ids).await?;
+        found
+            .iter()
+            .map(|row| Ok((rows::id(row, "message_id")?, column(row, "on_path")?)))
+            .collect()
+    }
+
+    /// The rows of a query whose parameters are the tenant, ids, a scope and a head.
+    async fn read_by_id(
+        self,
+        query: Query,
+        scope: &Scope,
+        head: Option<(ThreadId, &MessageName)>,
+        ids: &[MessageId],
+    ) -> Result<Vec<Row>, StoreError> {
         let tenant = &self.caller.tenant;
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -352,12 +344,7 @@ impl MessageStore<'_> {
             &head_thread,
             &head,
         ];
-        let paths = query!("messages/hydrate_paths");
-        let found = self.store.pool.call(paths, params).await?;
-        found
-            .iter()
-            .map(|row| Ok((rows::id(row, "message_id")?, column(row, "on_path")?)))
-            .collect()
+        Ok(self.store.pool.call(query, params).await?)
     }
 
     /// Reads the readable messages around anchors, in one query: before, along the
