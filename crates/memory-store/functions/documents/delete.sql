@@ -7,27 +7,28 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     v_paths text[] := recollect.document_paths(p_namespaces);
-    v_all bigint;
+    v_all bigint := 0;
+    v_named record;
+    v_expires timestamptz;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    WITH named AS (
-        SELECT d.path, d.key
+    deleted_count := 0;
+    -- In order, to avoid deadlocks; one at a time, as recollect.refresh_documents explains.
+    FOR v_named IN
+        SELECT DISTINCT u.path COLLATE "C" AS path, u.key COLLATE "C" AS key
         FROM unnest(v_paths, p_keys) AS u (path, key)
-        JOIN recollect.documents d
-            ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
-        -- In order, to avoid deadlocks.
-        ORDER BY d.path, d.key
-        FOR UPDATE OF d
-    ),
-    deleted AS (
+        ORDER BY 1, 2
+    LOOP
         DELETE FROM recollect.documents d
-        USING named
-        WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = named.path AND d.key = named.key
-        RETURNING d.expires_at
-    )
-    SELECT count(*), count(*) FILTER (WHERE deleted.expires_at IS NULL OR deleted.expires_at > clock_timestamp())
-    INTO v_all, deleted_count
-    FROM deleted;
+        WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = v_named.path AND d.key = v_named.key
+        RETURNING d.expires_at INTO v_expires;
+        IF FOUND THEN
+            v_all := v_all + 1;
+            IF v_expires IS NULL OR v_expires > clock_timestamp() THEN
+                deleted_count := deleted_count + 1;
+            END IF;
+        END IF;
+    END LOOP;
     IF v_all > 0 THEN
         PERFORM recollect.note(p_tenant, 'delete_documents', NULL, p_app, v_all);
     END IF;

@@ -18,7 +18,8 @@ BEGIN
     SELECT d.path, d.key
     FROM recollect.documents d
     WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.path >= p_path AND d.path < p_path_end
-        AND d.updated_at > p_since
+        -- The former for its index.
+        AND d.updated_at > '-infinity' AND d.updated_at > p_since
         AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
         AND (p_filter IS NULL OR jsonb_path_match(d.value, p_filter, p_vars, true))
         AND (p_equal IS NULL OR recollect.document_equals(d.value, p_names, p_wanted, p_equal))

@@ -51,8 +51,11 @@ BEGIN
             FROM (
                 SELECT d.path, d.key, d.updated_at
                 FROM matched m
-                JOIN recollect.documents d
-                    ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = m.path AND d.key = m.key
+                CROSS JOIN LATERAL (
+                    SELECT x.* FROM recollect.documents x
+                    WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = m.path AND x.key = m.key
+                    OFFSET 0
+                ) AS d
                 WHERE (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
                     AND (v_filter.equal IS NULL
                         OR recollect.document_equals(d.value, v_filter.names, v_filter.wanted, v_filter.equal))
@@ -67,7 +70,7 @@ BEGIN
         -- Among the owner's newest first.
         SELECT d.updated_at INTO v_since
         FROM recollect.documents d
-        WHERE d.tenant_id = p_tenant AND d.owner = p_owner
+        WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.updated_at > '-infinity'
         ORDER BY d.updated_at DESC
         LIMIT 1 OFFSET GREATEST(500, v_most);
         v_since := COALESCE(v_since, '-infinity');
@@ -148,7 +151,12 @@ BEGIN
         SELECT u.place, d.path, d.key, u.score,
             u.place <= p_limit AND (sum(d.size_bytes) OVER running <= p_max_bytes OR row_number() OVER running = 1) AS fits
         FROM unnest(v_paths, v_keys, v_scores) WITH ORDINALITY AS u (path, key, score, place)
-        JOIN recollect.documents d ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
+        CROSS JOIN LATERAL (
+            SELECT x.* FROM recollect.documents x
+            WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = u.path AND x.key = u.key
+            -- Looked up by name, one after the other, however small the table was when this was planned.
+            OFFSET 0
+        ) AS d
         WINDOW running AS (ORDER BY u.place)
     ) AS s;
     IF p_refresh THEN
@@ -158,7 +166,11 @@ BEGIN
     SELECT d.namespace, d.key, d.value::text, EXTRACT(epoch FROM d.ttl)::double precision, d.expires_at,
         d.created_at, d.updated_at, u.score, v_more
     FROM unnest(v_paths, v_keys, v_scores) WITH ORDINALITY AS u (path, key, score, place)
-    JOIN recollect.documents d ON d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = u.path AND d.key = u.key
+    CROSS JOIN LATERAL (
+        SELECT x.* FROM recollect.documents x
+        WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = u.path AND x.key = u.key
+        OFFSET 0
+    ) AS d
     ORDER BY u.place;
 END;
 $$;

@@ -19,6 +19,7 @@ mod contents;
 mod deletions;
 mod distill;
 mod distill_model;
+mod documents;
 mod ephemeral;
 mod erasures;
 mod fair;
