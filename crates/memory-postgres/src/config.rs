@@ -36,7 +36,7 @@ pub struct StoreConfig {
     /// How long connecting may take. Default 20s.
     #[serde(with = "memory_contract::duration_text")]
     pub connect_timeout: Duration,
-    /// Whether a connection that was idle for over a second is tested before
+    /// Whether a connection that was idle for over 15 seconds is tested before
     /// it is used. Default true.
     pub pre_ping: bool,
     /// How old a connection may become before it is replaced. Default 30m

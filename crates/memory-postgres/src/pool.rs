@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr as _, time::Duration};
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod, Runtime, Timeouts,
+    Hook, HookError, Manager, ManagerConfig, Object, QueueMode, RecyclingMethod, Runtime, Timeouts,
 };
 use memory_contract::MemoryPolicy;
 use secrecy::ExposeSecret as _;
@@ -13,7 +13,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::{Database, PostgresError, StoreConfig, error::pool_error, task, tls::Encryption};
 
 /// A connection idle for longer is tested before it is handed out.
-const PING_AFTER: Duration = Duration::from_secs(1);
+const PING_AFTER: Duration = Duration::from_secs(15);
 /// A connection beyond the pool's size is closed when it was idle for this long.
 const TRIM_AFTER: Duration = Duration::from_secs(10);
 /// A peer that does not acknowledge data for this long is gone.
@@ -125,6 +125,8 @@ impl Pool {
                 recycle: Some(config.connect_timeout),
             })
             .runtime(Runtime::Tokio1)
+            // The connection used last has the plans and the rows of these queries at hand.
+            .queue_mode(QueueMode::Lifo)
             .pre_recycle(Hook::async_fn(move |client, metrics| {
                 Box::pin(async move {
                     if metrics.age() > recycle {
