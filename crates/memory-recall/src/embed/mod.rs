@@ -83,10 +83,7 @@ impl Embedder {
         let (urgent, urgent_jobs) = mpsc::channel(DOCUMENT_QUEUE);
         // One after the other, because the first loads the runtime.
         let dimensions = worker::start(
-            Queries {
-                model: model.clone(),
-                threads: config.query_threads,
-            },
+            Queries::new(model.clone(), config.query_threads),
             Arc::new(Mutex::new(query_jobs)),
         )?;
         let document_jobs = Arc::new(Mutex::new(document_jobs));
@@ -130,23 +127,29 @@ impl Embedder {
     /// [`RecallError::EmbedderTimeout`] past the configured limit,
     /// [`RecallError::EmbedderStopped`], [`RecallError::EmbeddingFailed`].
     pub async fn query(&self, text: &str) -> Result<Vec<f32>, RecallError> {
+        self.begin_query(text)?.await
+    }
+
+    /// As [`Embedder::query`]; the query waits for its turn already when this returns.
+    pub(crate) fn begin_query(
+        &self,
+        text: &str,
+    ) -> Result<impl Future<Output = Result<Vec<f32>, RecallError>> + Send + use<>, RecallError>
+    {
         let limit = self.shared.query_timeout;
         let (reply, answer) = oneshot::channel();
-        let job = Job {
-            input: text.to_owned(),
-            reply,
-        };
-        self.shared
-            .queries
-            .try_send(job)
-            .map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => RecallError::EmbedderBusy,
-                mpsc::error::TrySendError::Closed(_) => RecallError::EmbedderStopped,
-            })?;
-        match tokio::time::timeout(limit, answer).await {
-            Ok(answer) => answer.map_err(|_| RecallError::EmbedderStopped)?,
-            Err(_) => Err(RecallError::EmbedderTimeout { after: limit }),
-        }
+        let input = text.to_owned();
+        let sent = self.shared.queries.try_send(Job { input, reply });
+        sent.map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => RecallError::EmbedderBusy,
+            mpsc::error::TrySendError::Closed(_) => RecallError::EmbedderStopped,
+        })?;
+        Ok(async move {
+            match tokio::time::timeout(limit, answer).await {
+                Ok(answer) => answer.map_err(|_| RecallError::EmbedderStopped)?,
+                Err(_) => Err(RecallError::EmbedderTimeout { after: limit }),
+            }
+        })
     }
 
     /// Embeds documents as vectors of length 1, in their order.

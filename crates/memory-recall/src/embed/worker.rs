@@ -14,6 +14,14 @@ use crate::error::RecallError;
 
 /// Nice value of a thread for documents.
 const NICE: i32 = 10;
+/// Most queries in one inference.
+const QUERIES: usize = 16;
+/// Queries of at most so many times the bytes of the shortest are embedded together, and all of
+/// up to so many times [`SHORT`].
+const SIMILAR: usize = 2;
+const SHORT: usize = 64;
+/// Largest difference of a number of two vectors that count as equal.
+const EQUAL: f32 = 1e-4;
 
 /// A request to a thread.
 pub(super) struct Job<I, O> {
@@ -25,7 +33,9 @@ pub(super) struct Job<I, O> {
 pub(super) type Jobs<I, O> = Arc<Mutex<mpsc::Receiver<Job<I, O>>>>;
 
 /// A batch of documents to embed.
-pub(super) type DocumentJob = Job<Vec<TenantText>, Vec<Vec<f32>>>;
+pub(super) type DocumentJob = Job<Texts, Vec<Vec<f32>>>;
+
+type Texts = Vec<TenantText>;
 
 /// The work of one thread.
 pub(super) trait Work: Send + 'static {
@@ -35,20 +45,26 @@ pub(super) trait Work: Send + 'static {
     fn model(&self) -> &Model;
     fn threads(&self) -> usize;
     fn lower_priority(&self) {}
-    /// Called before each request, also before one that the caller no longer waits for.
-    fn prepare(&self, _model: &mut TextEmbedding) {}
-    fn embed(
+    /// Called once, after the model is loaded.
+    fn begin(&mut self, _model: &mut TextEmbedding) -> Result<(), RecallError> {
+        Ok(())
+    }
+    /// Answers a request, and others of `waiting` as it sees fit.
+    fn answer(
         &self,
         model: &mut TextEmbedding,
-        input: Self::Input,
-    ) -> Result<Self::Output, RecallError>;
+        first: Job<Self::Input, Self::Output>,
+        waiting: &Jobs<Self::Input, Self::Output>,
+    );
 }
 
-/// Embeds queries one at a time. Vectors of a quantized model depend slightly on the
-/// batch, so a query is always its own batch.
+/// Embeds queries. Those that wait are embedded together, unless the model's vectors depend on
+/// the batch, as those of dynamically quantized models do.
 pub(super) struct Queries {
-    pub(super) model: Model,
-    pub(super) threads: usize,
+    model: Model,
+    threads: usize,
+    /// Most queries in one inference.
+    batch: usize,
 }
 
 /// Embeds documents in batches of similar length, because each text costs as much as
@@ -75,14 +91,85 @@ impl Work for Queries {
         self.threads
     }
 
-    fn embed(&self, model: &mut TextEmbedding, text: String) -> Result<Vec<f32>, RecallError> {
-        let mut vectors = infer(&self.model, model, &[text.as_str()], "query")?;
+    /// Compares vectors of a batch with those of single queries.
+    fn begin(&mut self, model: &mut TextEmbedding) -> Result<(), RecallError> {
+        let texts = ["Who?", "When did they last go to the mountains together?"];
+        let together = infer(&self.model, model, &texts, "warm_up")?;
+        let mut alone = Vec::new();
+        for text in texts {
+            alone.extend(infer(&self.model, model, &[text], "warm_up")?);
+        }
+        let is_equal = |(one, other): (&f32, &f32)| (one - other).abs() < EQUAL;
+        let mut numbers = together.iter().flatten().zip(alone.iter().flatten());
+        if together.len() == alone.len() && numbers.all(is_equal) {
+            self.batch = QUERIES;
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &self,
+        model: &mut TextEmbedding,
+        first: Job<String, Vec<f32>>,
+        waiting: &Jobs<String, Vec<f32>>,
+    ) {
+        let mut jobs = vec![first];
+        {
+            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            while jobs.len() < self.batch
+                && let Ok(job) = waiting.try_recv()
+            {
+                jobs.push(job);
+            }
+        }
+        // The callers may have timed out.
+        jobs.retain(|job| !job.reply.is_closed());
+        // A text costs as much as the longest in its batch.
+        jobs.sort_by_key(|job| job.input.len());
+        while !jobs.is_empty() {
+            let longest = SIMILAR * jobs[0].input.len().max(SHORT);
+            let similar = jobs.partition_point(|job| job.input.len() <= longest);
+            let others = jobs.split_off(similar);
+            self.embed_together(model, std::mem::replace(&mut jobs, others));
+        }
+    }
+}
+
+impl Queries {
+    pub(super) fn new(model: Model, threads: usize) -> Self {
+        Self {
+            model,
+            threads,
+            batch: 1,
+        }
+    }
+
+    fn embed_together(&self, model: &mut TextEmbedding, jobs: Vec<Job<String, Vec<f32>>>) {
+        if jobs.len() > 1 {
+            let texts: Vec<&str> = jobs.iter().map(|job| job.input.as_str()).collect();
+            if let Ok(vectors) = infer(&self.model, model, &texts, "query")
+                && vectors.len() == jobs.len()
+            {
+                for (job, vector) in jobs.into_iter().zip(vectors) {
+                    let _ = job.reply.send(Ok(vector));
+                }
+                return;
+            }
+        }
+        // A query that cannot be embedded fails alone.
+        for Job { input, reply } in jobs {
+            let _ = reply.send(self.embed(model, &input));
+        }
+    }
+
+    fn embed(&self, model: &mut TextEmbedding, text: &str) -> Result<Vec<f32>, RecallError> {
+        let mut vectors = infer(&self.model, model, &[text], "query")?;
         vectors.pop().ok_or_else(|| no_vector(&self.model))
     }
 }
 
 impl Work for Documents {
-    type Input = Vec<TenantText>;
+    type Input = Texts;
     type Output = Vec<Vec<f32>>;
     const NAME: &'static str = "embed-documents";
 
@@ -103,8 +190,24 @@ impl Work for Documents {
         }
     }
 
+    fn answer(
+        &self,
+        model: &mut TextEmbedding,
+        first: DocumentJob,
+        _: &Jobs<Texts, Vec<Vec<f32>>>,
+    ) {
+        // Also for a request that only wakes the thread.
+        self.embed_first(model);
+        let Job { input, reply } = first;
+        if !reply.is_closed() {
+            let _ = reply.send(self.embed_all(model, input, Self::embed_first));
+        }
+    }
+}
+
+impl Documents {
     /// Embeds what comes first.
-    fn prepare(&self, model: &mut TextEmbedding) {
+    fn embed_first(&self, model: &mut TextEmbedding) {
         self.embed_requested(model);
         while let Some(Job { input, reply }) = self.next_urgent() {
             if !reply.is_closed() {
@@ -113,16 +216,6 @@ impl Work for Documents {
         }
     }
 
-    fn embed(
-        &self,
-        model: &mut TextEmbedding,
-        texts: Vec<TenantText>,
-    ) -> Result<Vec<Vec<f32>>, RecallError> {
-        self.embed_all(model, texts, Self::prepare)
-    }
-}
-
-impl Documents {
     /// Embeds the texts that searches wait for.
     fn embed_requested(&self, model: &mut TextEmbedding) {
         while let Some(request) = self.vectors.next() {
@@ -208,7 +301,7 @@ pub(crate) fn describe_metrics() {
 /// Starts a thread, waits until it has loaded the model, and returns the dimensions of
 /// the vectors.
 pub(super) fn start<W: Work>(
-    work: W,
+    mut work: W,
     jobs: Jobs<W::Input, W::Output>,
 ) -> Result<usize, RecallError> {
     let (ready, loaded) = std_mpsc::channel();
@@ -217,7 +310,7 @@ pub(super) fn start<W: Work>(
         .name(W::NAME.to_owned())
         .spawn(move || {
             work.lower_priority();
-            let mut model = match load(&work) {
+            let mut model = match load(&mut work) {
                 Ok((model, dimensions)) => {
                     let _ = ready.send(Ok(dimensions));
                     model
@@ -227,12 +320,8 @@ pub(super) fn start<W: Work>(
                     return;
                 }
             };
-            while let Some(Job { input, reply }) = next(&jobs) {
-                work.prepare(&mut model);
-                // The caller may have timed out.
-                if !reply.is_closed() {
-                    let _ = reply.send(work.embed(&mut model, input));
-                }
+            while let Some(job) = next(&jobs) {
+                work.answer(&mut model, job, &jobs);
             }
         })
         .map_err(|source| RecallError::ModelBroken {
@@ -250,7 +339,7 @@ fn next<I, O>(jobs: &Jobs<I, O>) -> Option<Job<I, O>> {
 }
 
 /// Loads the model and runs a first inference, which is the slowest.
-fn load<W: Work>(work: &W) -> Result<(TextEmbedding, usize), RecallError> {
+fn load<W: Work>(work: &mut W) -> Result<(TextEmbedding, usize), RecallError> {
     let started = Instant::now();
     let mut model = work.model().load(work.threads())?;
     let vectors = infer(work.model(), &mut model, &["The first words."], "warm_up")?;
@@ -258,6 +347,7 @@ fn load<W: Work>(work: &W) -> Result<(TextEmbedding, usize), RecallError> {
     if dimensions == 0 {
         return Err(no_vector(work.model()));
     }
+    work.begin(&mut model)?;
     tracing::debug!(
         model = work.model().name,
         thread = W::NAME,

@@ -16,7 +16,7 @@ use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use futures::future::{Either, select};
+use futures::future::{Either, join_all, select};
 use libtest_mimic::{Arguments, Completion, Trial};
 use memory_contract::{AppId, UserId};
 use memory_recall::{
@@ -37,6 +37,10 @@ fn main() -> ExitCode {
         trial(
             "a_paraphrase_is_found_by_meaning",
             a_paraphrase_is_found_by_meaning,
+        ),
+        trial(
+            "queries_that_wait_together_have_the_vectors_of_single_ones",
+            queries_that_wait_together_have_the_vectors_of_single_ones,
         ),
         trial(
             "new_documents_do_not_wait_for_those_of_an_import",
@@ -126,6 +130,19 @@ async fn a_paraphrase_is_found_by_meaning(embedder: Embedder) {
     let recalled = service.ask(query).await;
     assert_eq!(ids(&recalled), [said[2]]);
     assert!(recalled.messages[0].dense_score.unwrap() > 0.1);
+}
+
+async fn queries_that_wait_together_have_the_vectors_of_single_ones(embedder: Embedder) {
+    let texts: Vec<String> = (1..40)
+        .map(|words| "a longer question about dogs ".repeat(words))
+        .collect();
+    let together = join_all(texts.iter().map(|text| embedder.query(text))).await;
+    for (text, together) in texts.iter().zip(together) {
+        let alone = embedder.query(text).await.unwrap();
+        let differences = alone.iter().zip(together.unwrap());
+        let largest = differences.map(|(one, other)| (one - other).abs());
+        assert!(largest.fold(0.0, f32::max) < 1e-4);
+    }
 }
 
 async fn new_documents_do_not_wait_for_those_of_an_import(embedder: Embedder) {
