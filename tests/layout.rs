@@ -177,6 +177,52 @@ fn crates_and_files_stay_small() {
 }
 
 #[test]
+fn each_source_file_is_a_module_of_the_file_above_it() {
+    let mut unused = Vec::new();
+    let mut found = 0;
+    let directories = packages().into_iter().flat_map(|package| {
+        ["src", "tests", "e2e", "store"].map(|name| package.directory.join(name))
+    });
+    for file in directories
+        .filter(|one| one.is_dir())
+        .flat_map(|one| rust_files(&one))
+    {
+        let directory = file.parent().unwrap();
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let above = match name {
+            "mod" => directory.parent().unwrap(),
+            _ => directory,
+        };
+        let name = match name {
+            "mod" => directory.file_name().unwrap().to_str().unwrap(),
+            name => name,
+        };
+        let roots = ["main.rs", "lib.rs", "mod.rs"].map(|root| above.join(root));
+        // Such as the file of each test of a package, or of each program.
+        let Some(root) = roots
+            .into_iter()
+            .chain([above.with_extension("rs")])
+            .find(|one| one.is_file())
+        else {
+            continue;
+        };
+        if matches!(name, "main" | "lib") {
+            continue;
+        }
+        found += 1;
+        let code = fs::read_to_string(root).unwrap();
+        if ![format!("mod {name};"), format!("mod {name} {{")]
+            .iter()
+            .any(|one| code.contains(one))
+        {
+            unused.push(file.display().to_string());
+        }
+    }
+    assert!(found > 500, "{found} modules");
+    assert!(unused.is_empty(), "the compiler does not see {unused:#?}");
+}
+
+#[test]
 fn services_do_not_use_each_other_in_a_circle() {
     let services = root().join("crates/memory-api/src/services");
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

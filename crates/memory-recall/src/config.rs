@@ -230,7 +230,7 @@ impl Default for IndexerConfig {
 pub struct SearchConfig {
     /// Candidates of each of the two searches. Default: 200.
     pub candidates: usize,
-    /// How the candidates of both searches are ranked. Default: `sum`.
+    /// How the candidates of both searches are ranked. Default: `fitted`.
     pub ranking: RankingMethod,
 }
 
@@ -238,13 +238,12 @@ pub struct SearchConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RankingMethod {
-    /// By a weighted sum of both scores. A message whose own words match comes before those
-    /// beside it.
+    /// By features whose weights are fitted to long conversations between people, or by the
+    /// weighted sum where many of the candidates are long texts, such as outputs of tools.
     #[default]
-    Sum,
-    /// By features whose weights are fitted to long conversations between people. It finds
-    /// more of what several messages say together; a message beside a match may come first.
     Fitted,
+    /// By a weighted sum of both scores.
+    Sum,
 }
 
 impl Default for SearchConfig {

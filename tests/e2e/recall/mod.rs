@@ -7,5 +7,6 @@ mod freshness;
 mod matches;
 mod model_change;
 pub mod qdrant;
+mod ranking;
 mod search;
 mod unindexed;

@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use memory_contract::proto::{MessageInput, Role};
-use recollect_tests::{
-    Client, Options, Server, app, apply, eventually, say, search_request, texts, trial,
-    trial_with_own_server,
-};
+use recollect_tests::{Client, app, apply, eventually, say, search_request, texts, trial};
 
 use crate::acme;
 
 const SOON: Duration = Duration::from_secs(20);
 
-fn by(role: Role, name: &str, text: &str) -> MessageInput {
+pub fn by(role: Role, name: &str, text: &str) -> MessageInput {
     MessageInput {
         name: name.to_owned(),
         ..say(role, text)
@@ -34,7 +31,12 @@ async fn b01_a_speaker_is_known_by_a_name_in_any_case_or_one_word_of_it() {
     let text = "I adopted a small dog from the shelter, and he sleeps all day on my sofa.";
     // Apart, because a message also counts for those beside it.
     let mut said = vec![by(Role::User, "elise", text)];
-    let others = ["It rained.", "The bus was late.", "I had soup.", "Good night."];
+    let others = [
+        "It rained.",
+        "The bus was late.",
+        "I had soup.",
+        "Good night.",
+    ];
     said.extend(others.map(|other| by(Role::User, "", other)));
     said.push(by(Role::Assistant, "Fahim Khan", text));
     let stored = client.append(&thread_id, said).await;
@@ -51,10 +53,9 @@ async fn b01_a_speaker_is_known_by_a_name_in_any_case_or_one_word_of_it() {
     }
 }
 
-#[apply(trial_with_own_server)]
+#[apply(trial)]
 async fn b01_a_question_for_a_time_prefers_the_message_that_says_when() {
-    let fitted = Options::with(&["recall.ranking = \"fitted\""]);
-    let (_dir, _server, client) = Server::start_own(&fitted).await;
+    let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let vague = "My aunt is always glad when I visit her in her old house by the sea.";
     let exact = "My aunt was so glad that I visited her yesterday in her old house by the sea.";

@@ -210,14 +210,15 @@ fn position(candidate: &Candidate, distance: i32) -> (ThreadId, i32, i32) {
     (candidate.thread, candidate.branch, depth)
 }
 
-/// By the weighted sums, or by the fitted weights unless a list is empty, a candidate has no form,
-/// or many have long texts.
+/// By the weighted sums, or by the fitted weights unless a list is empty, a candidate has no form
+/// or waits for its vector, or many have long texts.
 fn hybrid(found: Candidates, ranking: RankingMethod, query: &QueryTraits) -> Vec<Ranked> {
-    let has_both = !found.dense.is_empty() && !found.lexical.is_empty();
+    let is_whole =
+        !found.dense.is_empty() && !found.lexical.is_empty() && found.unembedded.is_empty();
     let evidence = fuse(found);
     let surroundings = Surroundings::of(&evidence);
     let sums = sums(&evidence, &surroundings, query);
-    let is_fitted = ranking == RankingMethod::Fitted && has_both;
+    let is_fitted = ranking == RankingMethod::Fitted && is_whole;
     let features = is_fitted.then(|| features::of(&evidence, &surroundings, &sums, query));
     let scores = match features.flatten() {
         Some(features) => features.iter().map(weights::score).collect(),

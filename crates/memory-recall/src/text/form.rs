@@ -112,7 +112,7 @@ impl Form {
         Self {
             traits: traits(&said),
             names: names(&said),
-            chars: said.chars().take(MOST_CHARS).count() as u16,
+            chars: said.chars().chain(shown.chars()).take(MOST_CHARS).count() as u16,
             is_cut,
             words: stems.into(),
         }
