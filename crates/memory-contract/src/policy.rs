@@ -25,6 +25,16 @@ pub enum MemoryMode {
     Observational,
 }
 
+impl MemoryMode {
+    /// Whether messages and memories that match a query belong to what a model is given.
+    pub fn searches(self) -> bool {
+        match self {
+            Self::Hybrid | Self::Working | Self::Observational => true,
+            Self::None | Self::Window | Self::Node => false,
+        }
+    }
+}
+
 /// The messages that a search may find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -35,7 +35,9 @@ pub use query::{
     RecalledMessage,
 };
 pub use rank::{Corpus, FEATURES, Weights};
-pub use recall::{Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison, Ranking, Recall};
+pub use recall::{
+    Ahead, Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison, Ranking, Recall,
+};
 pub use text::Form;
 
 /// Describes this crate's metrics to the global recorder.

@@ -107,7 +107,7 @@ impl RecallQuery {
     }
 
     /// Whether the query asks for matches.
-    pub(crate) fn searches(&self) -> bool {
+    pub fn searches(&self) -> bool {
         self.top_k > 0 && !self.query.trim().is_empty()
     }
 }

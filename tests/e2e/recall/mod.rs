@@ -7,6 +7,7 @@ mod freshness;
 mod matches;
 mod model_change;
 pub mod qdrant;
+mod questions;
 mod ranking;
 mod search;
 mod unindexed;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use memory_budget::{Size, Tokenizer};
 use memory_contract::{
-    Memory, MemoryFilter, MemoryMode, MemoryOwner, ResolvedPolicy, json_line, to_the_second,
+    Memory, MemoryFilter, MemoryOwner, ResolvedPolicy, json_line, to_the_second,
 };
 use memory_recall::{FoundMemories, FoundMemory, MemoryQuery, Reason, Recall};
 use memory_store::{Caller, Space};
@@ -38,7 +38,7 @@ pub(super) async fn matching_memories(
     text: &str,
 ) -> Result<FoundMemories, ContextError> {
     let limit = policy.memories_top_k as usize;
-    let Some(owner) = owner.filter(|_| limit > 0 && has_memories(policy.mode)) else {
+    let Some(owner) = owner.filter(|_| limit > 0 && policy.mode.searches()) else {
         return Ok(FoundMemories::default());
     };
     let query = MemoryQuery {
@@ -53,14 +53,6 @@ pub(super) async fn matching_memories(
         max_wait: request.wait_until.saturating_duration_since(Instant::now()),
     };
     Ok(recall.memories(caller, &query).await?)
-}
-
-/// Whether contexts of a mode contain long-term memories.
-fn has_memories(mode: MemoryMode) -> bool {
-    match mode {
-        MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => true,
-        MemoryMode::None | MemoryMode::Window | MemoryMode::Node => false,
-    }
 }
 
 /// Quotes as many memories as fit, the best match first. They are in the order in which

@@ -92,6 +92,12 @@ pub async fn build_context<A: Send + 'static>(
     answer: impl Fn(Context, &KnownFiles) -> Option<A> + Send + 'static,
 ) -> Result<A, ContextError> {
     request.wait_until = request.wait_until.min(deadline);
+    let place = format!("{:?}", request.conversation);
+    let question = match request.policy.mode {
+        Some(mode) if !mode.searches() => "",
+        _ => request.query.as_str(),
+    };
+    let mut ahead = recall.ahead(caller, place, question, request.method);
     let Resolved {
         thread,
         scope,
@@ -103,6 +109,12 @@ pub async fn build_context<A: Send + 'static>(
         let chars = limits::NODE_ID_CHARS;
         let problem = format!("is required in MEMORY_MODE_NODE: 1 to {chars} characters");
         return Err(Invalid::new("node_id", problem).into());
+    }
+    match &scope {
+        Some(scope) if policy.mode.searches() && policy.top_k > 0 => {
+            ahead.searches(scope, owner.is_some() && policy.memories_top_k > 0);
+        }
+        _ => ahead.searches_nothing(),
     }
     if policy.image_detail == ImageDetail::Low {
         request.tokenizer = request.tokenizer.in_low_detail();

@@ -76,7 +76,7 @@ pub(crate) fn describe_metrics() {
     metrics::describe_histogram!(
         "recollect_index_search_seconds",
         metrics::Unit::Seconds,
-        "Duration of one search of the index, without embedding the query and reading the matches."
+        "Duration of one search of the index, by word or by meaning, without embedding the query and reading the matches."
     );
 }
 
@@ -145,8 +145,8 @@ impl Shared {
         Ok(ranking)
     }
 
-    /// Embeds the question while waiting for the index to reach the revision, or reading
-    /// the pending changes, then searches the index. Changes are read before that: one
+    /// Searches the index by word while the question is embedded, then by meaning. Before
+    /// both, it waits for the index to reach the revision, or reads the pending changes: one
     /// that is indexed meanwhile is in one of the two at least.
     pub(super) async fn ask(
         &self,
@@ -157,44 +157,58 @@ impl Shared {
         pending: impl Future<Output = Result<Pending, RecallError>>,
     ) -> Result<Asked, RecallError> {
         self.refresh_state(&caller.tenant);
-        let mut degradations = Vec::new();
-        let embed = self.embed(question, names);
-        let wait = async {
-            let reached = self.wait(caller, question).await;
-            // Afterwards, so that they include what was waited for.
-            (reached, self.word_weights.of(&caller.tenant).await)
+        let limit = self.config.candidates;
+        let search = |dense, lexical| {
+            self.search_index(Search {
+                selection: selection.clone(),
+                dense,
+                lexical,
+                limit,
+            })
         };
-        let (embedded, (reached, weights), pending) = tokio::join!(embed, wait, pending);
-        let (reached, mut pending) = (reached?, pending?);
+        let by_word = async {
+            let wait = async {
+                let reached = self.wait(caller, question).await;
+                // Afterwards, so that they include what was waited for.
+                (reached, self.word_weights.of(&caller.tenant).await)
+            };
+            let ((reached, weights), pending) = tokio::join!(wait, pending);
+            let (reached, pending) = (reached?, pending?);
+            let words = weights.weigh(text::lexical_query(question.text, names));
+            let found = match question.method {
+                Method::Dense => Ok(Candidates::default()),
+                Method::Hybrid | Method::Lexical => search(None, Some(words.clone())).await,
+            };
+            Ok::<_, RecallError>((reached, pending, words, found))
+        };
+        let embed = self.embed(question, names);
+        let (embedded, by_word) = tokio::join!(embed, by_word);
+        let (reached, mut pending, words, mut found) = by_word?;
+        let mut degradations = Vec::new();
         let (dense, method) = match embedded {
             Ok(dense) => (dense, question.method),
             Err(degradation) => {
                 degradations.push(degradation);
-                // Only the lexical search is left, even for `Dense`.
-                let hybrid = question.method == Method::Hybrid;
-                (
-                    None,
-                    if hybrid {
-                        Method::Hybrid
-                    } else {
-                        Method::Lexical
-                    },
-                )
+                // Only the search by word is left.
+                match question.method {
+                    Method::Hybrid => (None, Method::Hybrid),
+                    Method::Dense | Method::Lexical => {
+                        found = search(None, Some(words.clone())).await;
+                        (None, Method::Lexical)
+                    }
+                }
             }
         };
-        let lexical = (method != Method::Dense)
-            .then(|| weights.weigh(text::lexical_query(question.text, names)));
-        let limit = self.config.candidates;
-        let search = Search {
-            selection: selection.clone(),
-            dense: dense.clone(),
-            lexical: lexical.clone(),
-            limit,
-        };
-        let started = Instant::now();
-        let mut found = self.index.search(search).await;
-        metrics::histogram!("recollect_index_search_seconds")
-            .record(started.elapsed().as_secs_f64());
+        let lexical = (method != Method::Dense).then_some(words);
+        if found.is_ok() && dense.is_some() {
+            let by_meaning = search(dense.clone(), None).await;
+            found = found.and_then(|found| {
+                Ok(Candidates {
+                    dense: by_meaning?.dense,
+                    ..found
+                })
+            });
+        }
         if let Ok(found) = &mut found
             && !pending.is_empty()
         {
@@ -222,6 +236,14 @@ impl Shared {
             },
             degradations,
         })
+    }
+
+    async fn search_index(&self, search: Search) -> Result<Candidates, RecallError> {
+        let started = Instant::now();
+        let found = self.index.search(search).await;
+        metrics::histogram!("recollect_index_search_seconds")
+            .record(started.elapsed().as_secs_f64());
+        found
     }
 
     /// Embeds the question without the speakers' names in it, which would attract

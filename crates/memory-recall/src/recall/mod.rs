@@ -1,6 +1,7 @@
 //! Answers queries: reads the window, searches the index, ranks, reads the best
 //! candidates from the store, and merges.
 
+mod ahead;
 mod compare;
 mod documents;
 mod find;
@@ -26,9 +27,11 @@ use crate::index::{Index, ServingPlace};
 use crate::indexer::IndexerHandle;
 use crate::merge::{MergeInput, bytes_of, cuts, merge};
 use crate::query::{
-    Degradation, Found, FoundDocuments, FoundMemories, MemoryQuery, Reason, RecallQuery, Recalled,
-    RecalledMessage,
+    Degradation, Found, FoundDocuments, FoundMemories, MemoryQuery, Method, Reason, RecallQuery,
+    Recalled, RecalledMessage,
 };
+pub use ahead::Ahead;
+use ahead::Places;
 pub use compare::{Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison};
 pub use find::Ranking;
 pub(crate) use find::describe_metrics;
@@ -51,6 +54,7 @@ struct Shared {
     index: Arc<dyn Index>,
     embedder: Option<Embedder>,
     inferences: Inferences,
+    places: Places,
     indexer: Option<IndexerHandle>,
     config: SearchConfig,
     names: Names,
@@ -78,6 +82,7 @@ impl Recall {
             index,
             embedder,
             inferences: Inferences::default(),
+            places: Places::default(),
             indexer,
             config,
             state_checked: Mutex::default(),
@@ -129,6 +134,13 @@ impl Recall {
             Some(next) if self.serving.get() == 1 => next,
             _ => &self.first,
         }
+    }
+
+    /// Begins to embed a question before its scope is known, if something was searched from
+    /// the same place before. `place` names a conversation, user or app within the tenant. To
+    /// be held until the question was searched.
+    pub fn ahead(&self, caller: &Caller, place: String, question: &str, method: Method) -> Ahead {
+        Ahead::begin(self.shared(), caller, place, question, method)
     }
 
     /// Returns the recent window merged with the best matches and their neighbors. A
@@ -276,7 +288,8 @@ impl Shared {
         if !query.searches() {
             return Ok(Ranking::default());
         }
-        self.find(caller, query).await
+        // On the heap, because the future of a whole request would be too large for a stack.
+        Box::pin(self.find(caller, query)).await
     }
 
     /// Reads the recent window.
@@ -326,7 +339,7 @@ impl Shared {
             explain: false,
             ..query
         };
-        let ranking = self.find(caller, &query).await?;
+        let ranking = Box::pin(self.find(caller, &query)).await?;
         let all = |_: &Message| true;
         let selected = self
             .select(caller, &query, ranking.ranked, &[], &all)

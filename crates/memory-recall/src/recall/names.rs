@@ -74,6 +74,13 @@ impl Names {
         }
     }
 
+    /// The names within a scope that are cached, however old.
+    pub(super) fn known(&self, tenant: &TenantId, scope: &Scope) -> Option<Arc<Vec<String>>> {
+        let known = self.lock();
+        let entry = known.get(&(tenant.clone(), key(scope)))?;
+        Some(Arc::clone(&entry.names))
+    }
+
     async fn fetch(&self, key: Key, tenant: &TenantId, scope: &Scope) -> Arc<Vec<String>> {
         let selection = Selection::new(tenant, scope, &MessageFilter::default());
         let found =

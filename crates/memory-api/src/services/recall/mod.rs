@@ -8,9 +8,10 @@ use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
 use memory_contract::{
-    AppId, MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy, Session, Thread, ThreadId,
+    AppId, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy, Session, Thread,
+    ThreadId,
 };
-use memory_recall::{Found, Recall, Recalled};
+use memory_recall::{Ahead, Found, Recall, RecallQuery, Recalled};
 use memory_store::{Caller, Policies, Scope, Store};
 use tonic::{Request, Response, Status, async_trait};
 
@@ -56,12 +57,17 @@ impl Recalls {
         let deadline = wait_deadline(&request);
         let (metadata, _, request) = request.into_parts();
         let (place, call) = recall_call(&metadata, request)?;
+        let mut ahead = self.ahead(&caller, &place, call.policy.mode, call.query());
         let (begin, policy) = self.begin(&caller, place, &call.policy).await?;
         let (thread, scope) = self.searched(&caller, begin, &policy).await?;
         let tokenizer = call.tokenizer();
         let recalled = match scope {
             Some(scope) => {
                 let mut query = call.under(&policy, thread, scope);
+                match query.searches() {
+                    true => ahead.searches(&query.scope, false),
+                    false => ahead.searches_nothing(),
+                }
                 query.max_wait = shortened_wait(deadline, query.max_wait);
                 self.recall.recall(&caller, &query).await?
             }
@@ -96,11 +102,13 @@ impl Recalls {
                     scope,
                     ..MemoryPolicy::default()
                 };
+                let mut ahead = self.ahead(&caller, &place, None, &query);
                 let (begin, policy) = self.begin(&caller, place, &request).await?;
                 match self.searched(&caller, begin, &policy).await? {
                     (thread, Some(scope)) => {
                         query.thread = thread;
                         query.scope = scope;
+                        ahead.searches(&query.scope, false);
                         query.max_wait = shortened_wait(deadline, query.max_wait);
                         self.recall.search(&caller, query).await?
                     }
@@ -116,6 +124,22 @@ impl Recalls {
             degradations: found.degradations.into_iter().map(degradation).collect(),
             cuts: found.cuts.into_iter().map(cut).collect(),
         })
+    }
+
+    /// Begins to embed the question of a request that names this mode, or none.
+    fn ahead(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        mode: Option<MemoryMode>,
+        query: &RecallQuery,
+    ) -> Ahead {
+        let place = format!("{place:?}");
+        let question = match mode {
+            Some(mode) if !mode.searches() => "",
+            _ => query.query.as_str(),
+        };
+        self.recall.ahead(caller, place, question, query.method)
     }
 
     /// Reads where a search begins, and the policy that applies: `request` is its most

@@ -129,6 +129,11 @@ pub(super) fn search_query(
 }
 
 impl RecallCall {
+    /// The query without a scope.
+    pub(super) fn query(&self) -> &RecallQuery {
+        &self.query
+    }
+
     pub(super) fn tokenizer(&self) -> Tokenizer {
         self.query.tokenizer
     }

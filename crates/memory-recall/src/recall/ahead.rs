@@ -1,0 +1,117 @@
+//! Embeds the question of a request while its thread and policy are read.
+//!
+//! The text that is embedded depends on the scope, whose speakers' names are removed from it.
+//! The scope is not known that early: it is taken to be the same as that of the last request
+//! of the same place. If it is another one, the question is embedded again.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::{Arc, PoisonError};
+
+use memory_contract::TenantId;
+use memory_store::{Caller, Scope};
+
+use super::Shared;
+use super::inferences::Inference;
+use crate::query::Method;
+use crate::text;
+
+/// Places whose last scope is remembered. All are forgotten when there are more.
+const MAX_PLACES: usize = 16_384;
+
+/// What was searched last from each place.
+#[derive(Default)]
+pub(super) struct Places {
+    known: Mutex<HashMap<Key, Last>>,
+}
+
+/// The tenant, and the name of the place.
+type Key = (TenantId, String);
+
+/// What a request searched.
+#[derive(Clone, PartialEq)]
+struct Last {
+    scope: Scope,
+    /// Memories were searched too, whose question keeps the names.
+    memories: bool,
+}
+
+/// The embedding of a question that was begun early, for the search of the same question. It
+/// is useless after that.
+pub struct Ahead {
+    shared: Arc<Shared>,
+    key: Key,
+    last: Option<Last>,
+    running: Vec<Inference>,
+}
+
+impl Ahead {
+    /// Begins to embed a question, if something was searched from this place before.
+    pub(super) fn begin(
+        shared: &Arc<Shared>,
+        caller: &Caller,
+        place: String,
+        question: &str,
+        method: Method,
+    ) -> Self {
+        let key = (caller.tenant.clone(), place);
+        let last = shared.places.get(&key);
+        let mut running = Vec::new();
+        if let (Some(last), Some(embedder)) = (&last, &shared.embedder)
+            && method != Method::Lexical
+            && !question.trim().is_empty()
+            && let Some(names) = shared.names.known(&caller.tenant, &last.scope)
+        {
+            let without_names = text::without_names(question, &names);
+            running.push(shared.inferences.query(embedder, &without_names));
+            if last.memories && without_names != question {
+                running.push(shared.inferences.query(embedder, question));
+            }
+        }
+        Self {
+            shared: Arc::clone(shared),
+            key,
+            last,
+            running,
+        }
+    }
+
+    /// Forgets the place if this request does not search what it began to embed.
+    pub fn searches_nothing(self) {
+        if !self.running.is_empty() {
+            self.shared.places.remove(&self.key);
+        }
+    }
+
+    /// Remembers for the next request from the same place what this one searches.
+    pub fn searches(&mut self, scope: &Scope, memories: bool) {
+        let is_known = |last: &Last| last.scope == *scope && last.memories == memories;
+        if !self.last.as_ref().is_some_and(is_known) {
+            let scope = scope.clone();
+            let last = Last { scope, memories };
+            self.shared.places.put(self.key.clone(), last);
+        }
+    }
+}
+
+impl Places {
+    fn remove(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    fn get(&self, key: &Key) -> Option<Last> {
+        self.lock().get(key).cloned()
+    }
+
+    fn put(&self, key: Key, last: Last) {
+        let mut known = self.lock();
+        if known.len() >= MAX_PLACES {
+            known.clear();
+        }
+        known.insert(key, last);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Last>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
