@@ -32,12 +32,7 @@ BEGIN
         SELECT u.place, d.path, d.key,
             sum(d.size_bytes) OVER running <= p_max_bytes OR row_number() OVER running = 1 AS fits
         FROM unnest(v_wanted, p_keys) WITH ORDINALITY AS u (path, key, place)
-        CROSS JOIN LATERAL (
-            SELECT x.* FROM recollect.documents x
-            WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = u.path AND x.key = u.key
-            -- Looked up by name, one after the other, however small the table was when this was planned.
-            OFFSET 0
-        ) AS d
+        CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, u.path, u.key) AS d
         WHERE d.expires_at IS NULL OR d.expires_at > clock_timestamp()
         WINDOW running AS (ORDER BY u.place)
     ) AS s;
@@ -48,11 +43,7 @@ BEGIN
     SELECT u.place, false, d.namespace, d.key, d.value::text, EXTRACT(epoch FROM d.ttl)::double precision,
         d.expires_at, d.created_at, d.updated_at
     FROM unnest(v_paths, v_keys, v_places) AS u (path, key, place)
-    CROSS JOIN LATERAL (
-        SELECT x.* FROM recollect.documents x
-        WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = u.path AND x.key = u.key
-        OFFSET 0
-    ) AS d
+    CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, u.path, u.key) AS d
     UNION ALL
     SELECT v_beyond, true, ARRAY[]::text[], '', '', NULL, NULL, clock_timestamp(), clock_timestamp()
     WHERE v_beyond IS NOT NULL

@@ -36,12 +36,7 @@ BEGIN
     WITH expired AS (
         SELECT count(*) AS count
         FROM unnest(v_paths, p_keys) AS u (path, key)
-        CROSS JOIN LATERAL (
-            SELECT x.* FROM recollect.documents x
-            WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = u.path AND x.key = u.key
-            -- Looked up by name, one after the other, however small the table was when this was planned.
-            OFFSET 0
-        ) AS d
+        CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, u.path, u.key) AS d
         WHERE d.expires_at <= v_now
     ),
     stored AS (

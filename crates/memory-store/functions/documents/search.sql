@@ -51,11 +51,7 @@ BEGIN
             FROM (
                 SELECT d.path, d.key, d.updated_at
                 FROM matched m
-                CROSS JOIN LATERAL (
-                    SELECT x.* FROM recollect.documents x
-                    WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = m.path AND x.key = m.key
-                    OFFSET 0
-                ) AS d
+                CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, m.path, m.key) AS d
                 WHERE (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
                     AND (v_filter.equal IS NULL
                         OR recollect.document_equals(d.value, v_filter.names, v_filter.wanted, v_filter.equal))
@@ -151,12 +147,7 @@ BEGIN
         SELECT u.place, d.path, d.key, u.score,
             u.place <= p_limit AND (sum(d.size_bytes) OVER running <= p_max_bytes OR row_number() OVER running = 1) AS fits
         FROM unnest(v_paths, v_keys, v_scores) WITH ORDINALITY AS u (path, key, score, place)
-        CROSS JOIN LATERAL (
-            SELECT x.* FROM recollect.documents x
-            WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = u.path AND x.key = u.key
-            -- Looked up by name, one after the other, however small the table was when this was planned.
-            OFFSET 0
-        ) AS d
+        CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, u.path, u.key) AS d
         WINDOW running AS (ORDER BY u.place)
     ) AS s;
     IF p_refresh THEN
@@ -166,11 +157,7 @@ BEGIN
     SELECT d.namespace, d.key, d.value::text, EXTRACT(epoch FROM d.ttl)::double precision, d.expires_at,
         d.created_at, d.updated_at, u.score, v_more
     FROM unnest(v_paths, v_keys, v_scores) WITH ORDINALITY AS u (path, key, score, place)
-    CROSS JOIN LATERAL (
-        SELECT x.* FROM recollect.documents x
-        WHERE x.tenant_id = p_tenant AND x.owner = p_owner AND x.path = u.path AND x.key = u.key
-        OFFSET 0
-    ) AS d
+    CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, u.path, u.key) AS d
     ORDER BY u.place;
 END;
 $$;
