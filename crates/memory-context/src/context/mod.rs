@@ -93,11 +93,8 @@ pub async fn build_context<A: Send + 'static>(
 ) -> Result<A, ContextError> {
     request.wait_until = request.wait_until.min(deadline);
     let place = format!("{:?}", request.conversation);
-    let question = match request.policy.mode {
-        Some(mode) if !mode.searches() => "",
-        _ => request.query.as_str(),
-    };
-    let mut ahead = recall.ahead(caller, place, question, request.method);
+    let mode = request.policy.mode;
+    let mut ahead = recall.ahead(caller, place, mode, &request.query, request.method);
     let Resolved {
         thread,
         scope,

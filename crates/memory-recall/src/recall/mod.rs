@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use memory_budget::{Room, Size};
-use memory_contract::{DocumentQuery, MemoryOwner, Message, MessageId, limits};
+use memory_contract::{DocumentQuery, MemoryMode, MemoryOwner, Message, MessageId, limits};
 use memory_store::{Caller, Neighbor, Recent, Store};
 
 use crate::config::SearchConfig;
@@ -137,9 +137,20 @@ impl Recall {
     }
 
     /// Begins to embed a question before its scope is known, if something was searched from
-    /// the same place before. `place` names a conversation, user or app within the tenant. To
-    /// be held until the question was searched.
-    pub fn ahead(&self, caller: &Caller, place: String, question: &str, method: Method) -> Ahead {
+    /// the same place before. `place` names a conversation, user or app within the tenant, and
+    /// `mode` is that of the request, if it has one. To be held until the question was searched.
+    pub fn ahead(
+        &self,
+        caller: &Caller,
+        place: String,
+        mode: Option<MemoryMode>,
+        question: &str,
+        method: Method,
+    ) -> Ahead {
+        let question = match mode {
+            Some(mode) if !mode.searches() => "",
+            _ => question,
+        };
         Ahead::begin(self.shared(), caller, place, question, method)
     }
 

@@ -135,11 +135,8 @@ impl Recalls {
         query: &RecallQuery,
     ) -> Ahead {
         let place = format!("{place:?}");
-        let question = match mode {
-            Some(mode) if !mode.searches() => "",
-            _ => query.query.as_str(),
-        };
-        self.recall.ahead(caller, place, question, query.method)
+        self.recall
+            .ahead(caller, place, mode, &query.query, query.method)
     }
 
     /// Reads where a search begins, and the policy that applies: `request` is its most
