@@ -41,10 +41,9 @@ const PENALTY: f64 = 10.0;
 const STEPS: usize = 600;
 const STEP: f64 = 0.05;
 /// Two features of the same score: the share of a message's own words, which weighs at least
-/// so many times as much as the share of the words of the messages before it. Otherwise what
+/// as much as the share of the words of the messages before it. Otherwise what
 /// follows a message that says little, such as a captioned picture, would be found before it.
 const OWN_AND_CONTEXT: [&str; 2] = ["lexical_own", "lexical_context"];
-const OWN_TO_CONTEXT: f64 = 1.0;
 /// Features by which a candidate matches better. Their weights are not negative, so that of two
 /// messages that differ only in them the better match comes first.
 const MATCHES: [&str; 8] = [
@@ -231,22 +230,21 @@ fn fit<'a>(samples: impl Iterator<Item = &'a Sample<'a>>) -> Weights {
 }
 
 /// Moves weights of normalized features to the nearest that are not negative for [`MATCHES`], and
-/// for which [`OWN_TO_CONTEXT`] holds.
+/// for which the first of [`OWN_AND_CONTEXT`] is at least the second.
 fn bound(weights: &mut [f64; COUNT], deviation: &[f64; COUNT]) {
-    for (weight, name) in weights.iter_mut().zip(FEATURES) {
-        if MATCHES.contains(&name) {
-            *weight = weight.max(0.0);
-        }
-    }
-    let place = |name: &str| FEATURES.iter().position(|known| *known == name);
-    let [Some(own), Some(context)] = OWN_AND_CONTEXT.map(place) else {
-        return;
+    let place = |name: &str| {
+        let known = FEATURES.iter().position(|known| *known == name);
+        known.expect("it is one of FEATURES")
     };
-    if weights[own] / deviation[own] >= OWN_TO_CONTEXT * weights[context] / deviation[context] {
+    for at in MATCHES.map(place) {
+        weights[at] = weights[at].max(0.0);
+    }
+    let [own, context] = OWN_AND_CONTEXT.map(place);
+    if weights[own] / deviation[own] >= weights[context] / deviation[context] {
         return;
     }
-    // The nearest point of the line on which both sides are equal.
-    let line = (OWN_TO_CONTEXT * deviation[own], deviation[context]);
+    // The nearest point of the line on which both are equal.
+    let line = (deviation[own], deviation[context]);
     let along = weights[own] * line.0 + weights[context] * line.1;
     let along = along / (line.0 * line.0 + line.1 * line.1);
     (weights[own], weights[context]) = (along * line.0, along * line.1);
