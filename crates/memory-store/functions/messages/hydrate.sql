@@ -35,9 +35,10 @@ BEGIN
             END AS head_depth,
             m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
             m.parts, m.metadata, m.tokens, m.said_at
-        FROM recollect.messages m
-        JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
-        WHERE m.tenant_id = p_tenant AND m.message_id = ANY (p_ids) AND m.deleted_at IS NULL
+        FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u (id)) AS requested
+        CROSS JOIN LATERAL recollect.message_by_id(p_tenant, requested.id) AS m
+        CROSS JOIN LATERAL recollect.thread_by_id(p_tenant, m.thread_id) AS t
+        WHERE m.deleted_at IS NULL
             AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
             AND (p_app IS NULL OR t.app_id = p_app)
             AND (p_user IS NULL OR t.user_id = p_user)

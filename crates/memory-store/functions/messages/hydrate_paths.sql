@@ -24,8 +24,9 @@ BEGIN
     RETURN QUERY
     WITH found AS MATERIALIZED (
         SELECT m.thread_id, m.message_id, m.branch, m.depth
-        FROM recollect.messages m
-        WHERE m.tenant_id = p_tenant AND m.message_id = ANY (p_ids) AND m.deleted_at IS NULL
+        FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u (id)) AS requested
+        CROSS JOIN LATERAL recollect.message_by_id(p_tenant, requested.id) AS m
+        WHERE m.deleted_at IS NULL
     ),
     -- The threads within the scope, each with its head.
     within AS MATERIALIZED (
@@ -35,7 +36,7 @@ BEGIN
             CASE WHEN v_branch IS NOT NULL AND t.thread_id = p_head_thread THEN v_depth ELSE t.head_depth
             END AS depth
         FROM (SELECT DISTINCT f.thread_id FROM found f) AS containing
-        JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = containing.thread_id
+        CROSS JOIN LATERAL recollect.thread_by_id(p_tenant, containing.thread_id) AS t
         WHERE (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
             AND (p_app IS NULL OR t.app_id = p_app)
             AND (p_user IS NULL OR t.user_id = p_user)

@@ -50,13 +50,14 @@ BEGIN
             b.parent_branch IS NULL
                 OR (m.depth - b.fork_depth > p_before AND t.last_seq = t.message_count) AS has_all_before
         FROM unnest(p_anchors) AS a (id)
-        JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.message_id = a.id AND m.deleted_at IS NULL
-        JOIN recollect.threads t
-            ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
-        JOIN recollect.branches b
-            ON b.tenant_id = p_tenant AND b.thread_id = m.thread_id AND b.branch = m.branch
-        WHERE (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+        CROSS JOIN LATERAL recollect.message_by_id(p_tenant, a.id) AS m
+        CROSS JOIN LATERAL recollect.thread_by_id(p_tenant, m.thread_id) AS t
+        CROSS JOIN LATERAL (
+            SELECT b.parent_branch, b.fork_depth FROM recollect.branches b
+            WHERE b.tenant_id = p_tenant AND b.thread_id = m.thread_id AND b.branch = m.branch
+            OFFSET 0
+        ) AS b
+        WHERE m.deleted_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
             AND (p_app IS NULL OR t.app_id = p_app)
             AND (p_user IS NULL OR t.user_id = p_user)
             AND (p_thread IS NULL OR t.thread_id = p_thread)

@@ -67,12 +67,7 @@ BEGIN
         FROM (
             SELECT newest.id, sum(m.bytes) OVER (ORDER BY newest.place) AS bytes
             FROM unnest(ids) WITH ORDINALITY AS newest (id, place)
-            CROSS JOIN LATERAL (
-                SELECT m.bytes, m.deleted_at
-                FROM recollect.messages m
-                WHERE m.tenant_id = p_tenant AND m.message_id = newest.id
-                OFFSET 0
-            ) AS m
+            CROSS JOIN LATERAL recollect.message_by_id(p_tenant, newest.id) AS m
             -- A message that was deleted after a worker claimed it does not wait.
             WHERE m.deleted_at IS NULL
         ) AS sized;

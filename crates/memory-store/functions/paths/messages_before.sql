@@ -7,13 +7,13 @@ RETURNS TABLE (message_id uuid, distance integer)
 LANGUAGE sql STABLE AS $$
     WITH RECURSIVE walk AS (
         SELECT m.message_id, m.parent_id, 0 AS distance
-        FROM recollect.messages m
-        WHERE m.tenant_id = p_tenant AND m.message_id = ANY (p_messages)
-            AND m.deleted_at IS NULL
+        FROM unnest(p_messages) AS requested (id)
+        CROSS JOIN LATERAL recollect.message_by_id(p_tenant, requested.id) AS m
+        WHERE m.deleted_at IS NULL
         UNION
         SELECT m.message_id, m.parent_id, walk.distance + 1
         FROM walk
-        JOIN recollect.messages m ON m.tenant_id = p_tenant AND m.message_id = walk.parent_id
+        CROSS JOIN LATERAL recollect.message_by_id(p_tenant, walk.parent_id) AS m
         WHERE walk.distance < p_steps
     )
     SELECT walk.message_id, min(walk.distance)

@@ -7,17 +7,8 @@ SELECT t.thread_id, t.app_id, t.user_id, t.ordinal, n.distance = 0 AS wanted, m.
     m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
     m.parts, m.metadata, m.tokens, m.said_at
 FROM needed n
--- OFFSET 0 keeps both as lookups: a join might read all messages of the tenant.
-CROSS JOIN LATERAL (
-    SELECT m.* FROM recollect.messages m
-    WHERE m.tenant_id = $1 AND m.message_id = n.message_id
-    OFFSET 0
-) AS m
-CROSS JOIN LATERAL (
-    SELECT t.* FROM recollect.threads t
-    WHERE t.tenant_id = $1 AND t.thread_id = m.thread_id
-    OFFSET 0
-) AS t
+CROSS JOIN LATERAL recollect.message_by_id($1, n.message_id) AS m
+CROSS JOIN LATERAL recollect.thread_by_id($1, m.thread_id) AS t
 WHERE (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
     AND (n.distance = 0 OR m.bytes <= $4)
 ORDER BY t.ordinal, m.seq

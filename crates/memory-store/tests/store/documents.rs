@@ -1,27 +1,7 @@
-use tokio_postgres::Client;
-
-use crate::world::World;
+use crate::world::{World, rows_read_by};
 
 /// Documents stored after the functions were planned for an empty table.
 const DOCUMENTS: i32 = 1_000;
-
-/// Rows of the table that this transaction has read, with or without an index.
-async fn rows_read(client: &Client) -> i64 {
-    let read = "SELECT pg_stat_get_xact_tuples_returned(d) + pg_stat_get_xact_tuples_fetched(d) \
-             + (SELECT sum(pg_stat_get_xact_tuples_fetched(i.indexrelid)) FROM pg_index i WHERE i.indrelid = d)::bigint \
-         FROM CAST('recollect.documents'::regclass AS oid) AS d";
-    client.query_one(read, &[]).await.unwrap().get(0)
-}
-
-/// Rows that a call reads.
-async fn read_by(client: &Client, call: &str) -> i64 {
-    client.batch_execute("BEGIN").await.unwrap();
-    let before = rows_read(client).await;
-    client.batch_execute(call).await.unwrap();
-    let after = rows_read(client).await;
-    client.batch_execute("COMMIT").await.unwrap();
-    after - before
-}
 
 #[tokio::test]
 async fn a_named_document_is_looked_up_alone_however_few_there_were_when_that_was_planned() {
@@ -45,7 +25,7 @@ async fn a_named_document_is_looked_up_alone_however_few_there_were_when_that_wa
     );
     service.batch_execute(&put).await.unwrap();
     for call in [get, delete] {
-        let read = read_by(&service, call).await;
+        let read = rows_read_by(&service, "documents", call).await;
         assert!((1..50).contains(&read), "{read} rows by {call}");
     }
 }

@@ -4,7 +4,7 @@ use memory_contract::{
 };
 use memory_store::{Scope, Space, Store};
 
-use crate::world::{World, after, said};
+use crate::world::{World, after, rows_read_by, said};
 
 fn user(app: &str, user: &str) -> Scope {
     Scope::User {
@@ -351,4 +351,33 @@ async fn the_recent_window_follows_the_active_branch() {
         (records[0].app.as_str(), records[0].user.as_str()),
         ("app", "ada")
     );
+}
+
+#[tokio::test]
+async fn hits_are_looked_up_alone_however_many_messages_the_app_has() {
+    const THREADS: usize = 60;
+    let world = World::new().await;
+    let mut hits = Vec::new();
+    for number in 0..THREADS {
+        let key = format!("session:{number}");
+        let thread = world.thread_of("app", "ada", &key).await.id;
+        let said = world.say_each(thread, 20, "word").await;
+        hits.push(said[10].to_string());
+    }
+    let owner = world.owner().await;
+    owner.batch_execute("ANALYZE").await.unwrap();
+    hits.truncate(5);
+    let hits = format!("CAST(ARRAY['{}'] AS uuid[])", hits.join("', '"));
+    let scope = "'app', NULL, NULL, NULL, NULL, NULL";
+    let service = world.role("recollect_service").await;
+    for call in [
+        format!("SELECT * FROM recollect.hydrate('a', {hits}, {scope})"),
+        format!("SELECT * FROM recollect.hydrate_paths('a', {hits}, {scope})"),
+        format!("SELECT * FROM recollect.neighbors('a', {hits}, {scope}, 2, 1)"),
+    ] {
+        for table in ["messages", "threads"] {
+            let read = rows_read_by(&service, table, &call).await;
+            assert!((5..100).contains(&read), "{read} rows of {table} by {call}");
+        }
+    }
 }

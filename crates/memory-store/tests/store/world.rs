@@ -196,3 +196,23 @@ pub fn after(parent: Parent, role: Role, text: &str) -> CountedMessage {
         tokens: 10,
     }
 }
+
+/// Rows of a table that a call reads, with or without an index.
+pub async fn rows_read_by(client: &Client, table: &str, call: &str) -> i64 {
+    client.batch_execute("BEGIN").await.unwrap();
+    let before = rows_read(client, table).await;
+    client.batch_execute(call).await.unwrap();
+    let after = rows_read(client, table).await;
+    client.batch_execute("COMMIT").await.unwrap();
+    after - before
+}
+
+/// Rows of a table that this transaction has read.
+async fn rows_read(client: &Client, table: &str) -> i64 {
+    let read = format!(
+        "SELECT pg_stat_get_xact_tuples_returned(d) + pg_stat_get_xact_tuples_fetched(d) \
+             + (SELECT sum(pg_stat_get_xact_tuples_fetched(i.indexrelid)) FROM pg_index i WHERE i.indrelid = d)::bigint \
+         FROM CAST('recollect.{table}'::regclass AS oid) AS d"
+    );
+    client.query_one(&read, &[]).await.unwrap().get(0)
+}
