@@ -41,6 +41,8 @@ pub struct Indexer {
     status: watch::Sender<IndexerStatus>,
     /// Queries that wait for a change.
     waiting: watch::Sender<usize>,
+    /// The number of its recorded collection when the index was prepared last.
+    prepared: Mutex<Option<i32>>,
     /// When a rebuild of the index began, as far as this worker knows; `None` outside a
     /// rebuild.
     rebuilding: Mutex<Option<Instant>>,
@@ -77,8 +79,8 @@ pub struct LastError {
     pub time: OffsetDateTime,
 }
 
-/// Minimum time between two checks of an idle worker that the index still has its
-/// collection and receives changes.
+/// Minimum time between two checks that the index receives changes, and of an idle worker that
+/// it still has its collection.
 const COLLECTION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// While users call, a batch is made in so many parts: a live change that is written
@@ -126,6 +128,7 @@ impl Indexer {
             wake_any: Notify::new(),
             status: watch::Sender::new(IndexerStatus::default()),
             waiting: watch::Sender::new(0),
+            prepared: Mutex::default(),
             rebuilding: Mutex::default(),
             outage: Mutex::default(),
         }
@@ -224,6 +227,12 @@ impl Indexer {
                 Ok(count) => {
                     failures = 0;
                     lingers = count < batch_size;
+                    if checked.elapsed() >= COLLECTION_CHECK_INTERVAL {
+                        checked = Instant::now();
+                        if matches!(self.is_replaced().await, Ok(true)) {
+                            lost.cancel();
+                        }
+                    }
                 }
                 Err(error) => {
                     failures += 1;
@@ -247,7 +256,7 @@ impl Indexer {
             return false;
         }
         *checked = Instant::now();
-        if matches!(self.has_role().await, Ok(false)) {
+        if matches!(self.is_replaced().await, Ok(true)) {
             return true;
         }
         if self.index.backend() == Backend::Edge {

@@ -191,6 +191,16 @@ impl WorkerStore {
         Ok(self.pool.execute(query, params).await? > 0)
     }
 
+    /// Ends a lease whose work failed, so that any worker may try again.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn release_collection(&self, collection: i32) -> Result<(), StoreError> {
+        let query = query!("index_collections/release");
+        self.pool.execute(query, &[&collection]).await?;
+        Ok(())
+    }
+
     /// Records that a collection has no points of an earlier one of its name, and ends the
     /// lease.
     ///

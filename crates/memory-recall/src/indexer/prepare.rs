@@ -44,9 +44,13 @@ impl Indexer {
             if !self.outbox.lease_collection(number, LEASE).await? {
                 return Ok(false);
             }
-            self.index.discard(collection).await?;
+            if let Err(error) = self.index.discard(collection).await {
+                self.outbox.release_collection(number).await?;
+                return Err(error);
+            }
             self.outbox.collection_emptied(number).await?;
         }
+        self.set_prepared(role.number);
         match self.index.prepare().await? {
             Prepared::Whole => self.set_rebuilding(None),
             Prepared::Rebuilding => self.set_rebuilding(Some(Instant::now())),
@@ -84,6 +88,18 @@ impl Indexer {
             self.publish().await?;
         }
         Ok(())
+    }
+
+    /// Whether the index receives no changes any more, or is recorded anew since it was prepared:
+    /// then points of the earlier one have to be removed.
+    pub(super) async fn is_replaced(&self) -> Result<bool, RecallError> {
+        let prepared = *self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let role = self.role().await?;
+        Ok(role.is_none_or(|role| role.number != prepared))
+    }
+
+    fn set_prepared(&self, number: Option<i32>) {
+        *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) = number;
     }
 
     /// Whether the index receives changes.

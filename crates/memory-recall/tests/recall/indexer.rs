@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use memory_contract::{AppId, MessageFilter, MessageId, NewMessage, Role};
 use memory_recall::testing::{Fault, TestQdrant};
-use memory_recall::{Index, IndexState, LexicalVector, Search, Selection};
+use memory_recall::{Change, Index, IndexState, Indexer, LexicalVector, Point, Search, Selection};
 use memory_store::{DeadSubject, JobKind, Scope};
 
+use crate::conformance::point;
 use crate::hooked::Hooked;
 use crate::world::{
-    APP, World, caller, client, edge, eventually, message, points, tenant, work, work_in_one_lane,
+    APP, Worker, World, caller, client, edge, eventually, message, points, quick, tenant, work,
+    work_in_one_lane,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,6 +210,51 @@ async fn an_index_that_is_lost_without_writes_is_rebuilt() {
     eventually("it is indexed", async || world.pending().await == 0).await;
     server.lose_everything();
     eventually("it is there again", async || points(&*index).await == 1).await;
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_recorded_anew_is_emptied_and_filled_again() {
+    let world = World::new().await;
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(&server);
+    let collection = index.schema().collection().to_owned();
+    assert!(
+        world
+            .outbox
+            .open_collections(&collection, None)
+            .await
+            .unwrap()
+    );
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 20).await;
+    let (store, outbox) = (world.store.clone(), world.outbox.clone());
+    let indexer = Indexer::new(store, outbox, Arc::clone(&index), None, quick());
+    let mut working = Worker::run(indexer.of_recorded_collection());
+    eventually("the index is whole", async || {
+        points(&*index).await == 20 && index.last_state() == IndexState::Ready
+    })
+    .await;
+
+    // Another index serves for a moment. The worker does not notice, and a message that was
+    // erased meanwhile would stay.
+    let left = Point {
+        tenant: tenant(),
+        dense: None,
+        ..point(1, [0.0; 4])
+    };
+    index
+        .apply(vec![Change::Upsert(Box::new(left))])
+        .await
+        .unwrap();
+    assert_eq!(points(&*index).await, 21);
+    for name in ["another", &collection] {
+        assert!(world.outbox.open_collections(name, None).await.unwrap());
+    }
+    eventually("it is filled again", async || {
+        points(&*index).await == 20 && index.last_state() == IndexState::Ready
+    })
+    .await;
     working.end().await;
 }
 

@@ -267,6 +267,11 @@ impl Worker {
     ) -> Self {
         let (store, outbox) = (world.store.clone(), world.outbox.clone());
         let indexer = Indexer::new(store, outbox, Arc::clone(index), embedder, config);
+        Self::run(indexer)
+    }
+
+    /// Runs an indexer.
+    pub fn run(indexer: Indexer) -> Self {
         let handle = indexer.handle();
         let stop = CancellationToken::new();
         let task = tokio::spawn(indexer.run(stop.clone()));
