@@ -33,6 +33,11 @@ impl WordCounts {
         }
     }
 
+    /// The number of counted points.
+    pub(crate) fn points(&self) -> usize {
+        self.points
+    }
+
     /// Whether further points need not be counted.
     pub(super) fn is_full(&self) -> bool {
         self.points >= MAX_POINTS || self.entries >= MAX_ENTRIES

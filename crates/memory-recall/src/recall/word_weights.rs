@@ -18,8 +18,11 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// Counts of a tenant that sends no queries for so long are dropped.
 const IDLE: Duration = Duration::from_secs(3_600);
 /// Counts are used for so many times as long as counting took: a tenant that is queried all
-/// the time costs half a percent of one core, and a small one is counted often.
+/// the time costs half a percent of one core.
 const AGE_FACTOR: u32 = 200;
+/// They are used at least for so long for each counted point. A small tenant is counted often;
+/// the weights in a large one hardly change with some hundred messages more.
+const AGE_OF_A_POINT: Duration = Duration::from_millis(10);
 /// Shortest and longest time for which counts are used without counting again.
 const AGES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(600)];
 /// How long outdated counts are used if counting fails.
@@ -110,7 +113,9 @@ impl WordWeights {
         let [least, most] = AGES;
         let (counts, age) = match counted {
             Ok(Ok(counts)) => {
-                let age = started.elapsed() * AGE_FACTOR;
+                let points = u32::try_from(counts.points()).unwrap_or(u32::MAX);
+                let age = AGE_OF_A_POINT.saturating_mul(points);
+                let age = age.max(started.elapsed().saturating_mul(AGE_FACTOR));
                 (Arc::new(counts), age.clamp(least, most))
             }
             // The search itself shows the failure.
