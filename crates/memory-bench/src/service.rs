@@ -46,6 +46,8 @@ const OBJECTS_DIR: &str = "objects";
 
 /// Callers that share a connection, as a backend's requests do.
 const CALLERS_PER_CONNECTION: usize = 16;
+/// Shortest pause between two looks at the queue.
+const DRAINED_POLL: Duration = Duration::from_millis(20);
 /// The longest wait for the index.
 const INDEX: Duration = Duration::from_secs(3_600);
 
@@ -240,7 +242,10 @@ impl Service {
         let step = progress::step("indexing");
         let begin = Instant::now();
         loop {
+            let asked = Instant::now();
             let stats = outbox.stats().await?;
+            // Counting a long queue takes time from indexing.
+            let pause = DRAINED_POLL.max(asked.elapsed() * 20);
             if stats.dead_letters > 0 {
                 return Err(format!("{} changes could not be indexed", stats.dead_letters).into());
             }
@@ -252,7 +257,7 @@ impl Service {
                 return Err(format!("{} changes still not indexed", stats.pending).into());
             }
             step.set_message(format!("indexing, {} to go", stats.pending));
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(pause).await;
         }
     }
 

@@ -112,7 +112,10 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     }
     let mut sizes = Vec::new();
     for size in &options.sizes {
-        sizes.push(of_size(target, options, size.0).await?);
+        let measured = of_size(target, options, size.0).await?;
+        // The next size takes ten times as long.
+        eprintln!("{}", measured.line());
+        sizes.push(measured);
     }
     let report = Report {
         machine: Machine::here(),
@@ -194,6 +197,24 @@ fn mib_on_disk(dir: &Path) -> Result<f64, Failure> {
         return Ok(0.0);
     }
     Ok(rounded(bytes(dir)? as f64 / 1_048_576.0, 0))
+}
+
+impl OfSize {
+    /// The figures that matter most, in one line.
+    fn line(&self) -> String {
+        let p50 = |place: usize| self.calls.figures(place).p50_ms;
+        format!(
+            "{} messages, {} of them a second until searchable: p50 of {} {} ms, {} {} ms, {} {} ms",
+            self.messages,
+            self.searchable_messages_per_s,
+            measure::KINDS[0],
+            p50(0),
+            measure::KINDS[1],
+            p50(1),
+            measure::KINDS[2],
+            p50(2)
+        )
+    }
 }
 
 impl Report {
