@@ -103,6 +103,18 @@ pub enum BackendChoice {
     Qdrant,
 }
 
+/// How vectors are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VectorPrecision {
+    /// With 4 bytes for each dimension, in memory.
+    #[default]
+    Full,
+    /// With 1 byte for each dimension in memory. The full vectors are on disk, where the best
+    /// candidates are compared again.
+    Int8,
+}
+
 /// The vector index: where it is, and how it is reached.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -133,6 +145,10 @@ pub struct IndexConfig {
     /// index's writer. Default: 30s.
     #[serde(with = "memory_contract::duration_text")]
     pub write_timeout: Duration,
+    /// How vectors are kept: `full`, or `int8` for more messages than memory has room for. It
+    /// takes effect for a new Qdrant collection, and in the embedded engine for each part of
+    /// the index that is optimized. Default: `full`.
+    pub vectors: VectorPrecision,
     /// Shards of a new Qdrant collection. Default: 1.
     pub shards: u32,
     /// Replicas of each shard of a new Qdrant collection. Default: 1.
@@ -170,6 +186,7 @@ impl Default for IndexConfig {
             connect_timeout: Duration::from_secs(2),
             search_timeout: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
+            vectors: VectorPrecision::default(),
             shards: 1,
             replicas: 1,
             write_consistency: 1,

@@ -19,7 +19,7 @@ pub use background::{Background, Room};
 pub use collections::Collections;
 pub use config::{
     BackendChoice, EmbedderConfig, EmbedderKind, IndexConfig, IndexerConfig, ModelPrecision,
-    RankingMethod, SearchConfig, default_model_dir, default_runtime_library,
+    RankingMethod, SearchConfig, VectorPrecision, default_model_dir, default_runtime_library,
 };
 pub use embed::{Embedder, EmbeddingModel, Urgency};
 pub use error::RecallError;

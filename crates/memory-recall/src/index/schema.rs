@@ -8,6 +8,9 @@ use crate::text;
 pub(crate) const DENSE: &str = "dense";
 /// Name of the sparse vector.
 pub(crate) const LEXICAL: &str = "lexical";
+/// The share of a vector's numbers that the range of `int8` covers; the others are cut to it.
+/// Qdrant's documentation advises 0.99.
+pub(crate) const QUANTILE: f32 = 0.99;
 
 /// The model and text recipe of the points in an index. Points of different models or
 /// recipes cannot be compared, so each combination has its own collection.

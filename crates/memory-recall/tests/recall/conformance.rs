@@ -14,7 +14,7 @@ use memory_recall::testing::{Fault, RemoteCollections, TestQdrant};
 use memory_recall::{
     Backend, BackendChoice, Candidate, Change, EmbeddingModel, Form, Index, IndexConfig,
     IndexSchema, IndexState, LexicalVector, MemoryPoint, Point, Prepared, RecallError, Search,
-    Selection, Subject, open_index,
+    Selection, Subject, VectorPrecision, open_index,
 };
 use memory_store::{MemoryRecord, Scope};
 use qdrant_client::qdrant::{
@@ -1370,4 +1370,107 @@ async fn an_address_without_a_server_is_unavailable() {
     let error = index.prepare().await.unwrap_err();
     assert!(error.retryable(), "{error}");
     assert_eq!(index.last_state(), IndexState::Unavailable);
+}
+
+/// A vector of pseudo-random numbers in -0.5 to 0.5 (xorshift).
+fn noise(seed: u32, dimensions: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761) | 1;
+    let numbers = (0..dimensions).map(|_| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        f32::from((state >> 16) as u16) / 65_535.0 - 0.5
+    });
+    numbers.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_goes_on_with_int8_and_finds_the_same() {
+    // So large that 1,400 vectors get a graph.
+    const DIMENSIONS: usize = 4_096;
+    const POINTS: u32 = 1_400;
+    let directory = tempfile::tempdir().unwrap();
+    let schema = IndexSchema::new(
+        "recollect",
+        Some(&EmbeddingModel {
+            name: "large-model".to_owned(),
+            dimensions: DIMENSIONS,
+        }),
+    );
+    let full = IndexConfig {
+        path: Some(directory.path().to_owned()),
+        ..IndexConfig::default()
+    };
+    let int8 = IndexConfig {
+        vectors: VectorPrecision::Int8,
+        ..full.clone()
+    };
+    let of = |number: u32| Point {
+        dense: Some(noise(number, DIMENSIONS)),
+        ..point(number, [0.0; 4])
+    };
+    for (config, rounds) in [(full, 1), (int8.clone(), 4), (int8, 0)] {
+        let index = open_index(&config, schema.clone()).unwrap();
+        index.prepare().await.unwrap();
+        index.mark_rebuilding(false).await.unwrap();
+        // Rewritten again and again: the engine is optimized after 5,000 changes.
+        for _ in 0..rounds {
+            for first in (1..=POINTS).step_by(100) {
+                let points = (first..first + 100).map(of);
+                index.apply(learn(points)).await.unwrap();
+            }
+        }
+        for number in [1, 700, POINTS] {
+            // Near a point, but not equal to it.
+            let own = noise(number, DIMENSIONS);
+            let other = noise(number + POINTS, DIMENSIONS);
+            let near = own.iter().zip(other).map(|(own, other)| own + 0.3 * other);
+            let near: Vec<f32> = near.collect();
+            let dot = |one: &[f32], other: &[f32]| -> f32 {
+                one.iter().zip(other).map(|(one, other)| one * other).sum()
+            };
+            let cosine = dot(&own, &near) / (dot(&own, &own) * dot(&near, &near)).sqrt();
+            let search = Search {
+                selection: all("acme"),
+                dense: Some(near),
+                lexical: None,
+                limit: 3,
+            };
+            let found = index.search(search).await.unwrap().dense;
+            assert_eq!(numbers(&found)[0], u128::from(number));
+            // The score is that of the full vectors.
+            let score = found[0].score;
+            assert!((score - cosine).abs() < 1e-4, "{score} instead of {cosine}");
+        }
+        index.stop().await;
+    }
+    let quantized = files_named(directory.path(), "quantized.data");
+    assert!(quantized > 0, "no vector is kept with int8");
+}
+
+/// The number of files below a directory with a name.
+fn files_named(directory: &std::path::Path, name: &str) -> usize {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let of = |path: std::path::PathBuf| match path.is_dir() {
+        true => files_named(&path, name),
+        false => usize::from(path.ends_with(name)),
+    };
+    entries.map(|entry| of(entry.unwrap().path())).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_finds_in_a_collection_with_int8() {
+    let server = TestQdrant::start().await.unwrap();
+    let config = IndexConfig {
+        backend: BackendChoice::Qdrant,
+        url: Some(server.url()),
+        vectors: VectorPrecision::Int8,
+        ..IndexConfig::default()
+    };
+    let index = open_index(&config, schema("recollect")).unwrap();
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
+    let points = learn([point(1, [1.0, 0.0, 0.0, 0.0])]);
+    index.apply(points).await.unwrap();
+    assert_eq!(found(&*index, all("acme")).await, [1]);
 }

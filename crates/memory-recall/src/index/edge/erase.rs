@@ -90,7 +90,7 @@ impl Writer {
         remove(&draft).map_err(broken)?;
         fs::create_dir_all(&draft).map_err(broken)?;
         let copy = guarded("create", || {
-            let copy = EdgeShard::new(&draft, setup::config(&self.schema))?;
+            let copy = EdgeShard::new(&draft, setup::config(&self.schema, self.vectors))?;
             setup::index_fields(&copy)?;
             Ok(copy)
         })?;

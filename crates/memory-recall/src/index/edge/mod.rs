@@ -119,7 +119,7 @@ impl EdgeIndex {
         let to_writer = commands.downgrade();
         let (publish, shard) = watch::channel(None);
         let facts = Arc::new(Facts::default());
-        let writer = Writer::new(&directory, &schema, Arc::clone(&facts));
+        let writer = Writer::new(&directory, &schema, config.vectors, Arc::clone(&facts));
         thread::Builder::new()
             .name("index-writer".to_owned())
             .spawn(move || write(writer, queue, to_writer, publish))

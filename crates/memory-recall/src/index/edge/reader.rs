@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use qdrant_edge::external::ordered_float::OrderedFloat;
 use qdrant_edge::{
     Condition as EdgeCondition, EdgeShard, FieldCondition, Filter, JsonPath, Match, NamedQuery,
-    PointId, QueryEnum, Range, ScoredPoint, ScrollRequest, SearchRequest, VectorInternal,
-    VectorStructInternal, WithPayloadInterface, WithVector,
+    PointId, QuantizationSearchParams, QueryEnum, Range, ScoredPoint, ScrollRequest, SearchParams,
+    SearchRequest, VectorInternal, VectorStructInternal, WithPayloadInterface, WithVector,
 };
 use uuid::Uuid;
 
@@ -74,7 +74,14 @@ pub(super) fn list(
             using: Some(using.to_owned()),
         }),
         filter: Some(filter),
-        params: None,
+        // Quantized vectors find, the full ones score.
+        params: Some(SearchParams {
+            quantization: Some(QuantizationSearchParams {
+                rescore: Some(true),
+                ..QuantizationSearchParams::default()
+            }),
+            ..SearchParams::default()
+        }),
         limit,
         offset: 0,
         with_payload: Some(WithPayloadInterface::Bool(false)),

@@ -7,21 +7,23 @@ use std::path::{Path, PathBuf};
 use qdrant_edge::{
     CreateIndex, Distance, EdgeConfig, EdgeOptimizersConfig, EdgeShard, EdgeSparseVectorParams,
     EdgeVectorParams, FieldIndexOperations, HnswIndexConfig, IntegerIndexParams,
-    KeywordIndexParams, OperationError, PayloadFieldSchema, PayloadSchemaParams, UpdateOperation,
+    KeywordIndexParams, OperationError, PayloadFieldSchema, PayloadSchemaParams,
+    ScalarQuantizationConfig, ScalarType, UpdateOperation,
 };
 use serde_json::Value;
 
 use super::reader::path;
+use crate::config::VectorPrecision;
 use crate::index::IndexSchema;
 use crate::index::payload::{FieldIndex, INDEXES};
-use crate::index::schema::{DENSE, LEXICAL};
+use crate::index::schema::{DENSE, LEXICAL, QUANTILE};
 
 /// Size of the vectors from which an HNSW graph is built, in KB: about 13,000 messages
 /// with 384 dimensions.
 const GRAPH_FROM_KB: usize = 20_000;
 
 /// The settings of the engine.
-pub(super) fn config(schema: &IndexSchema) -> EdgeConfig {
+pub(super) fn config(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeConfig {
     let mut config = EdgeConfig::builder()
         .on_disk_payload(false)
         // Every search filters by tenant, so only graphs for each value of an indexed
@@ -39,8 +41,19 @@ pub(super) fn config(schema: &IndexSchema) -> EdgeConfig {
         })
         .sparse_vector(LEXICAL, EdgeSparseVectorParams::builder().build());
     if let Some(dimensions) = schema.dimensions() {
-        let params = EdgeVectorParams::builder(dimensions, Distance::Cosine).build();
-        config = config.vector(DENSE, params);
+        let params = EdgeVectorParams::builder(dimensions, Distance::Cosine);
+        let params = match vectors {
+            VectorPrecision::Full => params,
+            VectorPrecision::Int8 => params.on_disk(true).quantization_config(
+                ScalarQuantizationConfig {
+                    r#type: ScalarType::Int8,
+                    quantile: Some(QUANTILE),
+                    always_ram: Some(true),
+                }
+                .into(),
+            ),
+        };
+        config = config.vector(DENSE, params.build());
     }
     config.build()
 }
@@ -153,7 +166,7 @@ mod tests {
         let schema = IndexSchema::new("recollect", None);
         let collection = directory.path().join(schema.collection());
         fs::create_dir(&collection).unwrap();
-        let mut former = config(&schema);
+        let mut former = config(&schema, VectorPrecision::Full);
         let words = former.sparse_vectors.get_mut(LEXICAL).unwrap();
         words.modifier = Some(Modifier::Idf);
         let shard = EdgeShard::new(&collection, former).unwrap();

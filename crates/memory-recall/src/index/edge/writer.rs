@@ -23,6 +23,7 @@ use super::erase::Copying;
 use super::facts::Facts;
 use super::reader::filter_of;
 use super::setup;
+use crate::config::VectorPrecision;
 use crate::error::RecallError;
 use crate::index::payload::{Batch, Entry, batches};
 use crate::index::schema::{DENSE, LEXICAL};
@@ -33,9 +34,11 @@ pub(super) const STATE_FILE: &str = "recollect-state";
 const STATE_WHOLE: &str = "whole";
 const STATE_REBUILDING: &str = "rebuilding";
 
-/// Changes after which the engine is optimized. Until then new points are searched by
-/// brute force, which is fast enough for some thousands.
+/// Changes after which the engine is optimized: at least so many, and a share of its points,
+/// because each time it may build the graph of its largest segment again. Until then new points
+/// are searched by brute force, which is fast enough for some thousands of a tenant.
 const OPTIMIZE_AFTER: usize = 5_000;
+const OPTIMIZE_AFTER_SHARE: usize = 8;
 
 /// Free bytes of the disk below which nothing is written. The engine writes into mapped
 /// files; the kernel ends a process whose mapped file finds no room.
@@ -49,25 +52,35 @@ pub(super) struct Writer {
     /// Where it and other engines of this process are.
     pub(super) parent: Arc<Directory>,
     pub(super) schema: IndexSchema,
+    pub(super) vectors: VectorPrecision,
     pub(super) shard: Option<Arc<EdgeShard>>,
     facts: Arc<Facts>,
+    /// Since the last optimization, and how many there are before the next.
     pub(super) changes: usize,
+    optimize_after: usize,
     /// Erasures that have not begun, and the copy that is made for those that have.
     pub(super) erasures: Vec<(Selection, Reply)>,
     pub(super) copying: Option<Copying>,
 }
 
 impl Writer {
-    pub(super) fn new(parent: &Arc<Directory>, schema: &IndexSchema, facts: Arc<Facts>) -> Self {
+    pub(super) fn new(
+        parent: &Arc<Directory>,
+        schema: &IndexSchema,
+        vectors: VectorPrecision,
+        facts: Arc<Facts>,
+    ) -> Self {
         let directory = parent.path.join(schema.collection());
         parent.engines().push(directory.clone());
         Self {
             directory,
             parent: Arc::clone(parent),
             schema: schema.clone(),
+            vectors,
             shard: None,
             facts,
             changes: 0,
+            optimize_after: OPTIMIZE_AFTER,
             erasures: Vec::new(),
             copying: None,
         }
@@ -193,7 +206,7 @@ impl Writer {
         let Some(shard) = &self.shard else { return };
         // The points of an engine that is being copied must not move.
         let may = self.copying.is_none() && self.require_room(RESERVED_BYTES_OPTIMIZING).is_ok();
-        if self.changes < OPTIMIZE_AFTER || !may {
+        if self.changes < self.optimize_after || !may {
             return;
         }
         self.changes = 0;
@@ -206,6 +219,8 @@ impl Writer {
             ),
             Err(error) => tracing::warn!(%error, "optimizing the index failed"),
         }
+        let share = shard.info().points_count / OPTIMIZE_AFTER_SHARE;
+        self.optimize_after = share.max(OPTIMIZE_AFTER);
     }
 
     pub(super) fn mark(&self, rebuilding: bool) -> Result<(), RecallError> {
@@ -238,7 +253,7 @@ impl Writer {
         }
         setup::prune_log(&self.directory);
         setup::drop_modifier(&self.directory).map_err(|error| error.to_string())?;
-        let config = setup::config(&self.schema);
+        let config = setup::config(&self.schema, self.vectors);
         let loaded = catch_unwind(AssertUnwindSafe(|| {
             let shard = EdgeShard::load(&self.directory, Some(config))?;
             setup::index_fields(&shard)?;
@@ -258,7 +273,7 @@ impl Writer {
         }
         fs::create_dir_all(&self.directory).map_err(|source| self.broken(source))?;
         guarded("create", || {
-            let shard = EdgeShard::new(&self.directory, setup::config(&self.schema))?;
+            let shard = EdgeShard::new(&self.directory, setup::config(&self.schema, self.vectors))?;
             setup::index_fields(&shard)?;
             shard.flush();
             Ok(shard)

@@ -11,9 +11,9 @@ use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_client::qdrant::{
     Condition, CountPointsBuilder, FacetCountsBuilder, Filter, PayloadIncludeSelector, PointId,
-    PointsUpdateOperation, Query, QueryBatchPoints, QueryPoints, QueryPointsBuilder,
-    ScrollPointsBuilder, UpdateBatchPoints, VectorInput, VectorsSelector, WriteOrdering,
-    WriteOrderingType, facet_value,
+    PointsUpdateOperation, QuantizationSearchParamsBuilder, Query, QueryBatchPoints, QueryPoints,
+    QueryPointsBuilder, ScrollPointsBuilder, SearchParamsBuilder, UpdateBatchPoints, VectorInput,
+    VectorsSelector, WriteOrdering, WriteOrderingType, facet_value,
 };
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ use super::{
     Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared, Search,
     WordCounts,
 };
-use crate::config::IndexConfig;
+use crate::config::{IndexConfig, VectorPrecision};
 use crate::error::RecallError;
 use addresses::Addresses;
 use setup::{STATE_POINT, prepared};
@@ -332,13 +332,21 @@ impl QdrantIndex {
         limit: usize,
     ) -> QueryPoints {
         let fields = CANDIDATE.map(str::to_owned).to_vec();
-        QueryPointsBuilder::new(self.schema.collection())
+        let query = QueryPointsBuilder::new(self.schema.collection())
             .query(Query::new_nearest(input))
             .using(using)
             .filter(filter_of(selection))
             .limit(limit as u64)
-            .with_payload(PayloadIncludeSelector { fields })
-            .build()
+            .with_payload(PayloadIncludeSelector { fields });
+        match self.config.vectors {
+            VectorPrecision::Full => query.build(),
+            // Quantized vectors find, the full ones score.
+            VectorPrecision::Int8 => {
+                let rescore = QuantizationSearchParamsBuilder::default().rescore(true);
+                let params = SearchParamsBuilder::default().quantization(rescore);
+                query.params(params).build()
+            }
+        }
     }
 }
 

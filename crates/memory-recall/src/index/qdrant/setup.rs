@@ -6,18 +6,20 @@ use qdrant_client::Payload;
 use qdrant_client::qdrant::{
     CollectionInfo, CreateAliasBuilder, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder,
     Distance, FieldType, GetPointsBuilder, HnswConfigDiffBuilder, IntegerIndexParamsBuilder,
-    KeywordIndexParamsBuilder, Modifier, NamedVectors, PointStruct, SparseVectorParamsBuilder,
-    SparseVectorsConfigBuilder, UpdateCollectionBuilder, UpsertPointsBuilder, Value as PointValue,
-    VectorParamsBuilder, VectorsConfigBuilder,
+    KeywordIndexParamsBuilder, Modifier, NamedVectors, PointStruct, QuantizationType,
+    ScalarQuantizationBuilder, SparseVectorParamsBuilder, SparseVectorsConfigBuilder,
+    UpdateCollectionBuilder, UpsertPointsBuilder, Value as PointValue, VectorParamsBuilder,
+    VectorsConfigBuilder,
 };
 use uuid::Uuid;
 
 use super::QdrantIndex;
+use crate::config::VectorPrecision;
 use crate::error::RecallError;
 use crate::index::Prepared;
 use crate::index::filter::field;
 use crate::index::payload::{FieldIndex, INDEXES};
-use crate::index::schema::{DENSE, LEXICAL};
+use crate::index::schema::{DENSE, LEXICAL, QUANTILE};
 
 /// The point with the mark of [`crate::Index::mark_rebuilding`]. It has no tenant.
 pub(super) const STATE_POINT: Uuid = Uuid::from_u128(0x7265_636f_6c6c_8000_8000_0000_0000_0001);
@@ -39,10 +41,17 @@ impl QdrantIndex {
             .write_consistency_factor(self.config.write_consistency);
         if let Some(dimensions) = self.schema.dimensions() {
             let mut vectors = VectorsConfigBuilder::default();
-            vectors.add_named_vector_params(
-                DENSE,
-                VectorParamsBuilder::new(dimensions as u64, Distance::Cosine),
-            );
+            let params = VectorParamsBuilder::new(dimensions as u64, Distance::Cosine);
+            let params = match self.config.vectors {
+                VectorPrecision::Full => params,
+                VectorPrecision::Int8 => params.on_disk(true).quantization_config(
+                    ScalarQuantizationBuilder::default()
+                        .r#type(QuantizationType::Int8.into())
+                        .quantile(QUANTILE)
+                        .always_ram(true),
+                ),
+            };
+            vectors.add_named_vector_params(DENSE, params);
             collection = collection.vectors_config(vectors);
         }
         let limit = self.config.write_timeout;
