@@ -46,8 +46,8 @@ const OBJECTS_DIR: &str = "objects";
 
 /// Callers that share a connection, as a backend's requests do.
 const CALLERS_PER_CONNECTION: usize = 16;
-/// Shortest pause between two looks at the queue.
-const DRAINED_POLL: Duration = Duration::from_millis(20);
+/// Shortest and longest pause between two looks at the queue.
+const DRAINED_POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 /// The longest wait for the index.
 const INDEX: Duration = Duration::from_secs(3_600);
 
@@ -245,7 +245,7 @@ impl Service {
             let asked = Instant::now();
             let stats = outbox.stats().await?;
             // Counting a long queue takes time from indexing.
-            let pause = DRAINED_POLL.max(asked.elapsed() * 20);
+            let pause = (asked.elapsed() * 20).clamp(DRAINED_POLL[0], DRAINED_POLL[1]);
             if stats.dead_letters > 0 {
                 return Err(format!("{} changes could not be indexed", stats.dead_letters).into());
             }

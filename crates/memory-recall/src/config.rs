@@ -145,9 +145,9 @@ pub struct IndexConfig {
     /// index's writer. Default: 30s.
     #[serde(with = "memory_contract::duration_text")]
     pub write_timeout: Duration,
-    /// How vectors are kept: `full`, or `int8` for more messages than memory has room for. It
-    /// takes effect for a new Qdrant collection, and in the embedded engine for each part of
-    /// the index that is optimized. Default: `full`.
+    /// How vectors are kept: `full`, or `int8` for more messages than memory has room for. A
+    /// Qdrant collection keeps what it was created with; the embedded engine converts its index
+    /// when it is next optimized. Default: `full`.
     pub vectors: VectorPrecision,
     /// Shards of a new Qdrant collection. Default: 1.
     pub shards: u32,

@@ -79,8 +79,8 @@ pub struct LastError {
     pub time: OffsetDateTime,
 }
 
-/// Minimum time between two checks that the index receives changes, and of an idle worker that
-/// it still has its collection.
+/// Minimum time between two checks that the index receives changes. An idle worker also checks
+/// that the collection still exists.
 const COLLECTION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// While users call, a batch is made in so many parts: a live change that is written
@@ -246,8 +246,8 @@ impl Indexer {
         }
     }
 
-    /// Whether the index does not answer, has lost its collection, or receives no more
-    /// changes. Without writes only the status reveals a lost collection.
+    /// Whether the index does not answer, has lost its collection, was recorded anew, or receives
+    /// no more changes. Without writes only the status reveals a lost collection.
     async fn has_to_be_prepared(&self, checked: &mut Instant) -> bool {
         if self.index.last_state() == IndexState::Unavailable {
             return true;

@@ -113,7 +113,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     let mut sizes = Vec::new();
     for size in &options.sizes {
         let measured = of_size(target, options, size.0).await?;
-        // The next size takes ten times as long.
+        // A larger size can take hours.
         eprintln!("{}", measured.line());
         sizes.push(measured);
     }

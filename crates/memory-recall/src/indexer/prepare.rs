@@ -45,7 +45,12 @@ impl Indexer {
                 return Ok(false);
             }
             if let Err(error) = self.index.discard(collection).await {
-                self.outbox.release_collection(number).await?;
+                // After a timeout Qdrant may still remove it.
+                if !matches!(error, RecallError::IndexTimeout { .. })
+                    && let Err(error) = self.outbox.release_collection(number).await
+                {
+                    tracing::warn!(%error, "ending a lease failed; it ends by itself");
+                }
                 return Err(error);
             }
             self.outbox.collection_emptied(number).await?;
@@ -90,8 +95,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Whether the index receives no changes any more, or is recorded anew since it was prepared:
-    /// then points of the earlier one have to be removed.
+    /// Whether the index has to be prepared again: it receives no changes any more, or it was
+    /// recorded anew since it was prepared, and points of the earlier one have to be removed.
     pub(super) async fn is_replaced(&self) -> Result<bool, RecallError> {
         let prepared = *self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let role = self.role().await?;
@@ -100,11 +105,6 @@ impl Indexer {
 
     fn set_prepared(&self, number: Option<i32>) {
         *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) = number;
-    }
-
-    /// Whether the index receives changes.
-    pub(super) async fn has_role(&self) -> Result<bool, RecallError> {
-        Ok(self.role().await?.is_some())
     }
 
     /// What the index is for; `None` if it receives no changes.
@@ -175,7 +175,7 @@ impl Indexer {
         if oldest.is_some_and(|job| age(job) >= since.elapsed()) {
             return Ok(());
         }
-        if !self.has_role().await? {
+        if self.is_replaced().await? {
             return Ok(());
         }
         let stats = self.outbox.stats().await?;

@@ -20,8 +20,8 @@ const IDLE: Duration = Duration::from_secs(3_600);
 /// Counts are used for so many times as long as counting took: a tenant that is queried all
 /// the time costs half a percent of one core.
 const AGE_FACTOR: u32 = 200;
-/// They are used at least for so long for each counted point. A small tenant is counted often;
-/// the weights in a large one hardly change with some hundred messages more.
+/// Counts are used at least for this long for each counted point: a few hundred messages more
+/// hardly change the weights of words in a large tenant.
 const AGE_OF_A_POINT: Duration = Duration::from_millis(10);
 /// Shortest and longest time for which counts are used without counting again.
 const AGES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(600)];

@@ -15,6 +15,7 @@ use qdrant_client::qdrant::{
 };
 use qdrant_edge::{
     Distance, EdgeConfig, EdgeShard, EdgeSparseVectorParams, EdgeVectorParams, Modifier,
+    ScalarQuantizationConfig, ScalarType,
 };
 use tonic::{Request, Response, Status};
 
@@ -228,10 +229,16 @@ fn config(request: &CreateCollection) -> Result<EdgeConfig, Status> {
                     return Err(Status::unimplemented("distances other than cosine"));
                 }
                 let size = usize::try_from(params.size).unwrap_or_default();
-                config = config.vector(
-                    name,
-                    EdgeVectorParams::builder(size, Distance::Cosine).build(),
-                );
+                let mut vector = EdgeVectorParams::builder(size, Distance::Cosine);
+                if params.quantization_config.is_some() {
+                    let int8 = ScalarQuantizationConfig {
+                        r#type: ScalarType::Int8,
+                        quantile: None,
+                        always_ram: None,
+                    };
+                    vector = vector.quantization_config(int8.into());
+                }
+                config = config.vector(name, vector.build());
             }
         }
         Some(Config::Params(_)) => return Err(Status::unimplemented("vectors without a name")),

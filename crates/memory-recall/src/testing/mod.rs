@@ -113,6 +113,17 @@ impl TestQdrant {
         self.state.lock().collections.keys().cloned().collect()
     }
 
+    /// Whether a collection keeps quantized vectors; `None` without it.
+    pub fn is_quantized(&self, collection: &str) -> Option<bool> {
+        let shard = self.state.shard(collection).ok()?;
+        let vectors = &shard.config().vectors;
+        Some(
+            vectors
+                .values()
+                .any(|params| params.quantization_config.is_some()),
+        )
+    }
+
     /// The number of points of a collection, its state point included; `None` without it.
     pub fn point_count(&self, collection: &str) -> Option<usize> {
         let shard = self.state.shard(collection).ok()?;

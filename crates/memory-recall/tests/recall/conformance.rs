@@ -1409,11 +1409,11 @@ async fn an_index_goes_on_with_int8_and_finds_the_same() {
         dense: Some(noise(number, DIMENSIONS)),
         ..point(number, [0.0; 4])
     };
-    for (config, rounds) in [(full, 1), (int8.clone(), 4), (int8, 0)] {
-        let index = open_index(&config, schema.clone()).unwrap();
+    // Each is optimized: at once, because it was loaded, or after 5,000 changes.
+    for (config, rounds) in [(&full, 4), (&int8, 1), (&int8, 0), (&full, 1)] {
+        let index = open_index(config, schema.clone()).unwrap();
         index.prepare().await.unwrap();
         index.mark_rebuilding(false).await.unwrap();
-        // Rewritten again and again: the engine is optimized after 5,000 changes.
         for _ in 0..rounds {
             for first in (1..=POINTS).step_by(100) {
                 let points = (first..first + 100).map(of);
@@ -1443,9 +1443,10 @@ async fn an_index_goes_on_with_int8_and_finds_the_same() {
             assert!((score - cosine).abs() < 1e-4, "{score} instead of {cosine}");
         }
         index.stop().await;
+        let quantized = files_named(directory.path(), "quantized.data") > 0;
+        let expected = config.vectors == VectorPrecision::Int8;
+        assert_eq!(quantized, expected, "of {:?}", config.vectors);
     }
-    let quantized = files_named(directory.path(), "quantized.data");
-    assert!(quantized > 0, "no vector is kept with int8");
 }
 
 /// The number of files below a directory with a name.
@@ -1459,18 +1460,25 @@ fn files_named(directory: &std::path::Path, name: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_finds_in_a_collection_with_int8() {
-    let server = TestQdrant::start().await.unwrap();
-    let config = IndexConfig {
-        backend: BackendChoice::Qdrant,
-        url: Some(server.url()),
-        vectors: VectorPrecision::Int8,
-        ..IndexConfig::default()
-    };
-    let index = open_index(&config, schema("recollect")).unwrap();
-    index.prepare().await.unwrap();
-    index.mark_rebuilding(false).await.unwrap();
-    let points = learn([point(1, [1.0, 0.0, 0.0, 0.0])]);
-    index.apply(points).await.unwrap();
-    assert_eq!(found(&*index, all("acme")).await, [1]);
+async fn a_new_collection_of_qdrant_keeps_the_configured_vectors() {
+    for (vectors, quantized) in [
+        (VectorPrecision::Full, false),
+        (VectorPrecision::Int8, true),
+    ] {
+        let server = TestQdrant::start().await.unwrap();
+        let config = IndexConfig {
+            backend: BackendChoice::Qdrant,
+            url: Some(server.url()),
+            vectors,
+            ..IndexConfig::default()
+        };
+        let index = open_index(&config, schema("recollect")).unwrap();
+        index.prepare().await.unwrap();
+        index.mark_rebuilding(false).await.unwrap();
+        let collection = index.schema().collection();
+        assert_eq!(server.is_quantized(collection), Some(quantized));
+        let points = learn([point(1, [1.0, 0.0, 0.0, 0.0])]);
+        index.apply(points).await.unwrap();
+        assert_eq!(found(&*index, all("acme")).await, [1]);
+    }
 }

@@ -1,5 +1,5 @@
--- A message, erased or not. In a join with ids each is looked up, one after the other: with a
--- condition on its thread besides, Postgres would rather read all messages of the tenant.
+-- A message, erased or not. In a join with ids each is looked up, one after the other. Without
+-- OFFSET 0, a further condition on the thread can make Postgres read all messages of the tenant.
 CREATE OR REPLACE FUNCTION recollect.message_by_id(p_tenant text, p_message uuid)
 RETURNS SETOF recollect.messages
 LANGUAGE sql STABLE ROWS 1 AS $$

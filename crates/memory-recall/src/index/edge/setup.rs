@@ -43,7 +43,7 @@ pub(super) fn config(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeConf
     if let Some(dimensions) = schema.dimensions() {
         let params = EdgeVectorParams::builder(dimensions, Distance::Cosine);
         let params = match vectors {
-            VectorPrecision::Full => params,
+            VectorPrecision::Full => params.on_disk(false),
             VectorPrecision::Int8 => params.on_disk(true).quantization_config(
                 ScalarQuantizationConfig {
                     r#type: ScalarType::Int8,

@@ -34,11 +34,13 @@ pub(super) const STATE_FILE: &str = "recollect-state";
 const STATE_WHOLE: &str = "whole";
 const STATE_REBUILDING: &str = "rebuilding";
 
-/// Changes after which the engine is optimized: at least so many, and a share of its points,
-/// because each time it may build the graph of its largest segment again. Until then new points
-/// are searched by brute force, which is fast enough for some thousands of a tenant.
+/// The engine is optimized after this many changes, or after changes to 1/8 of its points if
+/// that is more. Each time it may build the graph of a segment of up to 256 MB again.
 const OPTIMIZE_AFTER: usize = 5_000;
 const OPTIMIZE_AFTER_SHARE: usize = 8;
+/// The engine is optimized after this many changes, however large it is: until then new points
+/// are searched by brute force.
+const OPTIMIZE_AFTER_AT_MOST: usize = 20_000;
 
 /// Free bytes of the disk below which nothing is written. The engine writes into mapped
 /// files; the kernel ends a process whose mapped file finds no room.
@@ -55,9 +57,8 @@ pub(super) struct Writer {
     pub(super) vectors: VectorPrecision,
     pub(super) shard: Option<Arc<EdgeShard>>,
     facts: Arc<Facts>,
-    /// Since the last optimization, and how many there are before the next.
+    /// Changes since the last optimization.
     pub(super) changes: usize,
-    optimize_after: usize,
     /// Erasures that have not begun, and the copy that is made for those that have.
     pub(super) erasures: Vec<(Selection, Reply)>,
     pub(super) copying: Option<Copying>,
@@ -80,7 +81,6 @@ impl Writer {
             shard: None,
             facts,
             changes: 0,
-            optimize_after: OPTIMIZE_AFTER,
             erasures: Vec::new(),
             copying: None,
         }
@@ -96,7 +96,11 @@ impl Writer {
         // An engine that cannot be loaded for want of room is not broken.
         self.require_room(RESERVED_BYTES)?;
         let shard = match self.load() {
-            Ok(Some(shard)) => shard,
+            Ok(Some(shard)) => {
+                // How many of its points are not optimized is unknown.
+                self.changes = OPTIMIZE_AFTER_AT_MOST;
+                shard
+            }
             Ok(None) => self.create()?,
             Err(error) => {
                 let aside = self.quarantine()?;
@@ -206,7 +210,11 @@ impl Writer {
         let Some(shard) = &self.shard else { return };
         // The points of an engine that is being copied must not move.
         let may = self.copying.is_none() && self.require_room(RESERVED_BYTES_OPTIMIZING).is_ok();
-        if self.changes < self.optimize_after || !may {
+        if self.changes < OPTIMIZE_AFTER || !may {
+            return;
+        }
+        let share = shard.info().points_count / OPTIMIZE_AFTER_SHARE;
+        if self.changes < share.min(OPTIMIZE_AFTER_AT_MOST) {
             return;
         }
         self.changes = 0;
@@ -219,8 +227,6 @@ impl Writer {
             ),
             Err(error) => tracing::warn!(%error, "optimizing the index failed"),
         }
-        let share = shard.info().points_count / OPTIMIZE_AFTER_SHARE;
-        self.optimize_after = share.max(OPTIMIZE_AFTER);
     }
 
     pub(super) fn mark(&self, rebuilding: bool) -> Result<(), RecallError> {

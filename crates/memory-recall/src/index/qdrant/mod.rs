@@ -25,7 +25,7 @@ use super::{
     Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared, Search,
     WordCounts,
 };
-use crate::config::{IndexConfig, VectorPrecision};
+use crate::config::IndexConfig;
 use crate::error::RecallError;
 use addresses::Addresses;
 use setup::{STATE_POINT, prepared};
@@ -332,21 +332,17 @@ impl QdrantIndex {
         limit: usize,
     ) -> QueryPoints {
         let fields = CANDIDATE.map(str::to_owned).to_vec();
-        let query = QueryPointsBuilder::new(self.schema.collection())
+        // Quantized vectors find, the full ones score. Without effect on a collection that is not
+        // quantized.
+        let rescore = QuantizationSearchParamsBuilder::default().rescore(true);
+        QueryPointsBuilder::new(self.schema.collection())
             .query(Query::new_nearest(input))
             .using(using)
             .filter(filter_of(selection))
             .limit(limit as u64)
-            .with_payload(PayloadIncludeSelector { fields });
-        match self.config.vectors {
-            VectorPrecision::Full => query.build(),
-            // Quantized vectors find, the full ones score.
-            VectorPrecision::Int8 => {
-                let rescore = QuantizationSearchParamsBuilder::default().rescore(true);
-                let params = SearchParamsBuilder::default().quantization(rescore);
-                query.params(params).build()
-            }
-        }
+            .with_payload(PayloadIncludeSelector { fields })
+            .params(SearchParamsBuilder::default().quantization(rescore))
+            .build()
     }
 }
 
