@@ -227,11 +227,8 @@ impl Indexer {
                 Ok(count) => {
                     failures = 0;
                     lingers = count < batch_size;
-                    if checked.elapsed() >= COLLECTION_CHECK_INTERVAL {
-                        checked = Instant::now();
-                        if matches!(self.is_replaced().await, Ok(true)) {
-                            lost.cancel();
-                        }
+                    if self.is_found_replaced(&mut checked).await == Some(true) {
+                        lost.cancel();
                     }
                 }
                 Err(error) => {
@@ -252,18 +249,25 @@ impl Indexer {
         if self.index.last_state() == IndexState::Unavailable {
             return true;
         }
-        if checked.elapsed() < COLLECTION_CHECK_INTERVAL {
-            return false;
-        }
-        *checked = Instant::now();
-        if matches!(self.is_replaced().await, Ok(true)) {
-            return true;
+        match self.is_found_replaced(checked).await {
+            None => return false,
+            Some(true) => return true,
+            Some(false) => {}
         }
         if self.index.backend() == Backend::Edge {
             return false;
         }
         let any_tenant = TenantId::new("");
         self.index.status(&any_tenant).await.state == IndexState::Unavailable
+    }
+
+    /// Whether the index was replaced; `None` if that was checked a moment ago.
+    async fn is_found_replaced(&self, checked: &mut Instant) -> Option<bool> {
+        if checked.elapsed() < COLLECTION_CHECK_INTERVAL {
+            return None;
+        }
+        *checked = Instant::now();
+        Some(matches!(self.is_replaced().await, Ok(true)))
     }
 
     async fn pause(&self, stop: &CancellationToken, pause: Duration) {
