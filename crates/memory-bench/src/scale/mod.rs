@@ -202,17 +202,16 @@ fn mib_on_disk(dir: &Path) -> Result<f64, Failure> {
 impl OfSize {
     /// The figures that matter most, in one line.
     fn line(&self) -> String {
-        let p50 = |place: usize| self.calls.figures(place).p50_ms;
+        let calls = measure::KINDS.into_iter().enumerate();
+        let p50 = calls.map(|(place, name)| {
+            let p50 = self.calls.figures(place).p50_ms;
+            format!("{name} {p50} ms")
+        });
         format!(
-            "{} messages, {} of them a second until searchable: p50 of {} {} ms, {} {} ms, {} {} ms",
+            "{} messages, {} of them a second until searchable: p50 of {}",
             self.messages,
             self.searchable_messages_per_s,
-            measure::KINDS[0],
-            p50(0),
-            measure::KINDS[1],
-            p50(1),
-            measure::KINDS[2],
-            p50(2)
+            p50.collect::<Vec<_>>().join(", ")
         )
     }
 }

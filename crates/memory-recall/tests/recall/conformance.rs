@@ -3,6 +3,7 @@
 
 use std::f32::consts::LN_2;
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -963,21 +964,27 @@ async fn a_broken_directory_is_set_aside_and_the_index_is_rebuilt() {
     assert_eq!(aside, 1);
 }
 
-/// The files below a directory that contain some text.
-fn files_with(directory: &std::path::Path, text: &str) -> Vec<String> {
+/// The files below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files_with(&path, text));
-        } else {
-            let content = std::fs::read(&path).unwrap();
-            let bytes = text.as_bytes();
-            if content.windows(bytes.len()).any(|part| part == bytes) {
-                found.push(path.display().to_string());
-            }
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push(path),
         }
     }
+    found
+}
+
+/// The files below a directory that contain some text.
+fn files_with(directory: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = files(directory);
+    found.retain(|path| {
+        let content = std::fs::read(path).unwrap();
+        let mut parts = content.windows(text.len());
+        parts.any(|part| part == text.as_bytes())
+    });
     found
 }
 
@@ -1019,7 +1026,7 @@ async fn an_erasure_leaves_no_byte_in_the_files_of_any_index() {
     assert_eq!(found(&*index, all("acme")).await, [2]);
     index.stop().await;
     drop(index);
-    assert_eq!(files_with(directory.path(), mark), [""; 0]);
+    assert_eq!(files_with(directory.path(), mark), Vec::<PathBuf>::new());
     assert!(!files_with(directory.path(), other).is_empty());
 
     let index = open_index(&config, schema("recollect")).unwrap();
@@ -1443,20 +1450,11 @@ async fn an_index_goes_on_with_int8_and_finds_the_same() {
             assert!((score - cosine).abs() < 1e-4, "{score} instead of {cosine}");
         }
         index.stop().await;
-        let quantized = files_named(directory.path(), "quantized.data") > 0;
+        let files = files(directory.path());
+        let quantized = files.iter().any(|file| file.ends_with("quantized.data"));
         let expected = config.vectors == VectorPrecision::Int8;
         assert_eq!(quantized, expected, "of {:?}", config.vectors);
     }
-}
-
-/// The number of files below a directory with a name.
-fn files_named(directory: &std::path::Path, name: &str) -> usize {
-    let entries = std::fs::read_dir(directory).unwrap();
-    let of = |path: std::path::PathBuf| match path.is_dir() {
-        true => files_named(&path, name),
-        false => usize::from(path.ends_with(name)),
-    };
-    entries.map(|entry| of(entry.unwrap().path())).sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]
