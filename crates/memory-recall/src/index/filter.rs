@@ -32,6 +32,8 @@ pub(crate) mod field {
     pub(crate) const SAID: &str = "said";
     pub(crate) const FORM: &str = "form";
     pub(crate) const META: &str = "meta";
+    /// The groups of a point, see [`super::Group`].
+    pub(crate) const GROUP: &str = "group";
 }
 
 /// The kind of a point, in its payload.
@@ -62,11 +64,74 @@ pub(crate) mod label {
     pub(crate) const METADATA: &str = "metadata.";
 }
 
+/// Points that are searched together. Each large group has a graph of its own for the search
+/// by meaning: in the graph of an app, most neighbors of a user's messages are messages of
+/// other users, so a search for one user would find few or none of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Group<'a> {
+    /// The messages of an app.
+    App(&'a AppId),
+    /// The messages of a user in an app.
+    User(&'a AppId, &'a UserId),
+    /// The messages of a thread.
+    Thread(ThreadId),
+    /// The memories of a user in an app that hold.
+    Memories(&'a AppId, &'a UserId),
+}
+
+impl Group<'_> {
+    /// The group's value of [`field::GROUP`]: a hash, also of the tenant, as a UUID, which the
+    /// engines compare faster than a text.
+    pub(crate) fn value(&self, tenant: &TenantId) -> String {
+        let thread;
+        let (name, parts) = match self {
+            Self::App(app) => ("app", [app.as_str(), ""]),
+            Self::User(app, user) => ("user", [app.as_str(), user.as_str()]),
+            Self::Thread(id) => {
+                thread = id.to_string();
+                ("thread", [thread.as_str(), ""])
+            }
+            Self::Memories(app, user) => ("memories", [app.as_str(), user.as_str()]),
+        };
+        let mut hash = Sha256::new();
+        for part in [name, tenant.as_str()].into_iter().chain(parts) {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        digest_id(hash).to_string()
+    }
+}
+
+/// How the search by meaning finds the selected points.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Graph {
+    /// They are a group: by its graph.
+    OfGroup,
+    /// They are part of this group: by its graph if they are not too small a part of it, because
+    /// a path through the graph leads over selected points alone.
+    OfLargerGroup(Selection),
+    /// By comparing each with the query.
+    None,
+}
+
+impl Graph {
+    /// The smallest part of a group that is searched by its graph. A point has 16 to 32
+    /// neighbors there, so that four of them or more are selected.
+    const SMALLEST_PART: u64 = 8;
+
+    /// Whether `selected` points of a group with `all` are too few for its graph.
+    pub(crate) fn is_too_large(selected: u64, all: u64) -> bool {
+        selected.saturating_mul(Self::SMALLEST_PART) < all
+    }
+}
+
 /// The points of one tenant that meet conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     tenant: TenantId,
+    /// The first is the group, if `grouped`.
     conditions: Vec<Condition>,
+    grouped: bool,
 }
 
 /// A condition on a payload field.
@@ -107,6 +172,7 @@ impl Selection {
         Self {
             tenant: tenant.clone(),
             conditions: Vec::new(),
+            grouped: false,
         }
     }
 
@@ -134,19 +200,17 @@ impl Selection {
 
     /// The messages in a scope that pass a filter.
     pub fn new(tenant: &TenantId, scope: &Scope, filter: &MessageFilter) -> Self {
-        let mut selection = Self::of(tenant, Kind::Message);
-        match scope {
-            Scope::Thread(thread) => selection.is(field::THREAD, thread.to_string()),
-            Scope::User { app, user } => {
-                selection.is(field::APP, app.as_str());
-                selection.is(field::USER, user.as_str());
-            }
-            Scope::App(app) => selection.is(field::APP, app.as_str()),
+        let mut selection = match scope {
+            Scope::Thread(thread) => Self::group(tenant, Group::Thread(*thread)),
+            Scope::User { app, user } => Self::group(tenant, Group::User(app, user)),
+            Scope::App(app) => Self::group(tenant, Group::App(app)),
             Scope::Space { user, space } => {
+                let mut selection = Self::of(tenant, Kind::Message);
                 selection.in_space(space);
                 selection.is(field::USER, user.as_str());
+                selection
             }
-        }
+        };
         if !filter.roles.is_empty() {
             let roles = filter
                 .roles
@@ -195,17 +259,22 @@ impl Selection {
             metadata,
             superseded,
         } = filter;
-        let mut selection = Self::of(tenant, Kind::Memory);
-        match space {
-            Some(space) => selection.in_space(space),
-            None => selection.is(field::APP, owner.app.as_str()),
-        }
-        selection.is(field::USER, owner.user.as_str());
+        let mut selection = if space.is_none() && !superseded {
+            Self::group(tenant, Group::Memories(&owner.app, &owner.user))
+        } else {
+            let mut selection = Self::of(tenant, Kind::Memory);
+            match space {
+                Some(space) => selection.in_space(space),
+                None => selection.is(field::APP, owner.app.as_str()),
+            }
+            selection.is(field::USER, owner.user.as_str());
+            if !superseded {
+                selection.any(label::HOLDS, ["true"]);
+            }
+            selection
+        };
         if let Some(thread) = thread {
             selection.is(field::THREAD, thread.to_string());
-        }
-        if !superseded {
-            selection.any(label::HOLDS, ["true"]);
         }
         selection.any(label::TYPE, kind.map(|kind| kind.as_str()));
         selection.any(label::TOPIC, topics.iter().map(String::as_str));
@@ -245,11 +314,32 @@ impl Selection {
         &self.conditions
     }
 
+    /// How the search by meaning finds the points.
+    pub(crate) fn graph(&self) -> Graph {
+        match self.conditions.as_slice() {
+            [_] if self.grouped => Graph::OfGroup,
+            [group, ..] if self.grouped => Graph::OfLargerGroup(Self {
+                tenant: self.tenant.clone(),
+                conditions: vec![group.clone()],
+                grouped: true,
+            }),
+            _ => Graph::None,
+        }
+    }
+
     /// Whether a point with this payload is selected.
     pub(crate) fn admits(&self, payload: &Map<String, Value>) -> bool {
         let tenant = payload.get(field::TENANT).and_then(Value::as_str);
         tenant == Some(self.tenant.as_str())
             && self.conditions.iter().all(|one| one.holds_for(payload))
+    }
+
+    /// All points of a group.
+    fn group(tenant: &TenantId, group: Group<'_>) -> Self {
+        let mut selection = Self::tenant(tenant);
+        selection.is(field::GROUP, group.value(tenant));
+        selection.grouped = true;
+        selection
     }
 
     /// All points of one kind.
@@ -292,6 +382,11 @@ pub(crate) fn point_id(tenant: &TenantId, subject: Subject) -> Uuid {
     hash.update(id.as_bytes());
     hash.update(kind.as_str().as_bytes());
     hash.update(tenant.as_str().as_bytes());
+    digest_id(hash)
+}
+
+/// The first 16 bytes of a digest as an id.
+fn digest_id(hash: Sha256) -> Uuid {
     let digest = hash.finalize();
     let mut bytes = [0_u8; 16];
     bytes.copy_from_slice(&digest[..16]);
@@ -369,8 +464,9 @@ mod tests {
             ..MessageFilter::default()
         };
         let selection = Selection::new(&tenant, &scope, &filter);
+        let group = Group::User(&AppId::new("support"), &UserId::new("ada")).value(&tenant);
         let good = json!({
-            "tenant": "acme", "kind": "message", "app": "support", "user": "ada",
+            "tenant": "acme", "group": ["another", group],
             "role": "tool", "said": micros(datetime!(2023-05-08 00:00 UTC)),
             "meta": ["open=true", "stage=2", "color=\"red\""],
         });
@@ -382,8 +478,7 @@ mod tests {
         assert!(admits("tenant", json!("acme")));
         for (field, value) in [
             ("tenant", json!("rival")),
-            ("kind", json!("memory")),
-            ("user", json!("bob")),
+            ("group", json!(["another"])),
             ("role", json!("assistant")),
             ("said", json!(micros(datetime!(2023-05-09 00:00 UTC)))),
             ("said", Value::Null),

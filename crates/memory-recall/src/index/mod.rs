@@ -8,6 +8,7 @@ mod qdrant;
 mod record;
 mod schema;
 mod unavailable;
+mod vocabulary;
 mod word_counts;
 
 use std::collections::HashSet;
@@ -27,7 +28,7 @@ use crate::text::Form;
 
 pub use edge::EdgeIndex;
 #[cfg(feature = "test-server")]
-pub(crate) use edge::{drop_modifier, path};
+pub(crate) use edge::path;
 pub use filter::Selection;
 pub use paired::{PairedIndex, ServingPlace};
 pub(crate) use payload::Entry;

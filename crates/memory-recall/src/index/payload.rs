@@ -5,7 +5,10 @@ use memory_store::MemoryRecord;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::filter::{Kind, Selection, field, label, labeled, memory_tag, micros, point_id, tag};
+use super::filter::{
+    Group, Kind, Selection, field, label, labeled, memory_tag, micros, point_id, tag,
+};
+use super::vocabulary::Vocabulary;
 use super::{Candidate, Change, LexicalVector, MemoryPoint, Point, Subject};
 use crate::text::Form;
 
@@ -29,14 +32,17 @@ pub(crate) const CANDIDATE: [&str; 11] = [
 pub(crate) enum FieldIndex {
     /// A keyword that groups the points of one tenant in storage.
     Tenant,
+    /// A UUID whose every frequent value has a graph of its points.
+    Group,
     Keyword,
     /// An integer with range conditions.
     Integer,
 }
 
 /// The payload fields that selections filter by.
-pub(crate) const INDEXES: [(&str, FieldIndex); 10] = [
+pub(crate) const INDEXES: [(&str, FieldIndex); 11] = [
     (field::TENANT, FieldIndex::Tenant),
+    (field::GROUP, FieldIndex::Group),
     (field::KIND, FieldIndex::Keyword),
     (field::APP, FieldIndex::Keyword),
     (field::USER, FieldIndex::Keyword),
@@ -57,6 +63,8 @@ pub(crate) struct Entry {
     pub(crate) payload: Map<String, Value>,
     pub(crate) dense: Option<Vec<f32>>,
     pub(crate) lexical: LexicalVector,
+    /// Numbers the words of `lexical` for the index.
+    pub(crate) vocabulary: Vocabulary,
 }
 
 /// A run of changes that one request to an index carries out.
@@ -106,6 +114,7 @@ impl From<Point> for Entry {
             id: point_id(&point.tenant, Subject::Message(point.message)),
             dense: point.dense.take(),
             lexical: std::mem::take(&mut point.lexical),
+            vocabulary: Vocabulary::of(&point.tenant),
             candidate: candidate_of(&point),
             payload: payload(&point),
         }
@@ -118,6 +127,7 @@ impl From<MemoryPoint> for Entry {
             id: point_id(&point.tenant, Subject::Memory(point.memory.id)),
             dense: point.dense.take(),
             lexical: std::mem::take(&mut point.lexical),
+            vocabulary: Vocabulary::of(&point.tenant),
             candidate: of_memory(point.memory.id.uuid(), 0.0),
             payload: memory_payload(&point),
         }
@@ -148,6 +158,10 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
         put(field::THREAD, thread.to_string().into());
     }
     put(field::SAID, micros(*created).into());
+    if *holds {
+        let group = Group::Memories(&owner.app, &owner.user);
+        put(field::GROUP, group.value(&point.tenant).into());
+    }
     let mut tags = vec![
         labeled(label::TYPE, kind.as_str()),
         labeled(label::ORIGIN, origin.as_str()),
@@ -201,6 +215,13 @@ fn payload(point: &Point) -> Map<String, Value> {
     } = point;
     let mut payload = common(tenant, app.as_str(), user.as_str(), Kind::Message);
     let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
+    let groups = [
+        Group::App(app),
+        Group::User(app, user),
+        Group::Thread(*thread),
+    ];
+    let groups: Vec<Value> = groups.map(|group| group.value(tenant).into()).into();
+    put(field::GROUP, groups.into());
     put(field::THREAD, thread.to_string().into());
     put(field::MESSAGE, message.to_string().into());
     put(field::ROLE, role.as_str().into());

@@ -4,23 +4,20 @@ use std::fs;
 use std::sync::Arc;
 
 use qdrant_client::qdrant::{
-    AliasDescription, ChangeAliases, CollectionConfig, CollectionDescription, CollectionExists,
+    AliasDescription, ChangeAliases, CollectionDescription, CollectionExists,
     CollectionExistsRequest, CollectionExistsResponse, CollectionInfo, CollectionOperationResponse,
-    CollectionParams, CreateAlias, CreateCollection, DeleteAlias, DeleteCollection,
-    Distance as WireDistance, GetCollectionInfoRequest, GetCollectionInfoResponse,
-    ListAliasesRequest, ListAliasesResponse, ListCollectionsRequest, ListCollectionsResponse,
-    Modifier as WireModifier, PayloadSchemaInfo, SparseVectorConfig, SparseVectorParams,
-    UpdateCollection, alias_operations::Action, collections_server::Collections,
-    vectors_config::Config,
+    CreateAlias, CreateCollection, DeleteAlias, DeleteCollection, Distance as WireDistance,
+    GetCollectionInfoRequest, GetCollectionInfoResponse, ListAliasesRequest, ListAliasesResponse,
+    ListCollectionsRequest, ListCollectionsResponse, PayloadSchemaInfo, UpdateCollection,
+    alias_operations::Action, collections_server::Collections, vectors_config::Config,
 };
 use qdrant_edge::{
-    Distance, EdgeConfig, EdgeShard, EdgeSparseVectorParams, EdgeVectorParams, Modifier,
+    Distance, EdgeConfig, EdgeShard, EdgeSparseVectorParams, EdgeVectorParams,
     ScalarQuantizationConfig, ScalarType,
 };
 use tonic::{Request, Response, Status};
 
 use super::{State, refused};
-use crate::index::drop_modifier;
 
 #[tonic::async_trait]
 impl Collections for State {
@@ -69,29 +66,8 @@ impl Collections for State {
         let indexed = indexed
             .into_keys()
             .map(|field| (field.to_string(), PayloadSchemaInfo::default()));
-        let params = |(name, params): (&String, &EdgeSparseVectorParams)| {
-            let modifier = match params.modifier {
-                Some(Modifier::Idf) => WireModifier::Idf,
-                Some(Modifier::None) | None => WireModifier::None,
-            };
-            let params = SparseVectorParams {
-                modifier: Some(modifier.into()),
-                ..SparseVectorParams::default()
-            };
-            (name.clone(), params)
-        };
-        let map = shard.config().sparse_vectors.iter().map(params).collect();
-        let params = CollectionParams {
-            sparse_vectors_config: Some(SparseVectorConfig { map }),
-            ..CollectionParams::default()
-        };
-        let config = CollectionConfig {
-            params: Some(params),
-            ..CollectionConfig::default()
-        };
         Ok(Response::new(GetCollectionInfoResponse {
             result: Some(CollectionInfo {
-                config: Some(config),
                 payload_schema: indexed.collect(),
                 ..CollectionInfo::default()
             }),
@@ -99,36 +75,11 @@ impl Collections for State {
         }))
     }
 
-    /// Takes the modifiers of sparse vectors away, and does nothing else.
     async fn update(
         &self,
-        request: Request<UpdateCollection>,
+        _: Request<UpdateCollection>,
     ) -> Result<Response<CollectionOperationResponse>, Status> {
-        let request = self.meet(request).await?;
-        let changed = request.sparse_vectors_config.unwrap_or_default().map;
-        if changed
-            .values()
-            .any(|params| params.modifier() != WireModifier::None)
-        {
-            return Err(Status::unimplemented("this change of a collection"));
-        }
-        let name = request.collection_name;
-        let mut inner = self.lock();
-        let shard = inner.collections.remove(&name);
-        let shard = shard.ok_or_else(|| Status::not_found(name.clone()))?;
-        let shard =
-            Arc::into_inner(shard).ok_or_else(|| Status::internal("the collection is in use"))?;
-        let mut config = shard.config().clone();
-        for params in config.sparse_vectors.values_mut() {
-            params.modifier = None;
-        }
-        let directory = shard.path().to_owned();
-        drop(shard);
-        drop_modifier(&directory)?;
-        let shard = EdgeShard::load(&directory, Some(config))
-            .map_err(|error| Status::internal(error.to_string()))?;
-        inner.collections.insert(name, Arc::new(shard));
-        done()
+        Err(Status::unimplemented("the change of a collection"))
     }
 
     async fn delete(
@@ -248,12 +199,8 @@ fn config(request: &CreateCollection) -> Result<EdgeConfig, Status> {
         .sparse_vectors_config
         .as_ref()
         .map(|sparse| &sparse.map);
-    for (name, params) in sparse.into_iter().flatten() {
-        let mut built = EdgeSparseVectorParams::builder();
-        if params.modifier() == WireModifier::Idf {
-            built = built.modifier(Modifier::Idf);
-        }
-        config = config.sparse_vector(name, built.build());
+    for name in sparse.into_iter().flat_map(|sparse| sparse.keys()) {
+        config = config.sparse_vector(name, EdgeSparseVectorParams::builder().build());
     }
     Ok(config.build())
 }

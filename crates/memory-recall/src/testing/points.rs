@@ -16,7 +16,8 @@ use qdrant_edge::{
     IntegerIndexParams, KeywordIndexParams, NamedQuery, OperationError, OperationResult,
     PayloadFieldSchema, PayloadSchemaParams, PayloadSelector, PayloadSelectorInclude,
     PointInsertOperations, PointOperations, QueryEnum, Record, ScrollRequest, SearchRequest,
-    SparseVector, UpdateOperation, VectorInternal, WithPayloadInterface, WithVector,
+    SparseVector, UpdateOperation, UuidIndexParams, VectorInternal, WithPayloadInterface,
+    WithVector,
 };
 use tonic::{Request, Response, Status};
 
@@ -132,6 +133,7 @@ impl Points for State {
                 is_tenant: Some(tenant),
                 ..KeywordIndexParams::default()
             }),
+            FieldType::Uuid => PayloadSchemaParams::Uuid(UuidIndexParams::default()),
             FieldType::Integer => PayloadSchemaParams::Integer(IntegerIndexParams::default()),
             _ => return Err(Status::unimplemented("this kind of field")),
         };

@@ -18,10 +18,6 @@ use memory_recall::{
     Selection, Subject, VectorPrecision, open_index,
 };
 use memory_store::{MemoryRecord, Scope};
-use qdrant_client::qdrant::{
-    CreateCollectionBuilder, Distance, Modifier, SparseVectorParamsBuilder,
-    SparseVectorsConfigBuilder, VectorParamsBuilder, VectorsConfigBuilder,
-};
 use serde_json::{Value, json};
 use time::{Duration as Span, OffsetDateTime};
 use uuid::Uuid;
@@ -188,7 +184,7 @@ fn words(indices: &[u32]) -> LexicalVector {
     LexicalVector { indices, values }
 }
 
-fn learn(points: impl IntoIterator<Item = Point>) -> Vec<Change> {
+pub(super) fn learn(points: impl IntoIterator<Item = Point>) -> Vec<Change> {
     points
         .into_iter()
         .map(|point| Change::Upsert(Box::new(point)))
@@ -216,7 +212,7 @@ fn by_meaning(selection: Selection) -> Search {
     }
 }
 
-fn numbers(list: &[Candidate]) -> Vec<u128> {
+pub(super) fn numbers(list: &[Candidate]) -> Vec<u128> {
     list.iter().map(|one| one.id.as_u128()).collect()
 }
 
@@ -239,7 +235,7 @@ async fn preparing_reports_the_existing_collection(index: Arc<dyn Index>) {
     let status = index.status(&TenantId::new("acme")).await;
     assert_eq!((status.state, status.points), (IndexState::Ready, 0));
     assert!(
-        status.collection.ends_with("-test-model-r3"),
+        status.collection.ends_with("-test-model-r4"),
         "{}",
         status.collection
     );
@@ -1284,52 +1280,6 @@ async fn a_lost_collection_is_noticed_and_recreated() {
     assert_eq!(found(&*index, all("acme")).await, [1]);
 }
 
-/// A collection of release 1.0, in which Qdrant multiplies with document frequencies.
-async fn goes_on_without_frequencies_of_all_tenants(url: String, alias: &str) {
-    let index = client(url.clone(), alias);
-    let former = qdrant_client::Qdrant::from_url(&url)
-        .skip_compatibility_check()
-        .build()
-        .unwrap();
-    let mut dense = VectorsConfigBuilder::default();
-    dense.add_named_vector_params("dense", VectorParamsBuilder::new(4, Distance::Cosine));
-    let mut sparse = SparseVectorsConfigBuilder::default();
-    let modified = SparseVectorParamsBuilder::default().modifier(Modifier::Idf);
-    sparse.add_named_vector_params("lexical", modified);
-    let collection = CreateCollectionBuilder::new(index.schema().collection())
-        .vectors_config(dense)
-        .sparse_vectors_config(sparse);
-    former.create_collection(collection).await.unwrap();
-    let points = (1..=2).map(|number| point(number, [1.0, 0.0, 0.0, 0.0]));
-    index.apply(learn(points)).await.unwrap();
-    let score = async || {
-        let search = Search {
-            lexical: Some(words(&[1_000])),
-            ..by_meaning(all("acme"))
-        };
-        let found = index.search(search).await.unwrap().lexical;
-        assert_eq!(found.len(), 2);
-        found[0].score
-    };
-    assert!(score().await < 0.5);
-    for _ in 0..2 {
-        index.prepare().await.unwrap();
-        assert_eq!(score().await, 1.0);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn qdrant_goes_on_without_frequencies_of_all_tenants() {
-    let server = TestQdrant::start().await.unwrap();
-    goes_on_without_frequencies_of_all_tenants(server.url(), "recollect").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs a Qdrant: make test-qdrant QDRANT_URL=…"]
-async fn a_real_qdrant_goes_on_without_frequencies_of_all_tenants() {
-    with_real_qdrant(goes_on_without_frequencies_of_all_tenants).await;
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_alias_points_to_the_collection_that_is_published() {
     let server = TestQdrant::start().await.unwrap();
@@ -1350,7 +1300,7 @@ async fn the_alias_points_to_the_collection_that_is_published() {
     };
     let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
     let second = other.schema().collection().to_owned();
-    assert_eq!(second, "memory-another-model-r3");
+    assert_eq!(second, "memory-another-model-r4");
     other.prepare().await.unwrap();
     other.mark_rebuilding(true).await.unwrap();
     assert_eq!(server.aliases(), alias(&first));
@@ -1380,7 +1330,7 @@ async fn an_address_without_a_server_is_unavailable() {
 }
 
 /// A vector of pseudo-random numbers in -0.5 to 0.5 (xorshift).
-fn noise(seed: u32, dimensions: usize) -> Vec<f32> {
+pub(super) fn noise(seed: u32, dimensions: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let numbers = (0..dimensions).map(|_| {
         state ^= state << 13;
@@ -1438,7 +1388,7 @@ async fn an_index_goes_on_with_int8_and_finds_the_same() {
             };
             let cosine = dot(&own, &near) / (dot(&own, &own) * dot(&near, &near)).sqrt();
             let search = Search {
-                selection: all("acme"),
+                selection: filtered(MessageFilter::default()),
                 dense: Some(near),
                 lexical: None,
                 limit: 3,

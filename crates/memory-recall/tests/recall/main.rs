@@ -9,6 +9,7 @@
 
 mod conformance;
 mod embedder;
+mod groups;
 mod hooked;
 mod indexer;
 mod memories;

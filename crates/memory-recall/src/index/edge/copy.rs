@@ -1,15 +1,15 @@
-//! Copies the points that stay into a new engine, on a thread of its own: the writer goes on with
-//! the former engine, and what it changes there is changed in the copy too.
+//! Makes a new engine that takes the place of the writer's, on a thread of its own: the writer
+//! goes on with the former engine, and what it changes there is changed in the copy too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use qdrant_edge::{
-    EdgeShard, PointId, PointInsertOperations, PointOperations, PointStructPersisted,
+    EdgeShard, PointId, PointInsertOperations, PointOperations, PointStructPersisted, Record,
     ScrollRequest, UpdateOperation, VectorStructInternal, VectorStructPersisted,
     WithPayloadInterface, WithVector,
 };
@@ -22,65 +22,79 @@ use crate::error::RecallError;
 
 /// Points that are copied at a time.
 const PAGE: usize = 1_000;
-/// Operations that wait for the copy, at most, while it is made; then the writer waits.
-const LOG_SIZE: usize = 1_000;
+/// Changed points that the writer copies itself, at most about as many, when it takes the copy.
+const LAST_CHANGES: usize = 1_000;
 /// The pause before the next attempt to hand over a copy.
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(5);
 
-/// The writer's operations since a copy was begun that it does not have yet.
+/// What the writer has changed in the former engine and the copy does not have yet.
 #[derive(Default)]
-pub(super) struct Log {
-    state: Mutex<LogState>,
-    changed: Condvar,
-}
+pub(super) struct Log(Mutex<LogState>);
 
 #[derive(Default)]
 struct LogState {
-    operations: Vec<UpdateOperation>,
-    /// The copy is made: only the writer still reads the log.
-    is_made: bool,
+    /// Points that were written or deleted.
+    points: HashSet<PointId>,
+    /// Deletions of selected points.
+    deletions: Vec<UpdateOperation>,
     /// The copy is not wanted any more.
     is_abandoned: bool,
 }
 
 impl Log {
-    /// Adds an operation, once there is room.
-    pub(super) fn add(&self, operation: UpdateOperation) {
+    /// Adds an operation.
+    pub(super) fn add(&self, operation: &UpdateOperation) {
+        let UpdateOperation::PointOperation(changed) = operation else {
+            return;
+        };
         let mut state = self.lock();
-        while state.operations.len() >= LOG_SIZE && !state.is_made {
-            let waited = self.changed.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+        match changed.point_ids() {
+            Some(points) => state.points.extend(points),
+            None => state.deletions.push(operation.clone()),
         }
-        state.operations.push(operation);
     }
 
     pub(super) fn abandon(&self) {
         self.lock().is_abandoned = true;
     }
 
-    /// Applies what was added to the copy.
-    pub(super) fn replay(&self, copy: &EdgeShard) -> Result<(), RecallError> {
-        let operations = {
+    /// Fails if the copy is not wanted any more.
+    pub(super) fn check(&self) -> Result<(), RecallError> {
+        match self.lock().is_abandoned {
+            true => Err(not_prepared()),
+            false => Ok(()),
+        }
+    }
+
+    /// Changes the copy as `former` was changed. A point is copied as it is now, so that its
+    /// former changes need not be kept; deletions of selected points come first, because some of
+    /// the points may have been written again.
+    pub(super) fn replay(&self, former: &EdgeShard, copy: &EdgeShard) -> Result<(), RecallError> {
+        self.check()?;
+        let (points, deletions) = {
             let mut state = self.lock();
-            if state.is_abandoned {
-                return Err(not_prepared());
-            }
-            mem::take(&mut state.operations)
+            (
+                mem::take(&mut state.points),
+                mem::take(&mut state.deletions),
+            )
         };
-        self.changed.notify_all();
-        for operation in operations {
-            guarded("copy changes", || copy.update(operation))?;
+        for deletion in deletions {
+            guarded("copy deletions", || copy.update(deletion))?;
+        }
+        let points: Vec<PointId> = points.into_iter().collect();
+        for page in points.chunks(PAGE) {
+            copy_changed(former, copy, page)?;
         }
         Ok(())
     }
 
-    fn end(&self) {
-        self.lock().is_made = true;
-        self.changed.notify_all();
+    fn changes(&self) -> usize {
+        let state = self.lock();
+        state.points.len() + state.deletions.len()
     }
 
     fn lock(&self) -> MutexGuard<'_, LogState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,30 +104,30 @@ pub(super) struct Copied {
     pub(super) engine: Result<Arc<EdgeShard>, RecallError>,
 }
 
-/// Begins to copy `former` into the empty engine `copy` in `draft`. The writer is handed the
-/// copy, optimized, by a command.
+/// Begins to `make` a copy of `former` in `draft`. The writer is handed the copy, with most of what
+/// was logged until then, by a command.
 pub(super) fn begin(
     former: Arc<EdgeShard>,
-    copy: EdgeShard,
     draft: PathBuf,
     log: Arc<Log>,
     writer: WeakSender<Command>,
+    make: impl FnOnce(&EdgeShard, &Log) -> Result<EdgeShard, RecallError> + Send + 'static,
 ) -> Result<(), std::io::Error> {
     let make = move || {
-        let made = copy_points(&former, &copy, &log);
+        let made = make(&former, &log).and_then(|copy| {
+            while log.changes() > LAST_CHANGES {
+                log.replay(&former, &copy)?;
+            }
+            Ok(Arc::new(copy))
+        });
         release(former);
-        let made = made
-            .and_then(|()| {
-                guarded("flush", || {
-                    copy.flush();
-                    Ok(())
-                })
-            })
-            .and_then(|()| guarded("optimize", || copy.optimize()))
-            .and_then(|_| log.replay(&copy));
-        log.end();
-        let engine = made.map(|()| Arc::new(copy));
-        hand_over(Copied { draft, engine }, &writer);
+        hand_over(
+            Copied {
+                draft,
+                engine: made,
+            },
+            &writer,
+        );
     };
     let thread = thread::Builder::new().name("index-copy".to_owned());
     thread.spawn(make).map(drop)
@@ -135,16 +149,27 @@ fn hand_over(copied: Copied, writer: &WeakSender<Command>) {
     }
 }
 
-fn copy_points(from: &EdgeShard, to: &EdgeShard, log: &Log) -> Result<(), RecallError> {
+/// Copies the points of `former` into the empty engine `copy`, and optimizes it.
+pub(super) fn copy_and_optimize(
+    former: &EdgeShard,
+    copy: EdgeShard,
+    log: &Log,
+) -> Result<EdgeShard, RecallError> {
     let mut offset = None;
     loop {
-        offset = copy_page(from, to, offset)?;
+        offset = copy_page(former, &copy, offset)?;
         // What was changed meanwhile may be in the page with its former value.
-        log.replay(to)?;
+        log.replay(former, &copy)?;
         if offset.is_none() {
-            return Ok(());
+            break;
         }
     }
+    guarded("flush", || {
+        copy.flush();
+        Ok(())
+    })?;
+    guarded("optimize", || copy.optimize())?;
+    Ok(copy)
 }
 
 fn copy_page(
@@ -161,22 +186,42 @@ fn copy_page(
         order_by: None,
     };
     let (records, next) = guarded("read points", || from.scroll(request))?;
-    let points: Vec<PointStructPersisted> = records
-        .into_iter()
-        .map(|record| PointStructPersisted {
-            id: record.id,
-            vector: VectorStructPersisted::from(record.vector.unwrap_or_else(no_vector)),
-            payload: record.payload,
-        })
-        .collect();
-    if !points.is_empty() {
-        let points = PointInsertOperations::PointsList(points);
-        let upsert = PointOperations::UpsertPoints(points);
-        guarded("copy points", || {
-            to.update(UpdateOperation::PointOperation(upsert))
+    write(to, records)?;
+    Ok(next)
+}
+
+/// Copies points as they are, and deletes those that are no more.
+fn copy_changed(from: &EdgeShard, to: &EdgeShard, points: &[PointId]) -> Result<(), RecallError> {
+    let (payload, vector) = (WithPayloadInterface::Bool(true), WithVector::Bool(true));
+    let records = guarded("read points", || {
+        from.retrieve(points, Some(payload), Some(vector))
+    })?;
+    let present: HashSet<PointId> = records.iter().map(|record| record.id).collect();
+    let mut deleted = points.to_vec();
+    deleted.retain(|point| !present.contains(point));
+    if !deleted.is_empty() {
+        let delete = PointOperations::DeletePoints { ids: deleted };
+        guarded("copy deletions", || {
+            to.update(UpdateOperation::PointOperation(delete))
         })?;
     }
-    Ok(next)
+    write(to, records)
+}
+
+fn write(to: &EdgeShard, records: Vec<Record>) -> Result<(), RecallError> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let points = records.into_iter().map(|record| PointStructPersisted {
+        id: record.id,
+        vector: VectorStructPersisted::from(record.vector.unwrap_or_else(no_vector)),
+        payload: record.payload,
+    });
+    let points = PointInsertOperations::PointsList(points.collect());
+    let upsert = PointOperations::UpsertPoints(points);
+    guarded("copy points", || {
+        to.update(UpdateOperation::PointOperation(upsert))
+    })
 }
 
 fn no_vector() -> VectorStructInternal {

@@ -33,7 +33,7 @@ const FORMER: &str = "former";
 const SEARCH_CHECKS: usize = 500;
 const SEARCH_PAUSE: Duration = Duration::from_millis(2);
 
-/// A copy that is being made, and the erasures that wait for it.
+/// A copy that is being made, and the erasures that wait for it; none if it merges segments.
 pub(super) struct Copying {
     draft: PathBuf,
     log: Arc<Log>,
@@ -41,8 +41,16 @@ pub(super) struct Copying {
 }
 
 impl Copying {
+    pub(super) fn new(draft: PathBuf, log: Arc<Log>, replies: Vec<Reply>) -> Self {
+        Self {
+            draft,
+            log,
+            replies,
+        }
+    }
+
     /// Adds an operation of the writer that succeeded.
-    pub(super) fn log(&self, operation: UpdateOperation) {
+    pub(super) fn log(&self, operation: &UpdateOperation) {
         self.log.add(operation);
     }
 }
@@ -52,19 +60,18 @@ impl Writer {
     /// another thread. `commands` returns the copy to this one. If the process ends in between,
     /// the index is as before, or is rebuilt from the database.
     pub(super) fn erase(&mut self, commands: &WeakSender<Command>) {
-        if self.copying.is_some() || self.erasures.is_empty() {
+        if self.erasures.is_empty() {
             return;
+        }
+        match self.copying.take_if(|copying| copying.replies.is_empty()) {
+            Some(merging) => merging.log.abandon(),
+            None if self.copying.is_some() => return,
+            None => {}
         }
         let (selections, replies): (Vec<_>, Vec<_>) =
             mem::take(&mut self.erasures).into_iter().unzip();
         match self.begin_copy(&selections, commands) {
-            Ok((draft, log)) => {
-                self.copying = Some(Copying {
-                    draft,
-                    log,
-                    replies,
-                })
-            }
+            Ok((draft, log)) => self.copying = Some(Copying::new(draft, log, replies)),
             Err(error) => answer(replies, Err(error)),
         }
     }
@@ -83,27 +90,29 @@ impl Writer {
             })?;
         }
         self.flush()?;
-        // One that was abandoned may still be written to.
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let draft = self.directory.with_extension(format!("{DRAFT}-{number}"));
-        let broken = |source| self.broken(source);
-        remove(&draft).map_err(broken)?;
-        fs::create_dir_all(&draft).map_err(broken)?;
+        let draft = self.new_draft()?;
         let copy = guarded("create", || {
             let copy = EdgeShard::new(&draft, setup::config(&self.schema, self.vectors))?;
             setup::index_fields(&copy)?;
             Ok(copy)
         })?;
         let log = Arc::new(Log::default());
-        let begun = copy::begin(
-            former,
-            copy,
-            draft.clone(),
-            Arc::clone(&log),
-            commands.clone(),
-        );
-        begun.map_err(broken)?;
+        let make = move |former: &EdgeShard, log: &Log| copy::copy_and_optimize(former, copy, log);
+        let (sender, logged) = (commands.clone(), Arc::clone(&log));
+        let begun = copy::begin(former, draft.clone(), logged, sender, make);
+        begun.map_err(|source| self.broken(source))?;
         Ok((draft, log))
+    }
+
+    /// An empty directory for a copy.
+    pub(super) fn new_draft(&self) -> Result<PathBuf, RecallError> {
+        // One that was abandoned may still be written to.
+        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+        let draft = self.directory.with_extension(format!("{DRAFT}-{number}"));
+        let broken = |source| self.broken(source);
+        remove(&draft).map_err(broken)?;
+        fs::create_dir_all(&draft).map_err(broken)?;
+        Ok(draft)
     }
 
     /// Puts a copy in the place of the engine, and answers those who wait for it. `withdraw` ends
@@ -135,7 +144,7 @@ impl Writer {
         withdraw: impl FnOnce(),
     ) -> Result<(), RecallError> {
         let former = self.shard.clone().ok_or_else(not_prepared)?;
-        let replayed = log.replay(&engine).and_then(|()| {
+        let replayed = log.replay(&former, &engine).and_then(|()| {
             guarded("flush", || {
                 engine.flush();
                 Ok(())
@@ -294,7 +303,7 @@ fn wait_for_others(engine: &Arc<EdgeShard>) {
 }
 
 /// Bytes of the files of a directory.
-fn bytes_of(directory: &Path) -> u64 {
+pub(super) fn bytes_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten();
     let size = |entry: fs::DirEntry| match entry.metadata() {
         Ok(found) if found.is_dir() => bytes_of(&entry.path()),
@@ -304,7 +313,7 @@ fn bytes_of(directory: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-fn remove(directory: &Path) -> io::Result<()> {
+pub(super) fn remove(directory: &Path) -> io::Result<()> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

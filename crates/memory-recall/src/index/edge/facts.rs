@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::index::Candidate;
 
-/// Points in each of the two generations, about 300 bytes each.
-const HALF: usize = 50_000;
+/// Points in each of the two generations, about 250 bytes each.
+const HALF: usize = 150_000;
 
 /// Recently written or found points, in two generations. A full younger generation
 /// replaces the older one; a hit moves a point to the younger.

@@ -1,5 +1,6 @@
 //! The embedded index: qdrant-edge in this process.
 
+mod compact;
 mod copy;
 mod directory;
 mod engine;
@@ -26,6 +27,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::filter::{Selection, field};
 use super::schema::{DENSE, LEXICAL};
+use super::vocabulary::Vocabulary;
 use super::{
     Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, LexicalVector,
     Prepared, Search, WordCounts,
@@ -37,12 +39,11 @@ use directory::{Directory, lock};
 use engine::{guarded, not_prepared, release};
 use erase::{Erased, answer};
 use facts::Facts;
-use reader::{count_words, filter_of, known, list};
+use reader::{count_words, filter_of, is_exact, known, list};
 use writer::Writer;
 
-pub(crate) use reader::path;
 #[cfg(feature = "test-server")]
-pub(crate) use setup::drop_modifier;
+pub(crate) use reader::path;
 
 /// Commands that wait for the writer thread, at most; further callers wait for room up to
 /// `write_timeout`. Each lane of the indexer (2 by default) has one command at a time, so
@@ -70,7 +71,7 @@ enum Command {
     Apply(Vec<Change>, oneshot::Sender<Result<(), RecallError>>),
     Mark(bool, oneshot::Sender<Result<(), RecallError>>),
     Erase(Selection, oneshot::Sender<Result<(), RecallError>>),
-    /// From the thread that makes a copy for erasures.
+    /// From the thread that makes a copy.
     Copied(Copied),
     Discard(String, oneshot::Sender<Result<(), RecallError>>),
     Stop(oneshot::Sender<()>),
@@ -221,21 +222,29 @@ impl Index for EdgeIndex {
             let filter = filter_of(&selection);
             let mut found = Candidates::default();
             if let Some(dense) = dense {
+                let exact = is_exact(shard, &selection)?;
                 let points = list(
                     shard,
                     DENSE,
                     VectorInternal::Dense(dense),
+                    exact,
                     filter.clone(),
                     limit,
                 )?;
                 found.dense = known(shard, &facts, points)?;
             }
-            if let Some(LexicalVector { indices, values }) =
-                lexical.filter(|words| !words.indices.is_empty())
-            {
+            if let Some(words) = lexical.filter(|words| !words.indices.is_empty()) {
+                let vocabulary = Vocabulary::of(selection.tenant_id());
+                let LexicalVector { indices, values } = vocabulary.number(words);
                 let query = SparseVector { indices, values };
-                let mut points =
-                    list(shard, LEXICAL, VectorInternal::Sparse(query), filter, limit)?;
+                let mut points = list(
+                    shard,
+                    LEXICAL,
+                    VectorInternal::Sparse(query),
+                    false,
+                    filter,
+                    limit,
+                )?;
                 points.retain(|point| point.score > 0.0);
                 found.lexical = known(shard, &facts, points)?;
             }
@@ -270,8 +279,8 @@ impl Index for EdgeIndex {
     }
 
     async fn word_counts(&self, tenant: &TenantId) -> Result<WordCounts, RecallError> {
-        let filter = filter_of(&Selection::tenant(tenant));
-        self.read(move |shard| count_words(shard, &filter)).await
+        let tenant = tenant.clone();
+        self.read(move |shard| count_words(shard, &tenant)).await
     }
 
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
@@ -380,8 +389,8 @@ fn write(
                     }
                 }
                 acknowledge(applied, writer.flush());
-                if queue.is_empty() {
-                    writer.optimize();
+                if queue.is_empty() && writer.optimize() {
+                    writer.compact(&commands);
                 }
             }
             Command::Mark(rebuilding, reply) => {
@@ -399,7 +408,13 @@ fn write(
                 });
                 if let Some(Erased { result, replies }) = erased {
                     publish.send_replace(writer.shard());
-                    answer(replies, result.and_then(|()| writer.remove_others()));
+                    if replies.is_empty() {
+                        if let Err(error) = result {
+                            tracing::warn!(%error, "merging the segments of the index failed");
+                        }
+                    } else {
+                        answer(replies, result.and_then(|()| writer.remove_others()));
+                    }
                 }
                 writer.erase(&commands);
                 writer.optimize();

@@ -2,20 +2,23 @@
 
 use std::collections::HashMap;
 
+use memory_contract::TenantId;
 use qdrant_edge::external::ordered_float::OrderedFloat;
 use qdrant_edge::{
-    Condition as EdgeCondition, EdgeShard, FieldCondition, Filter, JsonPath, Match, NamedQuery,
-    PointId, QuantizationSearchParams, QueryEnum, Range, ScoredPoint, ScrollRequest, SearchParams,
-    SearchRequest, VectorInternal, VectorStructInternal, WithPayloadInterface, WithVector,
+    Condition as EdgeCondition, CountRequest, EdgeShard, FieldCondition, Filter, JsonPath, Match,
+    NamedQuery, PointId, QuantizationSearchParams, QueryEnum, Range, ScoredPoint, ScrollRequest,
+    SearchParams, SearchRequest, VectorInternal, VectorStructInternal, WithPayloadInterface,
+    WithVector,
 };
 use uuid::Uuid;
 
 use super::engine::guarded;
 use super::facts::Facts;
 use crate::error::RecallError;
-use crate::index::filter::{Condition, Selection, field};
+use crate::index::filter::{Condition, Graph, Selection, field};
 use crate::index::payload::candidate;
 use crate::index::schema::LEXICAL;
+use crate::index::vocabulary::Vocabulary;
 use crate::index::word_counts::PAGE;
 use crate::index::{Candidate, WordCounts};
 
@@ -60,11 +63,29 @@ pub(crate) fn path(field: &str) -> JsonPath {
     }
 }
 
-/// The `limit` nearest points by one of the vectors, best first.
+/// Whether a search by meaning has to compare each selected point.
+pub(super) fn is_exact(shard: &EdgeShard, selection: &Selection) -> Result<bool, RecallError> {
+    let about = |selection: &Selection| {
+        let request = CountRequest {
+            filter: Some(filter_of(selection)),
+            exact: false,
+        };
+        guarded("count", || shard.count(request)).map(|count| count as u64)
+    };
+    Ok(match selection.graph() {
+        Graph::OfGroup => false,
+        Graph::OfLargerGroup(group) => Graph::is_too_large(about(selection)?, about(&group)?),
+        Graph::None => true,
+    })
+}
+
+/// The `limit` nearest points by one of the vectors, best first; of dense vectors, if `exact`,
+/// without a graph.
 pub(super) fn list(
     shard: &EdgeShard,
     using: &str,
     query: VectorInternal,
+    exact: bool,
     filter: Filter,
     limit: usize,
 ) -> Result<Vec<ScoredPoint>, RecallError> {
@@ -76,6 +97,7 @@ pub(super) fn list(
         filter: Some(filter),
         // Quantized vectors find, the full ones score.
         params: Some(SearchParams {
+            exact,
             quantization: Some(QuantizationSearchParams {
                 rescore: Some(true),
                 ..QuantizationSearchParams::default()
@@ -136,8 +158,10 @@ pub(super) fn known(
         .collect())
 }
 
-/// Counts the words of the selected points with the lowest ids.
-pub(super) fn count_words(shard: &EdgeShard, filter: &Filter) -> Result<WordCounts, RecallError> {
+/// Counts the words of the tenant's points with the lowest ids.
+pub(super) fn count_words(shard: &EdgeShard, tenant: &TenantId) -> Result<WordCounts, RecallError> {
+    let filter = filter_of(&Selection::tenant(tenant));
+    let vocabulary = Vocabulary::of(tenant);
     let mut counts = WordCounts::default();
     let mut offset = None;
     loop {
@@ -154,7 +178,7 @@ pub(super) fn count_words(shard: &EdgeShard, filter: &Filter) -> Result<WordCoun
             if let Some(VectorStructInternal::Named(mut vectors)) = point.vector
                 && let Some(VectorInternal::Sparse(words)) = vectors.remove(LEXICAL)
             {
-                counts.add(&words.indices);
+                counts.add(&vocabulary.words(words.indices));
             }
         }
         offset = next;

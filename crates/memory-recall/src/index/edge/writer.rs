@@ -142,10 +142,12 @@ impl Writer {
             };
             let operation = UpdateOperation::PointOperation(operation);
             let for_copy = self.copying.as_ref().map(|_| operation.clone());
-            guarded("apply changes", || shard.update(operation))?;
+            let done = guarded("apply changes", || shard.update(operation));
+            // One that failed may have changed some points.
             if let (Some(copying), Some(operation)) = (&self.copying, for_copy) {
-                copying.log(operation);
+                copying.log(&operation);
             }
+            done?;
         }
         Ok(())
     }
@@ -158,9 +160,11 @@ impl Writer {
             payload,
             dense,
             lexical,
+            vocabulary,
         } = entry;
         self.schema.check_point(dense.as_deref())?;
-        let sparse = Vector::new_sparse(lexical.indices, lexical.values)
+        let words = vocabulary.number(lexical);
+        let sparse = Vector::new_sparse(words.indices, words.values)
             .map_err(|source| refused("accept a sparse vector", source))?;
         let mut vectors = vec![(LEXICAL, sparse)];
         if let Some(dense) = dense {
@@ -205,17 +209,19 @@ impl Writer {
         })
     }
 
-    /// Optimizes the engine after enough changes.
-    pub(super) fn optimize(&mut self) {
-        let Some(shard) = &self.shard else { return };
+    /// Optimizes the engine after enough changes. Returns whether it did.
+    pub(super) fn optimize(&mut self) -> bool {
+        let Some(shard) = &self.shard else {
+            return false;
+        };
         // The points of an engine that is being copied must not move.
         let may = self.copying.is_none() && self.require_room(RESERVED_BYTES_OPTIMIZING).is_ok();
         if self.changes < OPTIMIZE_AFTER || !may {
-            return;
+            return false;
         }
         let share = shard.info().points_count / OPTIMIZE_AFTER_SHARE;
         if self.changes < share.min(OPTIMIZE_AFTER_AT_MOST) {
-            return;
+            return false;
         }
         self.changes = 0;
         let started = std::time::Instant::now();
@@ -227,6 +233,7 @@ impl Writer {
             ),
             Err(error) => tracing::warn!(%error, "optimizing the index failed"),
         }
+        true
     }
 
     pub(super) fn mark(&self, rebuilding: bool) -> Result<(), RecallError> {
@@ -258,7 +265,6 @@ impl Writer {
             return Ok(None);
         }
         setup::prune_log(&self.directory);
-        setup::drop_modifier(&self.directory).map_err(|error| error.to_string())?;
         let config = setup::config(&self.schema, self.vectors);
         let loaded = catch_unwind(AssertUnwindSafe(|| {
             let shard = EdgeShard::load(&self.directory, Some(config))?;

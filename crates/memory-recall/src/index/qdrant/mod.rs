@@ -17,9 +17,10 @@ use qdrant_client::qdrant::{
 };
 use uuid::Uuid;
 
-use super::filter::{Selection, field};
+use super::filter::{Graph, Selection, field};
 use super::payload::CANDIDATE;
 use super::schema::{DENSE, LEXICAL};
+use super::vocabulary::Vocabulary;
 use super::word_counts::PAGE;
 use super::{
     Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared, Search,
@@ -79,9 +80,8 @@ impl Index for QdrantIndex {
     }
 
     async fn prepare(&self) -> Result<Prepared, RecallError> {
-        match self.exists().await? {
-            true => self.drop_modifier().await?,
-            false => self.create().await?,
+        if !self.exists().await? {
+            self.create().await?;
         }
         self.index_missing_fields().await?;
         self.point_alias(false).await?;
@@ -130,14 +130,16 @@ impl Index for QdrantIndex {
         self.schema.check_query(dense.as_deref())?;
         let lexical = lexical.filter(|words| !words.indices.is_empty());
         let by_meaning = dense.is_some();
+        let exact = by_meaning && limit > 0 && self.is_exact(&selection).await?;
         let mut queries = Vec::with_capacity(3);
         let mut ask = |using: &str, input: VectorInput| {
-            queries.push(self.query(&selection, using, input, limit))
+            queries.push(self.query(&selection, using, input, exact, limit))
         };
         if let Some(dense) = dense {
             ask(DENSE, VectorInput::new_dense(dense));
         }
         if let Some(words) = lexical {
+            let words = Vocabulary::of(selection.tenant_id()).number(words);
             ask(
                 LEXICAL,
                 VectorInput::new_sparse(words.indices, words.values),
@@ -204,6 +206,7 @@ impl Index for QdrantIndex {
 
     async fn word_counts(&self, tenant: &TenantId) -> Result<WordCounts, RecallError> {
         let filter = filter_of(&Selection::tenant(tenant));
+        let vocabulary = Vocabulary::of(tenant);
         let mut counts = WordCounts::default();
         let mut offset = None;
         loop {
@@ -227,7 +230,7 @@ impl Index for QdrantIndex {
                 .await?;
             for point in page.result {
                 if let Some(words) = lexical(point) {
-                    counts.add(&words);
+                    counts.add(&vocabulary.words(words));
                 }
             }
             offset = page.next_page_offset;
@@ -324,11 +327,39 @@ impl QdrantIndex {
         .map(drop)
     }
 
+    /// Whether a search by meaning has to compare each selected point.
+    async fn is_exact(&self, selection: &Selection) -> Result<bool, RecallError> {
+        Ok(match selection.graph() {
+            Graph::OfGroup => false,
+            Graph::OfLargerGroup(group) => {
+                let (selected, all) =
+                    tokio::try_join!(self.count_about(selection), self.count_about(&group))?;
+                Graph::is_too_large(selected, all)
+            }
+            Graph::None => true,
+        })
+    }
+
+    /// About how many points are selected.
+    async fn count_about(&self, selection: &Selection) -> Result<u64, RecallError> {
+        let request = CountPointsBuilder::new(self.schema.collection())
+            .filter(filter_of(selection))
+            .exact(false);
+        let counted = self
+            .ask("count points", self.config.search_timeout, |client| {
+                let request = request.clone();
+                async move { client.count(request).await }
+            })
+            .await?;
+        Ok(counted.result.map_or(0, |result| result.count))
+    }
+
     fn query(
         &self,
         selection: &Selection,
         using: &str,
         input: VectorInput,
+        exact: bool,
         limit: usize,
     ) -> QueryPoints {
         let fields = CANDIDATE.map(str::to_owned).to_vec();
@@ -341,7 +372,11 @@ impl QdrantIndex {
             .filter(filter_of(selection))
             .limit(limit as u64)
             .with_payload(PayloadIncludeSelector { fields })
-            .params(SearchParamsBuilder::default().quantization(rescore))
+            .params(
+                SearchParamsBuilder::default()
+                    .exact(exact)
+                    .quantization(rescore),
+            )
             .build()
     }
 }

@@ -6,10 +6,9 @@ use qdrant_client::Payload;
 use qdrant_client::qdrant::{
     CollectionInfo, CreateAliasBuilder, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder,
     Distance, FieldType, GetPointsBuilder, HnswConfigDiffBuilder, IntegerIndexParamsBuilder,
-    KeywordIndexParamsBuilder, Modifier, NamedVectors, PointStruct, QuantizationType,
+    KeywordIndexParamsBuilder, NamedVectors, PointStruct, QuantizationType,
     ScalarQuantizationBuilder, SparseVectorParamsBuilder, SparseVectorsConfigBuilder,
-    UpdateCollectionBuilder, UpsertPointsBuilder, Value as PointValue, VectorParamsBuilder,
-    VectorsConfigBuilder,
+    UpsertPointsBuilder, Value as PointValue, VectorParamsBuilder, VectorsConfigBuilder,
 };
 use uuid::Uuid;
 
@@ -31,7 +30,7 @@ impl QdrantIndex {
     pub(super) async fn create(&self) -> Result<(), RecallError> {
         let mut sparse = SparseVectorsConfigBuilder::default();
         sparse.add_named_vector_params(LEXICAL, SparseVectorParamsBuilder::default());
-        // Every search filters by tenant, so a graph for each tenant is useful, not one
+        // Every search is within a group, so a graph for each group is useful, not one
         // over all points.
         let mut collection = CreateCollectionBuilder::new(self.schema.collection())
             .hnsw_config(HnswConfigDiffBuilder::default().m(0).payload_m(16))
@@ -67,33 +66,6 @@ impl QdrantIndex {
             Err(RecallError::IndexRefused { .. }) if self.exists().await? => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    /// Takes the modifier by which release 1.0 let Qdrant multiply with document
-    /// frequencies, those of all tenants together, off an existing collection. The points
-    /// stay as they are.
-    pub(super) async fn drop_modifier(&self) -> Result<(), RecallError> {
-        let info = self.info().await?;
-        let params = info
-            .config
-            .and_then(|config| config.params?.sparse_vectors_config);
-        let words = params.and_then(|mut params| params.map.remove(LEXICAL));
-        if words.is_none_or(|words| words.modifier() != Modifier::Idf) {
-            return Ok(());
-        }
-        let mut sparse = SparseVectorsConfigBuilder::default();
-        sparse.add_named_vector_params(
-            LEXICAL,
-            SparseVectorParamsBuilder::default().modifier(Modifier::None),
-        );
-        let change =
-            UpdateCollectionBuilder::new(self.schema.collection()).sparse_vectors_config(sparse);
-        self.ask("change its settings", self.config.write_timeout, |client| {
-            let change = change.clone();
-            async move { client.update_collection(change).await }
-        })
-        .await
-        .map(drop)
     }
 
     pub(super) async fn exists(&self) -> Result<bool, RecallError> {
@@ -135,9 +107,15 @@ impl QdrantIndex {
             let request = match kind {
                 FieldIndex::Tenant => {
                     CreateFieldIndexCollectionBuilder::new(collection, name, FieldType::Keyword)
-                        .field_index_params(KeywordIndexParamsBuilder::default().is_tenant(true))
+                        .field_index_params(
+                            KeywordIndexParamsBuilder::default()
+                                .is_tenant(true)
+                                .enable_hnsw(false),
+                        )
                 }
-                // The tenant's graph serves these as well.
+                FieldIndex::Group => {
+                    CreateFieldIndexCollectionBuilder::new(collection, name, FieldType::Uuid)
+                }
                 FieldIndex::Keyword => {
                     CreateFieldIndexCollectionBuilder::new(collection, name, FieldType::Keyword)
                         .field_index_params(KeywordIndexParamsBuilder::default().enable_hnsw(false))

@@ -91,9 +91,11 @@ fn point_of(entry: Entry) -> PointStruct {
         payload,
         dense,
         lexical,
+        vocabulary,
     } = entry;
+    let words = vocabulary.number(lexical);
     let mut vectors = NamedVectors::default()
-        .add_vector(LEXICAL, Vector::new_sparse(lexical.indices, lexical.values));
+        .add_vector(LEXICAL, Vector::new_sparse(words.indices, words.values));
     if let Some(dense) = dense {
         vectors = vectors.add_vector(DENSE, Vector::new_dense(dense));
     }
