@@ -96,18 +96,18 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use memory_contract::{AppId, MessageId, Role, TenantId, UserId};
+    use qdrant_edge::Filter;
     use time::OffsetDateTime;
-    use tokio::sync::mpsc;
+    use tokio::sync::{mpsc, oneshot};
     use uuid::Uuid;
 
+    use super::super::copy::Copied;
     use super::super::directory::Directory;
     use super::super::facts::Facts;
     use super::*;
     use crate::config::VectorPrecision;
-    use crate::index::{Change, IndexSchema, LexicalVector, Point, Subject};
+    use crate::index::{Change, IndexSchema, LexicalVector, Point, Selection, Subject};
     use crate::text::Form;
 
     fn point(number: u128) -> Change {
@@ -142,40 +142,78 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_merged_index_has_what_was_changed_meanwhile() {
-        let directory = tempfile::tempdir().unwrap();
-        let parent = Arc::new(Directory::new(directory.path().to_owned()));
+    /// An index of 100 points, and the channel to its writer.
+    fn filled(directory: &Path) -> (Writer, mpsc::Sender<Command>, mpsc::Receiver<Command>) {
+        let parent = Arc::new(Directory::new(directory.to_owned()));
         let schema = IndexSchema::new("recollect", None);
         let facts = Arc::new(Facts::default());
         let mut writer = Writer::new(&parent, &schema, VectorPrecision::Full, facts);
         drop(writer.prepare().unwrap());
         writer.mark(false).unwrap();
         writer.apply((1..=100).map(point).collect()).unwrap();
-        let (commands, mut queue) = mpsc::channel(1);
+        let (commands, queue) = mpsc::channel(2);
         let copying = writer.begin_compaction(&commands.downgrade()).unwrap();
         writer.copying = Some(copying);
+        (writer, commands, queue)
+    }
+
+    fn copied(queue: &mut mpsc::Receiver<Command>) -> Copied {
+        match queue.blocking_recv() {
+            Some(Command::Copied(copied)) => copied,
+            _ => panic!("no copy"),
+        }
+    }
+
+    /// The number of points after a start.
+    fn points(writer: &mut Writer) -> usize {
+        writer.close();
+        let (shard, _) = writer.prepare().unwrap();
+        super::super::count(&shard, Filter::default()).unwrap()
+    }
+
+    fn files(directory: &Path) -> usize {
+        fs::read_dir(directory).unwrap().count()
+    }
+
+    #[test]
+    fn a_merged_index_has_what_was_changed_meanwhile() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut writer, _commands, mut queue) = filled(directory.path());
         writer.apply(vec![deletion(7), point(101)]).unwrap();
         writer.flush().unwrap();
-        let Some(Command::Copied(copied)) = queue.blocking_recv() else {
-            panic!("no copy");
-        };
+        let merged = copied(&mut queue);
         writer.apply(vec![deletion(8), point(102)]).unwrap();
         let mut withdrawn = false;
-        let erased = writer.take_copy(copied, || withdrawn = true).unwrap();
-        erased.result.unwrap();
-        assert!(withdrawn && erased.replies.is_empty());
+        let taken = writer.take_copy(merged, || withdrawn = true).unwrap();
+        taken.result.unwrap();
+        assert!(withdrawn && taken.replies.is_empty());
         // It goes on after another change and a start.
         writer.apply(vec![deletion(9)]).unwrap();
         writer.flush().unwrap();
-        writer.close();
-        let (shard, _) = writer.prepare().unwrap();
-        let counted = super::super::count(&shard, Default::default()).unwrap();
-        assert_eq!(counted, 99);
-        let left: HashSet<_> = fs::read_dir(directory.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
+        assert_eq!(points(&mut writer), 99);
+        assert_eq!(files(directory.path()), 1);
+    }
+
+    #[test]
+    fn an_erasure_does_not_wait_for_a_merge() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut writer, commands, mut queue) = filled(directory.path());
+        let (reply, answer) = oneshot::channel();
+        let everything = Selection::tenant(&TenantId::new("acme"));
+        writer.erasures.push((everything, reply));
+        writer.erase(&commands.downgrade());
+        let both = [copied(&mut queue), copied(&mut queue)];
+        let taken: Vec<_> = both
+            .into_iter()
+            .filter_map(|copied| writer.take_copy(copied, || {}))
             .collect();
-        assert_eq!(left.len(), 1, "{left:?}");
+        assert_eq!(taken.len(), 1, "the merge was taken as well");
+        for taken in taken {
+            taken.result.unwrap();
+            assert_eq!(taken.replies.len(), 1);
+        }
+        drop(answer);
+        assert_eq!(points(&mut writer), 0);
+        assert_eq!(files(directory.path()), 1);
     }
 }
