@@ -307,7 +307,21 @@ impl Service {
         Some(self.data_dir()?.join(OBJECTS_DIR))
     }
 
-    /// The value of a counter in its metrics; 0 if it is missing.
+    /// Waits until the embedded index is neither written nor optimized.
+    pub async fn rested(&self) -> Result<(), Failure> {
+        let step = progress::step("waiting for the index to be optimized");
+        let begin = Instant::now();
+        while self.counter("recollect_index_busy").await? > 0 {
+            if begin.elapsed() > INDEX {
+                return Err("the index is still being optimized".into());
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        step.finish_and_clear();
+        Ok(())
+    }
+
+    /// The value of a counter or gauge in its metrics; 0 if it is missing.
     pub async fn counter(&self, series: &str) -> Result<u64, Failure> {
         let addr = self.metrics.as_ref().ok_or("the metrics are not known")?;
         let mut stream = TcpStream::connect(addr).await?;

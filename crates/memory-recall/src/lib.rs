@@ -43,6 +43,7 @@ pub use text::Form;
 /// Describes this crate's metrics to the global recorder.
 pub fn describe_metrics() {
     embed::describe_metrics();
+    index::describe_metrics();
     indexer::describe_metrics();
     recall::describe_metrics();
 }

@@ -147,6 +147,7 @@ async fn of_size(target: &Target, options: &Options, messages: usize) -> Result<
     };
     let service = Service::start(target, &filling).await?;
     let filled = fill::fill(&service, &tenants).await?;
+    service.rested().await?;
     // With the default model: queries cost what they cost.
     let service = service.restart(target, &keys).await?;
     let mut random = Random::new(options.seed);

@@ -27,6 +27,7 @@ use crate::error::RecallError;
 use crate::text::Form;
 
 pub use edge::EdgeIndex;
+pub(crate) use edge::describe_metrics;
 #[cfg(feature = "test-server")]
 pub(crate) use edge::path;
 pub use filter::Selection;

@@ -3,12 +3,14 @@
 //! large groups again, which takes minutes with a million points, so it is done in a copy of the
 //! engine's files, on another thread, and the writer goes on meanwhile.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use qdrant_edge::EdgeShard;
+use rustix::fs::{SeekFrom, copy_file_range, seek};
+use rustix::io::Errno;
 use rustix::process::setpriority_process;
 use tokio::sync::mpsc::WeakSender;
 
@@ -88,10 +90,39 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
             fs::create_dir(&target)?;
             copy_files(&entry.path(), &target)?;
         } else {
-            fs::copy(entry.path(), target)?;
+            // Not every file system tells what is stored, or copies a part.
+            if copy_stored(&entry.path(), &target).is_err() {
+                fs::copy(entry.path(), target)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Copies what is stored of a file: the engine reserves far more room in its files than it uses.
+fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (File::open(from)?, File::create_new(to)?);
+    let length = from.metadata()?.len();
+    to.set_len(length)?;
+    let mut end = 0;
+    loop {
+        let mut start = match seek(&from, SeekFrom::Data(end)) {
+            Ok(start) => start,
+            // Nothing is stored after `end`.
+            Err(Errno::NXIO) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        end = seek(&from, SeekFrom::Hole(start))?;
+        while start < end {
+            let (mut read, mut written) = (start, start);
+            let wanted = usize::try_from(end - start).unwrap_or(usize::MAX);
+            let copied = copy_file_range(&from, Some(&mut read), &to, Some(&mut written), wanted)?;
+            if copied == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            start += copied as u64;
+        }
+    }
 }
 
 #[cfg(test)]

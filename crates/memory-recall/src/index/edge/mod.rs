@@ -356,6 +356,24 @@ fn count(shard: &EdgeShard, filter: Filter) -> Result<usize, RecallError> {
     guarded("count", || shard.count(request))
 }
 
+pub(crate) fn describe_metrics() {
+    metrics::describe_gauge!(
+        BUSY,
+        "Embedded indexes that are written, optimized or merged at the moment"
+    );
+}
+
+/// The gauge of engines at work.
+const BUSY: &str = "recollect_index_busy";
+
+/// Counts this engine as at work, or not.
+fn set_busy(is: &mut bool, now: bool) {
+    if *is != now {
+        *is = now;
+        metrics::gauge!(BUSY).increment(if now { 1.0 } else { -1.0 });
+    }
+}
+
 /// The loop of the writer thread.
 fn write(
     mut writer: Writer,
@@ -365,7 +383,9 @@ fn write(
 ) {
     // Failed replies are ignored: the caller no longer waits.
     let mut next = None;
+    let mut is_busy = false;
     while let Some(command) = next.take().or_else(|| queue.blocking_recv()) {
+        set_busy(&mut is_busy, true);
         match command {
             Command::Prepare(reply) => {
                 let prepared = writer.prepare().map(|(shard, prepared)| {
@@ -431,10 +451,12 @@ fn write(
                 publish.send_replace(None);
                 writer.close();
                 let _ = reply.send(());
-                return;
+                break;
             }
         }
+        set_busy(&mut is_busy, writer.copying.is_some());
     }
+    set_busy(&mut is_busy, false);
     publish.send_replace(None);
     writer.close();
 }
