@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::LexicalVector;
 
-/// How many points of a tenant have each word. A tenant with more than 8,192 points is
+/// How many points of a tenant have each word. A tenant with more than 2,048 points is
 /// represented by those with the lowest ids, which are hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordCounts {
@@ -14,12 +14,14 @@ pub struct WordCounts {
     having: HashMap<u32, u32>,
 }
 
-/// Points that are counted at most.
-const MAX_POINTS: usize = 8_192;
+/// Points that are counted at most. Counting is part of the first query of a tenant; of more
+/// points the weights of rare words alone would be larger, by about the same factor.
+const MAX_POINTS: usize = 2_048;
 /// Entries of vectors after which counting ends: a few MB of words.
 const MAX_ENTRIES: usize = 2_000_000;
-/// Points that are read at a time.
-pub(super) const PAGE: usize = 512;
+/// Points that are read at a time. For each page the embedded engine looks up all points of the
+/// tenant.
+pub(super) const PAGE: usize = 1_024;
 /// Approximate bytes of a word and its count.
 const WORD_BYTES: usize = 12;
 
@@ -39,7 +41,7 @@ impl WordCounts {
     }
 
     /// Whether further points need not be counted.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.points >= MAX_POINTS || self.entries >= MAX_ENTRIES
     }
 

@@ -23,6 +23,8 @@ const AGE_FACTOR: u32 = 200;
 /// Counts are used at least for this long for each counted point: a few hundred messages more
 /// hardly change the weights of words in a large tenant.
 const AGE_OF_A_POINT: Duration = Duration::from_millis(10);
+/// The same for the counts of a sample, whose tenant has more points than were counted.
+const AGE_OF_A_SAMPLE: Duration = Duration::from_secs(90);
 /// Shortest and longest time for which counts are used without counting again.
 const AGES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(600)];
 /// How long outdated counts are used if counting fails.
@@ -114,7 +116,10 @@ impl WordWeights {
         let (counts, age) = match counted {
             Ok(Ok(counts)) => {
                 let points = u32::try_from(counts.points()).unwrap_or(u32::MAX);
-                let age = AGE_OF_A_POINT.saturating_mul(points);
+                let age = match counts.is_full() {
+                    true => AGE_OF_A_SAMPLE,
+                    false => AGE_OF_A_POINT.saturating_mul(points),
+                };
                 let age = age.max(started.elapsed().saturating_mul(AGE_FACTOR));
                 (Arc::new(counts), age.clamp(least, most))
             }
