@@ -107,7 +107,8 @@ pub enum BackendChoice {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VectorPrecision {
-    /// With 4 bytes for each dimension, in memory.
+    /// With 4 bytes for each dimension: in memory by Qdrant, in mapped files by the embedded
+    /// engine.
     #[default]
     Full,
     /// With 1 byte for each dimension in memory. The full vectors are on disk, where the best

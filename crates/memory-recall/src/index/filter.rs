@@ -115,12 +115,19 @@ pub(crate) enum Graph {
 }
 
 impl Graph {
-    /// The smallest part of a group that is searched by its graph. A point has 16 to 32
-    /// neighbors there, so that four of them or more are selected.
+    /// The smallest part of a group that is searched by its graph, in which a point has 16 to 32
+    /// neighbors: at least two to four of them are selected.
     const SMALLEST_PART: u64 = 8;
+    /// The engines build graphs of 10 MB of vectors or more: 6,700 of 384 dimensions, 320 of 8,192.
+    const LARGE: u64 = 300;
+
+    /// Whether a group may have a graph.
+    pub(crate) fn is_large(all: u64) -> bool {
+        all > Self::LARGE
+    }
 
     /// Whether `selected` points of a group with `all` are too few for its graph.
-    pub(crate) fn is_too_large(selected: u64, all: u64) -> bool {
+    pub(crate) fn is_too_small_a_part(selected: u64, all: u64) -> bool {
         selected.saturating_mul(Self::SMALLEST_PART) < all
     }
 }

@@ -1,22 +1,21 @@
 //! Merges the segments of a large engine. A search takes about as long in a small segment as
 //! in a large one, and searches them one after the other. Merging builds the graphs of all
 //! large groups again, which takes minutes with a million points, so it is done in a copy of the
-//! engine's files, on another thread, and the writer goes on meanwhile.
+//! engine's files, on another thread. The writer waits for the files to be copied, and goes on then.
 
-use std::fs::{self, File};
+use std::fs;
+#[cfg(target_os = "linux")]
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use qdrant_edge::EdgeShard;
-use rustix::fs::{SeekFrom, copy_file_range, seek};
-use rustix::io::Errno;
-use rustix::process::setpriority_process;
 use tokio::sync::mpsc::WeakSender;
 
 use super::Command;
 use super::copy::{self, Log};
-use super::engine::{guarded, not_prepared};
+use super::engine::{guarded, not_prepared, release};
 use super::erase::{Copying, bytes_of, remove};
 use super::setup;
 use super::writer::{RESERVED_BYTES, Writer};
@@ -26,7 +25,8 @@ use crate::error::RecallError;
 /// full one, one that fills up, and the one that is written to.
 const SEGMENTS: usize = 4;
 const POINTS_PER_SEGMENT: usize = 2_000_000;
-/// Added to the priority of the thread that merges: calls come first.
+/// The priority of the thread that merges: calls come first.
+#[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
 impl Writer {
@@ -46,8 +46,8 @@ impl Writer {
     }
 
     fn begin_compaction(&self, commands: &WeakSender<Command>) -> Result<Copying, RecallError> {
-        // The copy, and the merged segments.
-        let room = bytes_of(&self.directory).saturating_mul(2);
+        // The copy, and the room that the engine requires to merge it.
+        let room = bytes_of(&self.directory).saturating_mul(3);
         self.require_room(RESERVED_BYTES.saturating_add(room))?;
         let former = self.shard().ok_or_else(not_prepared)?;
         self.flush()?;
@@ -59,13 +59,15 @@ impl Writer {
         let config = setup::merging(&self.schema, self.vectors);
         let log = Arc::new(Log::default());
         let directory = draft.clone();
-        let merge = move |_: &EdgeShard, log: &Log| {
-            if let Err(error) = setpriority_process(None, NICENESS) {
+        let merge = move |_: &Log| {
+            // Elsewhere it would be the priority of the process.
+            #[cfg(target_os = "linux")]
+            if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
                 tracing::debug!(%error, "the priority of the thread that merges stays as it is");
             }
+            setup::prune_log(&directory);
             let started = std::time::Instant::now();
             let engine = guarded("load a copy", || EdgeShard::load(&directory, Some(config)))?;
-            log.check()?;
             guarded("merge", || engine.optimize())?;
             tracing::info!(
                 points = engine.info().points_count,
@@ -75,7 +77,14 @@ impl Writer {
             Ok(engine)
         };
         let (sender, logged) = (commands.clone(), Arc::clone(&log));
-        let begun = copy::begin(former, draft.clone(), logged, sender, merge);
+        let begun = copy::begin(
+            Arc::downgrade(&former),
+            draft.clone(),
+            logged,
+            sender,
+            merge,
+        );
+        release(former);
         begun.map_err(|source| self.broken(source))?;
         Ok(Copying::new(draft, log, Vec::new()))
     }
@@ -90,17 +99,32 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
             fs::create_dir(&target)?;
             copy_files(&entry.path(), &target)?;
         } else {
-            // Not every file system tells what is stored, or copies a part.
-            if copy_stored(&entry.path(), &target).is_err() {
-                fs::copy(entry.path(), target)?;
-            }
+            copy_file(&entry.path(), &target)?;
         }
     }
     Ok(())
 }
 
+#[cfg(target_os = "linux")]
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    match copy_stored(from, to) {
+        // Not every file system tells what is stored, or copies a part.
+        Err(error) if error.kind() != io::ErrorKind::StorageFull => fs::copy(from, to).map(drop),
+        copied => copied,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to).map(drop)
+}
+
 /// Copies what is stored of a file: the engine reserves far more room in its files than it uses.
+#[cfg(target_os = "linux")]
 fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{SeekFrom, copy_file_range, seek};
+    use rustix::io::Errno;
+
     let (from, to) = (File::open(from)?, File::create_new(to)?);
     let length = from.metadata()?.len();
     to.set_len(length)?;
@@ -226,22 +250,17 @@ mod tests {
     }
 
     #[test]
-    fn an_erasure_does_not_wait_for_a_merge() {
+    fn an_erasure_follows_a_merge() {
         let directory = tempfile::tempdir().unwrap();
         let (mut writer, commands, mut queue) = filled(directory.path());
         let (reply, answer) = oneshot::channel();
         let everything = Selection::tenant(&TenantId::new("acme"));
         writer.erasures.push((everything, reply));
-        writer.erase(&commands.downgrade());
-        let both = [copied(&mut queue), copied(&mut queue)];
-        let taken: Vec<_> = both
-            .into_iter()
-            .filter_map(|copied| writer.take_copy(copied, || {}))
-            .collect();
-        assert_eq!(taken.len(), 1, "the merge was taken as well");
-        for taken in taken {
+        for replies in [0, 1] {
+            writer.erase(&commands.downgrade());
+            let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
             taken.result.unwrap();
-            assert_eq!(taken.replies.len(), 1);
+            assert_eq!(taken.replies.len(), replies);
         }
         drop(answer);
         assert_eq!(points(&mut writer), 0);

@@ -3,8 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::Command;
-use super::engine::{guarded, not_prepared, release};
+use super::engine::{guarded, not_prepared, panic_message, release};
 use crate::error::RecallError;
+use crate::index::Backend;
 
 /// Points that are copied at a time.
 const PAGE: usize = 1_000;
@@ -105,29 +107,33 @@ pub(super) struct Copied {
 }
 
 /// Begins to `make` a copy of `former` in `draft`. The writer is handed the copy, with most of what
-/// was logged until then, by a command.
+/// was logged until then, or why there is none, by a command.
 pub(super) fn begin(
-    former: Arc<EdgeShard>,
+    former: Weak<EdgeShard>,
     draft: PathBuf,
     log: Arc<Log>,
     writer: WeakSender<Command>,
-    make: impl FnOnce(&EdgeShard, &Log) -> Result<EdgeShard, RecallError> + Send + 'static,
+    make: impl FnOnce(&Log) -> Result<EdgeShard, RecallError> + Send + 'static,
 ) -> Result<(), std::io::Error> {
+    let make_current = move || {
+        let copy = make(&log)?;
+        while log.changes() > LAST_CHANGES {
+            let former = former.upgrade().ok_or_else(not_prepared)?;
+            let replayed = log.replay(&former, &copy);
+            release(former);
+            replayed?;
+        }
+        Ok(Arc::new(copy))
+    };
     let make = move || {
-        let made = make(&former, &log).and_then(|copy| {
-            while log.changes() > LAST_CHANGES {
-                log.replay(&former, &copy)?;
-            }
-            Ok(Arc::new(copy))
+        // Closing an engine whose files cannot be written panics.
+        let engine = catch_unwind(AssertUnwindSafe(make_current)).unwrap_or_else(|panic| {
+            Err(RecallError::IndexUnavailable {
+                backend: Backend::Edge,
+                source: panic_message(&*panic).into(),
+            })
         });
-        release(former);
-        hand_over(
-            Copied {
-                draft,
-                engine: made,
-            },
-            &writer,
-        );
+        hand_over(Copied { draft, engine }, &writer);
     };
     let thread = thread::Builder::new().name("index-copy".to_owned());
     thread.spawn(make).map(drop)
@@ -151,25 +157,31 @@ fn hand_over(copied: Copied, writer: &WeakSender<Command>) {
 
 /// Copies the points of `former` into the empty engine `copy`, and optimizes it.
 pub(super) fn copy_and_optimize(
-    former: &EdgeShard,
+    former: Arc<EdgeShard>,
     copy: EdgeShard,
     log: &Log,
 ) -> Result<EdgeShard, RecallError> {
-    let mut offset = None;
-    loop {
-        offset = copy_page(former, &copy, offset)?;
-        // What was changed meanwhile may be in the page with its former value.
-        log.replay(former, &copy)?;
-        if offset.is_none() {
-            break;
-        }
-    }
+    let copied = copy_points(&former, &copy, log);
+    release(former);
+    copied?;
     guarded("flush", || {
         copy.flush();
         Ok(())
     })?;
     guarded("optimize", || copy.optimize())?;
     Ok(copy)
+}
+
+fn copy_points(from: &EdgeShard, to: &EdgeShard, log: &Log) -> Result<(), RecallError> {
+    let mut offset = None;
+    loop {
+        offset = copy_page(from, to, offset)?;
+        // What was changed meanwhile may be in the page with its former value.
+        log.replay(from, to)?;
+        if offset.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 fn copy_page(

@@ -49,7 +49,7 @@ impl Copying {
         }
     }
 
-    /// Adds an operation of the writer that succeeded.
+    /// Adds an operation of the writer.
     pub(super) fn log(&self, operation: &UpdateOperation) {
         self.log.add(operation);
     }
@@ -60,13 +60,8 @@ impl Writer {
     /// another thread. `commands` returns the copy to this one. If the process ends in between,
     /// the index is as before, or is rebuilt from the database.
     pub(super) fn erase(&mut self, commands: &WeakSender<Command>) {
-        if self.erasures.is_empty() {
+        if self.copying.is_some() || self.erasures.is_empty() {
             return;
-        }
-        match self.copying.take_if(|copying| copying.replies.is_empty()) {
-            Some(merging) => merging.log.abandon(),
-            None if self.copying.is_some() => return,
-            None => {}
         }
         let (selections, replies): (Vec<_>, Vec<_>) =
             mem::take(&mut self.erasures).into_iter().unzip();
@@ -97,9 +92,10 @@ impl Writer {
             Ok(copy)
         })?;
         let log = Arc::new(Log::default());
-        let make = move |former: &EdgeShard, log: &Log| copy::copy_and_optimize(former, copy, log);
+        let weak = Arc::downgrade(&former);
+        let make = move |log: &Log| copy::copy_and_optimize(former, copy, log);
         let (sender, logged) = (commands.clone(), Arc::clone(&log));
-        let begun = copy::begin(former, draft.clone(), logged, sender, make);
+        let begun = copy::begin(weak, draft.clone(), logged, sender, make);
         begun.map_err(|source| self.broken(source))?;
         Ok((draft, log))
     }

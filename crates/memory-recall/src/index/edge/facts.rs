@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::index::Candidate;
 
 /// Points in each of the two generations, about 250 bytes each.
-const HALF: usize = 150_000;
+const HALF: usize = 100_000;
 
 /// Recently written or found points, in two generations. A full younger generation
 /// replaces the older one; a hit moves a point to the younger.

@@ -427,12 +427,16 @@ fn write(
                     }
                 });
                 if let Some(Erased { result, replies }) = erased {
-                    publish.send_replace(writer.shard());
-                    if replies.is_empty() {
-                        if let Err(error) = result {
-                            tracing::warn!(%error, "merging the segments of the index failed");
+                    if let (true, Err(error)) = (replies.is_empty(), &result) {
+                        tracing::warn!(%error, "merging the segments of the index failed");
+                        if let Ok((shard, Prepared::New)) = writer.prepare() {
+                            // It has to be filled, which begins with the next start.
+                            release(shard);
+                            writer.close();
                         }
-                    } else {
+                    }
+                    publish.send_replace(writer.shard());
+                    if !replies.is_empty() {
                         answer(replies, result.and_then(|()| writer.remove_others()));
                     }
                 }

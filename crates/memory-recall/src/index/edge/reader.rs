@@ -65,16 +65,19 @@ pub(crate) fn path(field: &str) -> JsonPath {
 
 /// Whether a search by meaning has to compare each selected point.
 pub(super) fn is_exact(shard: &EdgeShard, selection: &Selection) -> Result<bool, RecallError> {
-    let about = |selection: &Selection| {
+    let count = |selection: &Selection, exact: bool| {
         let request = CountRequest {
             filter: Some(filter_of(selection)),
-            exact: false,
+            exact,
         };
         guarded("count", || shard.count(request)).map(|count| count as u64)
     };
     Ok(match selection.graph() {
         Graph::OfGroup => false,
-        Graph::OfLargerGroup(group) => Graph::is_too_large(about(selection)?, about(&group)?),
+        Graph::OfLargerGroup(group) => {
+            let all = count(&group, false)?;
+            Graph::is_large(all) && Graph::is_too_small_a_part(count(selection, true)?, all)
+        }
         Graph::None => true,
     })
 }

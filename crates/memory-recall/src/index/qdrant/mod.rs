@@ -332,19 +332,19 @@ impl QdrantIndex {
         Ok(match selection.graph() {
             Graph::OfGroup => false,
             Graph::OfLargerGroup(group) => {
-                let (selected, all) =
-                    tokio::try_join!(self.count_about(selection), self.count_about(&group))?;
-                Graph::is_too_large(selected, all)
+                let all = self.count_selected(&group, false).await?;
+                Graph::is_large(all)
+                    && Graph::is_too_small_a_part(self.count_selected(selection, true).await?, all)
             }
             Graph::None => true,
         })
     }
 
-    /// About how many points are selected.
-    async fn count_about(&self, selection: &Selection) -> Result<u64, RecallError> {
+    /// How many points are selected; about how many, unless `exact`.
+    async fn count_selected(&self, selection: &Selection, exact: bool) -> Result<u64, RecallError> {
         let request = CountPointsBuilder::new(self.schema.collection())
             .filter(filter_of(selection))
-            .exact(false);
+            .exact(exact);
         let counted = self
             .ask("count points", self.config.search_timeout, |client| {
                 let request = request.clone();
