@@ -42,7 +42,6 @@ use facts::Facts;
 use reader::{count_words, filter_of, is_exact, known, list};
 use writer::Writer;
 
-#[cfg(feature = "test-server")]
 pub(crate) use reader::path;
 
 /// Commands that wait for the writer thread, at most; further callers wait for room up to
