@@ -220,10 +220,10 @@ mod tests {
     }
 
     /// The number of points after a start.
-    fn points(writer: &mut Writer) -> usize {
+    fn points(writer: &mut Writer) -> u64 {
         writer.close();
         let (shard, _) = writer.prepare().unwrap();
-        super::super::count(&shard, Filter::default()).unwrap()
+        super::super::count(&shard, Filter::default(), true).unwrap()
     }
 
     fn files(directory: &Path) -> usize {

@@ -106,8 +106,8 @@ pub(super) struct Copied {
     pub(super) engine: Result<Arc<EdgeShard>, RecallError>,
 }
 
-/// Begins to `make` a copy of `former` in `draft`. The writer is handed the copy, with most of what
-/// was logged until then, or why there is none, by a command.
+/// Begins to `make` a copy of `former` in `draft`. A command hands the writer the copy, which has
+/// most of what was logged until then, or the error.
 pub(super) fn begin(
     former: Weak<EdgeShard>,
     draft: PathBuf,

@@ -18,9 +18,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
-use qdrant_edge::{
-    CountRequest, EdgeShard, FacetRequest, FacetValue, Filter, SparseVector, VectorInternal,
-};
+use qdrant_edge::{EdgeShard, FacetRequest, FacetValue, SparseVector, VectorInternal};
 use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -39,7 +37,7 @@ use directory::{Directory, lock};
 use engine::{guarded, not_prepared, release};
 use erase::{Erased, answer};
 use facts::Facts;
-use reader::{count_words, filter_of, is_exact, known, list};
+use reader::{count, count_words, filter_of, is_exact, known, list};
 use writer::Writer;
 
 pub(crate) use reader::path;
@@ -304,8 +302,8 @@ impl Index for EdgeIndex {
 
     async fn count(&self, selection: &Selection) -> Result<u64, RecallError> {
         let filter = filter_of(selection);
-        let counted = self.read(move |shard| count(shard, filter)).await?;
-        Ok(counted as u64)
+        let counted = self.read(move |shard| count(shard, filter, true)).await?;
+        Ok(counted)
     }
 
     async fn discard(&self, collection: &str) -> Result<(), RecallError> {
@@ -324,7 +322,7 @@ impl Index for EdgeIndex {
 
     async fn status(&self, tenant: &TenantId) -> IndexStatus {
         let filter = filter_of(&Selection::tenant(tenant));
-        let counted = self.read(move |shard| count(shard, filter)).await;
+        let counted = self.read(move |shard| count(shard, filter, true)).await;
         IndexStatus {
             state: if counted.is_ok() {
                 self.last_state()
@@ -332,7 +330,7 @@ impl Index for EdgeIndex {
                 IndexState::Unavailable
             },
             collection: self.schema.collection().to_owned(),
-            points: counted.map_or(0, |count| count as u64),
+            points: counted.unwrap_or(0),
         }
     }
 
@@ -345,14 +343,6 @@ impl Index for EdgeIndex {
         let _ = self.ask(Command::Stop).await;
         self.set_state(IndexState::Unavailable);
     }
-}
-
-fn count(shard: &EdgeShard, filter: Filter) -> Result<usize, RecallError> {
-    let request = CountRequest {
-        filter: Some(filter),
-        exact: true,
-    };
-    guarded("count", || shard.count(request))
 }
 
 pub(crate) fn describe_metrics() {

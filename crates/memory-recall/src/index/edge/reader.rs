@@ -63,20 +63,23 @@ pub(crate) fn path(field: &str) -> JsonPath {
     }
 }
 
+/// How many points a filter selects; about how many, unless `exact`.
+pub(super) fn count(shard: &EdgeShard, filter: Filter, exact: bool) -> Result<u64, RecallError> {
+    let request = CountRequest {
+        filter: Some(filter),
+        exact,
+    };
+    guarded("count", || shard.count(request)).map(|count| count as u64)
+}
+
 /// Whether a search by meaning has to compare each selected point.
 pub(super) fn is_exact(shard: &EdgeShard, selection: &Selection) -> Result<bool, RecallError> {
-    let count = |selection: &Selection, exact: bool| {
-        let request = CountRequest {
-            filter: Some(filter_of(selection)),
-            exact,
-        };
-        guarded("count", || shard.count(request)).map(|count| count as u64)
-    };
     Ok(match selection.graph() {
         Graph::OfGroup => false,
         Graph::OfLargerGroup(group) => {
-            let all = count(&group, false)?;
-            Graph::is_large(all) && Graph::is_too_small_a_part(count(selection, true)?, all)
+            let all = count(shard, filter_of(&group), false)?;
+            Graph::is_large(all)
+                && Graph::is_too_small_a_part(count(shard, filter_of(selection), true)?, all)
         }
         Graph::None => true,
     })

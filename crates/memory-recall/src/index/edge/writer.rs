@@ -35,8 +35,8 @@ const STATE_WHOLE: &str = "whole";
 const STATE_REBUILDING: &str = "rebuilding";
 
 /// The engine is optimized after this many changes, or after changes to 1/8 of its points if
-/// that is more. Each time it may build the graphs of a segment of up to 256 MB again, and those of a merged
-/// one if a fifth of it is deleted.
+/// that is more. Each time it may build the graphs of a segment of up to 256 MB again, and those
+/// of a merged one if a fifth of it is deleted.
 const OPTIMIZE_AFTER: usize = 5_000;
 const OPTIMIZE_AFTER_SHARE: usize = 8;
 /// The engine is optimized after this many changes, however large it is: until then new points

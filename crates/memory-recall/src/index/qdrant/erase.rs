@@ -1,9 +1,9 @@
 //! Erases and counts points in the collections of all models.
 
-use qdrant_client::qdrant::{CountPointsBuilder, UpdateBatchPoints};
+use qdrant_client::qdrant::UpdateBatchPoints;
 
 use super::QdrantIndex;
-use super::wire::{deletion, filter_of};
+use super::wire::deletion;
 use crate::error::RecallError;
 use crate::index::Selection;
 
@@ -31,16 +31,7 @@ impl QdrantIndex {
     pub(super) async fn count_everywhere(&self, selection: &Selection) -> Result<u64, RecallError> {
         let mut points = 0;
         for collection in self.collections().await? {
-            let request = CountPointsBuilder::new(collection)
-                .filter(filter_of(selection))
-                .exact(true);
-            let counted = self
-                .ask("count points", self.config.search_timeout, |client| {
-                    let request = request.clone();
-                    async move { client.count(request).await }
-                })
-                .await?;
-            points += counted.result.map_or(0, |result| result.count);
+            points += self.count_in(&collection, selection, true).await?;
         }
         Ok(points)
     }

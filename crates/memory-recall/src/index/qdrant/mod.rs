@@ -332,17 +332,23 @@ impl QdrantIndex {
         Ok(match selection.graph() {
             Graph::OfGroup => false,
             Graph::OfLargerGroup(group) => {
-                let all = self.count_selected(&group, false).await?;
+                let own = self.schema.collection();
+                let all = self.count_in(own, &group, false).await?;
                 Graph::is_large(all)
-                    && Graph::is_too_small_a_part(self.count_selected(selection, true).await?, all)
+                    && Graph::is_too_small_a_part(self.count_in(own, selection, true).await?, all)
             }
             Graph::None => true,
         })
     }
 
-    /// How many points are selected; about how many, unless `exact`.
-    async fn count_selected(&self, selection: &Selection, exact: bool) -> Result<u64, RecallError> {
-        let request = CountPointsBuilder::new(self.schema.collection())
+    /// How many points of a collection are selected; about how many, unless `exact`.
+    async fn count_in(
+        &self,
+        collection: &str,
+        selection: &Selection,
+        exact: bool,
+    ) -> Result<u64, RecallError> {
+        let request = CountPointsBuilder::new(collection)
             .filter(filter_of(selection))
             .exact(exact);
         let counted = self
