@@ -1,5 +1,6 @@
 //! The vector index: one trait, two backends.
 
+mod candidate_cache;
 mod edge;
 mod filter;
 mod paired;

@@ -128,7 +128,7 @@ impl From<MemoryPoint> for Entry {
             dense: point.dense.take(),
             lexical: std::mem::take(&mut point.lexical),
             vocabulary: Vocabulary::of(&point.tenant),
-            candidate: of_memory(point.memory.id.uuid(), 0.0),
+            candidate: of_memory(point.memory.id.uuid()),
             payload: memory_payload(&point),
         }
     }
@@ -266,8 +266,8 @@ fn candidate_of(point: &Point) -> Candidate {
     }
 }
 
-/// Reads a candidate from a payload; `None` for a payload of another form.
-pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Candidate> {
+/// Reads a candidate without a score from a payload; `None` for a payload of another form.
+pub(crate) fn candidate(payload: &Map<String, Value>) -> Option<Candidate> {
     let text = |field: &str| payload.get(field).and_then(Value::as_str);
     let number = |field: &str| payload.get(field).and_then(Value::as_i64);
     let flag = |field: &str| {
@@ -277,7 +277,7 @@ pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Cand
             .unwrap_or_default()
     };
     if let Some(memory) = text(field::MEMORY) {
-        return Some(of_memory(Uuid::parse_str(memory).ok()?, score));
+        return Some(of_memory(Uuid::parse_str(memory).ok()?));
     }
     Some(Candidate {
         id: Uuid::parse_str(text(field::MESSAGE)?).ok()?,
@@ -290,12 +290,12 @@ pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Cand
         short: flag(field::SHORT),
         said: number(field::SAID).unwrap_or_default(),
         form: text(field::FORM).and_then(Form::decode),
-        score,
+        score: 0.0,
     })
 }
 
 /// A candidate of a memory, which has no place in a thread.
-fn of_memory(id: Uuid, score: f32) -> Candidate {
+fn of_memory(id: Uuid) -> Candidate {
     Candidate {
         id,
         thread: ThreadId::from(Uuid::nil()),
@@ -307,6 +307,6 @@ fn of_memory(id: Uuid, score: f32) -> Candidate {
         short: false,
         said: 0,
         form: None,
-        score,
+        score: 0.0,
     }
 }

@@ -1229,6 +1229,54 @@ async fn another_address_is_asked_when_one_does_not_answer() {
 }
 
 /// A collection that another process makes anew is empty: a search has to notice by itself.
+async fn points_of_another_process_are_found_with_the_same_fields(url: String, alias: &str) {
+    let worker = client(url.clone(), alias);
+    worker.prepare().await.unwrap();
+    let some = |numbers: std::ops::Range<u32>| learn(numbers.map(|one| point(one, [1.0; 4])));
+    worker.apply(some(1..4)).await.unwrap();
+    worker.apply(remember([memory(9, "ada")])).await.unwrap();
+    let server = client(url, alias);
+    let ask = Search {
+        lexical: Some(words(&[1_000])),
+        ..by_meaning(all("acme"))
+    };
+    for known in [4, 6] {
+        let written = worker.search(ask.clone()).await.unwrap();
+        let read = server.search(ask.clone()).await.unwrap();
+        assert_eq!(sorted(read.dense), sorted(written.dense));
+        let read = sorted(read.lexical);
+        assert_eq!(read.len(), known);
+        assert_eq!(read, sorted(written.lexical));
+        // Half of the next points are cached by the server, and half are not.
+        worker.apply(some(4..6)).await.unwrap();
+    }
+    let gone = Change::Delete {
+        tenant: TenantId::new("acme"),
+        subject: Subject::Message(uuid(5).into()),
+    };
+    worker.apply(vec![gone]).await.unwrap();
+    let left = server.search(ask).await.unwrap();
+    assert_eq!(numbers(&sorted(left.lexical)), [1, 2, 3, 4, 9]);
+}
+
+/// The candidates in the order of their ids.
+fn sorted(mut list: Vec<Candidate>) -> Vec<Candidate> {
+    list.sort_unstable_by_key(|one| one.id);
+    list
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_finds_the_points_of_a_worker_with_the_same_fields() {
+    let server = TestQdrant::start().await.unwrap();
+    points_of_another_process_are_found_with_the_same_fields(server.url(), "recollect").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a Qdrant: make test-qdrant QDRANT_URL=…"]
+async fn a_server_finds_the_points_of_a_worker_with_the_same_fields_in_real_qdrant() {
+    with_real_qdrant(points_of_another_process_are_found_with_the_same_fields).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_notices_a_collection_that_was_made_anew() {
     let server = TestQdrant::start().await.unwrap();

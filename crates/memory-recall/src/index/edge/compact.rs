@@ -159,9 +159,9 @@ mod tests {
 
     use super::super::copy::Copied;
     use super::super::directory::Directory;
-    use super::super::facts::Facts;
     use super::*;
     use crate::config::VectorPrecision;
+    use crate::index::candidate_cache::CandidateCache;
     use crate::index::{Change, IndexSchema, LexicalVector, Point, Selection, Subject};
     use crate::text::Form;
 
@@ -201,8 +201,8 @@ mod tests {
     fn filled(directory: &Path) -> (Writer, mpsc::Sender<Command>, mpsc::Receiver<Command>) {
         let parent = Arc::new(Directory::new(directory.to_owned()));
         let schema = IndexSchema::new("recollect", None);
-        let facts = Arc::new(Facts::default());
-        let mut writer = Writer::new(&parent, &schema, VectorPrecision::Full, facts);
+        let cache = Arc::new(CandidateCache::default());
+        let mut writer = Writer::new(&parent, &schema, VectorPrecision::Full, cache);
         drop(writer.prepare().unwrap());
         writer.mark(false).unwrap();
         writer.apply((1..=100).map(point).collect()).unwrap();

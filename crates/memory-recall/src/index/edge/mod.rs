@@ -5,7 +5,6 @@ mod copy;
 mod directory;
 mod engine;
 mod erase;
-mod facts;
 mod reader;
 mod setup;
 mod writer;
@@ -23,6 +22,7 @@ use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::candidate_cache::CandidateCache;
 use super::filter::{Selection, field};
 use super::schema::{DENSE, LEXICAL};
 use super::vocabulary::Vocabulary;
@@ -36,8 +36,7 @@ use copy::Copied;
 use directory::{Directory, lock};
 use engine::{guarded, not_prepared, release};
 use erase::{Erased, answer};
-use facts::Facts;
-use reader::{count, count_words, filter_of, is_exact, known, list};
+use reader::{candidates, count, count_words, filter_of, is_exact, list};
 use writer::Writer;
 
 pub(crate) use reader::path;
@@ -54,7 +53,7 @@ pub struct EdgeIndex {
     commands: mpsc::Sender<Command>,
     write_timeout: Duration,
     shard: watch::Receiver<Option<Arc<EdgeShard>>>,
-    facts: Arc<Facts>,
+    cache: Arc<CandidateCache>,
     state: AtomicU8,
     directory: Arc<Directory>,
     discarded: AtomicBool,
@@ -116,8 +115,8 @@ impl EdgeIndex {
         let (commands, queue) = mpsc::channel(QUEUE_SIZE);
         let to_writer = commands.downgrade();
         let (publish, shard) = watch::channel(None);
-        let facts = Arc::new(Facts::default());
-        let writer = Writer::new(&directory, &schema, config.vectors, Arc::clone(&facts));
+        let cache = Arc::new(CandidateCache::default());
+        let writer = Writer::new(&directory, &schema, config.vectors, Arc::clone(&cache));
         thread::Builder::new()
             .name("index-writer".to_owned())
             .spawn(move || write(writer, queue, to_writer, publish))
@@ -130,7 +129,7 @@ impl EdgeIndex {
             commands,
             write_timeout: config.write_timeout,
             shard,
-            facts,
+            cache,
             state: AtomicU8::new(encode(IndexState::Unavailable)),
             directory,
             discarded: AtomicBool::new(false),
@@ -214,7 +213,7 @@ impl Index for EdgeIndex {
             return Ok(Candidates::default());
         }
         self.schema.check_query(dense.as_deref())?;
-        let facts = Arc::clone(&self.facts);
+        let cache = Arc::clone(&self.cache);
         self.read(move |shard| {
             let filter = filter_of(&selection);
             let mut found = Candidates::default();
@@ -228,7 +227,7 @@ impl Index for EdgeIndex {
                     filter.clone(),
                     limit,
                 )?;
-                found.dense = known(shard, &facts, points)?;
+                found.dense = candidates(shard, &cache, points)?;
             }
             if let Some(words) = lexical.filter(|words| !words.indices.is_empty()) {
                 let vocabulary = Vocabulary::of(selection.tenant_id());
@@ -243,7 +242,7 @@ impl Index for EdgeIndex {
                     limit,
                 )?;
                 points.retain(|point| point.score > 0.0);
-                found.lexical = known(shard, &facts, points)?;
+                found.lexical = candidates(shard, &cache, points)?;
             }
             Ok(found)
         })
@@ -505,7 +504,7 @@ mod tests {
             commands,
             write_timeout: Duration::from_millis(10),
             shard: watch::channel(None).1,
-            facts: Arc::default(),
+            cache: Arc::default(),
             state: AtomicU8::new(encode(IndexState::Ready)),
             directory: Arc::new(Directory::new(std::path::PathBuf::new())),
             discarded: AtomicBool::new(false),

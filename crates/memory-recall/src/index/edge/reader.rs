@@ -13,8 +13,8 @@ use qdrant_edge::{
 use uuid::Uuid;
 
 use super::engine::guarded;
-use super::facts::Facts;
 use crate::error::RecallError;
+use crate::index::candidate_cache::CandidateCache;
 use crate::index::filter::{Condition, Graph, Selection, field};
 use crate::index::payload::candidate;
 use crate::index::schema::LEXICAL;
@@ -121,47 +121,30 @@ pub(super) fn list(
 
 /// Converts points to candidates, reading those that are not cached. Points deleted
 /// since the search are left out.
-pub(super) fn known(
+pub(super) fn candidates(
     shard: &EdgeShard,
-    facts: &Facts,
+    cache: &CandidateCache,
     points: Vec<ScoredPoint>,
 ) -> Result<Vec<Candidate>, RecallError> {
     let id = |point: &PointId| match point {
         PointId::Uuid(id) => *id,
         PointId::NumId(_) => Uuid::nil(),
     };
-    let mut found = facts.get(points.iter().map(|point| id(&point.id)));
-    let missing: Vec<PointId> = points
-        .iter()
-        .zip(&found)
-        .filter(|(_, known)| known.is_none())
-        .map(|(point, _)| point.id)
-        .collect();
+    let found = cache.look_up(points.iter().map(|point| (id(&point.id), point.score)));
+    let missing: Vec<PointId> = found.missing().map(PointId::Uuid).collect();
+    let mut read = HashMap::new();
     if !missing.is_empty() {
         let payload = Some(WithPayloadInterface::Bool(true));
         let records = guarded("read points", || shard.retrieve(&missing, payload, None))?;
-        let read: HashMap<Uuid, Candidate> = records
-            .iter()
-            .filter_map(|record| {
-                Some((id(&record.id), candidate(&record.payload.as_ref()?.0, 0.0)?))
-            })
-            .collect();
-        for (point, known) in points.iter().zip(&mut found) {
-            if known.is_none() {
-                *known = read.get(&id(&point.id)).cloned();
-            }
-        }
-        facts.put(read);
+        read.extend(
+            records.iter().filter_map(|record| {
+                Some((id(&record.id), candidate(&record.payload.as_ref()?.0)?))
+            }),
+        );
     }
-    let scored = points.iter().zip(found);
-    Ok(scored
-        .filter_map(|(point, known)| {
-            Some(Candidate {
-                score: point.score,
-                ..known?
-            })
-        })
-        .collect())
+    let candidates = found.complete(&read);
+    cache.put(read);
+    Ok(candidates)
 }
 
 /// Counts the words of the tenant's points with the lowest ids.

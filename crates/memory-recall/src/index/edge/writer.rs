@@ -20,11 +20,11 @@ use super::Reply;
 use super::directory::Directory;
 use super::engine::{guarded, not_prepared, panic_message, refused};
 use super::erase::Copying;
-use super::facts::Facts;
 use super::reader::filter_of;
 use super::setup;
 use crate::config::VectorPrecision;
 use crate::error::RecallError;
+use crate::index::candidate_cache::CandidateCache;
 use crate::index::payload::{Batch, Entry, batches};
 use crate::index::schema::{DENSE, LEXICAL};
 use crate::index::{Backend, Change, IndexSchema, Prepared, Selection};
@@ -57,7 +57,7 @@ pub(super) struct Writer {
     pub(super) schema: IndexSchema,
     pub(super) vectors: VectorPrecision,
     pub(super) shard: Option<Arc<EdgeShard>>,
-    facts: Arc<Facts>,
+    cache: Arc<CandidateCache>,
     /// Changes since the last optimization.
     pub(super) changes: usize,
     /// Erasures that have not begun, and the copy that is made for those that have.
@@ -70,7 +70,7 @@ impl Writer {
         parent: &Arc<Directory>,
         schema: &IndexSchema,
         vectors: VectorPrecision,
-        facts: Arc<Facts>,
+        cache: Arc<CandidateCache>,
     ) -> Self {
         let directory = parent.path.join(schema.collection());
         parent.engines().push(directory.clone());
@@ -80,7 +80,7 @@ impl Writer {
             schema: schema.clone(),
             vectors,
             shard: None,
-            facts,
+            cache,
             changes: 0,
             erasures: Vec::new(),
             copying: None,
@@ -171,7 +171,7 @@ impl Writer {
         if let Some(dense) = dense {
             vectors.push((DENSE, Vector::new_dense(dense)));
         }
-        self.facts.put([(id, candidate)]);
+        self.cache.put([(id, candidate)]);
         Ok(PointStruct::new(
             PointId::Uuid(id),
             Vectors::new_named(vectors),

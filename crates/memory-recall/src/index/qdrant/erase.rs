@@ -31,7 +31,9 @@ impl QdrantIndex {
     pub(super) async fn count_everywhere(&self, selection: &Selection) -> Result<u64, RecallError> {
         let mut points = 0;
         for collection in self.collections().await? {
-            points += self.count_in(&collection, selection, true).await?;
+            points += self
+                .count_in(&collection, selection, true, self.config.search_timeout)
+                .await?;
         }
         Ok(points)
     }

@@ -5,32 +5,35 @@ mod erase;
 mod setup;
 mod wire;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_client::qdrant::{
-    Condition, CountPointsBuilder, FacetCountsBuilder, Filter, PayloadIncludeSelector, PointId,
-    PointsUpdateOperation, QuantizationSearchParamsBuilder, Query, QueryBatchPoints, QueryPoints,
-    QueryPointsBuilder, ScrollPointsBuilder, SearchParamsBuilder, UpdateBatchPoints, VectorInput,
-    VectorsSelector, WriteOrdering, WriteOrderingType, facet_value,
+    Condition, CountPointsBuilder, FacetCountsBuilder, Filter, GetPointsBuilder,
+    PayloadIncludeSelector, PointId, PointsUpdateOperation, QuantizationSearchParamsBuilder, Query,
+    QueryBatchPoints, QueryPoints, QueryPointsBuilder, ScrollPointsBuilder, SearchParamsBuilder,
+    UpdateBatchPoints, VectorInput, VectorsSelector, WriteOrdering, WriteOrderingType, facet_value,
 };
 use uuid::Uuid;
 
+use super::candidate_cache::CandidateCache;
 use super::filter::{Graph, Selection, field};
-use super::payload::CANDIDATE;
+use super::payload::{Batch, CANDIDATE, batches};
 use super::schema::{DENSE, LEXICAL};
 use super::vocabulary::Vocabulary;
 use super::word_counts::PAGE;
 use super::{
-    Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared, Search,
-    WordCounts,
+    Backend, Candidate, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared,
+    Search, WordCounts,
 };
 use crate::config::IndexConfig;
 use crate::error::RecallError;
 use addresses::Addresses;
 use setup::{STATE_POINT, prepared};
-use wire::{candidates, filter_of, lexical, operations, removal};
+use wire::{candidates, filter_of, lexical, operations, removal, scored};
 
 /// An index in a Qdrant cluster, over gRPC.
 pub struct QdrantIndex {
@@ -38,6 +41,7 @@ pub struct QdrantIndex {
     schema: IndexSchema,
     config: IndexConfig,
     state: AtomicU8,
+    cache: CandidateCache,
 }
 
 impl QdrantIndex {
@@ -51,6 +55,7 @@ impl QdrantIndex {
             schema,
             config: config.clone(),
             state: AtomicU8::new(UNKNOWN),
+            cache: CandidateCache::default(),
         })
     }
 
@@ -101,7 +106,15 @@ impl Index for QdrantIndex {
                 Change::Delete { .. } | Change::Purge { .. } => {}
             }
         }
-        let operations = operations(changes);
+        let batches = batches(changes);
+        for batch in &batches {
+            if let Batch::Upsert(entries) = batch {
+                let written = entries.iter();
+                self.cache
+                    .put(written.map(|entry| (entry.id, entry.candidate.clone())));
+            }
+        }
+        let operations = operations(batches);
         let Err(refused) = self.update(operations.clone()).await else {
             return Ok(());
         };
@@ -129,8 +142,12 @@ impl Index for QdrantIndex {
         } = search;
         self.schema.check_query(dense.as_deref())?;
         let lexical = lexical.filter(|words| !words.indices.is_empty());
+        if limit == 0 || (dense.is_none() && lexical.is_none()) {
+            return Ok(Candidates::default());
+        }
+        let deadline = Instant::now() + self.config.search_timeout;
         let by_meaning = dense.is_some();
-        let exact = by_meaning && limit > 0 && self.is_exact(&selection).await?;
+        let exact = by_meaning && self.is_exact(&selection, deadline).await?;
         let mut queries = Vec::with_capacity(3);
         let mut ask = |using: &str, input: VectorInput| {
             queries.push(self.query(&selection, using, input, exact, limit))
@@ -144,9 +161,6 @@ impl Index for QdrantIndex {
                 LEXICAL,
                 VectorInput::new_sparse(words.indices, words.values),
             );
-        }
-        if limit == 0 || queries.is_empty() {
-            return Ok(Candidates::default());
         }
         // A collection that was lost and made anew answers as a complete one would.
         queries.push(
@@ -162,9 +176,8 @@ impl Index for QdrantIndex {
             read_consistency: None,
             timeout: None,
         };
-        let limit = self.config.search_timeout;
         let found = self
-            .ask("search", limit, |client| {
+            .ask("search", left(deadline), |client| {
                 let request = request.clone();
                 async move { client.query_batch(request).await }
             })
@@ -173,13 +186,22 @@ impl Index for QdrantIndex {
         let state = lists.next_back().unwrap_or_default();
         let state = state.first().map(|point| &point.payload);
         self.set_rebuilding(prepared(state) != Prepared::Whole);
-        let mut lists = lists.map(candidates);
-        let mut found = Candidates::default();
-        if by_meaning {
-            found.dense = lists.next().unwrap_or_default();
-        }
-        found.lexical = lists.next().unwrap_or_default();
-        found.lexical.retain(|candidate| candidate.score > 0.0);
+        let dense = match by_meaning {
+            true => lists.next().unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let lexical = lists.next().unwrap_or_default();
+        let dense = self.cache.look_up(scored(dense));
+        let lexical = scored(lexical).filter(|(_, score)| *score > 0.0);
+        let lexical = self.cache.look_up(lexical);
+        let missing: HashSet<Uuid> = dense.missing().chain(lexical.missing()).collect();
+        let read = self.read_candidates(missing, deadline).await?;
+        let found = Candidates {
+            dense: dense.complete(&read),
+            lexical: lexical.complete(&read),
+            ..Candidates::default()
+        };
+        self.cache.put(read);
         Ok(found)
     }
 
@@ -328,17 +350,40 @@ impl QdrantIndex {
     }
 
     /// Whether a search by meaning has to compare each selected point.
-    async fn is_exact(&self, selection: &Selection) -> Result<bool, RecallError> {
+    async fn is_exact(&self, selection: &Selection, by: Instant) -> Result<bool, RecallError> {
+        let own = self.schema.collection();
+        let count = |selection, exact| self.count_in(own, selection, exact, left(by));
         Ok(match selection.graph() {
             Graph::OfGroup => false,
             Graph::OfLargerGroup(group) => {
-                let own = self.schema.collection();
-                let all = self.count_in(own, &group, false).await?;
+                let all = count(&group, false).await?;
                 Graph::is_large(all)
-                    && Graph::is_too_small_a_part(self.count_in(own, selection, true).await?, all)
+                    && Graph::is_too_small_a_part(count(selection, true).await?, all)
             }
             Graph::None => true,
         })
+    }
+
+    /// Reads what the ranking needs of points. Those that do not exist are left out.
+    async fn read_candidates(
+        &self,
+        points: HashSet<Uuid>,
+        by: Instant,
+    ) -> Result<HashMap<Uuid, Candidate>, RecallError> {
+        if points.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let ids: Vec<PointId> = points.into_iter().map(|id| id.to_string().into()).collect();
+        let fields = CANDIDATE.map(str::to_owned).to_vec();
+        let request = GetPointsBuilder::new(self.schema.collection(), ids)
+            .with_payload(PayloadIncludeSelector { fields });
+        let found = self
+            .ask("read points", left(by), |client| {
+                let request = request.clone();
+                async move { client.get_points(request).await }
+            })
+            .await?;
+        Ok(candidates(found.result))
     }
 
     /// How many points of a collection are selected; about how many, unless `exact`.
@@ -347,12 +392,13 @@ impl QdrantIndex {
         collection: &str,
         selection: &Selection,
         exact: bool,
+        limit: Duration,
     ) -> Result<u64, RecallError> {
         let request = CountPointsBuilder::new(collection)
             .filter(filter_of(selection))
             .exact(exact);
         let counted = self
-            .ask("count points", self.config.search_timeout, |client| {
+            .ask("count points", limit, |client| {
                 let request = request.clone();
                 async move { client.count(request).await }
             })
@@ -368,7 +414,6 @@ impl QdrantIndex {
         exact: bool,
         limit: usize,
     ) -> QueryPoints {
-        let fields = CANDIDATE.map(str::to_owned).to_vec();
         // Quantized vectors find, the full ones score. Without effect on a collection that is not
         // quantized.
         let rescore = QuantizationSearchParamsBuilder::default().rescore(true);
@@ -377,7 +422,7 @@ impl QdrantIndex {
             .using(using)
             .filter(filter_of(selection))
             .limit(limit as u64)
-            .with_payload(PayloadIncludeSelector { fields })
+            .with_payload(false)
             .params(
                 SearchParamsBuilder::default()
                     .exact(exact)
@@ -385,6 +430,11 @@ impl QdrantIndex {
             )
             .build()
     }
+}
+
+/// The time that is left until a deadline.
+fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Bit: the index is being rebuilt.

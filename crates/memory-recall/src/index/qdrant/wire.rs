@@ -1,18 +1,21 @@
 //! Conversions to and from Qdrant's gRPC messages.
 
+use std::collections::HashMap;
+
 use qdrant_client::Payload;
 use qdrant_client::qdrant::{
-    Condition as QdrantCondition, Filter, NamedVectors, PointStruct, PointsIdsList, PointsSelector,
-    PointsUpdateOperation, Range, RetrievedPoint, ScoredPoint, Vector, r#match::MatchValue,
-    points_selector::PointsSelectorOneOf, points_update_operation as operation, vector_output,
+    Condition as QdrantCondition, Filter, NamedVectors, PointId, PointStruct, PointsIdsList,
+    PointsSelector, PointsUpdateOperation, Range, RetrievedPoint, ScoredPoint, Vector,
+    r#match::MatchValue, point_id::PointIdOptions, points_selector::PointsSelectorOneOf,
+    points_update_operation as operation, vector_output,
 };
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::index::Candidate;
 use crate::index::filter::{Condition, Selection, field};
-use crate::index::payload::{Batch, Entry, batches, candidate};
+use crate::index::payload::{Batch, Entry, candidate};
 use crate::index::schema::{DENSE, LEXICAL};
-use crate::index::{Candidate, Change};
 
 /// Converts a selection.
 pub(super) fn filter_of(selection: &Selection) -> Filter {
@@ -44,8 +47,8 @@ fn keyword(text: &str) -> MatchValue {
     MatchValue::Keyword(text.to_owned())
 }
 
-/// The changes as operations, in order.
-pub(super) fn operations(changes: Vec<Change>) -> Vec<PointsUpdateOperation> {
+/// Batches of changes as operations, in order.
+pub(super) fn operations(batches: Vec<Batch>) -> Vec<PointsUpdateOperation> {
     let operation = |batch| match batch {
         Batch::Upsert(entries) => PointsUpdateOperation {
             operation: Some(operation::Operation::Upsert(operation::PointStructList {
@@ -58,7 +61,7 @@ pub(super) fn operations(changes: Vec<Change>) -> Vec<PointsUpdateOperation> {
         Batch::Delete(ids) => removal(ids),
         Batch::Purge(selection) => deletion(&selection),
     };
-    batches(changes).into_iter().map(operation).collect()
+    batches.into_iter().map(operation).collect()
 }
 
 /// The deletion of points by their ids.
@@ -102,16 +105,29 @@ fn point_of(entry: Entry) -> PointStruct {
     PointStruct::new(id.to_string(), vectors, Payload::from(payload))
 }
 
-pub(super) fn candidates(points: Vec<ScoredPoint>) -> Vec<Candidate> {
-    let read = |point: ScoredPoint| {
-        let fields: Map<String, Value> = point
-            .payload
-            .into_iter()
+/// The ids of found points with their scores, in their order.
+pub(super) fn scored(points: Vec<ScoredPoint>) -> impl Iterator<Item = (Uuid, f32)> {
+    let scored = |point: ScoredPoint| Some((uuid(point.id)?, point.score));
+    points.into_iter().filter_map(scored)
+}
+
+/// The candidates of points that were read with their payload.
+pub(super) fn candidates(points: Vec<RetrievedPoint>) -> HashMap<Uuid, Candidate> {
+    let read = |point: RetrievedPoint| {
+        let payload = point.payload.into_iter();
+        let fields: Map<String, Value> = payload
             .map(|(field, value)| (field, value.into_json()))
             .collect();
-        candidate(&fields, point.score)
+        Some((uuid(point.id)?, candidate(&fields)?))
     };
     points.into_iter().filter_map(read).collect()
+}
+
+fn uuid(point: Option<PointId>) -> Option<Uuid> {
+    match point?.point_id_options? {
+        PointIdOptions::Uuid(id) => id.parse().ok(),
+        PointIdOptions::Num(_) => None,
+    }
 }
 
 /// The words of a point's lexical vector.
