@@ -20,7 +20,7 @@ use crate::query::Method;
 pub use features::FEATURES;
 pub use fitting::Corpus;
 pub(crate) use traits::QueryTraits;
-pub use weights::Weights;
+pub use weights::{Unit, Weights};
 
 /// Weight of the dense score.
 const DENSE_WEIGHT: f64 = 0.45;

@@ -1,25 +1,46 @@
 //! The weights of the features, which `memory-bench fit` writes.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::features::{FEATURES, Features};
 
-/// A weight for each feature, and the score without any. The score is on the scale of the
+/// A linear score of the features and a small network beside it. The score is on the scale of the
 /// weighted sums, so that a threshold means about the same with and without the features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
-    /// The score if all features are 0.
+    /// The score if all features are 0, without the network.
+    pub bias: f64,
+    /// Of the linear score, in the order of [`FEATURES`].
+    pub of: [f64; FEATURES.len()],
+    /// The network's hidden units.
+    pub units: Vec<Unit>,
+}
+
+/// A hidden unit. It adds its output times the softsign of the weighted features, which is
+/// x / (1 + |x|).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unit {
+    /// Its input if all features are 0.
     pub bias: f64,
     /// In the order of [`FEATURES`].
     pub of: [f64; FEATURES.len()],
+    /// The most that it adds to the score or takes from it.
+    pub output: f64,
 }
 
+/// The rows of the file besides those of the features.
 const BIAS: &str = "bias";
+const OUTPUT: &str = "output";
+const HEAD: &str =
+    "# Weights of the ranking's features (src/rank/features.rs), written by `memory-bench fit`.
+# Each column after the names is one score: first the linear one, then the hidden units.
+";
 
 /// The weights that are used.
 static FITTED: LazyLock<Weights> = LazyLock::new(|| {
     Weights::parse(include_str!("../../data/ranking.tsv"))
-        .expect("data/ranking.tsv has the weight of each feature")
+        .expect("data/ranking.tsv has the weights of each feature")
 });
 
 /// The score of a candidate: 0.0 to 1.0, or a little beyond.
@@ -28,51 +49,71 @@ pub(super) fn score(features: &Features) -> f64 {
 }
 
 impl Weights {
-    /// The weighted sum of the features of a candidate.
+    /// The score of a candidate with these features.
     pub fn score(&self, features: &[f64; FEATURES.len()]) -> f64 {
-        let weighed = features
-            .iter()
-            .zip(&self.of)
-            .map(|(one, weight)| one * weight);
-        self.bias + weighed.sum::<f64>()
+        let weighed = |weights: &[f64; FEATURES.len()]| {
+            let products = features.iter().zip(weights);
+            products.map(|(one, weight)| one * weight).sum::<f64>()
+        };
+        let units = self.units.iter().map(|unit| {
+            let input = unit.bias + weighed(&unit.of);
+            unit.output * input / (1.0 + input.abs())
+        });
+        self.bias + weighed(&self.of) + units.sum::<f64>()
     }
 
-    /// One line a weight: name, tab, value. Lines that start with `#` are comments.
+    /// A table with a row for each feature and a column for each score, separated by tabs. Lines
+    /// that start with `#` are comments.
     pub fn to_text(&self) -> String {
-        let names = std::iter::once(BIAS).chain(FEATURES);
-        let values = std::iter::once(self.bias).chain(self.of);
-        names
-            .zip(values)
-            .map(|(name, value)| format!("{name}\t{value:.5}\n"))
-            .collect()
+        let mut text = HEAD.to_owned();
+        let mut row = |name: &str, linear: f64, of_unit: &dyn Fn(&Unit) -> f64| {
+            let values = std::iter::once(linear).chain(self.units.iter().map(of_unit));
+            let values: String = values.map(|value| format!("\t{value:.5}")).collect();
+            text.push_str(&format!("{name}{values}\n"));
+        };
+        row(BIAS, self.bias, &|unit| unit.bias);
+        for (at, name) in FEATURES.into_iter().enumerate() {
+            row(name, self.of[at], &|unit| unit.of[at]);
+        }
+        row(OUTPUT, 1.0, &|unit| unit.output);
+        text
     }
 
     /// Reads what [`Weights::to_text`] wrote.
     ///
     /// # Errors
-    /// Says which line is not a weight, or which weight is missing.
+    /// Says which line is not one of weights, or which weights are missing.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut read = Vec::new();
+        let mut rows = HashMap::new();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let weight = line.split_once('\t').and_then(|(name, value)| {
-                let value: f64 = value.parse().ok()?;
-                value.is_finite().then_some((name, value))
-            });
-            read.push(weight.ok_or_else(|| format!("not a name, a tab and a number: {line:?}"))?);
+            let (name, values) = line.split_once('\t').unwrap_or((line, ""));
+            let values: Result<Vec<f64>, _> = values.split('\t').map(str::parse).collect();
+            match values {
+                Ok(values) if values.iter().all(|value| value.is_finite()) => {
+                    rows.insert(name, values)
+                }
+                _ => return Err(format!("not a name and numbers after tabs: {line:?}")),
+            };
         }
-        let named = |name: &str| {
-            let found = read.iter().find(|(known, _)| *known == name);
-            found
-                .map(|(_, value)| *value)
-                .ok_or_else(|| format!("no weight of {name}"))
+        let columns = rows.get(BIAS).map_or(0, Vec::len);
+        let named = |name: &str| match rows.get(name) {
+            Some(row) if row.len() == columns => Ok(row),
+            Some(row) => Err(format!("{name} has {} weights, not {columns}", row.len())),
+            None => Err(format!("no weights of {name}")),
         };
-        let mut of = [0.0; FEATURES.len()];
-        for (weight, name) in of.iter_mut().zip(FEATURES) {
-            *weight = named(name)?;
-        }
+        let (biases, outputs) = (named(BIAS)?, named(OUTPUT)?);
+        let features = FEATURES.into_iter().map(named);
+        let features: Vec<&Vec<f64>> = features.collect::<Result<_, _>>()?;
+        let of = |column: usize| std::array::from_fn(|at| features[at][column]);
+        let unit = |column: usize| Unit {
+            bias: biases[column],
+            of: of(column),
+            output: outputs[column],
+        };
         Ok(Self {
-            bias: named(BIAS)?,
-            of,
+            bias: biases[0],
+            of: of(0),
+            units: (1..columns).map(unit).collect(),
         })
     }
 }
@@ -86,11 +127,54 @@ mod tests {
         assert_eq!(Weights::parse(&FITTED.to_text()).as_ref(), Ok(&*FITTED));
         assert!(FITTED.of.iter().any(|weight| *weight != 0.0));
         for (text, error) in [
-            ("", "no weight of sum"),
-            ("sum 1", "not a name, a tab and a number: \"sum 1\""),
-            ("sum\tNaN", "not a name, a tab and a number: \"sum\\tNaN\""),
+            ("", "no weights of bias"),
+            (
+                "bias\t1\nsum 1",
+                "not a name and numbers after tabs: \"sum 1\"",
+            ),
+            (
+                "sum\tNaN",
+                "not a name and numbers after tabs: \"sum\\tNaN\"",
+            ),
+            ("bias\t1\t2\noutput\t1", "output has 1 weights, not 2"),
         ] {
             assert_eq!(Weights::parse(text), Err(error.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_score_is_linear_with_bent_units_beside_it() {
+        let mut of = [0.0; FEATURES.len()];
+        of[1] = 2.0;
+        let unit = |bias, output| Unit { bias, of, output };
+        let weights = Weights {
+            bias: 0.5,
+            of,
+            units: vec![unit(0.0, 1.0), unit(-4.0, 3.0)],
+        };
+        let mut features = [0.0; FEATURES.len()];
+        features[1] = 1.5;
+        // 0.5 + 3, 3 / 4 of 1, and -1 / 2 of 3.
+        assert!((weights.score(&features) - 2.75).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_better_match_never_scores_less() {
+        let matches = [
+            "dense",
+            "dense_rank",
+            "lexical",
+            "lexical_own",
+            "lexical_coverage",
+        ];
+        let scores = std::iter::once((&FITTED.of, 1.0));
+        let units = FITTED.units.iter().map(|unit| (&unit.of, unit.output));
+        for (of, output) in scores.chain(units) {
+            assert!(output >= 0.0);
+            for name in matches {
+                let at = FEATURES.iter().position(|known| *known == name).unwrap();
+                assert!(of[at] >= 0.0, "{name}");
+            }
         }
     }
 }
