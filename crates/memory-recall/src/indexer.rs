@@ -238,6 +238,9 @@ impl Indexer {
                         lost.cancel();
                     }
                     self.pause(lost, self.outage_pause(failures)).await;
+                    if self.index.last_state() == IndexState::Unavailable {
+                        lost.cancel();
+                    }
                 }
             }
         }

@@ -1,7 +1,8 @@
-//! Merges the segments of a large engine. A search takes about as long in a small segment as
-//! in a large one, and searches them one after the other. Merging builds the graphs of all
-//! large groups again, which takes minutes with a million points, so it is done in a copy of the
-//! engine's files, on another thread. The writer waits for the files to be copied, and goes on then.
+//! Merges the segments of a large engine, and removes deleted points from them. A search takes
+//! about as long in a small segment as in a large one, and searches them one after the other.
+//! Merging builds the graphs of all large groups again, which takes minutes with a million points,
+//! so it is done in a copy of the engine's files, on another thread. The writer waits for the files
+//! to be copied, and goes on then.
 
 use std::fs;
 #[cfg(target_os = "linux")]
@@ -16,27 +17,37 @@ use tokio::sync::mpsc::WeakSender;
 use super::Command;
 use super::copy::{self, Log};
 use super::engine::{guarded, not_prepared, release};
-use super::erase::{Copying, bytes_of, remove};
+use super::erase::{Copying, bytes_of};
 use super::setup;
+use super::swap::remove;
 use super::writer::{RESERVED_BYTES, Writer};
 use crate::error::RecallError;
 
-/// Segments that an engine may have besides one for every [`POINTS_PER_SEGMENT`]: a merged one, a
-/// full one, one that fills up, and the one that is written to.
-const SEGMENTS: usize = 4;
+/// Segments that are not full: one that fills up, and the one that is written to.
+const FILLING: usize = 2;
+/// Other segments that an engine may have, besides one for every [`POINTS_PER_SEGMENT`]: a merged
+/// one and a full one.
+const FULL: usize = 2;
 const POINTS_PER_SEGMENT: usize = 2_000_000;
+/// The dimensions of the vectors that these are for.
+const DIMENSIONS: usize = 384;
+/// Deleted points are removed once they are more than one in this many.
+const DELETED_SHARE: usize = 5;
 /// The priority of the thread that merges: calls come first.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
 impl Writer {
-    /// Begins to merge the segments if there are too many. `commands` returns the copy to this
-    /// thread.
+    /// Begins to merge the segments if there are too many, or too many deleted points in them.
+    /// `commands` returns the copy to this thread.
     pub(super) fn compact(&mut self, commands: &WeakSender<Command>) {
         let Some(shard) = self.shard() else { return };
         let info = shard.info();
-        let most = SEGMENTS + info.points_count / POINTS_PER_SEGMENT;
-        if self.copying.is_some() || !self.erasures.is_empty() || info.segments_count <= most {
+        release(shard);
+        let most = most_segments(self.schema.dimensions(), info.points_count);
+        let deleted = self.written.saturating_sub(info.points_count);
+        let is_due = info.segments_count > most || deleted > self.written / DELETED_SHARE;
+        if !is_due || self.copying.is_some() || !self.erasures.is_empty() {
             return;
         }
         match self.begin_compaction(commands) {
@@ -88,6 +99,17 @@ impl Writer {
         begun.map_err(|source| self.broken(source))?;
         Ok(Copying::new(draft, log, Vec::new()))
     }
+}
+
+/// How many segments an engine may have. It bounds a segment by the bytes of its vectors, at
+/// 256 MB: 170,000 points of 384 dimensions, or a quarter of that of 1,536. Each merge builds the
+/// graphs of all points again, so the number of full segments grows with the dimensions: a merge
+/// follows about 340,000 new points with each model, and how often a point is merged depends on the
+/// number of points alone. Searches pay for that with more segments.
+fn most_segments(dimensions: Option<usize>, points: usize) -> usize {
+    let full = FULL + points / POINTS_PER_SEGMENT;
+    let dimensions = dimensions.unwrap_or_default().max(DIMENSIONS);
+    FILLING + (full * dimensions).div_ceil(DIMENSIONS)
 }
 
 /// Copies a directory with all that it contains into one that exists.
@@ -150,120 +172,6 @@ fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use memory_contract::{AppId, MessageId, Role, TenantId, UserId};
-    use qdrant_edge::Filter;
-    use time::OffsetDateTime;
-    use tokio::sync::{mpsc, oneshot};
-    use uuid::Uuid;
-
-    use super::super::copy::Copied;
-    use super::super::directory::Directory;
-    use super::*;
-    use crate::config::VectorPrecision;
-    use crate::index::candidate_cache::CandidateCache;
-    use crate::index::{Change, IndexSchema, LexicalVector, Point, Selection, Subject};
-    use crate::text::Form;
-
-    fn point(number: u128) -> Change {
-        Change::Upsert(Box::new(Point {
-            message: MessageId::from(Uuid::from_u128(number)),
-            tenant: TenantId::new("acme"),
-            app: AppId::new("support"),
-            user: UserId::new("ada"),
-            thread: Uuid::from_u128(1).into(),
-            seq: 1,
-            branch: 1,
-            depth: 1,
-            question: false,
-            short: false,
-            role: Role::User,
-            name: String::new(),
-            said: OffsetDateTime::UNIX_EPOCH,
-            form: Form::default(),
-            metadata: Default::default(),
-            dense: None,
-            lexical: LexicalVector {
-                indices: vec![1],
-                values: vec![1.0],
-            },
-        }))
-    }
-
-    fn deletion(number: u128) -> Change {
-        Change::Delete {
-            tenant: TenantId::new("acme"),
-            subject: Subject::Message(MessageId::from(Uuid::from_u128(number))),
-        }
-    }
-
-    /// An index of 100 points, and the channel to its writer.
-    fn filled(directory: &Path) -> (Writer, mpsc::Sender<Command>, mpsc::Receiver<Command>) {
-        let parent = Arc::new(Directory::new(directory.to_owned()));
-        let schema = IndexSchema::new("recollect", None);
-        let cache = Arc::new(CandidateCache::default());
-        let mut writer = Writer::new(&parent, &schema, VectorPrecision::Full, cache);
-        drop(writer.prepare().unwrap());
-        writer.mark(false).unwrap();
-        writer.apply((1..=100).map(point).collect()).unwrap();
-        let (commands, queue) = mpsc::channel(2);
-        let copying = writer.begin_compaction(&commands.downgrade()).unwrap();
-        writer.copying = Some(copying);
-        (writer, commands, queue)
-    }
-
-    fn copied(queue: &mut mpsc::Receiver<Command>) -> Copied {
-        match queue.blocking_recv() {
-            Some(Command::Copied(copied)) => copied,
-            _ => panic!("no copy"),
-        }
-    }
-
-    /// The number of points after a start.
-    fn points(writer: &mut Writer) -> u64 {
-        writer.close();
-        let (shard, _) = writer.prepare().unwrap();
-        super::super::count(&shard, Filter::default(), true).unwrap()
-    }
-
-    fn files(directory: &Path) -> usize {
-        fs::read_dir(directory).unwrap().count()
-    }
-
-    #[test]
-    fn a_merged_index_has_what_was_changed_meanwhile() {
-        let directory = tempfile::tempdir().unwrap();
-        let (mut writer, _commands, mut queue) = filled(directory.path());
-        writer.apply(vec![deletion(7), point(101)]).unwrap();
-        writer.flush().unwrap();
-        let merged = copied(&mut queue);
-        writer.apply(vec![deletion(8), point(102)]).unwrap();
-        let mut withdrawn = false;
-        let taken = writer.take_copy(merged, || withdrawn = true).unwrap();
-        taken.result.unwrap();
-        assert!(withdrawn && taken.replies.is_empty());
-        // It goes on after another change and a start.
-        writer.apply(vec![deletion(9)]).unwrap();
-        writer.flush().unwrap();
-        assert_eq!(points(&mut writer), 99);
-        assert_eq!(files(directory.path()), 1);
-    }
-
-    #[test]
-    fn an_erasure_follows_a_merge() {
-        let directory = tempfile::tempdir().unwrap();
-        let (mut writer, commands, mut queue) = filled(directory.path());
-        let (reply, answer) = oneshot::channel();
-        let everything = Selection::tenant(&TenantId::new("acme"));
-        writer.erasures.push((everything, reply));
-        for replies in [0, 1] {
-            writer.erase(&commands.downgrade());
-            let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
-            taken.result.unwrap();
-            assert_eq!(taken.replies.len(), replies);
-        }
-        drop(answer);
-        assert_eq!(points(&mut writer), 0);
-        assert_eq!(files(directory.path()), 1);
-    }
-}
+mod killed;
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,7 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::Command;
 use super::engine::{guarded, not_prepared, panic_message, release};
+use super::swap::sync_all;
 use crate::error::RecallError;
 use crate::index::Backend;
 
@@ -115,6 +116,7 @@ pub(super) fn begin(
     writer: WeakSender<Command>,
     make: impl FnOnce(&Log) -> Result<EdgeShard, RecallError> + Send + 'static,
 ) -> Result<(), std::io::Error> {
+    let directory = draft.clone();
     let make_current = move || {
         let copy = make(&log)?;
         while log.changes() > LAST_CHANGES {
@@ -123,6 +125,12 @@ pub(super) fn begin(
             release(former);
             replayed?;
         }
+        // The writer makes the rest durable while it changes nothing else, so that is little.
+        let synced = sync_all(&directory);
+        synced.map_err(|source| RecallError::IndexDirectory {
+            path: directory,
+            source: source.into(),
+        })?;
         Ok(Arc::new(copy))
     };
     let make = move || {

@@ -7,9 +7,6 @@ use std::mem;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use qdrant_edge::{EdgeShard, PointOperations, UpdateOperation};
 use tokio::sync::mpsc::WeakSender;
@@ -18,20 +15,11 @@ use super::copy::{self, Copied, Log};
 use super::engine::{guarded, not_prepared, release};
 use super::reader::filter_of;
 use super::setup;
+use super::swap::{is_copy, remove, sync_parent, wait_for_others};
 use super::writer::{RESERVED_BYTES, STATE_FILE, Writer};
 use super::{Command, Reply};
 use crate::error::RecallError;
-use crate::index::{Backend, Prepared, Selection};
-
-/// Copies that this process has begun.
-static DRAFTS: AtomicU64 = AtomicU64::new(0);
-/// Extensions of the directories that a copy is made in, with a number, and that the former
-/// engine is moved to.
-const DRAFT: &str = "draft";
-const FORMER: &str = "former";
-/// A search takes milliseconds; one that takes longer than all checks fails.
-const SEARCH_CHECKS: usize = 500;
-const SEARCH_PAUSE: Duration = Duration::from_millis(2);
+use crate::index::{Backend, Selection};
 
 /// A copy that is being made, and the erasures that wait for it; none if it merges segments.
 pub(super) struct Copying {
@@ -100,17 +88,6 @@ impl Writer {
         Ok((draft, log))
     }
 
-    /// An empty directory for a copy.
-    pub(super) fn new_draft(&self) -> Result<PathBuf, RecallError> {
-        // One that was abandoned may still be written to.
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let draft = self.directory.with_extension(format!("{DRAFT}-{number}"));
-        let broken = |source| self.broken(source);
-        remove(&draft).map_err(broken)?;
-        fs::create_dir_all(&draft).map_err(broken)?;
-        Ok(draft)
-    }
-
     /// Puts a copy in the place of the engine, and answers those who wait for it. `withdraw` ends
     /// new searches in the engine: they find none until the copy has taken its place.
     pub(super) fn take_copy(&mut self, copied: Copied, withdraw: impl FnOnce()) -> Option<Erased> {
@@ -126,58 +103,13 @@ impl Writer {
         let result = copied
             .engine
             .and_then(|engine| self.replace(engine, &log, &copied.draft, withdraw));
+        if self.shard.is_none() {
+            self.reopen();
+        }
         if result.is_err() {
             let _ = remove(&copied.draft);
         }
         Some(Erased { result, replies })
-    }
-
-    fn replace(
-        &mut self,
-        engine: Arc<EdgeShard>,
-        log: &Log,
-        draft: &Path,
-        withdraw: impl FnOnce(),
-    ) -> Result<(), RecallError> {
-        let former = self.shard.clone().ok_or_else(not_prepared)?;
-        let replayed = log.replay(&former, &engine).and_then(|()| {
-            guarded("flush", || {
-                engine.flush();
-                Ok(())
-            })
-        });
-        release(engine);
-        replayed?;
-        let broken = |source| self.broken(source);
-        let aside = self.directory.with_extension(FORMER);
-        remove(&aside).map_err(broken)?;
-        match fs::copy(self.directory.join(STATE_FILE), draft.join(STATE_FILE)) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(broken(error)),
-        }
-        // The engine flushes when it is closed, so it is closed before its files move.
-        withdraw();
-        if let Some(shard) = self.shard.take() {
-            release(shard);
-        }
-        wait_for_others(&former);
-        release(former);
-        let broken = |source| self.broken(source);
-        fs::rename(&self.directory, &aside).map_err(broken)?;
-        if let Err(error) = fs::rename(draft, &self.directory) {
-            fs::rename(&aside, &self.directory).map_err(broken)?;
-            return Err(broken(error));
-        }
-        let (shard, prepared) = self.prepare()?;
-        if prepared == Prepared::New {
-            // The copy could not be loaded: the index is prepared again, and rebuilt.
-            release(shard);
-            self.close();
-            return Err(not_prepared());
-        }
-        release(shard);
-        Ok(())
     }
 
     /// Closes the engine, and gives up erasures under way.
@@ -207,27 +139,10 @@ impl Writer {
         } else if self.parent.engines().contains(&directory) {
             return Ok(());
         }
-        let broken = |source| self.broken(source);
-        remove(&directory).map_err(broken)?;
-        File::open(&self.parent.path)
-            .and_then(|parent| parent.sync_all())
-            .map_err(broken)
-    }
-
-    /// Removes what an interrupted copy left, and the engine that a copy has replaced: they may
-    /// have what was erased, and they take the room that the engine needs.
-    pub(super) fn remove_copies(&self) {
-        if self.copying.is_some() {
-            return;
-        }
-        let entries = fs::read_dir(&self.parent.path).into_iter().flatten();
-        for path in entries.flatten().map(|entry| entry.path()) {
-            let extension = path.extension().and_then(|one| one.to_str());
-            let is_copy = extension.is_some_and(|one| one == FORMER || one.starts_with(DRAFT));
-            if is_copy && path.with_extension("") == self.directory.with_extension("") {
-                let _ = remove(&path);
-            }
-        }
+        self.remove_copies(&directory)?;
+        remove(&directory)
+            .and_then(|()| sync_parent(&directory))
+            .map_err(|source| self.broken(source))
     }
 
     /// Removes all engines below the parent directory that this process does not use: the
@@ -235,18 +150,9 @@ impl Writer {
     pub(super) fn remove_others(&self) -> Result<(), RecallError> {
         let others = self.parent.engines();
         let is_used = |path: &Path| {
-            path == self.directory
-                || others
-                    .iter()
-                    .filter(|other| **other != self.directory)
-                    .any(|other| {
-                        let extension = path.extension().and_then(|one| one.to_str());
-                        path == other
-                            || extension.is_some_and(|extension| {
-                                (extension == FORMER || extension.starts_with(DRAFT))
-                                    && path == other.with_extension(extension)
-                            })
-                    })
+            let is_of =
+                |other: &PathBuf| path == other || *other != self.directory && is_copy(path, other);
+            others.iter().any(is_of)
         };
         let remove_all = |parent: &Path| -> io::Result<()> {
             for entry in fs::read_dir(parent)? {
@@ -284,20 +190,6 @@ pub(super) fn answer(replies: Vec<Reply>, result: Result<(), RecallError>) {
     }
 }
 
-/// Waits for a while until no search and no copying thread holds the engine.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this thread belongs to no runtime"
-)]
-fn wait_for_others(engine: &Arc<EdgeShard>) {
-    for _ in 0..SEARCH_CHECKS {
-        if Arc::strong_count(engine) == 1 {
-            return;
-        }
-        thread::sleep(SEARCH_PAUSE);
-    }
-}
-
 /// Bytes of the files of a directory.
 pub(super) fn bytes_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten();
@@ -307,11 +199,4 @@ pub(super) fn bytes_of(directory: &Path) -> u64 {
         Err(_) => 0,
     };
     entries.flatten().map(size).sum()
-}
-
-pub(super) fn remove(directory: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

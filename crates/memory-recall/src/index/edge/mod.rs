@@ -7,11 +7,12 @@ mod engine;
 mod erase;
 mod reader;
 mod setup;
+mod swap;
 mod writer;
 
 use std::fs::File;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -54,7 +55,8 @@ pub struct EdgeIndex {
     write_timeout: Duration,
     shard: watch::Receiver<Option<Arc<EdgeShard>>>,
     cache: Arc<CandidateCache>,
-    state: AtomicU8,
+    /// Whether its points are incomplete, as far as known while it is open.
+    is_rebuilding: AtomicBool,
     directory: Arc<Directory>,
     discarded: AtomicBool,
     /// Locks the directory against other processes. The writer's thread has no share in it:
@@ -130,7 +132,7 @@ impl EdgeIndex {
             write_timeout: config.write_timeout,
             shard,
             cache,
-            state: AtomicU8::new(encode(IndexState::Unavailable)),
+            is_rebuilding: AtomicBool::new(true),
             directory,
             discarded: AtomicBool::new(false),
             lock,
@@ -170,8 +172,8 @@ impl EdgeIndex {
             .map_err(|_| not_prepared())?
     }
 
-    fn set_state(&self, state: IndexState) {
-        self.state.store(encode(state), Ordering::Relaxed);
+    fn set_rebuilding(&self, rebuilding: bool) {
+        self.is_rebuilding.store(rebuilding, Ordering::Relaxed);
     }
 }
 
@@ -188,10 +190,7 @@ impl Index for EdgeIndex {
     async fn prepare(&self) -> Result<Prepared, RecallError> {
         self.discarded.store(false, Ordering::Relaxed);
         let prepared = self.ask(Command::Prepare).await??;
-        self.set_state(match prepared {
-            Prepared::Whole => IndexState::Ready,
-            Prepared::Rebuilding | Prepared::New => IndexState::Rebuilding,
-        });
+        self.set_rebuilding(prepared != Prepared::Whole);
         Ok(prepared)
     }
 
@@ -281,22 +280,13 @@ impl Index for EdgeIndex {
 
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
         self.ask(|reply| Command::Mark(rebuilding, reply)).await??;
-        self.set_state(if rebuilding {
-            IndexState::Rebuilding
-        } else {
-            IndexState::Ready
-        });
+        self.set_rebuilding(rebuilding);
         Ok(())
     }
 
     async fn erase(&self, selection: &Selection) -> Result<(), RecallError> {
         let selection = selection.clone();
-        let erased = self.ask(|reply| Command::Erase(selection, reply)).await?;
-        if self.shard.borrow().is_none() {
-            // It has to be prepared again.
-            self.set_state(IndexState::Unavailable);
-        }
-        erased
+        self.ask(|reply| Command::Erase(selection, reply)).await?
     }
 
     async fn count(&self, selection: &Selection) -> Result<u64, RecallError> {
@@ -309,7 +299,7 @@ impl Index for EdgeIndex {
         let name = collection.to_owned();
         let discarded = self.ask(|reply| Command::Discard(name, reply)).await?;
         if collection == self.schema.collection() {
-            self.set_state(IndexState::Unavailable);
+            self.set_rebuilding(true);
             self.discarded.store(discarded.is_ok(), Ordering::Relaxed);
         }
         discarded
@@ -334,13 +324,18 @@ impl Index for EdgeIndex {
     }
 
     fn last_state(&self) -> IndexState {
-        decode(self.state.load(Ordering::Relaxed))
+        if self.shard.borrow().is_none() {
+            return IndexState::Unavailable;
+        }
+        match self.is_rebuilding.load(Ordering::Relaxed) {
+            true => IndexState::Rebuilding,
+            false => IndexState::Ready,
+        }
     }
 
     async fn stop(&self) {
         // An error means that it has stopped already.
         let _ = self.ask(Command::Stop).await;
-        self.set_state(IndexState::Unavailable);
     }
 }
 
@@ -417,11 +412,6 @@ fn write(
                 if let Some(Erased { result, replies }) = erased {
                     if let (true, Err(error)) = (replies.is_empty(), &result) {
                         tracing::warn!(%error, "merging the segments of the index failed");
-                        if let Ok((shard, Prepared::New)) = writer.prepare() {
-                            // It has to be filled, which begins with the next start.
-                            release(shard);
-                            writer.close();
-                        }
                     }
                     publish.send_replace(writer.shard());
                     if !replies.is_empty() {
@@ -470,22 +460,6 @@ fn acknowledge(applied: Vec<(Result<(), RecallError>, Reply)>, flushed: Result<(
     }
 }
 
-fn encode(state: IndexState) -> u8 {
-    match state {
-        IndexState::Ready => 0,
-        IndexState::Rebuilding => 1,
-        IndexState::Unavailable => 2,
-    }
-}
-
-fn decode(state: u8) -> IndexState {
-    match state {
-        0 => IndexState::Ready,
-        1 => IndexState::Rebuilding,
-        _ => IndexState::Unavailable,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -505,7 +479,7 @@ mod tests {
             write_timeout: Duration::from_millis(10),
             shard: watch::channel(None).1,
             cache: Arc::default(),
-            state: AtomicU8::new(encode(IndexState::Ready)),
+            is_rebuilding: AtomicBool::new(false),
             directory: Arc::new(Directory::new(std::path::PathBuf::new())),
             discarded: AtomicBool::new(false),
             lock: Arc::new(tempfile::tempfile().unwrap()),
@@ -515,7 +489,7 @@ mod tests {
             matches!(error, RecallError::IndexTimeout { .. }) && error.retryable(),
             "{error}"
         );
-        assert_eq!(index.last_state(), IndexState::Ready);
+        assert!(!index.is_rebuilding.load(Ordering::Relaxed));
         drop(queue);
         let error = index.mark_rebuilding(true).await.unwrap_err();
         assert!(

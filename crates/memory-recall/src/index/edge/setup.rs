@@ -20,6 +20,13 @@ use crate::index::schema::{DENSE, LEXICAL, QUANTILE};
 /// with 384 dimensions.
 const GRAPH_FROM_KB: usize = 20_000;
 
+/// The share of deleted points from which the writer builds a segment again, and waits for it. A
+/// merge, which it does not wait for, comes at a smaller share, except if the points were deleted
+/// before a start or there is no room for it.
+const DELETED_AT_MOST: f64 = 0.5;
+/// The share from which a merge removes them from a segment that it leaves alone.
+const DELETED_AT_MOST_MERGED: f64 = 0.1;
+
 /// The settings of the engine.
 pub(super) fn config(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeConfig {
     let mut config = EdgeConfig::builder()
@@ -37,6 +44,7 @@ pub(super) fn config(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeConf
         .optimizers(EdgeOptimizersConfig {
             default_segment_number: Some(2),
             indexing_threshold: Some(GRAPH_FROM_KB),
+            deleted_threshold: Some(DELETED_AT_MOST),
             ..EdgeOptimizersConfig::default()
         })
         .sparse_vector(
@@ -67,6 +75,7 @@ pub(super) fn merging(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeCon
     config.optimizers = EdgeOptimizersConfig {
         default_segment_number: Some(1),
         max_segment_size: Some(usize::MAX / 1024),
+        deleted_threshold: Some(DELETED_AT_MOST_MERGED),
         ..config.optimizers
     };
     config

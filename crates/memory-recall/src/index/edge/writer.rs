@@ -3,7 +3,8 @@
 //! So one thread updates, flushes and optimizes, and a change is acknowledged after its
 //! flush.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use super::engine::{guarded, not_prepared, panic_message, refused};
 use super::erase::Copying;
 use super::reader::filter_of;
 use super::setup;
+use super::swap::{beside, sync_all, sync_parent};
 use crate::config::VectorPrecision;
 use crate::error::RecallError;
 use crate::index::candidate_cache::CandidateCache;
@@ -35,8 +37,7 @@ const STATE_WHOLE: &str = "whole";
 const STATE_REBUILDING: &str = "rebuilding";
 
 /// The engine is optimized after this many changes, or after changes to 1/8 of its points if
-/// that is more. Each time it may build the graphs of a segment of up to 256 MB again, and those
-/// of a merged one if a fifth of it is deleted.
+/// that is more. Each time it may build the graphs of a segment of up to 256 MB again.
 const OPTIMIZE_AFTER: usize = 5_000;
 const OPTIMIZE_AFTER_SHARE: usize = 8;
 /// The engine is optimized after this many changes, however large it is: until then new points
@@ -60,6 +61,9 @@ pub(super) struct Writer {
     cache: Arc<CandidateCache>,
     /// Changes since the last optimization.
     pub(super) changes: usize,
+    /// Points that the engine had when it was opened, and those written since. Those that it does
+    /// not have any more take room in its segments.
+    pub(super) written: usize,
     /// Erasures that have not begun, and the copy that is made for those that have.
     pub(super) erasures: Vec<(Selection, Reply)>,
     pub(super) copying: Option<Copying>,
@@ -82,6 +86,7 @@ impl Writer {
             shard: None,
             cache,
             changes: 0,
+            written: 0,
             erasures: Vec::new(),
             copying: None,
         }
@@ -93,16 +98,12 @@ impl Writer {
         if let Some(shard) = &self.shard {
             return Ok((Arc::clone(shard), self.state()));
         }
-        self.remove_copies();
+        self.settle()?;
         // An engine that cannot be loaded for want of room is not broken.
         self.require_room(RESERVED_BYTES)?;
         let shard = match self.load() {
-            Ok(Some(shard)) => {
-                // How many of its points are not optimized is unknown.
-                self.changes = OPTIMIZE_AFTER_AT_MOST;
-                shard
-            }
-            Ok(None) => self.create()?,
+            Ok(Some(shard)) => self.opened(shard),
+            Ok(None) => self.opened(self.create()?),
             Err(error) => {
                 let aside = self.quarantine()?;
                 tracing::error!(
@@ -111,12 +112,20 @@ impl Writer {
                     error,
                     "the index directory cannot be loaded; it was moved aside, and the index is rebuilt"
                 );
-                self.create()?
+                self.opened(self.create()?)
             }
         };
+        Ok((shard, self.state()))
+    }
+
+    /// Takes an engine into use.
+    pub(super) fn opened(&mut self, shard: EdgeShard) -> Arc<EdgeShard> {
+        // How many of its points are not optimized is unknown.
+        self.changes = OPTIMIZE_AFTER_AT_MOST;
+        self.written = shard.info().points_count;
         let shard = Arc::new(shard);
         self.shard = Some(Arc::clone(&shard));
-        Ok((shard, self.state()))
+        shard
     }
 
     /// Applies changes in order. They are durable after [`Writer::flush`].
@@ -129,6 +138,7 @@ impl Writer {
         for batch in batches(changes) {
             let operation = match batch {
                 Batch::Upsert(entries) => {
+                    self.written += entries.len();
                     let points: Result<Vec<_>, _> =
                         entries.into_iter().map(|entry| self.point(entry)).collect();
                     let points = points?.into_iter().map(Into::into).collect();
@@ -245,8 +255,14 @@ impl Writer {
         };
         let path = self.directory.join(STATE_FILE);
         let draft = path.with_extension("draft");
-        let written = fs::write(&draft, state).and_then(|()| fs::rename(&draft, &path));
-        written.map_err(|source| self.broken(source))
+        let write = || {
+            let mut file = File::create(&draft)?;
+            file.write_all(state.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)?;
+            sync_parent(&path)
+        };
+        write().map_err(|source| self.broken(source))
     }
 
     fn state(&self) -> Prepared {
@@ -261,7 +277,7 @@ impl Writer {
     }
 
     /// Loads the engine; `None` if the directory has none.
-    fn load(&self) -> Result<Option<EdgeShard>, String> {
+    pub(super) fn load(&self) -> Result<Option<EdgeShard>, String> {
         if !self.directory.join("segments").is_dir() {
             return Ok(None);
         }
@@ -285,15 +301,20 @@ impl Writer {
             fs::remove_dir_all(&self.directory).map_err(|source| self.broken(source))?;
         }
         fs::create_dir_all(&self.directory).map_err(|source| self.broken(source))?;
-        guarded("create", || {
+        let shard = guarded("create", || {
             let shard = EdgeShard::new(&self.directory, setup::config(&self.schema, self.vectors))?;
             setup::index_fields(&shard)?;
             shard.flush();
             Ok(shard)
-        })
+        })?;
+        sync_all(&self.directory)
+            .and_then(|()| sync_parent(&self.directory))
+            .map_err(|source| self.broken(source))?;
+        Ok(shard)
     }
 
     fn quarantine(&self) -> Result<PathBuf, RecallError> {
+        self.remove_copies(&self.directory)?;
         let seconds = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
@@ -305,7 +326,7 @@ impl Writer {
             } else {
                 format!("broken-{seconds}-{number}")
             };
-            let aside = self.directory.with_extension(suffix);
+            let aside = beside(&self.directory, &suffix);
             if !aside.exists() {
                 fs::rename(&self.directory, &aside).map_err(|source| self.broken(source))?;
                 return Ok(aside);

@@ -1,0 +1,446 @@
+//! Copies that take the place of an engine: merges and erasures, interrupted or not.
+
+use std::collections::BTreeMap;
+
+use memory_contract::{AppId, MessageId, Role, TenantId, UserId};
+use qdrant_edge::{EdgeOptimizersConfig, Filter, ScrollRequest, WithPayloadInterface, WithVector};
+use time::OffsetDateTime;
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use super::super::copy::Copied;
+use super::super::directory::Directory;
+use super::super::swap::beside;
+use super::*;
+use crate::config::VectorPrecision;
+use crate::index::candidate_cache::CandidateCache;
+use crate::index::payload::candidate;
+use crate::index::{Change, IndexSchema, LexicalVector, Point, Prepared, Selection, Subject};
+use crate::text::Form;
+
+/// A point of a thread with a seq.
+fn point_of(number: u128, thread: u128, seq: i64, name: &str) -> Change {
+    Change::Upsert(Box::new(Point {
+        message: MessageId::from(Uuid::from_u128(number)),
+        tenant: TenantId::new("acme"),
+        app: AppId::new("support"),
+        user: UserId::new("ada"),
+        thread: Uuid::from_u128(thread).into(),
+        seq,
+        branch: 1,
+        depth: 1,
+        question: false,
+        short: false,
+        role: Role::User,
+        name: name.to_owned(),
+        said: OffsetDateTime::UNIX_EPOCH,
+        form: Form::default(),
+        metadata: Default::default(),
+        dense: None,
+        lexical: LexicalVector {
+            indices: vec![1],
+            values: vec![1.0],
+        },
+    }))
+}
+
+pub(super) fn point(number: u128) -> Change {
+    point_of(number, 1, 1, "")
+}
+
+fn deletion(number: u128) -> Change {
+    Change::Delete {
+        tenant: TenantId::new("acme"),
+        subject: Subject::Message(MessageId::from(Uuid::from_u128(number))),
+    }
+}
+
+/// The writer of a directory's index, which is not open.
+pub(super) fn writer(directory: &Path) -> Writer {
+    let parent = Arc::new(Directory::new(directory.to_owned()));
+    let schema = IndexSchema::new("recollect", None);
+    let cache = Arc::new(CandidateCache::default());
+    Writer::new(&parent, &schema, VectorPrecision::Full, cache)
+}
+
+/// An index of 100 points.
+pub(super) fn filled(directory: &Path) -> Writer {
+    let mut writer = writer(directory);
+    drop(writer.prepare().unwrap());
+    writer.mark(false).unwrap();
+    apply(&mut writer, (1..=100).map(point).collect());
+    writer
+}
+
+/// The channel to a writer.
+pub(super) fn queue() -> (mpsc::Sender<Command>, mpsc::Receiver<Command>) {
+    mpsc::channel(2)
+}
+
+pub(super) fn apply(writer: &mut Writer, changes: Vec<Change>) {
+    writer.apply(changes).unwrap();
+    writer.flush().unwrap();
+}
+
+/// Begins a merge.
+pub(super) fn merge(writer: &mut Writer, commands: &mpsc::Sender<Command>) {
+    writer.copying = Some(writer.begin_compaction(&commands.downgrade()).unwrap());
+}
+
+fn copied(queue: &mut mpsc::Receiver<Command>) -> Copied {
+    match queue.blocking_recv() {
+        Some(Command::Copied(copied)) => copied,
+        _ => panic!("no copy"),
+    }
+}
+
+/// Opens the index, after closing it.
+fn open(writer: &mut Writer) -> Prepared {
+    writer.close();
+    writer.prepare().unwrap().1
+}
+
+/// The number of points after a start.
+fn points(writer: &mut Writer) -> u64 {
+    assert_eq!(open(writer), Prepared::Whole);
+    let shard = writer.shard().unwrap();
+    super::super::count(&shard, Filter::default(), true).unwrap()
+}
+
+/// The thread and the seq of each point.
+pub(super) fn found(writer: &Writer) -> BTreeMap<u128, (u128, i64)> {
+    let request = ScrollRequest {
+        offset: None,
+        limit: Some(100_000),
+        filter: None,
+        with_payload: Some(WithPayloadInterface::Bool(true)),
+        with_vector: WithVector::Bool(false),
+        order_by: None,
+    };
+    let (records, _) = writer.shard().unwrap().scroll(request).unwrap();
+    let found = records.iter().map(|record| {
+        let found = candidate(&record.payload.as_ref().unwrap().0).unwrap();
+        let thread = found.thread.uuid().as_u128();
+        (found.id.as_u128(), (thread, found.seq))
+    });
+    found.collect()
+}
+
+pub(super) fn files(directory: &Path) -> usize {
+    fs::read_dir(directory).unwrap().count()
+}
+
+/// Whether a file below a directory has these bytes.
+fn has_bytes(directory: &Path, bytes: &[u8]) -> bool {
+    fs::read_dir(directory).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return has_bytes(&path, bytes);
+        }
+        let content = fs::read(&path).unwrap();
+        content.windows(bytes.len()).any(|found| found == bytes)
+    })
+}
+
+/// Makes each segment of an engine unreadable.
+fn corrupt(engine: &Path) {
+    for segment in fs::read_dir(engine.join("segments")).unwrap() {
+        fs::write(segment.unwrap().path().join("segment.json"), "{").unwrap();
+    }
+}
+
+#[test]
+fn a_merged_index_has_what_was_changed_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (commands, mut queue) = queue();
+    merge(&mut writer, &commands);
+    apply(&mut writer, vec![deletion(7), point(101)]);
+    let merged = copied(&mut queue);
+    writer.apply(vec![deletion(8), point(102)]).unwrap();
+    let mut withdrawn = false;
+    let taken = writer.take_copy(merged, || withdrawn = true).unwrap();
+    taken.result.unwrap();
+    assert!(withdrawn && taken.replies.is_empty());
+    // It goes on after another change and a start.
+    apply(&mut writer, vec![deletion(9)]);
+    assert_eq!(points(&mut writer), 99);
+    assert_eq!(files(directory.path()), 1);
+}
+
+#[test]
+fn an_erasure_follows_a_merge() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (commands, mut queue) = queue();
+    merge(&mut writer, &commands);
+    let (reply, answer) = oneshot::channel();
+    let everything = Selection::tenant(&TenantId::new("acme"));
+    writer.erasures.push((everything, reply));
+    for replies in [0, 1] {
+        writer.erase(&commands.downgrade());
+        let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+        taken.result.unwrap();
+        assert_eq!(taken.replies.len(), replies);
+    }
+    drop(answer);
+    assert_eq!(points(&mut writer), 0);
+    assert_eq!(files(directory.path()), 1);
+}
+
+#[test]
+fn many_segments_are_merged_while_they_change() {
+    const SEGMENT: u128 = 300;
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(directory.path());
+    drop(writer.prepare().unwrap());
+    writer.mark(false).unwrap();
+    let mut expected = BTreeMap::new();
+    // The engine closes a segment of so many points, and does not merge it.
+    let small = EdgeOptimizersConfig {
+        indexing_threshold: Some(1),
+        max_segment_size: Some(1),
+        default_segment_number: Some(100),
+        ..EdgeOptimizersConfig::default()
+    };
+    writer
+        .shard()
+        .unwrap()
+        .set_optimizers_config(small)
+        .unwrap();
+    for segment in 0..6 {
+        let numbers = segment * SEGMENT + 1..=(segment + 1) * SEGMENT;
+        let name = if segment == 2 { "Ada Erased" } else { "Ada" };
+        let changes = numbers.map(|number| {
+            expected.insert(number, (segment, 1));
+            point_of(number, segment, 1, name)
+        });
+        apply(&mut writer, changes.collect());
+        writer.shard().unwrap().optimize().unwrap();
+    }
+    let segments = |writer: &Writer| writer.shard().unwrap().info().segments_count;
+    assert!(segments(&writer) > 6, "{}", segments(&writer));
+    assert!(has_bytes(directory.path(), b"Ada Erased"));
+
+    let (commands, mut queue) = queue();
+    writer.compact(&commands.downgrade());
+    assert!(writer.copying.is_some());
+    // Points of each segment are deleted, moved, or get another seq.
+    let change = |writer: &mut Writer, expected: &mut BTreeMap<_, _>, from: u128| {
+        let mut changes = Vec::new();
+        for segment in 0..6 {
+            let first = segment * SEGMENT + from;
+            changes.extend([deletion(first), deletion(first + 1), point(first + 1)]);
+            changes.push(point_of(first + 2, segment, 2, "Ada"));
+            expected.remove(&first);
+            expected.extend([(first + 1, (1, 1)), (first + 2, (segment, 2))]);
+        }
+        changes.push(point(10_000 + from));
+        expected.insert(10_000 + from, (1, 1));
+        apply(writer, changes);
+    };
+    change(&mut writer, &mut expected, 10);
+    let merged = copied(&mut queue);
+    change(&mut writer, &mut expected, 20);
+    // A thread up to a seq is deleted, and a point of it written again.
+    let again = 4 * SEGMENT + 50;
+    let (tenant, thread) = (TenantId::new("acme"), Uuid::from_u128(4).into());
+    let purge = Change::Purge {
+        tenant: tenant.clone(),
+        thread,
+        up_to_seq: 1,
+    };
+    apply(&mut writer, vec![purge, point_of(again, 4, 1, "Ada")]);
+    expected.retain(|_, (thread, seq)| *thread != 4 || *seq > 1);
+    expected.insert(again, (4, 1));
+    // An erasure waits for the merge.
+    let (reply, mut answer) = oneshot::channel();
+    let erased = Selection::threads(&tenant, &[Uuid::from_u128(2).into()]);
+    writer.erasures.push((erased, reply));
+    writer.erase(&commands.downgrade());
+
+    let taken = writer.take_copy(merged, || {}).unwrap();
+    taken.result.unwrap();
+    assert!(segments(&writer) <= 3, "{}", segments(&writer));
+    assert_eq!(found(&writer), expected);
+    assert!(answer.try_recv().is_err());
+
+    writer.erase(&commands.downgrade());
+    expected.retain(|_, (thread, _)| *thread != 2);
+    change(&mut writer, &mut expected, 30);
+    let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+    taken.result.unwrap();
+    assert_eq!(taken.replies.len(), 1);
+    assert_eq!(found(&writer), expected);
+    assert!(!has_bytes(directory.path(), b"Ada Erased"));
+
+    assert_eq!(points(&mut writer), expected.len() as u64);
+    assert_eq!(found(&writer), expected);
+    assert_eq!(files(directory.path()), 1);
+}
+
+#[test]
+fn deleted_points_are_removed_by_a_merge() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(directory.path());
+    drop(writer.prepare().unwrap());
+    writer.mark(false).unwrap();
+    apply(&mut writer, (1..=2_000).map(point).collect());
+    let closing = EdgeOptimizersConfig {
+        indexing_threshold: Some(1),
+        ..setup::config(&writer.schema, writer.vectors).optimizers
+    };
+    writer
+        .shard()
+        .unwrap()
+        .set_optimizers_config(closing)
+        .unwrap();
+    writer.changes = usize::MAX;
+    assert!(writer.optimize());
+    let (commands, mut queue) = queue();
+    let indexed = |writer: &Writer| writer.shard().unwrap().info().indexed_vectors_count;
+
+    apply(&mut writer, (1..=400).map(deletion).collect());
+    writer.compact(&commands.downgrade());
+    assert!(writer.copying.is_none());
+    apply(&mut writer, (401..=600).map(deletion).collect());
+    // The writer does not wait for a large segment to be built again.
+    writer.changes = usize::MAX;
+    assert!(writer.optimize());
+    assert_eq!(indexed(&writer), 2_000);
+    writer.compact(&commands.downgrade());
+    let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+    taken.result.unwrap();
+    assert_eq!(indexed(&writer), 1_400);
+    writer.compact(&commands.downgrade());
+    assert!(writer.copying.is_none());
+    assert_eq!(points(&mut writer), 1_400);
+}
+
+#[test]
+fn merges_follow_as_many_points_whatever_their_dimensions() {
+    for dimensions in [384, 512, 768, 1_024, 1_536, 3_072] {
+        for (points, least) in [(100_000, 340_000), (3_000_000, 510_000)] {
+            let full = most_segments(Some(dimensions), points) - FILLING;
+            let segment = 256_000 * 1_024 / (4 * dimensions);
+            let new = full * segment;
+            assert!((least..least * 5 / 4).contains(&new), "{dimensions}: {new}");
+        }
+    }
+    assert_eq!(most_segments(None, 0), most_segments(Some(384), 0));
+}
+
+#[test]
+fn an_index_whose_replacement_fails_goes_on_as_it_was() {
+    let failures: [fn(&Path, &Path); 4] = [
+        // The copy is gone.
+        |_, draft| fs::remove_dir_all(draft).unwrap(),
+        // The copy cannot be loaded.
+        |_, draft| corrupt(draft),
+        // The copy is empty.
+        |_, draft| fs::remove_dir_all(draft.join("segments")).unwrap(),
+        // The engine cannot be moved.
+        |engine, _| fs::create_dir_all(beside(engine, "former").join("occupied")).unwrap(),
+    ];
+    for (number, fail) in failures.into_iter().enumerate() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = filled(directory.path());
+        let (commands, mut queue) = queue();
+        merge(&mut writer, &commands);
+        apply(&mut writer, vec![deletion(7), point(101), point(102)]);
+        let merged = copied(&mut queue);
+        let (engine, draft) = (writer.directory.clone(), merged.draft.clone());
+        let taken = writer.take_copy(merged, || fail(&engine, &draft)).unwrap();
+        assert!(taken.result.is_err(), "{number}");
+        // It is open again.
+        assert_eq!(found(&writer).len(), 101, "{number}");
+        apply(&mut writer, vec![point(103)]);
+        // The next merge succeeds.
+        merge(&mut writer, &commands);
+        let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+        taken.result.unwrap();
+        assert_eq!(points(&mut writer), 102, "{number}");
+        assert_eq!(files(directory.path()), 1, "{number}");
+    }
+}
+
+#[test]
+fn an_index_that_is_lost_while_it_is_replaced_is_new_when_it_is_prepared() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (commands, mut queue) = queue();
+    merge(&mut writer, &commands);
+    let merged = copied(&mut queue);
+    let (engine, draft) = (writer.directory.clone(), merged.draft.clone());
+    let lose = || {
+        for engine in [&engine, &draft] {
+            fs::remove_dir_all(engine).unwrap();
+        }
+    };
+    let taken = writer.take_copy(merged, lose).unwrap();
+    assert!(taken.result.is_err());
+    // It has to be filled, so it stays closed until it is prepared.
+    assert!(writer.shard().is_none());
+    assert_eq!(writer.prepare().unwrap().1, Prepared::New);
+}
+
+#[test]
+fn an_interrupted_replacement_is_undone_or_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (engine, former) = (
+        writer.directory.clone(),
+        beside(&writer.directory, "former"),
+    );
+    let draft = beside(&engine, "draft-7");
+    let copy = |from: &Path, to: &Path| {
+        fs::create_dir(to).unwrap();
+        copy_files(from, to).unwrap();
+    };
+    // Before the first rename.
+    writer.close();
+    copy(&engine, &draft);
+    assert_eq!(points(&mut writer), 100);
+    // Between the renames.
+    writer.close();
+    copy(&engine, &draft);
+    fs::rename(&engine, &former).unwrap();
+    assert_eq!(points(&mut writer), 100);
+    assert!(!former.exists() && !draft.exists());
+    // After both, with a former engine that lacks a change.
+    writer.close();
+    copy(&engine, &former);
+    assert_eq!(open(&mut writer), Prepared::Whole);
+    apply(&mut writer, vec![point(101)]);
+    writer.close();
+    copy(&engine, &draft);
+    assert_eq!(points(&mut writer), 101);
+    assert_eq!(files(directory.path()), 1);
+    // While the former engine was removed.
+    writer.close();
+    fs::create_dir_all(former.join("wal")).unwrap();
+    assert_eq!(points(&mut writer), 101);
+    assert_eq!(files(directory.path()), 1);
+}
+
+#[test]
+fn a_removed_index_does_not_return() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let former = beside(&writer.directory, "former");
+    fs::create_dir(&former).unwrap();
+    copy_files(&writer.directory, &former).unwrap();
+    let collection = writer.schema.collection().to_owned();
+    writer.discard(&collection).unwrap();
+    assert_eq!(files(directory.path()), 0);
+    assert_eq!(open(&mut writer), Prepared::New);
+
+    // Nor does the former engine return in the place of one that cannot be loaded.
+    writer.mark(false).unwrap();
+    writer.close();
+    fs::create_dir(&former).unwrap();
+    copy_files(&writer.directory, &former).unwrap();
+    corrupt(&writer.directory);
+    assert_eq!(open(&mut writer), Prepared::New);
+    assert!(!former.exists());
+}
