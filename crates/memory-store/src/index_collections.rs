@@ -191,7 +191,23 @@ impl WorkerStore {
         Ok(self.pool.execute(query, params).await? > 0)
     }
 
-    /// Ends a lease whose work failed, so that any worker may try again.
+    /// Claims a collection that receives changes for `lease`, to queue everything stored for
+    /// it; `extend` extends the claim. Returns whether it was free.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn lease_to_fill(
+        &self,
+        collection: i32,
+        lease: Duration,
+        extend: bool,
+    ) -> Result<bool, StoreError> {
+        let query = query!("index_collections/lease_to_fill");
+        let params: Params<'_> = &[&collection, &lease.as_secs_f64(), &extend];
+        Ok(self.pool.execute(query, params).await? > 0)
+    }
+
+    /// Ends a lease whose work failed or is done, so that any worker may try again.
     ///
     /// # Errors
     /// Only those of the database.

@@ -1,5 +1,6 @@
 //! Prepares the index, and fills it if it is new.
 
+use std::convert::Infallible;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,8 @@ const TENANTS_PAGE: u32 = 100;
 
 /// How long one worker has for emptying a collection.
 const LEASE: Duration = Duration::from_secs(120);
+/// How long a worker that fills a collection may be silent until another one does it.
+const FILL_LEASE: Duration = Duration::from_secs(15);
 
 /// What an index that receives changes is for.
 struct IndexRole {
@@ -29,7 +32,7 @@ struct IndexRole {
 impl Indexer {
     /// Prepares the index, and queues every message and memory if it is new. A worker
     /// that dies in between leaves the index unmarked, so the next one queues again.
-    /// Returns whether the index receives changes.
+    /// Returns whether the index receives changes, and no other worker prepares it.
     pub(super) async fn prepare(&self) -> Result<bool, RecallError> {
         let collection = self.index.schema().collection();
         let Some(role) = self.role().await? else {
@@ -46,22 +49,68 @@ impl Indexer {
             }
             if let Err(error) = self.index.discard(collection).await {
                 // After a timeout Qdrant may still remove it.
-                if !matches!(error, RecallError::IndexTimeout { .. })
-                    && let Err(error) = self.outbox.release_collection(number).await
-                {
-                    tracing::warn!(%error, "ending a lease failed; it ends by itself");
+                if !matches!(error, RecallError::IndexTimeout { .. }) {
+                    self.release(number).await;
                 }
                 return Err(error);
             }
             self.outbox.collection_emptied(number).await?;
         }
         self.set_prepared(role.number);
-        match self.index.prepare().await? {
+        if self.open().await? != Prepared::New {
+            return Ok(true);
+        }
+        let Some(number) = role
+            .number
+            .filter(|_| self.index.backend() != Backend::Edge)
+        else {
+            // No other worker can find the same.
+            self.fill(&role).await?;
+            return Ok(true);
+        };
+        if !self.outbox.lease_to_fill(number, FILL_LEASE, false).await? {
+            return Ok(false);
+        }
+        let filled = tokio::select! {
+            filled = self.fill_if_new(&role) => filled,
+            never = self.extend(number) => match never {},
+        };
+        self.release(number).await;
+        filled.map(|()| true)
+    }
+
+    async fn open(&self) -> Result<Prepared, RecallError> {
+        let prepared = self.index.prepare().await?;
+        match prepared {
             Prepared::Whole => self.set_rebuilding(None),
             Prepared::Rebuilding => self.set_rebuilding(Some(Instant::now())),
-            Prepared::New => self.fill(&role).await?,
+            Prepared::New => {}
         }
-        Ok(true)
+        Ok(prepared)
+    }
+
+    /// Fills the index, unless the last worker that had the lease did.
+    async fn fill_if_new(&self, role: &IndexRole) -> Result<(), RecallError> {
+        if self.open().await? == Prepared::New {
+            self.fill(role).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the lease of a collection that this worker fills.
+    async fn extend(&self, number: i32) -> Infallible {
+        loop {
+            tokio::time::sleep(FILL_LEASE / 3).await;
+            if let Err(error) = self.outbox.lease_to_fill(number, FILL_LEASE, true).await {
+                tracing::warn!(%error, "extending a lease failed");
+            }
+        }
+    }
+
+    async fn release(&self, number: i32) {
+        if let Err(error) = self.outbox.release_collection(number).await {
+            tracing::warn!(%error, "ending a lease failed; it ends by itself");
+        }
     }
 
     /// Queues everything for the new index. It is marked last, so that a worker that dies

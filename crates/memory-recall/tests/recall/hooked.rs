@@ -1,7 +1,7 @@
 //! An index that lets a test act in the middle of a write.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -11,11 +11,20 @@ use memory_recall::{
     RecallError, Search, Selection, WordCounts,
 };
 
-/// An index with a hook before each write, which is given the number of writes so far.
+/// Is given the number of calls so far.
+type Hook = Box<dyn Fn(usize) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// An index with hooks before each write and after each preparation.
 pub struct Hooked {
     inner: Arc<dyn Index>,
     writes: AtomicUsize,
-    before_write: Box<dyn Fn(usize) -> BoxFuture<'static, ()> + Send + Sync>,
+    before_write: Hook,
+    preparations: AtomicUsize,
+    after_prepare: Hook,
+    fills: AtomicUsize,
+    closes_at: AtomicUsize,
+    /// Until it is prepared.
+    closed: AtomicBool,
 }
 
 impl Hooked {
@@ -27,7 +36,32 @@ impl Hooked {
             inner,
             writes: AtomicUsize::new(0),
             before_write: Box::new(before_write),
+            preparations: AtomicUsize::new(0),
+            after_prepare: Box::new(|_| Box::pin(async {})),
+            fills: AtomicUsize::new(0),
+            closes_at: AtomicUsize::new(usize::MAX),
+            closed: AtomicBool::new(false),
         })
+    }
+
+    pub fn after_prepare(
+        inner: Arc<dyn Index>,
+        after_prepare: impl Fn(usize) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let mut hooked = Self::new(inner, |_| Box::pin(async {}));
+        Arc::get_mut(&mut hooked).unwrap().after_prepare = Box::new(after_prepare);
+        hooked
+    }
+
+    /// Closes the index at the write with this number, as after a failed replacement of the
+    /// engine.
+    pub fn close_at(&self, write: usize) {
+        self.closes_at.store(write, Ordering::Relaxed);
+    }
+
+    /// How often everything was queued for it.
+    pub fn fills(&self) -> usize {
+        self.fills.load(Ordering::Relaxed)
     }
 
     pub fn writes(&self) -> usize {
@@ -44,11 +78,24 @@ impl Index for Hooked {
         self.inner.schema()
     }
     async fn prepare(&self) -> Result<Prepared, RecallError> {
-        self.inner.prepare().await
+        let prepared = self.inner.prepare().await?;
+        self.closed.store(false, Ordering::Relaxed);
+        let preparations = self.preparations.fetch_add(1, Ordering::Relaxed);
+        (self.after_prepare)(preparations).await;
+        Ok(prepared)
     }
     async fn apply(&self, changes: Vec<Change>) -> Result<(), RecallError> {
         let writes = self.writes.fetch_add(1, Ordering::Relaxed);
         (self.before_write)(writes).await;
+        if writes == self.closes_at.load(Ordering::Relaxed) {
+            self.closed.store(true, Ordering::Relaxed);
+        }
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(RecallError::IndexUnavailable {
+                backend: self.backend(),
+                source: "it is not open".into(),
+            });
+        }
         self.inner.apply(changes).await
     }
     async fn search(&self, search: Search) -> Result<Candidates, RecallError> {
@@ -61,6 +108,8 @@ impl Index for Hooked {
         self.inner.word_counts(tenant).await
     }
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
+        self.fills
+            .fetch_add(usize::from(rebuilding), Ordering::Relaxed);
         self.inner.mark_rebuilding(rebuilding).await
     }
     async fn erase(&self, selection: &Selection) -> Result<(), RecallError> {
@@ -76,6 +125,9 @@ impl Index for Hooked {
         self.inner.status(tenant).await
     }
     fn last_state(&self) -> IndexState {
+        if self.closed.load(Ordering::Relaxed) {
+            return IndexState::Unavailable;
+        }
         self.inner.last_state()
     }
     async fn stop(&self) {

@@ -7,6 +7,7 @@ use memory_contract::{AppId, MessageFilter, MessageId, NewMessage, Role};
 use memory_recall::testing::{Fault, TestQdrant};
 use memory_recall::{Change, Index, IndexState, Indexer, LexicalVector, Point, Search, Selection};
 use memory_store::{DeadSubject, JobKind, Scope};
+use tokio::sync::Barrier;
 
 use crate::conformance::point;
 use crate::hooked::Hooked;
@@ -314,6 +315,85 @@ async fn two_workers_share_the_work() {
     for mut worker in workers {
         worker.end().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_the_workers_that_find_the_index_new_fills_it() {
+    let world = World::new().await;
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(&server);
+    let collection = index.schema().collection();
+    assert!(
+        world
+            .outbox
+            .open_collections(collection, None)
+            .await
+            .unwrap()
+    );
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 20).await;
+    let start = |index: Arc<dyn Index>| {
+        let (store, outbox) = (world.store.clone(), world.outbox.clone());
+        let indexer = Indexer::new(store, outbox, index, None, quick());
+        Worker::run(indexer.of_recorded_collection())
+    };
+    let mut worker = start(Arc::clone(&index));
+    eventually("the index is whole", async || is_whole(&*index).await).await;
+    worker.end().await;
+    // Both find that it is new before one of them fills it. The second one goes on at once, or
+    // when all is done.
+    for waits in [false, true] {
+        server.lose_everything();
+        let both = Arc::new(Barrier::new(2));
+        let indexes = [false, waits].map(|waits| {
+            let (both, index) = (Arc::clone(&both), client(&server));
+            Hooked::after_prepare(client(&server), move |preparations| {
+                let (both, index) = (Arc::clone(&both), Arc::clone(&index));
+                Box::pin(async move {
+                    if preparations == 0 {
+                        both.wait().await;
+                        // The test ends it after its deadline.
+                        while waits && !is_whole(&*index).await {
+                            tokio::time::sleep(Duration::from_millis(10)).await;
+                        }
+                    }
+                })
+            })
+        });
+        let mut workers = indexes
+            .each_ref()
+            .map(|index| start(Arc::clone(index) as _));
+        eventually("both have found it whole", async || {
+            let is_ready = |index: &Arc<Hooked>| index.last_state() == IndexState::Ready;
+            is_whole(&*index).await && indexes.iter().all(is_ready)
+        })
+        .await;
+        for worker in &mut workers {
+            worker.end().await;
+        }
+        let fills: usize = indexes.iter().map(|index| index.fills()).sum();
+        assert_eq!(fills, 1, "{waits}");
+    }
+}
+
+async fn is_whole(index: &dyn Index) -> bool {
+    points(index).await == 20 && index.last_state() == IndexState::Ready
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_closes_while_changes_wait_is_opened_again() {
+    let world = World::new().await;
+    let (_directory, inner) = edge();
+    let hooked = Hooked::new(inner, |_| Box::pin(async {}));
+    let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 24).await;
+    hooked.close_at(1);
+    let mut working = work_in_one_lane(&world, &index);
+    eventually("all is indexed", async || world.pending().await == 0).await;
+    assert_eq!(points(&*index).await, 24);
+    assert_eq!(world.dead_letters().await, []);
+    working.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

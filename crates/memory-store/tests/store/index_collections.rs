@@ -127,6 +127,30 @@ async fn each_change_waits_for_both_collections_until_each_has_it() {
 }
 
 #[tokio::test]
+async fn one_worker_at_a_time_fills_a_collection() {
+    let world = World::new().await;
+    open(&world.outbox, "a", None).await;
+    let (a, number) = (&world.outbox, number(&world, "a").await);
+    assert!(a.lease_to_fill(number, MINUTE, false).await.unwrap());
+    assert!(!a.lease_to_fill(number, MINUTE, false).await.unwrap());
+    assert!(a.lease_to_fill(number, MINUTE, true).await.unwrap());
+    a.release_collection(number).await.unwrap();
+    assert!(
+        a.lease_to_fill(number, Duration::ZERO, false)
+            .await
+            .unwrap()
+    );
+    // That one ended by itself.
+    assert!(a.lease_to_fill(number, MINUTE, false).await.unwrap());
+    a.release_collection(number).await.unwrap();
+    // An abandoned one receives no changes.
+    open(&world.outbox, "c", None).await;
+    for extend in [false, true] {
+        assert!(!a.lease_to_fill(number, MINUTE, extend).await.unwrap());
+    }
+}
+
+#[tokio::test]
 async fn a_switch_takes_the_waiting_changes_along_and_can_be_taken_back() {
     let world = World::new().await;
     let thread = world.thread().await.id;
