@@ -125,7 +125,7 @@ pub(super) fn begin(
             release(former);
             replayed?;
         }
-        // The writer makes the rest durable while it changes nothing else, so that is little.
+        // The engine syncs neither copied files nor directories.
         let synced = sync_all(&directory);
         synced.map_err(|source| RecallError::IndexDirectory {
             path: directory,
@@ -192,22 +192,45 @@ fn copy_points(from: &EdgeShard, to: &EdgeShard, log: &Log) -> Result<(), Recall
     }
 }
 
+/// Copies a page from `offset`. Returns where the next one begins.
 fn copy_page(
     from: &EdgeShard,
     to: &EdgeShard,
     offset: Option<PointId>,
 ) -> Result<Option<PointId>, RecallError> {
-    let request = ScrollRequest {
-        offset,
-        limit: Some(PAGE),
-        filter: None,
-        with_payload: Some(WithPayloadInterface::Bool(true)),
-        with_vector: WithVector::Bool(true),
-        order_by: None,
-    };
-    let (records, next) = guarded("read points", || from.scroll(request))?;
+    let (records, mut next) = scroll(from, offset, PAGE, true)?;
+    // The engine lists a page before it reads it. A point deleted in between makes the page short,
+    // which looks like the end.
+    let last = records.last().map(|record| record.id).or(offset);
+    let mut limit = PAGE;
+    while next.is_none() {
+        let points = from.info().points_count;
+        let (rest, _) = scroll(from, last, limit, false)?;
+        next = rest.iter().map(|one| one.id).find(|id| Some(*id) != last);
+        if limit > points {
+            break;
+        }
+        limit = limit.saturating_mul(PAGE);
+    }
     write(to, records)?;
     Ok(next)
+}
+
+fn scroll(
+    from: &EdgeShard,
+    offset: Option<PointId>,
+    limit: usize,
+    whole: bool,
+) -> Result<(Vec<Record>, Option<PointId>), RecallError> {
+    let request = ScrollRequest {
+        offset,
+        limit: Some(limit),
+        filter: None,
+        with_payload: Some(WithPayloadInterface::Bool(whole)),
+        with_vector: WithVector::Bool(whole),
+        order_by: None,
+    };
+    guarded("read points", || from.scroll(request))
 }
 
 /// Copies points as they are, and deletes those that are no more.

@@ -7,8 +7,9 @@
 //! | a former engine alone | one rename was made, and is undone: nothing was written since |
 //! | the engine and a former one | both were made, and the former one is removed |
 //!
-//! What the copy has is on the disk before the first rename, and both renames are before the
-//! former engine is removed or a change is acknowledged.
+//! What the copy has is on the disk before the first rename: its thread syncs all files, and a
+//! flush of the engine covers what the writer changes afterwards. Both renames are on the disk
+//! before the former engine is removed or a change is acknowledged.
 
 use std::fs::{self, File};
 use std::io;
@@ -70,12 +71,15 @@ impl Writer {
         let former = beside(&self.directory, FORMER);
         let broken = |source| self.broken(source);
         remove(&former).map_err(broken)?;
-        match fs::copy(self.directory.join(STATE_FILE), draft.join(STATE_FILE)) {
-            Ok(_) => {}
+        let mark = draft.join(STATE_FILE);
+        match fs::copy(self.directory.join(STATE_FILE), &mark) {
+            Ok(_) => File::open(&mark)
+                .and_then(|mark| mark.sync_all())
+                .and_then(|()| sync_parent(&mark))
+                .map_err(broken)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(broken(error)),
         }
-        sync_all(draft).map_err(broken)?;
         // The engine flushes when it is closed, so it is closed before its files move.
         withdraw();
         if let Some(shard) = self.shard.take() {
