@@ -78,6 +78,9 @@ pub struct Options {
     /// Measure appends, import, recall and contexts alone.
     #[arg(long)]
     short: bool,
+    /// Measure appends alone.
+    #[arg(long, conflicts_with = "short")]
+    appends: bool,
     /// Conversations in the LoCoMo or REALTALK format to import and to recall from.
     /// Default: an example.
     #[arg(long)]
@@ -98,6 +101,15 @@ pub struct Options {
     /// Long-term memories: half of them added by calls, and half of them extracted.
     #[arg(long, default_value_t = 2_000)]
     facts: usize,
+}
+
+impl Options {
+    fn rounds(&self) -> Rounds {
+        Rounds {
+            count: self.rounds.max(1),
+            block: Duration::from_secs(self.seconds.max(1)),
+        }
+    }
 }
 
 /// How often and how long blocks are measured.
@@ -160,14 +172,20 @@ struct ImportMeasured {
 
 /// Runs all measurements and prints the report.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
+    if options.appends {
+        let rounds = options.rounds();
+        let append = appends(target, options, &rounds, &mut Random::new(options.seed)).await?;
+        match json {
+            true => println!("{}", serde_json::to_string(&append)?),
+            false => report::print_appends(&append),
+        }
+        return Ok(());
+    }
     let dir = conversation::dir_or_example(options.conversations.as_ref())?;
     let mut conversations = conversation::read_all(&dir)?;
     conversations.iter_mut().for_each(unname);
     let mut random = Random::new(options.seed);
-    let rounds = Rounds {
-        count: options.rounds.max(1),
-        block: Duration::from_secs(options.seconds.max(1)),
-    };
+    let rounds = options.rounds();
     let own = target.addr.is_none();
 
     // Import and recall, on a service with the default configuration.
@@ -201,15 +219,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     .await?;
     service.stop().await?;
 
-    // Without a summary every few messages, as its cost is measured apart.
-    let service = if own {
-        Service::start(target, WITHOUT_DISTILLING).await?
-    } else {
-        Service::attach_or_start(target).await?
-    };
-    let rate = options.append_rate;
-    let append = append::measure(&service, &options.callers, rate, &rounds, &mut random).await?;
-    service.stop().await?;
+    let append = appends(target, options, &rounds, &mut random).await?;
 
     let (mut history, mut window, mut unindexed) = (None, None, None);
     let (mut nodes, mut distilled) = (None, None);
@@ -275,6 +285,23 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         report::print(&report);
     }
     Ok(())
+}
+
+/// Measures appends without a summary every few messages, as its cost is measured apart.
+async fn appends(
+    target: &Target,
+    options: &Options,
+    rounds: &Rounds,
+    random: &mut Random,
+) -> Result<append::Measured, Failure> {
+    let service = match target.addr {
+        None => Service::start(target, WITHOUT_DISTILLING).await?,
+        Some(_) => Service::attach_or_start(target).await?,
+    };
+    let rate = options.append_rate;
+    let append = append::measure(&service, &options.callers, rate, rounds, random).await?;
+    service.stop().await?;
+    Ok(append)
 }
 
 /// Removes the speakers' names of some sessions.

@@ -1,6 +1,8 @@
 //! The load report as tables, ratios first.
 
-use super::{Distilled, Report, nodes};
+use comfy_table::Table;
+
+use super::{Distilled, Report, append, nodes};
 use crate::{blocks::Figures, stats::Spread, table::table};
 
 /// A row of the summary: the figure, its value, and the aim.
@@ -18,19 +20,15 @@ pub fn print(report: &Report) {
     lines(report);
 }
 
+/// Prints what was measured of appends.
+pub fn print_appends(append: &append::Measured) {
+    println!("{}\n", ratios_of_appends(append));
+    println!("{}", calls_of_appends(append));
+    floors_of_appends(append);
+}
+
 fn summary(report: &Report) {
-    let mut summary = table(&["figure", "measured", "aim"], 1);
-    for (callers, measured) in &report.append.callers {
-        let aim = match callers {
-            0..32 => "≥ 0.8",
-            32.. => "≥ 1.0",
-        };
-        summary.add_row([
-            format!("append to pgbench, {callers} callers"),
-            spread(measured.ratio_to_pgbench),
-            aim.to_owned(),
-        ]);
-    }
+    let mut summary = ratios_of_appends(&report.append);
     let rows = [
         ratios(report),
         stored(report),
@@ -41,6 +39,22 @@ fn summary(report: &Report) {
         summary.add_row([figure.to_owned(), measured, aim.to_owned()]);
     }
     println!("{summary}\n");
+}
+
+fn ratios_of_appends(append: &append::Measured) -> Table {
+    let mut summary = table(&["figure", "measured", "aim"], 1);
+    for (callers, measured) in &append.callers {
+        let aim = match callers {
+            0..32 => "≥ 0.8",
+            32.. => "≥ 1.0",
+        };
+        summary.add_row([
+            format!("append to pgbench, {callers} callers"),
+            spread(measured.ratio_to_pgbench),
+            aim.to_owned(),
+        ]);
+    }
+    summary
 }
 
 fn spread(figure: Option<Spread>) -> String {
@@ -203,18 +217,11 @@ fn started(report: &Report) -> Vec<Row> {
 
 /// Throughput and latency of each kind of call.
 fn calls(report: &Report) {
-    let headings = ["", "callers"].into_iter().chain(Figures::HEADINGS);
-    let headings: Vec<&str> = headings.collect();
-    let mut calls = table(&headings, 1);
+    let mut calls = calls_of_appends(&report.append);
     let mut add = |name: &str, callers: String, figures: &Figures| {
-        let first = [name.to_owned(), callers];
-        calls.add_row(first.into_iter().chain(figures.cells()));
+        calls.add_row(cells(name, callers, figures));
     };
-    let (append, recall) = (&report.append, &report.recall);
-    for (callers, measured) in &append.callers {
-        add("append", callers.to_string(), &measured.service);
-    }
-    add("append", format!("{}/s", append.rate), &append.at_rate);
+    let recall = &report.recall;
     for (name, by_callers, at_rate) in [
         ("recall", &recall.recall, &recall.recall_at_rate),
         (
@@ -237,12 +244,33 @@ fn calls(report: &Report) {
     }
     println!("{calls}");
     println!("callers \"n/s\": arrivals at a fixed rate; latency from the time that each was due");
+    floors_of_appends(&report.append);
+    println!();
+}
+
+fn calls_of_appends(append: &append::Measured) -> Table {
+    let headings = ["", "callers"].into_iter().chain(Figures::HEADINGS);
+    let headings: Vec<&str> = headings.collect();
+    let mut calls = table(&headings, 1);
+    for (callers, measured) in &append.callers {
+        calls.add_row(cells("append", callers.to_string(), &measured.service));
+    }
+    let rate = format!("{}/s", append.rate);
+    calls.add_row(cells("append", rate, &append.at_rate));
+    calls
+}
+
+fn cells(name: &str, callers: String, figures: &Figures) -> Vec<String> {
+    let first = [name.to_owned(), callers];
+    first.into_iter().chain(figures.cells()).collect()
+}
+
+fn floors_of_appends(append: &append::Measured) {
     for (callers, measured) in &append.callers {
         if let Some(floor) = measured.pgbench_per_s {
             println!("pgbench with {callers} clients: {floor} appends/s");
         }
     }
-    println!();
 }
 
 /// What has no place in the tables.
