@@ -182,7 +182,7 @@ impl Pool {
         Ok((transaction, results))
     }
 
-    fn echo(&self, query: Query, started: Instant) {
+    pub(crate) fn echo(&self, query: Query, started: Instant) {
         if self.echo {
             let duration_ms = started.elapsed().as_secs_f64() * 1e3;
             tracing::info!(query = query.name, duration_ms, "query");
@@ -274,13 +274,13 @@ impl Transaction<'_> {
 /// A connection with work under way. If it is dropped before the work is done, it is
 /// closed instead of going back to the pool, where the next caller would wait for that
 /// work, and Postgres is asked to stop.
-struct Busy {
+pub(crate) struct Busy {
     client: Option<Object>,
     tls: MakeRustlsConnect,
 }
 
 impl Busy {
-    fn new(pool: &Pool, client: Object) -> Self {
+    pub(crate) fn new(pool: &Pool, client: Object) -> Self {
         Self {
             client: Some(client),
             tls: pool.tls.clone(),
@@ -288,7 +288,7 @@ impl Busy {
     }
 
     /// The work is done: the connection goes back to the pool.
-    fn done(mut self) {
+    pub(crate) fn done(mut self) {
         drop(self.client.take());
     }
 }
@@ -316,7 +316,7 @@ impl Drop for Busy {
 }
 
 /// Prepares a query on this connection, once.
-async fn prepare(client: &Object, query: Query) -> Result<Statement, PostgresError> {
+pub(crate) async fn prepare(client: &Object, query: Query) -> Result<Statement, PostgresError> {
     client
         .prepare_cached(query.sql)
         .await

@@ -60,9 +60,9 @@ pub struct Appended {
 }
 
 impl MessageStore<'_> {
-    /// Stores messages, in one round trip and one transaction. Appends to one
-    /// thread happen one after the other, and their seqs have no gaps. With a
-    /// request id, or with external ids of all messages, it is idempotent.
+    /// Stores messages, in one round trip and one transaction, which concurrent appends may
+    /// share. Appends to one thread happen one after the other, and their seqs have no gaps.
+    /// With a request id, or with external ids of all messages, it is idempotent.
     ///
     /// # Errors
     /// `ThreadNotFound`, `AppendError::RequestReused`, `AppendError::HeadMoved`,
@@ -87,6 +87,7 @@ impl MessageStore<'_> {
         let tenant = &self.caller.tenant;
         let columns = Columns::of(&append.messages);
         let hash = append.request_id.map(|_| content_hash(append));
+        let digest = session_digest(session);
         let Session { app, user, key } = session;
         let params: Params<'_> = &[
             &tenant.as_str(),
@@ -96,7 +97,7 @@ impl MessageStore<'_> {
             &app.as_str(),
             &user.as_str(),
             &key.as_str(),
-            &session_digest(session),
+            &digest,
             &columns.ids,
             &columns.parents,
             &columns.roles,
@@ -115,7 +116,9 @@ impl MessageStore<'_> {
             &columns.chosen,
         ];
         let query = query!("messages/append_to_session");
-        let row = only(self.store.pool.call(query, params).await?)?;
+        let order = digest.iter().take(16);
+        let order = order.fold(0, |order, byte| order << 8 | u128::from(*byte));
+        let row = only(self.store.appends.call(order, query, params).await?)?;
         let thread = rows::id(&row, "thread_id")?;
         let appended = outcome(thread, &append.messages, &row)?;
         Ok(Appended {
@@ -159,12 +162,15 @@ impl MessageStore<'_> {
             &columns.external,
             &columns.chosen,
         ];
-        let row = only(
-            self.store
-                .pool
-                .call(query!("messages/append"), params)
-                .await?,
-        )?;
+        let query = query!("messages/append");
+        let rows = match imported {
+            true => self.store.pool.call(query, params).await?,
+            false => {
+                let order = append.thread.uuid().as_u128();
+                self.store.appends.call(order, query, params).await?
+            }
+        };
+        let row = only(rows)?;
         outcome(append.thread, &append.messages, &row)
     }
 }

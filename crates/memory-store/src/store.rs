@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memory_contract::MemoryPolicy;
 use memory_objects::Objects;
 
-use memory_postgres::{Database, Pool, PoolStatus, Role, query};
+use memory_postgres::{Database, Group, Pool, PoolStatus, Role, query};
 
 use crate::{
     CacheConfig, EphemeralConfig, StoreConfig, StoreError,
@@ -22,6 +22,8 @@ use crate::{
 pub struct Store {
     /// To the conversations' database, which nearly everything needs.
     pub(crate) pool: Pool,
+    /// Appends, which share transactions.
+    pub(crate) appends: Group,
     pub(crate) windows: Windows,
     pub(crate) ephemeral: EphemeralConfig,
     /// To the database of files, keys and secrets; mostly the same one, and
@@ -88,6 +90,7 @@ impl Store {
             remembers: true,
             searched: None,
             policy: config.policy.clone(),
+            appends: Group::new(&pool),
             pool,
             main,
             windows: Windows::default(),

@@ -23,6 +23,7 @@ mod documents;
 mod ephemeral;
 mod erasures;
 mod fair;
+mod grouped;
 mod history;
 mod index_collections;
 mod isolation;
