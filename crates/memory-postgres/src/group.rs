@@ -24,14 +24,20 @@ use crate::{
 /// Transactions at a time. With fewer, each has more calls; with more, more of Postgres's
 /// cores work.
 const LANES: usize = 2;
-/// The most calls in one transaction.
-const MAX_CALLS: usize = 32;
+/// The most calls in one transaction: as many as `join_all` polls in order.
+const MAX_CALLS: usize = 30;
 /// The most calls that wait for a transaction; further ones run by themselves.
 const MAX_WAITING: usize = 1024;
 /// A call with more bytes of parameters runs by itself.
 const MAX_BYTES: usize = 32 << 10;
-/// A call that takes longer, for example because it waits for a lock, leaves its lane to others.
+/// A call by itself that takes longer, for example because it waits for a lock, leaves its lane to
+/// others.
 const HOLD: Duration = Duration::from_millis(100);
+/// For so long calls share no transaction after one with the same order has ended theirs, by
+/// waiting for a lock or by an error: the others would be run twice again.
+const APART: Duration = Duration::from_secs(5);
+/// The most orders that are remembered for that.
+const MAX_APART: usize = 4096;
 /// Begins a shared transaction. A call that has to wait for a lock for as long as [`HOLD`] ends
 /// it, so that the other calls do not wait with it.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = 100";
@@ -41,8 +47,8 @@ const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = 100";
 /// next one: Postgres does the work of a transaction, and its write to the disk, once for all
 /// of them. A call that finds no other runs at once, by itself. A clone shares the lanes.
 ///
-/// If a call fails in a shared transaction, all calls of it run again, each by itself: no call
-/// is answered with the error of another one.
+/// If a call fails in a shared transaction, all calls of it run again, each by itself, so that
+/// no call is answered with the refusal of another one. A lost connection is the error of all.
 #[derive(Clone, Debug)]
 pub struct Group(Arc<Shared>);
 
@@ -58,6 +64,8 @@ struct State {
     lanes: usize,
     /// Only while all lanes are in use.
     waiting: VecDeque<Waiting>,
+    /// Orders whose calls run by themselves, and until when.
+    apart: HashMap<u128, Instant>,
     /// The types of the parameters of a query, by its name, once it was prepared.
     types: HashMap<&'static str, Arc<[Type]>>,
 }
@@ -90,7 +98,7 @@ impl Group {
 
     /// Runs a query: when this returns without an error, it is committed. Calls of one
     /// transaction run in the order of `order`, which stands for what they lock, so that two
-    /// transactions do not wait for each other. Calls of the same `order` run in the order
+    /// transactions seldom wait for each other. Calls of the same `order` run in the order
     /// in which they came.
     ///
     /// A dropped call is cancelled unless it shares a transaction.
@@ -103,6 +111,9 @@ impl Group {
         query: Query,
         params: Params<'_>,
     ) -> Result<Vec<Row>, PostgresError> {
+        if self.0.is_apart(order) {
+            return self.0.pool.call(query, params).await;
+        }
         if let Some(lane) = Lane::free(&self.0) {
             let alone = self.0.alone(query, params);
             tokio::pin!(alone);
@@ -130,6 +141,24 @@ impl Group {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_apart(&self, order: u128) -> bool {
+        let mut state = self.state();
+        let known = state.apart.get(&order).copied();
+        let is_apart = known.is_some_and(|until| until > Instant::now());
+        if known.is_some() && !is_apart {
+            state.apart.remove(&order);
+        }
+        is_apart
+    }
+
+    fn set_apart(&self, order: u128) {
+        let mut state = self.state();
+        if state.apart.len() >= MAX_APART {
+            state.apart.clear();
+        }
+        state.apart.insert(order, Instant::now() + APART);
     }
 
     /// Runs a query as its own transaction, and remembers the types of its parameters.
@@ -215,7 +244,10 @@ impl Shared {
             match result {
                 Ok(result) => rows.push(result),
                 // Postgres says so itself, and turns the commit into a rollback.
-                Err(error) if error.as_db_error().is_some() => return Ok(None),
+                Err(error) if error.as_db_error().is_some() => {
+                    self.set_apart(call.order);
+                    return Ok(None);
+                }
                 Err(error) => return Err(query_error(call.query.name, error)),
             }
         }

@@ -238,7 +238,9 @@ impl Indexer {
                         lost.cancel();
                     }
                     self.pause(lost, self.outage_pause(failures)).await;
-                    if self.index.last_state() == IndexState::Unavailable {
+                    // An engine that closed has to be opened; a server comes back by itself.
+                    let is_embedded = self.index.backend() == Backend::Edge;
+                    if is_embedded && self.index.last_state() == IndexState::Unavailable {
                         lost.cancel();
                     }
                 }

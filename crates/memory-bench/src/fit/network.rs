@@ -17,6 +17,8 @@ const DEPTH: f32 = 10.0;
 /// score, and of the network. Both were chosen by leaving conversations out.
 const LINEAR_PENALTY: f32 = 20.0;
 const UNIT_PENALTY: f32 = 60.0;
+/// Units whose output is at most this are left out.
+const LEAST_OUTPUT: f32 = 1e-3;
 /// Steps of Adam (Kingma and Ba, 2015) and the length of the first one; the last one is 0.
 const STEPS: usize = 400;
 const STEP: f32 = 0.03;
@@ -94,15 +96,17 @@ pub(super) fn fit<'a>(samples: impl Iterator<Item = &'a Sample<'a>>) -> Weights 
         std::array::from_fn(|at| f64::from(weights[at]) / deviation[at])
     };
     let units = weights[COUNT..].chunks_exact(UNIT);
-    let units = units.filter(|unit| unit[OUTPUT] > 0.0).map(|unit| {
-        let of = raw(unit);
-        let moved: f64 = of.iter().zip(&mean).map(|(one, mean)| one * mean).sum();
-        Unit {
-            bias: f64::from(unit[BIAS]) - moved,
-            of,
-            output: f64::from(unit[OUTPUT]),
-        }
-    });
+    let units = units
+        .filter(|unit| unit[OUTPUT] > LEAST_OUTPUT)
+        .map(|unit| {
+            let of = raw(unit);
+            let moved: f64 = of.iter().zip(&mean).map(|(one, mean)| one * mean).sum();
+            Unit {
+                bias: f64::from(unit[BIAS]) - moved,
+                of,
+                output: f64::from(unit[OUTPUT]),
+            }
+        });
     let weights = Weights {
         bias: 0.0,
         of: raw(&weights),

@@ -13,7 +13,9 @@ const HALF: usize = 100_000;
 
 /// The candidates of recently written or found points, in two generations. A full younger
 /// generation replaces the older one; a hit moves a point to the younger. The fields of a
-/// candidate do not change while its point exists, so that another process may write points.
+/// candidate do not change while its message exists, so another process may write points. If a
+/// message is deleted and another one gets its id, the former fields may rank it until they leave
+/// the cache.
 pub(super) struct CandidateCache {
     halves: Mutex<Halves>,
     half: usize,

@@ -159,22 +159,26 @@ mod tests {
     }
 
     #[test]
-    fn a_better_match_never_scores_less() {
+    fn of_two_messages_that_differ_only_in_a_match_the_better_one_scores_no_less() {
         let matches = [
+            "sum",
             "dense",
             "dense_rank",
             "lexical",
             "lexical_own",
+            "lexical_context",
             "lexical_coverage",
+            "dense_lexical",
         ];
-        let scores = std::iter::once((&FITTED.of, 1.0));
+        let linear = std::iter::once((&FITTED.of, 1.0));
         let units = FITTED.units.iter().map(|unit| (&unit.of, unit.output));
-        for (of, output) in scores.chain(units) {
-            assert!(output >= 0.0);
+        for (of, output) in linear.chain(units) {
+            assert!(output > 0.0);
+            let weight = |name| of[FEATURES.iter().position(|known| *known == name).unwrap()];
             for name in matches {
-                let at = FEATURES.iter().position(|known| *known == name).unwrap();
-                assert!(of[at] >= 0.0, "{name}");
+                assert!(weight(name) >= 0.0, "{name}");
             }
+            assert!(weight("lexical_own") >= weight("lexical_context"));
         }
     }
 }

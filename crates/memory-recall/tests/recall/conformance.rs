@@ -1228,7 +1228,6 @@ async fn another_address_is_asked_when_one_does_not_answer() {
     assert_eq!(index.last_state(), IndexState::Unavailable);
 }
 
-/// A collection that another process makes anew is empty: a search has to notice by itself.
 async fn points_of_another_process_are_found_with_the_same_fields(url: String, alias: &str) {
     let worker = client(url.clone(), alias);
     worker.prepare().await.unwrap();
@@ -1277,6 +1276,7 @@ async fn a_server_finds_the_points_of_a_worker_with_the_same_fields_in_real_qdra
     with_real_qdrant(points_of_another_process_are_found_with_the_same_fields).await;
 }
 
+/// A collection that another process makes anew is empty: a search has to notice by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_notices_a_collection_that_was_made_anew() {
     let server = TestQdrant::start().await.unwrap();

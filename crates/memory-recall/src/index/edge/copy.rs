@@ -119,18 +119,22 @@ pub(super) fn begin(
     let directory = draft.clone();
     let make_current = move || {
         let copy = make(&log)?;
+        // The engine syncs neither copied files nor directories. The first time takes long, and
+        // changes are noted meanwhile.
+        let sync = || {
+            sync_all(&directory).map_err(|source| RecallError::IndexDirectory {
+                path: directory.clone(),
+                source: source.into(),
+            })
+        };
+        sync()?;
         while log.changes() > LAST_CHANGES {
             let former = former.upgrade().ok_or_else(not_prepared)?;
             let replayed = log.replay(&former, &copy);
             release(former);
             replayed?;
         }
-        // The engine syncs neither copied files nor directories.
-        let synced = sync_all(&directory);
-        synced.map_err(|source| RecallError::IndexDirectory {
-            path: directory,
-            source: source.into(),
-        })?;
+        sync()?;
         Ok(Arc::new(copy))
     };
     let make = move || {

@@ -157,7 +157,9 @@ impl Writer {
         let remove_all = |parent: &Path| -> io::Result<()> {
             for entry in fs::read_dir(parent)? {
                 let path = entry?.path();
-                let engine = path.join("segments").is_dir() || path.join(STATE_FILE).is_file();
+                let engine = path.join("segments").is_dir()
+                    || path.join(STATE_FILE).is_file()
+                    || is_copy(&path, &self.directory);
                 if engine && !is_used(&path) {
                     remove(&path)?;
                     tracing::info!(directory = %path.display(), "an unused index was removed");

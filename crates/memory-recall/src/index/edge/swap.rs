@@ -141,7 +141,7 @@ impl Writer {
     /// replaced: they may have what was erased, they take the room that the engine needs, and a
     /// former engine would return in the place of one that is removed.
     pub(super) fn remove_copies(&self, directory: &Path) -> Result<(), RecallError> {
-        if self.copying.is_some() {
+        if self.copying.is_some() && directory == self.directory {
             return Ok(());
         }
         let entries = fs::read_dir(&self.parent.path).into_iter().flatten();

@@ -107,30 +107,16 @@ impl Index for QdrantIndex {
             }
         }
         let batches = batches(changes);
-        for batch in &batches {
-            if let Batch::Upsert(entries) = batch {
-                let written = entries.iter();
-                self.cache
-                    .put(written.map(|entry| (entry.id, entry.candidate.clone())));
-            }
-        }
-        let operations = operations(batches);
-        let Err(refused) = self.update(operations.clone()).await else {
-            return Ok(());
-        };
-        let RecallError::IndexRefused { source, .. } = refused else {
-            return Err(refused);
-        };
-        // Qdrant reports a full disk and a lost replica as internal errors. They fail a write
-        // without an effect too, and are no defect of the changes.
-        let no_point = removal(vec![Uuid::nil()]);
-        if self.update(vec![no_point]).await.is_err() {
-            return Err(RecallError::IndexUnavailable {
-                backend: Backend::Qdrant,
-                source,
-            });
-        }
-        self.update(operations).await
+        let written = batches.iter().flat_map(|batch| match batch {
+            Batch::Upsert(entries) => entries.as_slice(),
+            Batch::Delete(_) | Batch::Purge(_) => &[],
+        });
+        let written: Vec<(Uuid, Candidate)> = written
+            .map(|entry| (entry.id, entry.candidate.clone()))
+            .collect();
+        self.write(operations(batches)).await?;
+        self.cache.put(written);
+        Ok(())
     }
 
     async fn search(&self, search: Search) -> Result<Candidates, RecallError> {
@@ -328,6 +314,26 @@ impl Index for QdrantIndex {
 }
 
 impl QdrantIndex {
+    /// Writes, and tells an outage from changes that are refused.
+    async fn write(&self, operations: Vec<PointsUpdateOperation>) -> Result<(), RecallError> {
+        let Err(refused) = self.update(operations.clone()).await else {
+            return Ok(());
+        };
+        let RecallError::IndexRefused { source, .. } = refused else {
+            return Err(refused);
+        };
+        // Qdrant reports a full disk and a lost replica as internal errors. They fail a write
+        // without an effect too, and are no defect of the changes.
+        let no_point = removal(vec![Uuid::nil()]);
+        if self.update(vec![no_point]).await.is_err() {
+            return Err(RecallError::IndexUnavailable {
+                backend: Backend::Qdrant,
+                source,
+            });
+        }
+        self.update(operations).await
+    }
+
     /// Writes, and waits until every active replica has the result.
     async fn update(&self, operations: Vec<PointsUpdateOperation>) -> Result<(), RecallError> {
         let request = UpdateBatchPoints {
