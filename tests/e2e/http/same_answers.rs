@@ -32,7 +32,7 @@ MessageService/GetHistory {"thread_id": "$THREAD", "max_tokens": -1}
 const ENDLESS: &str = "ThreadService/WatchThread";
 
 /// Fields that depend on time, chance or the tenant.
-const VOLATILE: [&str; 17] = [
+const VOLATILE: [&str; 18] = [
     "checksum",
     "cursor",
     "etag",
@@ -44,6 +44,7 @@ const VOLATILE: [&str; 17] = [
     "queued_count",
     "revision",
     "secret",
+    "step",
     "storage",
     "tenant",
     "waiting_count",

@@ -45,11 +45,13 @@ pub const FEATURES: [&str; 30] = [
 const HALVING_RANK: f64 = 10.0;
 /// The most that a message's own words count, compared with the best lexical score.
 const MOST_OWN: f64 = 1.5;
-/// Of so many candidates, at most one may have a text that is cut in its form. The weights
-/// were fitted to what people say; among outputs of tools they find less than the sums.
+/// Of so many candidates, at most one may have a text that is cut in its form, and the best match
+/// by word may not. The weights were fitted to what people say; among outputs of tools they find
+/// less than the sums.
 const CANDIDATES_PER_LONG_TEXT: usize = 10;
 
-/// The features of each candidate; `None` if one has no form, or if many have long texts.
+/// The features of each candidate; `None` if one has no form, or if many or the best match by word
+/// have long texts.
 /// `sums` are their scores by constants alone.
 pub(super) fn of(
     evidence: &[Evidence],
@@ -61,7 +63,10 @@ pub(super) fn of(
         .iter()
         .filter_map(|one| one.candidate.form.as_ref());
     let long = forms.filter(|form| form.is_cut).count();
-    if long * CANDIDATES_PER_LONG_TEXT > evidence.len() {
+    let by_word = evidence.iter().filter(|one| one.lexical.is_some());
+    let best = by_word.max_by(|one, other| one.lexical_share.total_cmp(&other.lexical_share));
+    let form = best.and_then(|best| best.candidate.form.as_ref());
+    if long * CANDIDATES_PER_LONG_TEXT > evidence.len() || form.is_some_and(|form| form.is_cut) {
         return None;
     }
     let mut shares: Vec<f64> = evidence.iter().map(|one| one.dense_share).collect();
@@ -256,8 +261,23 @@ mod tests {
     fn long_texts_leave_the_ranking_to_the_sums() {
         let mut found = talk();
         let output: String = (0..200).map(|number| format!("word{number} ")).collect();
-        found.dense[2].form = Some(Form::of(&text(&output)));
+        let long = Some(Form::of(&text(&output)));
+        found.dense[2].form = long.clone();
         assert!(all(found, &traits("When was it?")).is_none());
+        // One of many, unless it is the best match by word.
+        for (best, is_fitted) in [(0, true), (1, false)] {
+            let mut found = talk();
+            found.lexical[0].score = 2.0;
+            found.lexical[1].score = 2.5;
+            found.lexical.swap(0, 1);
+            let many = (10..40).map(|depth| said(depth, "Bo", "I see.", 0.05));
+            found.dense.extend(many);
+            found.dense[2].form = long.clone();
+            if best == 1 {
+                found.lexical[0].form = long.clone();
+            }
+            assert_eq!(all(found, &traits("When was it?")).is_some(), is_fitted);
+        }
     }
 
     #[test]

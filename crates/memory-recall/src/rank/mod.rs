@@ -211,7 +211,7 @@ fn position(candidate: &Candidate, distance: i32) -> (ThreadId, i32, i32) {
 }
 
 /// By the weighted sums, or by the fitted weights unless a list is empty, a candidate has no form
-/// or waits for its vector, or many have long texts.
+/// or waits for its vector, or many or the best match by word have long texts.
 fn hybrid(found: Candidates, ranking: RankingMethod, query: &QueryTraits) -> Vec<Ranked> {
     let is_whole =
         !found.dense.is_empty() && !found.lexical.is_empty() && found.unembedded.is_empty();
