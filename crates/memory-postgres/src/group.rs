@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use futures::future::{join_all, join3};
 use tokio::sync::oneshot;
 use tokio_postgres::{
-    Row,
+    Row, Statement,
     types::{IsNull, ToSql, Type, to_sql_checked},
 };
 
@@ -33,8 +33,8 @@ const MAX_BYTES: usize = 32 << 10;
 /// A call by itself that takes longer, for example because it waits for a lock, leaves its lane to
 /// others.
 const HOLD: Duration = Duration::from_millis(100);
-/// For so long calls share no transaction after one with the same order has ended theirs, by
-/// waiting for a lock or by an error: the others would be run twice again.
+/// How long calls run by themselves after a call of the same order has ended a shared transaction,
+/// by waiting for a lock or by an error: each time, all its other calls run twice.
 const APART: Duration = Duration::from_secs(5);
 /// The most orders that are remembered for that.
 const MAX_APART: usize = 4096;
@@ -163,17 +163,12 @@ impl Shared {
 
     /// Runs a query as its own transaction, and remembers the types of its parameters.
     async fn alone(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, PostgresError> {
-        let client = Busy::new(&self.pool, self.pool.get().await?);
-        let statement = prepare(&client, query).await?;
-        self.state()
-            .types
-            .entry(query.name)
-            .or_insert_with(|| statement.params().into());
-        let started = Instant::now();
-        let rows = client.query(&statement, params).await;
-        client.done();
-        self.pool.echo(query, started);
-        rows.map_err(|error| query_error(query.name, error))
+        let remember = |statement: &Statement| {
+            let mut state = self.state();
+            let types = state.types.entry(query.name);
+            types.or_insert_with(|| statement.params().into());
+        };
+        self.pool.call_noting(query, params, remember).await
     }
 
     /// Lets a call wait for the next transaction; `None` if it has to run by itself.

@@ -46,8 +46,19 @@ impl Pool {
     /// # Errors
     /// Those of [`PostgresError`].
     pub async fn call(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, PostgresError> {
+        self.call_noting(query, params, |_| ()).await
+    }
+
+    /// Like [`Pool::call`]; `note` is given the statement before it runs.
+    pub(crate) async fn call_noting(
+        &self,
+        query: Query,
+        params: Params<'_>,
+        note: impl FnOnce(&Statement),
+    ) -> Result<Vec<Row>, PostgresError> {
         let client = Busy::new(self, self.get().await?);
         let statement = prepare(&client, query).await?;
+        note(&statement);
         let started = Instant::now();
         let rows = client.query(&statement, params).await;
         client.done();

@@ -34,7 +34,7 @@ pub use query::{
     MemoryQuery, Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery, Recalled,
     RecalledMessage,
 };
-pub use rank::{Corpus, FEATURES, Unit, Weights};
+pub use rank::{Corpus, FEATURES, MATCHES, Unit, Weights};
 pub use recall::{
     Ahead, Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison, Ranking, Recall,
 };

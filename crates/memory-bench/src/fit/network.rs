@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use memory_recall::{FEATURES, Unit, Weights};
+use memory_recall::{FEATURES, MATCHES, Unit, Weights};
 
 use super::Sample;
 use crate::random::Random;
@@ -29,19 +29,6 @@ const PARTS: usize = 8;
 /// as much as the share of the words of the messages before it. Otherwise what
 /// follows a message that says little, such as a captioned picture, would be found before it.
 const OWN_AND_CONTEXT: [&str; 2] = ["lexical_own", "lexical_context"];
-/// Features by which a candidate matches better. Their weights are not negative, and neither are
-/// those of the hidden units' outputs, so that of two messages that differ only in these features
-/// the better match comes first.
-const MATCHES: [&str; 8] = [
-    "sum",
-    "dense",
-    "dense_rank",
-    "lexical",
-    "lexical_own",
-    "lexical_context",
-    "lexical_coverage",
-    "dense_lexical",
-];
 /// Best candidates of each question by which the scale of the score is chosen.
 const SCALED: usize = 20;
 

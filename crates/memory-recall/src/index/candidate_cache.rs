@@ -105,20 +105,12 @@ impl FoundPoints {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::payload::of_memory;
 
     fn candidate(seq: i64) -> Candidate {
         Candidate {
-            id: Uuid::nil(),
-            thread: Uuid::nil().into(),
             seq,
-            branch: 1,
-            depth: 1,
-            name: "".into(),
-            question: false,
-            short: false,
-            said: 0,
-            form: None,
-            score: 0.0,
+            ..of_memory(Uuid::nil())
         }
     }
 

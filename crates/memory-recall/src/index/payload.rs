@@ -295,7 +295,7 @@ pub(crate) fn candidate(payload: &Map<String, Value>) -> Option<Candidate> {
 }
 
 /// A candidate of a memory, which has no place in a thread.
-fn of_memory(id: Uuid) -> Candidate {
+pub(super) fn of_memory(id: Uuid) -> Candidate {
     Candidate {
         id,
         thread: ThreadId::from(Uuid::nil()),

@@ -41,6 +41,20 @@ pub const FEATURES: [&str; 30] = [
     "length",
 ];
 
+/// The features by which a candidate matches better. Their weights are not negative, and neither are
+/// those of the hidden units' outputs, so that of two messages that differ only in these features
+/// the better match comes first.
+pub const MATCHES: [&str; 8] = [
+    "sum",
+    "dense",
+    "dense_rank",
+    "lexical",
+    "lexical_own",
+    "lexical_context",
+    "lexical_coverage",
+    "dense_lexical",
+];
+
 /// Candidates after which `dense_rank` has halved.
 const HALVING_RANK: f64 = 10.0;
 /// The most that a message's own words count, compared with the best lexical score.

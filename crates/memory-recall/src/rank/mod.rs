@@ -17,7 +17,7 @@ use crate::config::RankingMethod;
 use crate::index::{Candidate, Candidates};
 use crate::query::Method;
 
-pub use features::FEATURES;
+pub use features::{FEATURES, MATCHES};
 pub use fitting::Corpus;
 pub(crate) use traits::QueryTraits;
 pub use weights::{Unit, Weights};

@@ -120,6 +120,7 @@ impl Weights {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MATCHES;
     use super::*;
 
     #[test]
@@ -160,22 +161,12 @@ mod tests {
 
     #[test]
     fn of_two_messages_that_differ_only_in_a_match_the_better_one_scores_no_less() {
-        let matches = [
-            "sum",
-            "dense",
-            "dense_rank",
-            "lexical",
-            "lexical_own",
-            "lexical_context",
-            "lexical_coverage",
-            "dense_lexical",
-        ];
         let linear = std::iter::once((&FITTED.of, 1.0));
         let units = FITTED.units.iter().map(|unit| (&unit.of, unit.output));
         for (of, output) in linear.chain(units) {
             assert!(output > 0.0);
             let weight = |name| of[FEATURES.iter().position(|known| *known == name).unwrap()];
-            for name in matches {
+            for name in MATCHES {
                 assert!(weight(name) >= 0.0, "{name}");
             }
             assert!(weight("lexical_own") >= weight("lexical_context"));
