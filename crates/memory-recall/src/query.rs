@@ -39,6 +39,9 @@ pub enum Freshness {
 pub struct RecallQuery {
     /// The conversation whose recent window is returned; `None` without one.
     pub thread: Option<ThreadId>,
+    /// The thread's place in the order of creation of all threads, which places the window among
+    /// messages of other threads. Default: 0, before all others.
+    pub thread_ordinal: i64,
     /// Which messages the search may find.
     pub scope: Scope,
     /// Read the thread as if this message were its head: later messages and those on
@@ -72,8 +75,8 @@ pub struct RecallQuery {
     pub max_wait: Duration,
     /// Also returns matches on inactive branches.
     pub all_branches: bool,
-    /// Fills [`Recalled::omitted`].
-    pub explain: bool,
+    /// Entries of [`Recalled::omitted`], at most. Default: 0.
+    pub omissions: usize,
 }
 
 impl RecallQuery {
@@ -82,6 +85,7 @@ impl RecallQuery {
     pub fn new(thread: Option<ThreadId>, scope: Scope, query: impl Into<String>) -> Self {
         Self {
             thread,
+            thread_ordinal: 0,
             scope,
             head: None,
             query: query.into(),
@@ -97,7 +101,7 @@ impl RecallQuery {
             freshness: Freshness::Newest,
             max_wait: limits::DEFAULT_WAIT,
             all_branches: false,
-            explain: false,
+            omissions: 0,
         }
     }
 
@@ -172,8 +176,7 @@ pub struct Recalled {
     pub method: Option<Method>,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
-    /// Candidates that were left out, at most `limits::OMITTED`; empty unless the query
-    /// sets `explain`.
+    /// Candidates that were left out, the best first, at most [`RecallQuery::omissions`].
     pub omitted: Vec<Omission>,
     /// What was found and exceeds the budget or the size of an answer; at most one entry for
     /// each reason.

@@ -90,7 +90,7 @@ pub use outbox::{
 };
 pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};
-pub use recall::{Freshness, Hydrated, Neighbor, Recent, Scope, Space, TextMatch, Unindexed};
+pub use recall::{Freshness, Hydrated, Neighbor, Scope, Space, TextMatch, Unindexed};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange};

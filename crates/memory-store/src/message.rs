@@ -198,21 +198,25 @@ impl MessageStore<'_> {
     /// `ThreadNotFound`, `MessageNotFound` for a head that the thread does not
     /// have or that was erased.
     pub async fn history(self, query: &HistoryQuery) -> Result<History, StoreError> {
+        self.read_path(&Path::of(query)).await
+    }
+
+    /// Reads the messages of a path, from the cache if the thread has not changed.
+    pub(crate) async fn read_path(self, path: &Path) -> Result<History, StoreError> {
         let tenant = &self.caller.tenant;
-        let path = Path::of(query);
-        let known = self.store.windows.find(tenant, &path).await;
+        let known = self.store.windows.find(tenant, path).await;
         let request = path.request(tenant, known.as_deref());
         let found = self
             .store
             .pool
             .call(query!("messages/history"), &request.params())
             .await?;
-        self.settle(&path, known.as_deref(), &found).await
+        self.settle(path, known.as_deref(), &found).await
     }
 
     /// The history that an answer of the database or, if that says so, a known
     /// window has. Keeps what was read.
-    pub(crate) async fn settle(
+    async fn settle(
         self,
         path: &Path,
         known: Option<&Window>,

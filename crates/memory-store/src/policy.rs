@@ -14,8 +14,8 @@ use memory_postgres::{Params, query};
 
 use crate::{
     Page, PolicyStore, Store, StoreError,
-    rows::{column, only, unknown_status},
-    thread::{one_more, one_thread, session_digest},
+    rows::{self, column, only, optional_id, unknown_status},
+    thread::{one_more, session_digest},
 };
 
 /// The stored policy of one app.
@@ -47,17 +47,21 @@ pub struct Policies {
     pub server: Arc<MemoryPolicy>,
     /// The thread, with its policy if it has one.
     pub thread: Thread,
+    /// Place of the thread in the order of creation of all threads.
+    pub thread_ordinal: i64,
     /// The policy of the thread's app; empty if the app has none.
     pub app: MemoryPolicy,
 }
 
 impl Policies {
-    /// Reads both from the rows of their queries.
-    pub(crate) fn of(store: &Store, threads: &[Row], policies: &[Row]) -> Result<Self, StoreError> {
+    /// Reads both from the row of `policies/thread_policies`.
+    pub(crate) fn of(store: &Store, found: &[Row]) -> Result<Self, StoreError> {
+        let row = found.first().ok_or(StoreError::ThreadNotFound)?;
         Ok(Self {
             server: store.policy.clone(),
-            thread: one_thread(threads)?,
-            app: first_policy(policies)?,
+            thread: rows::thread(row)?,
+            thread_ordinal: column(row, "ordinal")?,
+            app: app_policy_of(row)?,
         })
     }
 
@@ -83,61 +87,63 @@ impl PolicyStore<'_> {
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn policies(self, thread: ThreadId) -> Result<Policies, StoreError> {
-        let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
-        let results = self
-            .store
-            .pool
-            .within_all(
-                self.caller,
-                &[
-                    (query!("threads/get"), params),
-                    (query!("policies/of_thread"), params),
-                ],
-            )
-            .await?;
-        let [threads, policies] = results.as_slice() else {
-            return Err(StoreError::ThreadNotFound);
-        };
-        let mut policies = Policies::of(self.store, threads, policies)?;
-        let store = self.store.threads(self.caller);
-        store.used(&mut policies.thread).await?;
+        let (policies, _) = self.read_policies(thread, false).await?;
         Ok(policies)
     }
 
-    /// Reads the thread of a session, if there is one, with the policy of its
-    /// app, in one round trip.
+    /// As [`Self::policies`], and with `memories` whether the thread's user has any.
+    pub(crate) async fn read_policies(
+        self,
+        thread: ThreadId,
+        memories: bool,
+    ) -> Result<(Policies, bool), StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &memories];
+        let query = query!("policies/thread_policies");
+        let found = self.store.pool.call(query, params).await?;
+        let mut policies = Policies::of(self.store, &found)?;
+        let store = self.store.threads(self.caller);
+        store.used(&mut policies.thread).await?;
+        Ok((policies, column(&only(found)?, "any_memories")?))
+    }
+
+    /// Reads the thread of a session, if there is one, and its place in the order of creation of
+    /// all threads, with the policy of its app, in one round trip.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn session_policies(
         self,
         session: &Session,
-    ) -> Result<(Option<Thread>, MemoryPolicy), StoreError> {
-        let tenant = &self.caller.tenant;
-        let (name, digest) = (tenant.as_str(), session_digest(session));
-        let app = session.app.as_str();
-        let of_thread: Params<'_> = &[&name, &digest];
-        let of_app: Params<'_> = &[&name, &app];
-        let results = self
-            .store
-            .pool
-            .within_all(
-                self.caller,
-                &[
-                    (query!("threads/find"), of_thread),
-                    (query!("policies/get"), of_app),
-                ],
-            )
-            .await?;
-        let [threads, policies] = results.as_slice() else {
-            return Ok((None, MemoryPolicy::default()));
-        };
-        let (mut thread, app) = session_policies_of(threads, policies)?;
-        if let Some(thread) = &mut thread {
-            self.store.threads(self.caller).used(thread).await?;
-        }
+    ) -> Result<(Option<(Thread, i64)>, MemoryPolicy), StoreError> {
+        let (thread, app, _) = self.read_session_policies(session, false).await?;
         Ok((thread, app))
+    }
+
+    /// As [`Self::session_policies`], and with `memories` whether the session's user has any.
+    pub(crate) async fn read_session_policies(
+        self,
+        session: &Session,
+        memories: bool,
+    ) -> Result<(Option<(Thread, i64)>, MemoryPolicy, bool), StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &session_digest(session),
+            &session.app.as_str(),
+            &session.user.as_str(),
+            &memories,
+        ];
+        let query = query!("policies/session_policies");
+        let row = only(self.store.pool.call(query, params).await?)?;
+        let is_stored = optional_id::<ThreadId>(&row, "thread_id")?.is_some();
+        let mut thread = None;
+        if is_stored {
+            let mut stored = rows::thread(&row)?;
+            self.store.threads(self.caller).used(&mut stored).await?;
+            thread = Some((stored, column(&row, "ordinal")?));
+        }
+        Ok((thread, app_policy_of(&row)?, column(&row, "any_memories")?))
     }
 
     /// Reads the policy of an app; one that has none has an empty one.
@@ -270,22 +276,8 @@ fn etag_changed(row: &Row) -> Result<StoreError, StoreError> {
     })
 }
 
-/// Reads the thread of a session, if there is one, and the policy of its app.
-pub(crate) fn session_policies_of(
-    threads: &[Row],
-    policies: &[Row],
-) -> Result<(Option<Thread>, MemoryPolicy), StoreError> {
-    let thread = match one_thread(threads) {
-        Ok(thread) => Some(thread),
-        Err(StoreError::ThreadNotFound) => None,
-        Err(error) => return Err(error),
-    };
-    Ok((thread, first_policy(policies)?))
-}
-
-fn first_policy(rows: &[Row]) -> Result<MemoryPolicy, StoreError> {
-    match rows.first() {
-        Some(row) => Ok(column::<Json<MemoryPolicy>>(row, "policy")?.0),
-        None => Ok(MemoryPolicy::default()),
-    }
+/// The policy of an app that was read beside a thread; empty if the app has none.
+fn app_policy_of(row: &Row) -> Result<MemoryPolicy, StoreError> {
+    let policy = column::<Option<Json<MemoryPolicy>>>(row, "app_policy")?;
+    Ok(policy.map(|Json(policy)| policy).unwrap_or_default())
 }

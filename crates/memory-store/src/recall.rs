@@ -2,7 +2,7 @@
 
 use memory_contract::{
     AppId, MemoryScope, Message, MessageFilter, MessageId, MessageName, ResolvedPolicy, Session,
-    Thread, ThreadId, UserId, limits,
+    ThreadId, UserId, limits,
 };
 
 use tokio_postgres::Row;
@@ -56,17 +56,6 @@ struct Bounds<'a> {
     user: Option<&'a str>,
     thread: Option<Uuid>,
     space: Option<&'a str>,
-}
-
-/// A thread and its recent window.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recent {
-    /// The thread that the window belongs to.
-    pub thread: Thread,
-    /// Place of the thread in the order of creation of all threads.
-    pub thread_ordinal: i64,
-    /// The newest messages of the active path, in order of seq.
-    pub messages: Vec<Message>,
 }
 
 /// A message that was read within a scope.
@@ -229,45 +218,20 @@ impl PolicyStore<'_> {
 }
 
 impl MessageStore<'_> {
-    /// Reads a thread with the newest messages of its active path, at most `limit`.
+    /// Reads the newest messages of the active path of a thread, at most `limit`, in order of seq.
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn recent(self, thread: ThreadId, limit: u32) -> Result<Recent, StoreError> {
-        let tenant = &self.caller.tenant;
-        let (name, id) = (tenant.as_str(), thread.uuid());
+    pub async fn recent(self, thread: ThreadId, limit: u32) -> Result<Vec<Message>, StoreError> {
         let path = Path {
             thread,
             head: None,
             max_tokens: i64::MAX,
             rows: i32::try_from(limit).unwrap_or(i32::MAX - 1),
         };
-        let known = self.store.windows.find(tenant, &path).await;
-        let of_thread: Params<'_> = &[&name, &id];
-        let of_messages = path.request(tenant, known.as_deref());
-        let results = self
-            .store
-            .pool
-            .within_all(
-                self.caller,
-                &[
-                    (query!("threads/get"), of_thread),
-                    (query!("messages/history"), &of_messages.params()),
-                ],
-            )
-            .await?;
-        let [threads, messages] = results.as_slice() else {
-            return Err(StoreError::ThreadNotFound);
-        };
-        let row = threads.first().ok_or(StoreError::ThreadNotFound)?;
-        let history = self.settle(&path, known.as_deref(), messages);
-        let mut messages = history.await?.messages;
+        let mut messages = self.read_path(&path).await?.messages;
         messages.reverse();
-        Ok(Recent {
-            thread: rows::thread(row)?,
-            thread_ordinal: column(row, "ordinal")?,
-            messages,
-        })
+        Ok(messages)
     }
 
     /// Reads messages by id, in undefined order. Leaves out those outside the scope,

@@ -291,9 +291,11 @@ impl Nodes {
                     .policies(caller)
                     .session_policies(&session)
                     .await?;
+                let (thread, thread_ordinal) = thread.ok_or(StoreError::ThreadNotFound)?;
                 Policies {
                     server: self.store.server_policy(),
-                    thread: thread.ok_or(StoreError::ThreadNotFound)?,
+                    thread,
+                    thread_ordinal,
                     app,
                 }
             }

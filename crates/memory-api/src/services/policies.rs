@@ -179,7 +179,7 @@ impl Policies {
                     .policies(caller)
                     .session_policies(&session)
                     .await?;
-                let thread = thread.map(|thread| thread.policy).unwrap_or_default();
+                let thread = thread.map(|(thread, _)| thread.policy).unwrap_or_default();
                 Ok(self.store.resolve_policy(&[
                     (PolicyLevel::App, &app),
                     (PolicyLevel::Thread, &thread),

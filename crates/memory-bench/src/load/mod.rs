@@ -17,7 +17,7 @@ mod window;
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use memory_contract::proto::{AddMemoriesRequest, MemoryInput, UserRef, part};
 use serde::Serialize;
 
@@ -78,9 +78,9 @@ pub struct Options {
     /// Measure appends, import, recall and contexts alone.
     #[arg(long)]
     short: bool,
-    /// Measure appends alone.
+    /// Measure one part alone.
     #[arg(long, conflicts_with = "short")]
-    appends: bool,
+    only: Option<Part>,
     /// Conversations in the LoCoMo or REALTALK format to import and to recall from.
     /// Default: an example.
     #[arg(long)]
@@ -101,6 +101,15 @@ pub struct Options {
     /// Long-term memories: half of them added by calls, and half of them extracted.
     #[arg(long, default_value_t = 2_000)]
     facts: usize,
+}
+
+/// A part that can be measured alone.
+#[derive(Clone, Copy, ValueEnum)]
+enum Part {
+    /// Appends beside pgbench.
+    Appends,
+    /// Appends while the worker distills, and while none does.
+    Distilling,
 }
 
 impl Options {
@@ -172,14 +181,8 @@ struct ImportMeasured {
 
 /// Runs all measurements and prints the report.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
-    if options.appends {
-        let rounds = options.rounds();
-        let append = appends(target, options, &rounds, &mut Random::new(options.seed)).await?;
-        match json {
-            true => println!("{}", serde_json::to_string(&append)?),
-            false => report::print_appends(&append),
-        }
-        return Ok(());
+    if let Some(part) = options.only {
+        return only(part, target, options, json).await;
     }
     let dir = conversation::dir_or_example(options.conversations.as_ref())?;
     let mut conversations = conversation::read_all(&dir)?;
@@ -287,6 +290,47 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     Ok(())
 }
 
+/// Measures one part and prints it.
+async fn only(part: Part, target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
+    let (rounds, mut random) = (options.rounds(), Random::new(options.seed));
+    match part {
+        Part::Appends => {
+            let append = appends(target, options, &rounds, &mut random).await?;
+            match json {
+                true => println!("{}", serde_json::to_string(&append)?),
+                false => report::print_appends(&append),
+            }
+        }
+        Part::Distilling => {
+            let distilling = Service::start(target, WITHOUT_MODEL).await?;
+            let contention = contention(target, &distilling, &rounds, &mut random).await?;
+            distilling.stop().await?;
+            match json {
+                true => println!("{}", serde_json::to_string(&contention)?),
+                false => println!(
+                    "append p95, while distilling / while not: {}\n{}",
+                    contention.p95_ratio,
+                    contention.line()
+                ),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Measures appends to a service that distills, and to one that does not.
+async fn contention(
+    target: &Target,
+    distilling: &Service,
+    rounds: &Rounds,
+    random: &mut Random,
+) -> Result<contention::Measured, Failure> {
+    let idle = Service::start(target, WITHOUT_DISTILLING).await?;
+    let measured = contention::measure(distilling, &idle, rounds, random).await?;
+    idle.stop().await?;
+    Ok(measured)
+}
+
 /// Measures appends without a summary every few messages, as its cost is measured apart.
 async fn appends(
     target: &Target,
@@ -356,9 +400,7 @@ async fn distilled(
     let distilling = Service::start(target, WITHOUT_MODEL).await?;
     let observed = observed::measure(&distilling, options.steps).await?;
     let contexts = contexts::measure(&distilling).await?;
-    let idle = Service::start(target, WITHOUT_DISTILLING).await?;
-    let contention = contention::measure(&distilling, &idle, rounds, random).await?;
-    idle.stop().await?;
+    let contention = contention(target, &distilling, rounds, random).await?;
     distilling.stop().await?;
     // With the embedding model, as by default.
     let service = Service::start(target, "").await?;

@@ -256,7 +256,7 @@ async fn resolve(
                 .session_policies_and_memories(session)
                 .await?;
             let (thread, own) = match thread {
-                Some(thread) => (Some(thread.id), thread.policy),
+                Some((thread, _)) => (Some(thread.id), thread.policy),
                 None => (None, Default::default()),
             };
             let policy = store.resolve_policy(&[

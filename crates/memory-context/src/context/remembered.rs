@@ -414,6 +414,8 @@ fn recall_query(
 ) -> RecallQuery {
     RecallQuery {
         thread,
+        // The caller reads the window.
+        thread_ordinal: 0,
         scope,
         head: request.head.clone(),
         query: text,
@@ -430,7 +432,7 @@ fn recall_query(
         freshness: request.freshness,
         max_wait: request.wait_until.saturating_duration_since(Instant::now()),
         all_branches: request.all_branches,
-        explain: true,
+        omissions: limits::CONTEXT_OMITTED_MATCHES,
     }
 }
 

@@ -310,8 +310,8 @@ mod tests {
             };
             let query = QueryTraits::new(query, &[], &LexicalVector::of_query(query));
             let features = all(found, &query).unwrap();
-            let score = |one: &HashMap<&str, f64>| weights::score(&FEATURES.map(|name| one[name]));
-            features.iter().map(score).collect()
+            let in_order = |one: &HashMap<&str, f64>| FEATURES.map(|name| one[name]);
+            weights::scores(&features.iter().map(in_order).collect::<Vec<_>>())
         };
         let scores = scored("When did she visit her aunt?");
         assert!(

@@ -221,7 +221,7 @@ fn hybrid(found: Candidates, ranking: RankingMethod, query: &QueryTraits) -> Vec
     let is_fitted = ranking == RankingMethod::Fitted && is_whole;
     let features = is_fitted.then(|| features::of(&evidence, &surroundings, &sums, query));
     let scores = match features.flatten() {
-        Some(features) => features.iter().map(weights::score).collect(),
+        Some(features) => weights::scores(&features),
         None => sums,
     };
     // Rounded, so that the order does not depend on floating-point error.

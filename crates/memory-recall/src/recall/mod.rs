@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use memory_budget::{Room, Size};
 use memory_contract::{DocumentQuery, MemoryMode, MemoryOwner, Message, MessageId, limits};
-use memory_store::{Caller, Neighbor, Recent, Store};
+use memory_store::{Caller, Neighbor, Store};
 
 use crate::config::SearchConfig;
 use crate::embed::{Embedder, Urgency};
@@ -313,14 +313,9 @@ impl Shared {
             return Ok(MergeInput::default());
         };
         let size = u32::try_from(query.recent_window).unwrap_or(u32::MAX);
-        let Recent {
-            thread: _,
-            thread_ordinal,
-            messages,
-        } = self.store.messages(caller).recent(thread, size).await?;
         Ok(MergeInput {
-            window: messages,
-            window_ordinal: thread_ordinal,
+            window: self.store.messages(caller).recent(thread, size).await?,
+            window_ordinal: query.thread_ordinal,
             ..MergeInput::default()
         })
     }
@@ -347,7 +342,7 @@ impl Shared {
         let query = RecallQuery {
             neighbors_before: 0,
             neighbors_after: 0,
-            explain: false,
+            omissions: 0,
             ..query
         };
         let ranking = Box::pin(self.find(caller, &query)).await?;
@@ -387,14 +382,14 @@ fn answer(
     pieces.neighbors = selected.neighbors;
     let merged = merge(pieces, query.max_tokens, query.tokenizer);
     let mut omitted = Vec::new();
-    if query.explain {
+    if query.omissions > 0 {
         // A candidate of too low a rank may be returned as a neighbor.
         let returned: HashSet<MessageId> =
             merged.messages.iter().map(|one| one.message.id).collect();
         let unselected = selected.omitted.into_iter();
         omitted = merged.omitted;
         omitted.extend(unselected.filter(|one| !returned.contains(&one.message)));
-        omitted.truncate(limits::OMITTED);
+        omitted.truncate(query.omissions);
     }
     Recalled {
         messages: merged.messages,

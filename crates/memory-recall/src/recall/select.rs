@@ -79,7 +79,7 @@ impl Shared {
             let more = self.neighbors_of(caller, query, &missing).await?;
             selected.neighbors.extend(more);
         }
-        if query.explain {
+        if query.omissions > 0 {
             rest.extend(insufficient);
             if prefetched.is_none() {
                 explained = self.paths_of(caller, query, rest.iter()).await?;
@@ -89,18 +89,15 @@ impl Shared {
         Ok(selected)
     }
 
-    /// Which of the first [`limits::OMITTED`] candidates may be read, and whether each is
-    /// active; none unless the query explains. Their content is not read.
+    /// Which of the first `query.omissions` candidates may be read, and whether each is active.
+    /// Their content is not read.
     async fn paths_of(
         &self,
         caller: &Caller,
         query: &RecallQuery,
         candidates: impl Iterator<Item = &Ranked>,
     ) -> Result<HashMap<MessageId, bool>, StoreError> {
-        if !query.explain {
-            return Ok(HashMap::new());
-        }
-        let ids: Vec<MessageId> = candidates.map(|one| one.id).take(limits::OMITTED).collect();
+        let ids: Vec<MessageId> = candidates.map(|one| one.id).take(query.omissions).collect();
         let messages = self.store.messages(caller);
         let paths = messages
             .hydrate_paths(&query.scope, query.head(), &ids)
@@ -163,7 +160,7 @@ impl Selected {
         }
     }
 
-    /// Says of further candidates why they are left out, at most [`limits::OMITTED`] in all.
+    /// Says of further candidates why they are left out, at most `query.omissions` in all.
     /// `paths` has those that may be read.
     fn explain(
         &mut self,
@@ -172,7 +169,7 @@ impl Selected {
         query: &RecallQuery,
     ) {
         for ranked in candidates {
-            if self.omitted.len() >= limits::OMITTED {
+            if self.omitted.len() >= query.omissions {
                 return;
             }
             if let Some(active) = paths.get(&ranked.id) {

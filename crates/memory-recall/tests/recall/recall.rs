@@ -212,7 +212,7 @@ async fn erased_messages_are_not_returned_while_their_points_exist() {
     let query = RecallQuery {
         neighbors_before: 0,
         neighbors_after: 0,
-        explain: true,
+        omissions: 200,
         ..of_user("ada", "Lisbon dog flat")
     };
     assert!(ids(&service.ask(query.clone()).await).contains(&said[2]));
@@ -252,7 +252,7 @@ async fn omitted_candidates_say_why() {
         top_k: 2,
         neighbors_before: 0,
         neighbors_after: 0,
-        explain: true,
+        omissions: 200,
         ..of_user("ada", "tea")
     };
     let recalled = service.ask(query.clone()).await;
@@ -320,7 +320,7 @@ async fn omitted_candidates_say_why() {
 
     let quiet = service
         .ask(RecallQuery {
-            explain: false,
+            omissions: 0,
             ..query
         })
         .await;

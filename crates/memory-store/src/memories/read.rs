@@ -14,9 +14,8 @@ use memory_postgres::{Params, query};
 
 use crate::{
     MemoryError, MemoryStore, Page, Policies, Space, StoreError,
-    policy::session_policies_of,
     rows::{column, id as id_of, only, scalar},
-    thread::{one_more, session_digest},
+    thread::one_more,
     words,
 };
 
@@ -312,34 +311,16 @@ impl MemoryStore<'_> {
         self,
         thread: ThreadId,
     ) -> Result<(Policies, bool), StoreError> {
-        let tenant = &self.caller.tenant;
         if !self.store.remembers {
             let policies = self.store.policies(self.caller).policies(thread).await?;
             let owner = MemoryOwner::of(&policies.thread.session);
             let any = self.has_memories(&owner).await?;
             return Ok((policies, any));
         }
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
-        let results = self
-            .store
-            .pool
-            .within_all(
-                self.caller,
-                &[
-                    (query!("threads/get"), params),
-                    (query!("policies/of_thread"), params),
-                    (query!("memories/any_of_thread"), params),
-                ],
-            )
-            .await?;
-        let [threads, policies, any] = results.as_slice() else {
-            return Err(StoreError::ThreadNotFound);
-        };
-        let mut policies = Policies::of(self.store, threads, policies)?;
-        let store = self.store.threads(self.caller);
-        store.used(&mut policies.thread).await?;
-        let any = any.first().map(scalar).transpose()?;
-        Ok((policies, any.unwrap_or_default()))
+        self.store
+            .policies(self.caller)
+            .read_policies(thread, true)
+            .await
     }
 
     /// As [`PolicyStore::session_policies`](crate::PolicyStore::session_policies), and
@@ -350,8 +331,7 @@ impl MemoryStore<'_> {
     pub async fn session_policies_and_memories(
         self,
         session: &Session,
-    ) -> Result<(Option<Thread>, MemoryPolicy, bool), StoreError> {
-        let tenant = &self.caller.tenant;
+    ) -> Result<(Option<(Thread, i64)>, MemoryPolicy, bool), StoreError> {
         if !self.store.remembers {
             let (thread, app) = self
                 .store
@@ -362,31 +342,9 @@ impl MemoryStore<'_> {
             let any = self.has_memories(&owner).await?;
             return Ok((thread, app, any));
         }
-        let (name, digest) = (tenant.as_str(), session_digest(session));
-        let (app, user) = (session.app.as_str(), session.user.as_str());
-        let of_thread: Params<'_> = &[&name, &digest];
-        let of_app: Params<'_> = &[&name, &app];
-        let of_user: Params<'_> = &[&name, &app, &user];
-        let results = self
-            .store
-            .pool
-            .within_all(
-                self.caller,
-                &[
-                    (query!("threads/find"), of_thread),
-                    (query!("policies/get"), of_app),
-                    (query!("memories/any"), of_user),
-                ],
-            )
-            .await?;
-        let [threads, policies, any] = results.as_slice() else {
-            return Ok((None, MemoryPolicy::default(), false));
-        };
-        let (mut thread, app) = session_policies_of(threads, policies)?;
-        if let Some(thread) = &mut thread {
-            self.store.threads(self.caller).used(thread).await?;
-        }
-        let any = any.first().map(scalar).transpose()?;
-        Ok((thread, app, any.unwrap_or_default()))
+        self.store
+            .policies(self.caller)
+            .read_session_policies(session, true)
+            .await
     }
 }

@@ -131,6 +131,7 @@ impl WorkingMemoryStore<'_> {
         let max_bytes = i64::try_from(max_bytes).unwrap_or(i64::MAX);
         let of_thread: Params<'_> = &[&name, &id];
         let of_state: Params<'_> = &[&name, &id, &max_messages, &max_bytes];
+        let of_policies: Params<'_> = &[&name, &id, &false];
         // The state first: what is read after it is never older than its etag says.
         let results = self
             .store
@@ -140,20 +141,14 @@ impl WorkingMemoryStore<'_> {
                 &[
                     (query!("working/read"), of_state),
                     (query!("working/records"), of_thread),
-                    (query!("threads/get"), of_thread),
-                    (query!("policies/of_thread"), of_thread),
+                    (query!("policies/thread_policies"), of_policies),
                 ],
             )
             .await?;
-        let [state, records, threads, policies] = results.as_slice() else {
+        let [state, records, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        seen_of(
-            thread,
-            state,
-            records,
-            Policies::of(self.store, threads, policies)?,
-        )
+        seen_of(thread, state, records, Policies::of(self.store, policies)?)
     }
 }
 

@@ -42,7 +42,7 @@ pub async fn look(
         Look::Recent(limit) => {
             let recent = store.messages(caller).recent(thread, limit).await;
             return recent
-                .map(|recent| (recent.messages, false))
+                .map(|messages| (messages, false))
                 .map_err(|error| format!("{error:?}"));
         }
         Look::History(max_tokens, limit) => (None, max_tokens, limit),

@@ -184,7 +184,7 @@ async fn a_window_that_is_right_is_not_read_again() {
                 .recent(thread, 10)
                 .await
                 .unwrap();
-            assert_eq!(recent.messages.len(), 10);
+            assert_eq!(recent.len(), 10);
         }
         drop(store);
         read.push(settled(&world).await - before);
@@ -219,7 +219,7 @@ async fn a_cached_window_does_not_outlive_its_thread_or_reach_another_tenant() {
         .recent(thread, 10)
         .await
         .unwrap();
-    assert_eq!(recent.messages.len(), 1);
+    assert_eq!(recent.len(), 1);
     let foreign = cache.messages(&caller("b")).recent(thread, 10).await;
     assert!(matches!(foreign, Err(StoreError::ThreadNotFound)));
 

@@ -106,7 +106,7 @@ impl Recalls {
                 let (begin, policy) = self.begin(&caller, place, &request).await?;
                 match self.searched(&caller, begin, &policy).await? {
                     (thread, Some(scope)) => {
-                        query.thread = thread;
+                        query.thread = thread.map(|(thread, _)| thread);
                         query.scope = scope;
                         ahead.searches(&query.scope, false);
                         query.max_wait = shortened_wait(deadline, query.max_wait);
@@ -156,17 +156,22 @@ impl Recalls {
                 (begin, MemoryPolicy::default(), stored)
             }
             Place::Conversation(NamedConversation::Thread(thread)) => {
-                let Policies { thread, app, .. } = policies.policies(thread).await?;
+                let Policies {
+                    thread,
+                    thread_ordinal,
+                    app,
+                    ..
+                } = policies.policies(thread).await?;
                 let policy = thread.policy.clone();
-                (Begin::Thread(Box::new(thread)), policy, app)
+                (Begin::Thread(Box::new(thread), thread_ordinal), policy, app)
             }
             Place::Conversation(NamedConversation::Session(names)) => {
                 let (session, _) = resolve_session(&self.store, caller, names).await?;
                 let (thread, app) = policies.session_policies(&session).await?;
                 match thread {
-                    Some(thread) => {
+                    Some((thread, ordinal)) => {
                         let policy = thread.policy.clone();
-                        (Begin::Thread(Box::new(thread)), policy, app)
+                        (Begin::Thread(Box::new(thread), ordinal), policy, app)
                     }
                     None => (Begin::NewSession(session), MemoryPolicy::default(), app),
                 }
@@ -196,19 +201,20 @@ impl Recalls {
         Ok((begin, policy))
     }
 
-    /// The thread, and the messages that a search may find: `None` if there are none.
+    /// The thread with its place in the order of creation of all threads, and the messages that a
+    /// search may find: `None` if there are none.
     async fn searched(
         &self,
         caller: &Caller,
         begin: Begin,
         policy: &ResolvedPolicy,
-    ) -> Result<(Option<ThreadId>, Option<Scope>), ApiError> {
+    ) -> Result<(Option<(ThreadId, i64)>, Option<Scope>), ApiError> {
         let policies = self.store.policies(caller);
         let space = policies.searched_space(begin.app(), policy).await?;
         Ok(match begin {
-            Begin::Thread(thread) => {
+            Begin::Thread(thread, ordinal) => {
                 let scope = Scope::of_thread(thread.id, &thread.session, policy.scope, space);
-                (Some(thread.id), Some(scope))
+                (Some((thread.id, ordinal)), Some(scope))
             }
             Begin::NewSession(session) => {
                 (None, Scope::beyond_thread(&session, policy.scope, space))
@@ -230,20 +236,18 @@ impl Recalls {
 
 /// Where a search begins, as it is stored.
 enum Begin {
-    Thread(Box<Thread>),
+    /// With the thread's place in the order of creation of all threads.
+    Thread(Box<Thread>, i64),
     /// A session that has no thread yet.
     NewSession(Session),
     /// The threads of a user or an app, without a conversation.
-    Others {
-        app: AppId,
-        scope: Scope,
-    },
+    Others { app: AppId, scope: Scope },
 }
 
 impl Begin {
     fn app(&self) -> &AppId {
         match self {
-            Self::Thread(thread) => &thread.session.app,
+            Self::Thread(thread, _) => &thread.session.app,
             Self::NewSession(session) => &session.app,
             Self::Others { app, .. } => app,
         }

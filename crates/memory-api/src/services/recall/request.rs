@@ -75,7 +75,7 @@ pub(super) fn recall_call(
             freshness,
             max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
             all_branches,
-            explain,
+            omissions: if explain { limits::OMITTED } else { 0 },
             ..RecallQuery::new(None, nothing(), query)
         },
     };
@@ -138,11 +138,12 @@ impl RecallCall {
         self.query.tokenizer
     }
 
-    /// The query under a policy, in a scope.
+    /// The query under a policy, in a scope. The thread comes with its place in the order of creation
+    /// of all threads.
     pub(super) fn under(
         self,
         policy: &ResolvedPolicy,
-        thread: Option<ThreadId>,
+        thread: Option<(ThreadId, i64)>,
         scope: Scope,
     ) -> RecallQuery {
         let query = self.query;
@@ -158,7 +159,8 @@ impl RecallCall {
             }
         };
         RecallQuery {
-            thread,
+            thread: thread.map(|(thread, _)| thread),
+            thread_ordinal: thread.map_or(0, |(_, ordinal)| ordinal),
             scope,
             recent_window,
             top_k,

@@ -178,7 +178,10 @@ impl WorkingMemories {
                 let found = policies.policies(*thread).await?;
                 (Some(found.thread), found.app)
             }
-            WorkingTarget::Session(session) => policies.session_policies(session).await?,
+            WorkingTarget::Session(session) => {
+                let (thread, app) = policies.session_policies(session).await?;
+                (thread.map(|(thread, _)| thread), app)
+            }
         };
         let Some(thread) = thread else { return Ok(()) };
         let change = PolicyChange {
