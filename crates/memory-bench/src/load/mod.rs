@@ -108,6 +108,8 @@ pub struct Options {
 enum Part {
     /// Appends beside pgbench.
     Appends,
+    /// Recall and contexts beside the floor of recall.
+    Recall,
     /// Appends while the worker distills, and while none does.
     Distilling,
 }
@@ -184,44 +186,17 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     if let Some(part) = options.only {
         return only(part, target, options, json).await;
     }
-    let dir = conversation::dir_or_example(options.conversations.as_ref())?;
-    let mut conversations = conversation::read_all(&dir)?;
-    conversations.iter_mut().for_each(unname);
+    let conversations = conversations(options)?;
     let mut random = Random::new(options.seed);
     let rounds = options.rounds();
     let own = target.addr.is_none();
-
-    // Import and recall, on a service with the default configuration.
-    let service = Service::attach_or_start(target).await?;
-    let cold_start = service.start;
-    let mut clients = service.connect().await?;
-    let app = new_app();
-    let imported = importing::conversations(&mut clients, &app, &conversations).await?;
-    remember(&mut clients, &app, &conversations).await?;
-    service.drained().await?;
-    let rss_mb = service.pid.and_then(resident_mib);
-    drop(clients);
-    let (service, index) = if own {
-        let (service, index) = service.restart_with_copy(target).await?;
-        (service, Some(index))
-    } else {
-        (service, None)
-    };
-    let warm_start = service.start;
-    let mut clients = service.connect().await?;
-    let questions = Questions::new(&mut clients, &app, &conversations, &mut random).await?;
-    let recall = recall::measure(
-        &service,
-        index.as_ref().map(|index| &index.config),
-        &app,
-        &questions,
-        (options.recall_callers.as_slice(), options.recall_rate),
-        &rounds,
-        &mut random,
-    )
-    .await?;
-    service.stop().await?;
-
+    let Found {
+        import,
+        recall,
+        rss_mb,
+        cold_start,
+        warm_start,
+    } = found(target, options, &conversations, &rounds, &mut random).await?;
     let append = appends(target, options, &rounds, &mut random).await?;
 
     let (mut history, mut window, mut unindexed) = (None, None, None);
@@ -251,7 +226,6 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     }
 
     let seconds = |start: Duration| rounded(start.as_secs_f64(), 2);
-    let rate = |time: Duration| rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0);
     let report = Report {
         machine: Machine::here(),
         index: match target.qdrant {
@@ -270,11 +244,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         cold_start_s: cold_start.map(seconds),
         warm_start_s: warm_start.map(seconds),
         append,
-        import: ImportMeasured {
-            messages: imported.messages,
-            durable_messages_per_s: rate(imported.durable),
-            searchable_messages_per_s: rate(imported.searchable),
-        },
+        import,
         recall,
         unindexed,
         history,
@@ -290,6 +260,75 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     Ok(())
 }
 
+/// The conversations to recall from, a part of them with speakers without names.
+fn conversations(options: &Options) -> Result<Vec<Conversation>, Failure> {
+    let dir = conversation::dir_or_example(options.conversations.as_ref())?;
+    let mut conversations = conversation::read_all(&dir)?;
+    conversations.iter_mut().for_each(unname);
+    Ok(conversations)
+}
+
+/// What was measured of a service that imports conversations and recalls from them.
+struct Found {
+    import: ImportMeasured,
+    recall: recall::Measured,
+    rss_mb: Option<f64>,
+    cold_start: Option<Duration>,
+    warm_start: Option<Duration>,
+}
+
+/// Measures import and recall, on a service with the default configuration.
+async fn found(
+    target: &Target,
+    options: &Options,
+    conversations: &[Conversation],
+    rounds: &Rounds,
+    random: &mut Random,
+) -> Result<Found, Failure> {
+    let service = Service::attach_or_start(target).await?;
+    let cold_start = service.start;
+    let mut clients = service.connect().await?;
+    let app = new_app();
+    let imported = importing::conversations(&mut clients, &app, conversations).await?;
+    remember(&mut clients, &app, conversations).await?;
+    service.drained().await?;
+    let rss_mb = service.pid.and_then(resident_mib);
+    drop(clients);
+    let (service, index) = if target.addr.is_none() {
+        let (service, index) = service.restart_with_copy(target).await?;
+        (service, Some(index))
+    } else {
+        (service, None)
+    };
+    let warm_start = service.start;
+    let mut clients = service.connect().await?;
+    let questions = Questions::new(&mut clients, &app, conversations, random).await?;
+    let recall = recall::measure(
+        &service,
+        index.as_ref().map(|index| &index.config),
+        &app,
+        &questions,
+        (options.recall_callers.as_slice(), options.recall_rate),
+        rounds,
+        random,
+    )
+    .await?;
+    service.stop().await?;
+    let rate = |time: Duration| rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0);
+    let import = ImportMeasured {
+        messages: imported.messages,
+        durable_messages_per_s: rate(imported.durable),
+        searchable_messages_per_s: rate(imported.searchable),
+    };
+    Ok(Found {
+        import,
+        recall,
+        rss_mb,
+        cold_start,
+        warm_start,
+    })
+}
+
 /// Measures one part and prints it.
 async fn only(part: Part, target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
     let (rounds, mut random) = (options.rounds(), Random::new(options.seed));
@@ -299,6 +338,14 @@ async fn only(part: Part, target: &Target, options: &Options, json: bool) -> Res
             match json {
                 true => println!("{}", serde_json::to_string(&append)?),
                 false => report::print_appends(&append),
+            }
+        }
+        Part::Recall => {
+            let conversations = conversations(options)?;
+            let found = found(target, options, &conversations, &rounds, &mut random).await?;
+            match json {
+                true => println!("{}", serde_json::to_string(&found.recall)?),
+                false => report::print_recall(&found.recall),
             }
         }
         Part::Distilling => {

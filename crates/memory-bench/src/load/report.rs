@@ -2,7 +2,7 @@
 
 use comfy_table::Table;
 
-use super::{Distilled, Report, append, nodes};
+use super::{Distilled, Report, append, nodes, recall};
 use crate::{blocks::Figures, stats::Spread, table::table};
 
 /// A row of the summary: the figure, its value, and the aim.
@@ -27,9 +27,22 @@ pub fn print_appends(append: &append::Measured) {
     floors_of_appends(append);
 }
 
+/// Prints what was measured of recall and contexts.
+pub fn print_recall(recall: &recall::Measured) {
+    let mut summary = table(&["figure", "measured", "aim"], 1);
+    for (figure, measured, aim) in ratios_of_recall(recall) {
+        summary.add_row([figure.to_owned(), measured, aim.to_owned()]);
+    }
+    println!("{summary}\n");
+    let mut calls = table_of_calls();
+    calls_of_recall(&mut calls, recall);
+    println!("{calls}");
+}
+
 fn summary(report: &Report) {
     let mut summary = ratios_of_appends(&report.append);
     let rows = [
+        ratios_of_recall(&report.recall),
         ratios(report),
         stored(report),
         distilled(report),
@@ -65,8 +78,7 @@ fn or_dash(value: Option<f64>, unit: &str) -> String {
     value.map_or("-".to_owned(), |value| format!("{value}{unit}"))
 }
 
-fn ratios(report: &Report) -> Vec<Row> {
-    let recall = &report.recall;
+fn ratios_of_recall(recall: &recall::Measured) -> Vec<Row> {
     vec![
         (
             "recall p50 to its floor",
@@ -78,6 +90,11 @@ fn ratios(report: &Report) -> Vec<Row> {
             spread(Some(recall.context_p50_ratio_to_recall)),
             "≤ 1.2",
         ),
+    ]
+}
+
+fn ratios(report: &Report) -> Vec<Row> {
+    vec![
         (
             "recall p50, 20 unindexed messages to none",
             or_dash(report.recall_p50_ratio_with_20_unindexed, ""),
@@ -218,10 +235,17 @@ fn started(report: &Report) -> Vec<Row> {
 /// Throughput and latency of each kind of call.
 fn calls(report: &Report) {
     let mut calls = calls_of_appends(&report.append);
+    calls_of_recall(&mut calls, &report.recall);
+    println!("{calls}");
+    println!("callers \"n/s\": arrivals at a fixed rate; latency from the time that each was due");
+    floors_of_appends(&report.append);
+    println!();
+}
+
+fn calls_of_recall(calls: &mut Table, recall: &recall::Measured) {
     let mut add = |name: &str, callers: String, figures: &Figures| {
         calls.add_row(cells(name, callers, figures));
     };
-    let recall = &report.recall;
     for (name, by_callers, at_rate) in [
         ("recall", &recall.recall, &recall.recall_at_rate),
         (
@@ -242,16 +266,16 @@ fn calls(report: &Report) {
     for (part, figures) in &recall.floor_parts {
         add(&format!("  {part}"), "1".to_owned(), figures);
     }
-    println!("{calls}");
-    println!("callers \"n/s\": arrivals at a fixed rate; latency from the time that each was due");
-    floors_of_appends(&report.append);
-    println!();
+}
+
+fn table_of_calls() -> Table {
+    let headings = ["", "callers"].into_iter().chain(Figures::HEADINGS);
+    let headings: Vec<&str> = headings.collect();
+    table(&headings, 1)
 }
 
 fn calls_of_appends(append: &append::Measured) -> Table {
-    let headings = ["", "callers"].into_iter().chain(Figures::HEADINGS);
-    let headings: Vec<&str> = headings.collect();
-    let mut calls = table(&headings, 1);
+    let mut calls = table_of_calls();
     for (callers, measured) in &append.callers {
         calls.add_row(cells("append", callers.to_string(), &measured.service));
     }

@@ -109,7 +109,7 @@ pub async fn build_context<A: Send + 'static>(
     }
     match &scope {
         Some(scope) if policy.mode.searches() && policy.top_k > 0 => {
-            ahead.searches(scope, owner.is_some() && policy.memories_top_k > 0);
+            ahead.searches(scope);
         }
         _ => ahead.searches_nothing(),
     }

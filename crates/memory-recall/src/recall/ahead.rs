@@ -19,30 +19,22 @@ use crate::text;
 /// Places whose last scope is remembered. All are forgotten when there are more.
 const MAX_PLACES: usize = 16_384;
 
-/// What was searched last from each place.
+/// The scope that was searched last from each place.
 #[derive(Default)]
 pub(super) struct Places {
-    known: Mutex<HashMap<Key, Last>>,
+    known: Mutex<HashMap<Key, Scope>>,
 }
 
 /// The tenant, and the name of the place.
 type Key = (TenantId, String);
-
-/// What a request searched.
-#[derive(Clone, PartialEq)]
-struct Last {
-    scope: Scope,
-    /// Memories were searched too, whose question keeps the names.
-    memories: bool,
-}
 
 /// The embedding of a question that was begun early, for the search of the same question. It
 /// is useless after that.
 pub struct Ahead {
     shared: Arc<Shared>,
     key: Key,
-    last: Option<Last>,
-    running: Vec<Inference>,
+    last: Option<Scope>,
+    running: Option<Inference>,
 }
 
 impl Ahead {
@@ -56,17 +48,14 @@ impl Ahead {
     ) -> Self {
         let key = (caller.tenant.clone(), place);
         let last = shared.places.get(&key);
-        let mut running = Vec::new();
-        if let (Some(last), Some(embedder)) = (&last, &shared.embedder)
+        let mut running = None;
+        if let (Some(scope), Some(embedder)) = (&last, &shared.embedder)
             && method != Method::Lexical
             && !question.trim().is_empty()
-            && let Some(names) = shared.names.known(&caller.tenant, &last.scope)
+            && let Some(names) = shared.names.known(&caller.tenant, scope)
         {
-            let without_names = text::without_names(question, &names);
-            running.push(shared.inferences.query(embedder, &without_names));
-            if last.memories && without_names != question {
-                running.push(shared.inferences.query(embedder, question));
-            }
+            let meaning = text::without_names(question, &names);
+            running = Some(shared.inferences.query(embedder, &meaning));
         }
         Self {
             shared: Arc::clone(shared),
@@ -78,18 +67,15 @@ impl Ahead {
 
     /// Forgets the place if this request does not search what it began to embed.
     pub fn searches_nothing(self) {
-        if !self.running.is_empty() {
+        if self.running.is_some() {
             self.shared.places.remove(&self.key);
         }
     }
 
     /// Remembers for the next request from the same place what this one searches.
-    pub fn searches(&mut self, scope: &Scope, memories: bool) {
-        let is_known = |last: &Last| last.scope == *scope && last.memories == memories;
-        if !self.last.as_ref().is_some_and(is_known) {
-            let scope = scope.clone();
-            let last = Last { scope, memories };
-            self.shared.places.put(self.key.clone(), last);
+    pub fn searches(&mut self, scope: &Scope) {
+        if self.last.as_ref() != Some(scope) {
+            self.shared.places.put(self.key.clone(), scope.clone());
         }
     }
 }
@@ -99,19 +85,19 @@ impl Places {
         self.lock().remove(key);
     }
 
-    fn get(&self, key: &Key) -> Option<Last> {
+    fn get(&self, key: &Key) -> Option<Scope> {
         self.lock().get(key).cloned()
     }
 
-    fn put(&self, key: Key, last: Last) {
+    fn put(&self, key: Key, scope: Scope) {
         let mut known = self.lock();
         if known.len() >= MAX_PLACES {
             known.clear();
         }
-        known.insert(key, last);
+        known.insert(key, scope);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Last>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Scope>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,12 +14,20 @@ use crate::query::{Degradation, DegradationReason, Freshness, MemoryQuery, Metho
 use crate::rank::{self, Ranked};
 use crate::text;
 
-/// The part of a query that is put to the index, for messages and memories alike.
-pub(super) struct Question<'a> {
-    pub(super) text: &'a str,
+/// How a query is put to the index, for messages and memories alike.
+pub(super) struct Question {
     pub(super) method: Method,
     freshness: Freshness,
     max_wait: Duration,
+}
+
+/// What a question is searched by.
+pub(super) struct QuestionTexts {
+    /// The text that is embedded: without the names of speakers, which would attract what merely
+    /// mentions them.
+    pub(super) meaning: String,
+    /// Its words, not weighed yet.
+    pub(super) words: LexicalVector,
 }
 
 /// Ranked candidates that have not been read yet.
@@ -81,9 +89,8 @@ pub(crate) fn describe_metrics() {
 }
 
 impl RecallQuery {
-    pub(super) fn question(&self) -> Question<'_> {
+    pub(super) fn question(&self) -> Question {
         Question {
-            text: &self.query,
             method: self.method,
             freshness: self.freshness,
             max_wait: self.max_wait,
@@ -92,9 +99,8 @@ impl RecallQuery {
 }
 
 impl MemoryQuery {
-    pub(super) fn question(&self) -> Question<'_> {
+    pub(super) fn question(&self) -> Question {
         Question {
-            text: &self.query,
             method: self.method,
             freshness: self.freshness,
             max_wait: self.max_wait,
@@ -114,6 +120,10 @@ impl Shared {
         let mut ranking = Ranking::default();
         let names = self.names.within(&caller.tenant, scope).await;
         let selection = Selection::new(&caller.tenant, scope, &query.filter);
+        let texts = QuestionTexts {
+            meaning: text::without_names(&query.query, &names),
+            words: text::lexical_query(&query.query, &names),
+        };
         let Asked {
             found,
             method,
@@ -123,7 +133,7 @@ impl Shared {
             degradations,
         } = {
             let pending = self.pending_messages(caller, query, &selection);
-            self.ask(caller, &selection, &query.question(), &names, pending)
+            self.ask(caller, &selection, &query.question(), texts, pending)
                 .await?
         };
         ranking.degradations = degradations;
@@ -152,8 +162,8 @@ impl Shared {
         &self,
         caller: &Caller,
         selection: &Selection,
-        question: &Question<'_>,
-        names: &Arc<Vec<String>>,
+        question: &Question,
+        texts: QuestionTexts,
         pending: impl Future<Output = Result<Pending, RecallError>>,
     ) -> Result<Asked, RecallError> {
         self.refresh_state(&caller.tenant);
@@ -174,14 +184,14 @@ impl Shared {
             };
             let ((reached, weights), pending) = tokio::join!(wait, pending);
             let (reached, pending) = (reached?, pending?);
-            let words = weights.weigh(text::lexical_query(question.text, names));
+            let words = weights.weigh(texts.words);
             let found = match question.method {
                 Method::Dense => Ok(Candidates::default()),
                 Method::Hybrid | Method::Lexical => search(None, Some(words.clone())).await,
             };
             Ok::<_, RecallError>((reached, pending, words, found))
         };
-        let embed = self.embed(question, names);
+        let embed = self.embed(question.method, &texts.meaning);
         let (embedded, by_word) = tokio::join!(embed, by_word);
         let (reached, mut pending, words, mut found) = by_word?;
         let mut degradations = Vec::new();
@@ -246,31 +256,24 @@ impl Shared {
         found
     }
 
-    /// Embeds the question without the speakers' names in it, which would attract
-    /// messages that merely greet them. `None` for a lexical question or without a
-    /// model.
-    async fn embed(
-        &self,
-        question: &Question<'_>,
-        names: &Arc<Vec<String>>,
-    ) -> Result<Option<Vec<f32>>, Degradation> {
+    /// Embeds a question; `None` for a lexical one or without a model.
+    async fn embed(&self, method: Method, meaning: &str) -> Result<Option<Vec<f32>>, Degradation> {
         let unavailable = |message: &str| Degradation {
             reason: DegradationReason::EmbedderUnavailable,
             message: message.to_owned(),
         };
         let Some(embedder) = &self.embedder else {
-            return match question.method {
+            return match method {
                 Method::Hybrid | Method::Lexical => Ok(None),
                 Method::Dense => Err(unavailable(
                     "no embedding model is configured; matches are by keyword only",
                 )),
             };
         };
-        if question.method == Method::Lexical {
+        if method == Method::Lexical {
             return Ok(None);
         }
-        let text = text::without_names(question.text, names);
-        let vector = self.inferences.query(embedder, &text).await;
+        let vector = self.inferences.query(embedder, meaning).await;
         vector.map(Some).map_err(|error| {
             tracing::warn!(%error, "embedding a query failed");
             unavailable("the query could not be embedded; matches are by keyword only")
@@ -279,7 +282,7 @@ impl Shared {
 
     /// Waits until the index has reached the revision, at most `max_wait`, and no longer
     /// while the index is down.
-    async fn wait(&self, caller: &Caller, question: &Question<'_>) -> Result<Reached, RecallError> {
+    async fn wait(&self, caller: &Caller, question: &Question) -> Result<Reached, RecallError> {
         // Queries that do not wait notice an outage for those that do.
         self.outage();
         let Freshness::AtLeast(revision) = question.freshness else {

@@ -1,17 +1,17 @@
 //! Searches long-term memories.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use memory_contract::{Memory, MemoryId};
-use memory_store::Caller;
+use memory_contract::{Memory, MemoryId, MemoryOwner};
+use memory_store::{Caller, Scope};
 
 use super::Shared;
-use super::find::{Asked, TEXT_MATCHES};
+use super::find::{Asked, QuestionTexts, TEXT_MATCHES};
 use crate::error::RecallError;
 use crate::index::Selection;
 use crate::query::{FoundMemories, FoundMemory, MemoryQuery};
 use crate::rank::{self, Ranked};
+use crate::text;
 
 /// Candidates read in the first round beyond `limit`, to replace those that were erased
 /// or superseded.
@@ -34,7 +34,13 @@ impl Shared {
             let space = query.space.as_ref();
             Selection::memories(&caller.tenant, &query.owner, space, &query.filter)
         };
-        // Memories have no speakers, so names in the query are ordinary words.
+        // Nearly all memories of a user name the user, so that the name distinguishes none of them
+        // by meaning. By word, it is an ordinary word.
+        let names = self.names.within(&caller.tenant, &scope_of(query)).await;
+        let texts = QuestionTexts {
+            meaning: text::without_names(&query.query, &names),
+            words: text::lexical_query(&query.query, &[]),
+        };
         let Asked {
             found,
             method,
@@ -44,8 +50,7 @@ impl Shared {
             mut degradations,
         } = {
             let pending = self.pending_memories(caller, query, &selection);
-            let no_names = Arc::default();
-            self.ask(caller, &selection, &query.question(), &no_names, pending)
+            self.ask(caller, &selection, &query.question(), texts, pending)
                 .await?
         };
         let index_answers = found.is_ok();
@@ -128,5 +133,14 @@ impl Shared {
         }
         taken.truncate(query.limit);
         Ok(taken)
+    }
+}
+
+/// The messages of the user whose memories are searched, or of all users of the app.
+fn scope_of(query: &MemoryQuery) -> Scope {
+    let MemoryOwner { app, user } = query.owner.clone();
+    match user.is_empty() {
+        true => Scope::App(app),
+        false => Scope::User { app, user }.within(query.space.clone()),
     }
 }

@@ -111,7 +111,7 @@ impl Shared {
     fn include(
         &self,
         caller: &Caller,
-        question: &Question<'_>,
+        question: &Question,
         selection: &Selection,
         mut changes: Vec<Change>,
         more: u64,

@@ -15,18 +15,20 @@ mod world;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::{Either, join_all, select};
 use libtest_mimic::{Arguments, Completion, Trial};
-use memory_contract::{AppId, UserId};
+use memory_contract::{AppId, MemoryFilter, NewMessage, Role, UserId};
 use memory_recall::{
-    EdgeIndex, Embedder, EmbedderConfig, IndexConfig, IndexSchema, ModelPrecision, RecallError,
-    RecallQuery, Urgency,
+    EdgeIndex, Embedder, EmbedderConfig, Freshness, IndexConfig, IndexSchema, MemoryQuery, Method,
+    ModelPrecision, RecallError, RecallQuery, Urgency,
 };
 use memory_store::Scope;
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::world::{APP, Service, TRIP, ids};
+use crate::world::{APP, Service, TRIP, caller, ids, message, owner};
 
 fn main() -> ExitCode {
     let trials = vec![
@@ -37,6 +39,10 @@ fn main() -> ExitCode {
         trial(
             "a_paraphrase_is_found_by_meaning",
             a_paraphrase_is_found_by_meaning,
+        ),
+        trial(
+            "a_memory_is_found_by_meaning_whoever_the_question_names",
+            a_memory_is_found_by_meaning_whoever_the_question_names,
         ),
         trial(
             "queries_that_wait_together_have_the_vectors_of_single_ones",
@@ -107,15 +113,20 @@ async fn the_model_gives_the_reference_vectors(int8: Embedder) {
     assert_eq!(fp32.query("").await.unwrap().len(), 384);
 }
 
-async fn a_paraphrase_is_found_by_meaning(embedder: Embedder) {
-    let directory = tempfile::tempdir().unwrap();
+/// A service with an embedded index in this directory.
+async fn service(directory: &TempDir, embedder: Embedder) -> Service {
     let config = IndexConfig {
         path: Some(directory.path().to_owned()),
         ..IndexConfig::default()
     };
     let schema = IndexSchema::new("recollect", Some(embedder.model()));
     let index = EdgeIndex::open(&config, schema).unwrap();
-    let service = Service::over(Arc::new(index), Some(embedder)).await;
+    Service::over(Arc::new(index), Some(embedder)).await
+}
+
+async fn a_paraphrase_is_found_by_meaning(embedder: Embedder) {
+    let directory = tempfile::tempdir().unwrap();
+    let service = service(&directory, embedder).await;
     let (_, said) = service.conversation("ada", &TRIP).await;
     let scope = Scope::User {
         app: AppId::new(APP),
@@ -130,6 +141,34 @@ async fn a_paraphrase_is_found_by_meaning(embedder: Embedder) {
     let recalled = service.ask(query).await;
     assert_eq!(ids(&recalled), [said[2]]);
     assert!(recalled.messages[0].dense_score.unwrap() > 0.1);
+}
+
+async fn a_memory_is_found_by_meaning_whoever_the_question_names(embedder: Embedder) {
+    let directory = tempfile::tempdir().unwrap();
+    let service = service(&directory, embedder).await;
+    let thread = service.world.thread("ada").await;
+    let said = NewMessage {
+        name: "Caroline".to_owned(),
+        ..message(Role::User, "Good morning!")
+    };
+    service.world.append(thread, said).await;
+    service.world.remember("ada", "Her name is Caroline.").await;
+    let pet = service.world.remember("ada", "She has a hamster.").await;
+    service.settle().await;
+    let query = MemoryQuery {
+        owner: owner("ada"),
+        space: None,
+        query: "What pet does Caroline have?".to_owned(),
+        limit: 1,
+        filter: MemoryFilter::default(),
+        method: Method::Dense,
+        min_score: 0.0,
+        freshness: Freshness::Newest,
+        max_wait: Duration::ZERO,
+    };
+    let found = service.recall.memories(&caller(), &query).await.unwrap();
+    let found: Vec<_> = found.memories.iter().map(|one| one.memory.id).collect();
+    assert_eq!(found, [pet]);
 }
 
 async fn queries_that_wait_together_have_the_vectors_of_single_ones(embedder: Embedder) {

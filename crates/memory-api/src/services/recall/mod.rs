@@ -65,7 +65,7 @@ impl Recalls {
             Some(scope) => {
                 let mut query = call.under(&policy, thread, scope);
                 match query.searches() {
-                    true => ahead.searches(&query.scope, false),
+                    true => ahead.searches(&query.scope),
                     false => ahead.searches_nothing(),
                 }
                 query.max_wait = shortened_wait(deadline, query.max_wait);
@@ -108,7 +108,7 @@ impl Recalls {
                     (thread, Some(scope)) => {
                         query.thread = thread.map(|(thread, _)| thread);
                         query.scope = scope;
-                        ahead.searches(&query.scope, false);
+                        ahead.searches(&query.scope);
                         query.max_wait = shortened_wait(deadline, query.max_wait);
                         self.recall.search(&caller, query).await?
                     }
