@@ -15,14 +15,17 @@ const UNITS: usize = 24;
 const DEPTH: f32 = 10.0;
 /// Weights of the sum of the squared weights of normalized features, per question: of the linear
 /// score, and of the network. Both were chosen by leaving conversations out.
-const LINEAR_PENALTY: f32 = 20.0;
-const UNIT_PENALTY: f32 = 60.0;
+const LINEAR_PENALTY: f32 = 60.0;
+const UNIT_PENALTY: f32 = 30.0;
 /// Units whose output is at most this are left out.
 const LEAST_OUTPUT: f32 = 1e-3;
-/// Steps of Adam (Kingma and Ba, 2015) and the length of the first one; the last one is 0.
-const STEPS: usize = 400;
+/// Steps of Adam (Kingma and Ba, 2015) are taken by so many parts of the questions, in random
+/// order, and so often by all of them.
+const BATCHES: usize = 8;
+const PASSES: usize = 40;
+/// The length of the first step; the last one is nearly 0.
 const STEP: f32 = 0.03;
-/// Parts of the questions whose slopes are computed on threads of their own. It does not
+/// Parts of a batch whose slopes are computed on threads of their own. It does not
 /// depend on the machine, so that the result does not either.
 const PARTS: usize = 8;
 /// Two features of the same score: the share of a message's own words, which weighs at least
@@ -60,23 +63,32 @@ pub(super) fn fit<'a>(samples: impl Iterator<Item = &'a Sample<'a>>) -> Weights 
             candidates.collect()
         })
         .collect();
-    let mut weights = first_weights();
+    let mut random = Random::new(1);
+    let mut weights = first_weights(&mut random);
     let (mut first, mut second) = (vec![0.0; ALL], vec![0.0; ALL]);
-    for step in 0..STEPS {
-        let slope = slope(&questions, &weights);
-        let rate = STEP * (1.0 - step as f32 / STEPS as f32);
-        let age = i32::try_from(step + 1).unwrap_or(i32::MAX);
-        for at in 0..ALL {
-            first[at] = 0.9 * first[at] + 0.1 * slope[at];
-            second[at] = 0.999 * second[at] + 0.001 * slope[at] * slope[at];
-            let mean: f32 = first[at] / (1.0 - 0.9_f32.powi(age));
-            let spread = (second[at] / (1.0 - 0.999_f32.powi(age))).sqrt();
-            weights[at] -= rate * mean / (spread + 1e-8);
-        }
-        bound(&mut weights[..COUNT], &deviation);
-        for unit in weights[COUNT..].chunks_exact_mut(UNIT) {
-            bound(&mut unit[..COUNT], &deviation);
-            unit[OUTPUT] = unit[OUTPUT].max(0.0);
+    let mut order: Vec<&Question> = questions.iter().collect();
+    let batch = order.len().div_ceil(BATCHES).max(1);
+    let steps = PASSES * order.len().div_ceil(batch);
+    let mut step = 0;
+    for _ in 0..PASSES {
+        random.shuffle(&mut order);
+        for batch in order.chunks(batch) {
+            let slope = slope(batch, &weights, order.len());
+            let rate = STEP * (1.0 - step as f32 / steps as f32);
+            step += 1;
+            let age = i32::try_from(step).unwrap_or(i32::MAX);
+            for at in 0..ALL {
+                first[at] = 0.9 * first[at] + 0.1 * slope[at];
+                second[at] = 0.999 * second[at] + 0.001 * slope[at] * slope[at];
+                let mean: f32 = first[at] / (1.0 - 0.9_f32.powi(age));
+                let spread = (second[at] / (1.0 - 0.999_f32.powi(age))).sqrt();
+                weights[at] -= rate * mean / (spread + 1e-8);
+            }
+            bound(&mut weights[..COUNT], &deviation);
+            for unit in weights[COUNT..].chunks_exact_mut(UNIT) {
+                bound(&mut unit[..COUNT], &deviation);
+                unit[OUTPUT] = unit[OUTPUT].max(0.0);
+            }
         }
     }
     let raw = |weights: &[f32]| -> [f64; COUNT] {
@@ -103,8 +115,7 @@ pub(super) fn fit<'a>(samples: impl Iterator<Item = &'a Sample<'a>>) -> Weights 
 }
 
 /// Units that differ at random; all else is 0.
-fn first_weights() -> Vec<f32> {
-    let mut random = Random::new(1);
+fn first_weights(random: &mut Random) -> Vec<f32> {
     let mut weights = vec![0.0; ALL];
     for unit in weights[COUNT..].chunks_exact_mut(UNIT) {
         for weight in &mut unit[..COUNT] {
@@ -135,8 +146,8 @@ fn bound(weights: &mut [f32], deviation: &[f64; COUNT]) {
     }
 }
 
-/// The gradient of the mean loss with the penalties.
-fn slope(questions: &[Question], weights: &[f32]) -> Vec<f32> {
+/// The gradient of the mean loss of these of `all` questions, with the penalties.
+fn slope(questions: &[&Question], weights: &[f32], all: usize) -> Vec<f32> {
     let part = questions.len().div_ceil(PARTS).max(1);
     let mut slope = vec![0.0; ALL];
     thread::scope(|scope| {
@@ -158,12 +169,12 @@ fn slope(questions: &[Question], weights: &[f32]) -> Vec<f32> {
             Some(at) if at % UNIT == OUTPUT => UNIT_PENALTY,
             Some(_) => 0.0,
         };
-        *sum = (*sum + 2.0 * penalty * weight) / questions.len() as f32;
+        *sum = *sum / questions.len() as f32 + 2.0 * penalty * weight / all as f32;
     }
     slope
 }
 
-fn part_slope(questions: &[Question], weights: &[f32]) -> Vec<f32> {
+fn part_slope(questions: &[&Question], weights: &[f32]) -> Vec<f32> {
     let mut slope = vec![0.0; ALL];
     for question in questions {
         let outputs: Vec<(f32, [f32; UNITS])> = question

@@ -8,7 +8,7 @@ use crate::text::{MOST_CHARS, Trait};
 pub(crate) type Features = [f64; FEATURES.len()];
 
 /// The names of the features, in the order of their values.
-pub const FEATURES: [&str; 30] = [
+pub const FEATURES: [&str; 33] = [
     "sum",
     "dense",
     "dense_rank",
@@ -22,6 +22,9 @@ pub const FEATURES: [&str; 30] = [
     "lexical_own",
     "lexical_context",
     "lexical_coverage",
+    "lexical_pair",
+    "lexical_window",
+    "lexical_question_before",
     "lexical_when",
     "lexical_list",
     "dense_lexical",
@@ -44,7 +47,7 @@ pub const FEATURES: [&str; 30] = [
 /// The features by which a candidate matches better. Their weights are not negative, and neither are
 /// those of the hidden units' outputs, so that of two messages that differ only in these features
 /// the better match comes first.
-pub const MATCHES: [&str; 8] = [
+pub const MATCHES: [&str; 10] = [
     "sum",
     "dense",
     "dense_rank",
@@ -52,6 +55,8 @@ pub const MATCHES: [&str; 8] = [
     "lexical_own",
     "lexical_context",
     "lexical_coverage",
+    "lexical_pair",
+    "lexical_window",
     "dense_lexical",
 ];
 
@@ -59,6 +64,8 @@ pub const MATCHES: [&str; 8] = [
 const HALVING_RANK: f64 = 10.0;
 /// The most that a message's own words count, compared with the best lexical score.
 const MOST_OWN: f64 = 1.5;
+/// Words of a query whose places among the matched ones are known.
+const WORDS: usize = u64::BITS as usize;
 /// Of so many candidates, at most one may have a text that is cut in its form, and the best match
 /// by word may not. The weights were fitted to what people say; among outputs of tools they find
 /// less than the sums.
@@ -88,21 +95,48 @@ pub(super) fn of(
     let lexical = evidence.iter().filter_map(|one| one.lexical);
     let best_lexical = f64::from(lexical.fold(f32::MIN_POSITIVE, f32::max));
     let (when, list) = (flag(query.is_when), flag(query.is_list));
-    let features = |(one, sum): (&Evidence, &f64)| {
+    let own = evidence.iter().map(|one| {
+        let form = one.candidate.form.as_ref()?;
+        Some(form.own_score(&query.words))
+    });
+    let own_scores: Vec<(f64, u64)> = own.collect::<Option<_>>()?;
+    // The list's score has all words of a text that is cut.
+    let own_of = |place: usize| {
+        let one: &Evidence = &evidence[place];
+        let is_cut = one.candidate.form.as_ref().is_some_and(|form| form.is_cut);
+        let own = match is_cut {
+            true => one.lexical_share,
+            false => own_scores[place].0 / best_lexical,
+        };
+        own.min(MOST_OWN)
+    };
+    let words = &query.words[..query.words.len().min(WORDS)];
+    let all_words: f64 = words.iter().map(|(_, weight)| weight).sum();
+    // By weight, the share of the query's words that some messages have.
+    let share_of = |found: u64| {
+        let weights = words.iter().enumerate();
+        let weights = weights.filter(|(place, _)| found >> place & 1 == 1);
+        let share: f64 = weights.map(|(_, (_, weight))| weight).sum();
+        share / all_words.max(f64::MIN_POSITIVE)
+    };
+    let features = |(place, (one, sum)): (usize, (&Evidence, &f64))| {
         let form = one.candidate.form.as_ref()?;
         let (dense, lexical) = (one.dense_share, one.lexical_share);
         let dense_missing = one.dense.is_none() && dense == 0.0;
-        let before = surroundings.beside(evidence, one, -1);
-        let after = surroundings.beside(evidence, one, 1);
-        let dense_of = |beside: Option<&Evidence>| beside.map_or(0.0, |one| one.dense_share);
+        let [before2, before, after, after2] =
+            [-2, -1, 1, 2].map(|distance| surroundings.place(one, distance));
+        let dense_of = |place: Option<usize>| place.map_or(0.0, |at| evidence[at].dense_share);
         let dense_before = dense_of(before);
+        let asked_before = before.filter(|at| {
+            let form = evidence[*at].candidate.form.as_ref();
+            form.is_some_and(|form| form.has(Trait::Asks))
+        });
+        let found_by = |place: Option<usize>| place.map_or(0, |at| own_scores[at].1);
         let thread = surroundings.thread(one);
-        let (score, coverage) = form.own_score(&query.words);
-        // The list's score has all words of a text that is cut.
-        let own = match form.is_cut {
-            true => lexical,
-            false => score / best_lexical,
-        };
+        let found = own_scores[place].1;
+        let pair = found | found_by(before) | found_by(after);
+        let window = pair | found_by(before2) | found_by(after2);
+        let own = own_of(place);
         let better = shares.partition_point(|share| *share > dense) as f64;
         let speaker = flag(query.is_speaker(&one.candidate.name));
         let first_person = flag(form.has(Trait::FirstPerson));
@@ -118,15 +152,18 @@ pub(super) fn of(
             dense_before,
             dense_of(after),
             thread.best_dense,
-            match before.is_some_and(|before| before.candidate.question) {
+            match before.is_some_and(|before| evidence[before].candidate.question) {
                 true => dense_before,
                 false => 0.0,
             },
             lexical,
             flag(one.lexical.is_none()),
-            own.min(MOST_OWN),
+            own,
             (lexical - own).max(0.0),
-            coverage,
+            f64::from(found.count_ones()) / words.len().max(1) as f64,
+            share_of(pair),
+            share_of(window),
+            asked_before.map_or(0.0, own_of),
             when * lexical,
             list * lexical,
             dense * lexical,
@@ -146,7 +183,8 @@ pub(super) fn of(
             f64::from(form.chars).ln_1p() / (MOST_CHARS as f64).ln_1p(),
         ])
     };
-    evidence.iter().zip(sums).map(features).collect()
+    let places = evidence.iter().zip(sums).enumerate();
+    places.map(features).collect()
 }
 
 fn flag(value: bool) -> f64 {
@@ -249,6 +287,18 @@ mod tests {
             );
         }
         assert!(answer["lexical_own"] > 0.0 && answer["lexical_coverage"] > 0.0);
+        let expected = [asked, answer, beside, rain].map(|one| one["lexical_question_before"]);
+        assert_eq!(expected, [0.0; 4]);
+        // The answer's words count for the messages up to two away, but not for one farther away.
+        for (one, pair, window) in [
+            (asked, true, true),
+            (answer, true, true),
+            (beside, true, true),
+            (rain, false, false),
+        ] {
+            assert_eq!(one["lexical_pair"] > 0.0, pair);
+            assert_eq!(one["lexical_window"] > 0.0, window);
+        }
         assert_eq!(
             (asked["question"], asked["question_when"], asked["asks"]),
             (1.0, 1.0, 1.0)
@@ -262,6 +312,22 @@ mod tests {
             (0.0, 0.25)
         );
         assert!(rain["length"] < answer["length"] && answer["length"] < 1.0);
+    }
+
+    #[test]
+    fn the_words_of_a_question_count_for_its_answer() {
+        let mut found = talk();
+        let asked = "Did Ada take the dogs?";
+        found.lexical.push(said(1, "Bo", asked, 3.0));
+        found.dense[0] = said(1, "Bo", asked, 0.9);
+        let features = all(found, &traits("When did Ada take the dogs?")).unwrap();
+        let [asked, answer] = [&features[0], &features[1]];
+        assert_eq!(answer["lexical_question_before"], asked["lexical_own"]);
+        assert_eq!(asked["lexical_question_before"], 0.0);
+        assert_eq!(
+            (asked["lexical_pair"], answer["lexical_window"]),
+            (1.0, 1.0)
+        );
     }
 
     #[test]

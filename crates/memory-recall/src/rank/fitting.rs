@@ -59,7 +59,7 @@ impl Corpus {
         query: &str,
         limit: usize,
     ) -> Result<Vec<(MessageId, [f64; FEATURES.len()])>, RecallError> {
-        let vector = text::without_names(query, &self.names);
+        let vector = text::in_first_person(query, &self.names);
         let vector = self.embedder.query(&vector).await?;
         let words = self.counts.weigh(text::lexical_query(query, &self.names));
         let dense = |entry: &Entry| entry.dense.as_deref().map(|dense| dot(&vector, dense));

@@ -181,8 +181,13 @@ impl Surroundings {
         one: &Evidence,
         distance: i32,
     ) -> Option<&'a Evidence> {
-        let place = self.places.get(&position(&one.candidate, distance))?;
-        evidence.get(*place)
+        evidence.get(self.place(one, distance)?)
+    }
+
+    /// The place of that candidate among the evidence.
+    fn place(&self, one: &Evidence, distance: i32) -> Option<usize> {
+        let place = self.places.get(&position(&one.candidate, distance));
+        place.copied()
     }
 
     /// The weighted sum with a share of the next message's.

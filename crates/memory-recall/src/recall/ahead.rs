@@ -54,7 +54,7 @@ impl Ahead {
             && !question.trim().is_empty()
             && let Some(names) = shared.names.known(&caller.tenant, scope)
         {
-            let meaning = text::without_names(question, &names);
+            let meaning = text::in_first_person(question, &names);
             running = Some(shared.inferences.query(embedder, &meaning));
         }
         Self {

@@ -23,7 +23,7 @@ pub(super) struct Question {
 
 /// What a question is searched by.
 pub(super) struct QuestionTexts {
-    /// The text that is embedded: without the names of speakers, which would attract what merely
+    /// The text that is embedded, with "I" for the names of speakers, which would attract what merely
     /// mentions them.
     pub(super) meaning: String,
     /// Its words, not weighed yet.
@@ -121,7 +121,7 @@ impl Shared {
         let names = self.names.within(&caller.tenant, scope).await;
         let selection = Selection::new(&caller.tenant, scope, &query.filter);
         let texts = QuestionTexts {
-            meaning: text::without_names(&query.query, &names),
+            meaning: text::in_first_person(&query.query, &names),
             words: text::lexical_query(&query.query, &names),
         };
         let Asked {

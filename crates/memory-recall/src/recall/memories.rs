@@ -38,7 +38,7 @@ impl Shared {
         // by meaning. By word, it is an ordinary word.
         let names = self.names.within(&caller.tenant, &scope_of(query)).await;
         let texts = QuestionTexts {
-            meaning: text::without_names(&query.query, &names),
+            meaning: text::in_first_person(&query.query, &names),
             words: text::lexical_query(&query.query, &[]),
         };
         let Asked {

@@ -123,18 +123,18 @@ impl Form {
     }
 
     /// The BM25 score of these words and their weights in the text, without the messages before
-    /// it, and the share of the words that it has.
-    pub(crate) fn own_score(&self, query: &[(u32, f64)]) -> (f64, f64) {
+    /// it, and which of the first 64 words it has: a bit for each, the lowest for the first.
+    pub(crate) fn own_score(&self, query: &[(u32, f64)]) -> (f64, u64) {
         let norm = length_norm((self.words.len() as f64).min(LONGEST));
         let (mut score, mut found) = (0.0, 0);
-        for (word, weight) in query {
+        for (place, (word, weight)) in (0..).zip(query) {
             let frequency = self.words.iter().filter(|known| *known == word).count() as f64;
             if frequency > 0.0 {
                 score += weight * saturated(frequency, norm);
-                found += 1;
+                found |= 1_u64.checked_shl(place).unwrap_or(0);
             }
         }
-        (score, f64::from(found) / query.len().max(1) as f64)
+        (score, found)
     }
 
     /// The form as text for a payload: 3 characters, and 4 a word.
@@ -262,11 +262,15 @@ mod tests {
     fn own_words_score_as_in_a_vector_without_context() {
         let form = Form::of(&text("A dog and another dog."));
         let word = |word: &str| short(hash(word));
-        let (score, coverage) = form.own_score(&[(word("dog"), 2.0), (word("cat"), 5.0)]);
+        let (score, found) = form.own_score(&[(word("cat"), 5.0), (word("dog"), 2.0)]);
         // Twice, in two words or three: "another" is one.
         let norm = 1.2 * (0.25 + 0.75 * form.words.len() as f64 / 32.0);
         assert!((score - 2.0 * 2.0 * 2.2 / (2.0 + norm)).abs() < 1e-9);
-        assert_eq!(coverage, 0.5);
-        assert_eq!(form.own_score(&[]), (0.0, 0.0));
+        assert_eq!(found, 0b10);
+        assert_eq!(form.own_score(&[]), (0.0, 0));
+        let many = [(word("cat"), 1.0); 64].into_iter();
+        let many: Vec<(u32, f64)> = many.chain([(word("dog"), 1.0)]).collect();
+        let (score, found) = form.own_score(&many);
+        assert!(score > 0.0 && found == 0);
     }
 }

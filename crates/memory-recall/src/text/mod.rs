@@ -15,7 +15,7 @@ use crate::index::LexicalVector;
 
 pub use form::Form;
 pub(crate) use form::{MOST_CHARS, Trait, short};
-pub(crate) use names::{is_same, named, without_names};
+pub(crate) use names::{in_first_person, is_same, named};
 pub(crate) use words::words;
 
 /// The recipe's version, part of the collection's name. Change it with the recipe.

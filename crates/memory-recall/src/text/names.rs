@@ -1,6 +1,6 @@
 //! Finds speakers' names in a query. A question about a person contains the name, but the
-//! messages that answer it are that person's own and seldom contain it. So a name selects
-//! the speaker, and is removed from the text of the dense search.
+//! messages that answer it are that person's own and say "I" instead. So a name selects the
+//! speaker, and the dense search is for "I".
 //!
 //! Case does not matter, except that a word in lower case within a text with capitals is the
 //! name only if the name is written so: "will" is not Will. Of a name of several words, a
@@ -29,24 +29,33 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
     one == other || (lower(one).eq(lower(other)))
 }
 
-/// Removes the names, with a preceding comma and a following `'s`. Returns the whole
-/// text if nothing else is in it.
-pub(crate) fn without_names(text: &str, names: &[String]) -> String {
-    let mut kept = String::with_capacity(text.len());
+/// The text as the named speakers would say it: "I" and "my" instead of a name and a name with
+/// `'s`. A name after a comma is removed with the comma. Returns the whole text if nothing but
+/// names is in it.
+pub(crate) fn in_first_person(text: &str, names: &[String]) -> String {
+    let (mut said, mut others) = (String::with_capacity(text.len()), String::new());
     let mut from = 0;
     for Mention { range, .. } in mentions(text, names) {
         if range.start < from {
             continue;
         }
-        let before = text[from..range.start].trim_end();
-        kept.push_str(before.strip_suffix(',').unwrap_or(before));
+        let before = &text[from..range.start];
+        others.push_str(before);
         let after = &text[range.end..];
         let end = ["'s", "’s"].iter().find(|end| after.starts_with(**end));
+        match before.trim_end().strip_suffix(',') {
+            Some(before) => said.push_str(before),
+            None => {
+                said.push_str(before);
+                said.push_str(if end.is_some() { "my" } else { "I" });
+            }
+        }
         from = range.end + end.map_or(0, |end| end.len());
     }
-    kept.push_str(&text[from..]);
-    if kept.chars().any(char::is_alphanumeric) {
-        let words: Vec<&str> = kept.split_whitespace().collect();
+    said.push_str(&text[from..]);
+    others.push_str(&text[from..]);
+    if others.chars().any(char::is_alphanumeric) {
+        let words: Vec<&str> = said.split_whitespace().collect();
         words.join(" ")
     } else {
         text.to_owned()
@@ -210,19 +219,19 @@ mod tests {
     }
 
     #[test]
-    fn names_are_taken_out() {
+    fn named_speakers_speak_of_themselves() {
         for (text, expected) in [
-            ("When did Caroline go to X?", "When did go to X?"),
-            ("What is Mel's dog called?", "What is dog called?"),
-            ("what is mel's dog called?", "what is dog called?"),
-            ("What is Fahim's job?", "What is job?"),
-            ("What is Fahim Khan’s job?", "What is job?"),
+            ("When did Caroline go to X?", "When did I go to X?"),
+            ("What is Mel's dog called?", "What is my dog called?"),
+            ("what is mel's dog called?", "what is my dog called?"),
+            ("What is Fahim's job?", "What is my job?"),
+            ("What is Fahim Khan’s job?", "What is my job?"),
             ("Thanks, Caroline!", "Thanks!"),
             ("Caroline", "Caroline"),
             ("Caroline Mel", "Caroline Mel"),
-            ("Melanie’s and Mel’s cats", "Melanie’s and cats"),
+            ("Melanie’s and Mel’s cats", "Melanie’s and my cats"),
         ] {
-            assert_eq!(without_names(text, &names()), expected, "{text}");
+            assert_eq!(in_first_person(text, &names()), expected, "{text}");
         }
     }
 }
