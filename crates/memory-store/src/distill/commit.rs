@@ -5,6 +5,8 @@
 //! the text is stale, and nothing is stored. So no message is covered twice, and erased
 //! content never comes back.
 
+use std::slice;
+
 use memory_contract::ThreadId;
 
 use super::Place;
@@ -150,31 +152,37 @@ impl DistillateStore<'_> {
         thread: ThreadId,
         new: &NewObservation,
     ) -> Result<Commit, StoreError> {
+        self.commit_observations(thread, slice::from_ref(new)).await
+    }
+
+    /// Stores observations in order, in one transaction: at least one, of ranges that do
+    /// not overlap, all made of the generation of the first.
+    ///
+    /// # Errors
+    /// As [`DistillateStore::commit_summary`](crate::DistillateStore::commit_summary); those
+    /// before the one that is misplaced are stored.
+    pub async fn commit_observations(
+        self,
+        thread: ThreadId,
+        new: &[NewObservation],
+    ) -> Result<Commit, StoreError> {
         let tenant = &self.caller.tenant;
-        let NewObservation {
-            generation,
-            end: Place { branch, depth },
-            after_depth,
-            text,
-            tokens,
-            made_by,
-            active,
-        } = new;
         let actor = self.caller.actor.as_str();
+        let generation = new.first().map_or(0, |one| one.generation);
         let params: Params<'_> = &[
             &tenant.as_str(),
             &actor,
             &thread.uuid(),
-            generation,
-            branch,
-            after_depth,
-            depth,
-            text,
-            tokens,
-            made_by,
-            active,
+            &generation,
+            &each(new, |one| one.end.branch),
+            &each(new, |one| one.after_depth),
+            &each(new, |one| one.end.depth),
+            &each(new, |one| one.text.as_str()),
+            &each(new, |one| one.tokens),
+            &each(new, |one| one.made_by.as_str()),
+            &each(new, |one| one.active),
         ];
-        let commit = query!("distillates/commit_observation");
+        let commit = query!("distillates/commit_observations");
         self.commit(commit, params).await
     }
 
@@ -251,4 +259,9 @@ impl DistillateStore<'_> {
             other => Err(rows::unknown_status(other)),
         }
     }
+}
+
+/// A column of observations.
+fn each<'a, T>(new: &'a [NewObservation], of: impl Fn(&'a NewObservation) -> T) -> Vec<T> {
+    new.iter().map(of).collect()
 }

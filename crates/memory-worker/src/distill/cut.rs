@@ -118,6 +118,20 @@ pub(super) fn split_points(messages: &[Message]) -> Vec<usize> {
     places
 }
 
+/// The ends of parts of at least so many tokens: for each, the first of `places` where it is
+/// that large. What is left after the last one is smaller.
+pub(super) fn ends_of_parts(messages: &[Message], places: &[usize], tokens: i64) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut start = 0;
+    for place in places {
+        if tokens_of(&messages[start..*place]) >= tokens {
+            ends.push(*place);
+            start = *place;
+        }
+    }
+    ends
+}
+
 /// The last message after which a call without a result still waits for one: past the
 /// end if no user message follows.
 fn wait(messages: &[Message], call: usize) -> usize {
@@ -234,6 +248,23 @@ mod tests {
         ];
         assert_eq!(split_points(&again), [2, 5]);
         assert_eq!(split_points(&[]), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn parts_end_where_they_are_large_enough() {
+        let messages = [
+            said(Role::User, 1),
+            calls("a"),
+            answers("a"),
+            said(Role::Assistant, 1),
+            said(Role::User, 1),
+            said(Role::Assistant, 1),
+        ];
+        let ends = |tokens| ends_of_parts(&messages, &split_points(&messages), tokens);
+        assert_eq!(ends(1), [1, 3, 4, 5, 6]);
+        // A call is not parted from its result, and the last message waits for another.
+        assert_eq!(ends(2), [3, 5]);
+        assert_eq!(ends(7), [] as [usize; 0]);
     }
 
     proptest! {

@@ -117,6 +117,12 @@ impl DistillRun<'_> {
         Ok(Made::of(made, || without_text(messages)))
     }
 
+    /// Whether a model observes.
+    pub(super) fn asks_observer(&self) -> bool {
+        let model = self.with.distiller.observer_model();
+        self.method == Method::Model && model.is_some()
+    }
+
     /// What is worth knowing of observations; never empty.
     pub(super) async fn reflect(
         &self,

@@ -153,8 +153,9 @@ impl DistillRun<'_> {
     async fn all_steps(&self) -> Result<Due, Failure> {
         let first = self.state().await?;
         let at_latest = Due::at(first.path_tokens.saturating_add(MAX_GROWTH));
-        let summarized = summary::step(self, first).await;
-        let observed = observation::step(self).await;
+        let summarized = summary::step(self, first.clone()).await;
+        // Summaries do not change what observations are made of.
+        let observed = observation::step(self, first).await;
         let extracted = extraction::step(self).await;
         Ok(at_latest.or(summarized?).or(observed?).or(extracted?))
     }

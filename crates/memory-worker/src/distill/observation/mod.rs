@@ -8,7 +8,7 @@ use memory_contract::{MemoryMode, Message};
 use memory_store::{Commit, DistillKind, DistillState, NewObservation, NewReflection, StoreError};
 
 use self::plan::{Limits, Range, Step};
-use super::cut::{split_points, tokens_of};
+use super::cut::{ends_of_parts, split_points, tokens_of};
 use super::make::{MAX_COMMITS, MAX_STALE_COMMITS, Made, place};
 use super::source::sources;
 use super::{DistillRun, Due, Failure};
@@ -20,7 +20,8 @@ const REFLECTIONS: usize = 2;
 /// Tokens of an observation, at least.
 const LEAST_TOKENS: i64 = 32;
 
-pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
+/// Does what is due, beginning with a state that may be outdated.
+pub(super) async fn step(run: &DistillRun<'_>, mut state: DistillState) -> Result<Due, Failure> {
     if run.policy.mode != MemoryMode::Observational {
         return Ok(Due::NEVER);
     }
@@ -29,11 +30,11 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
     // Depths after which ranges begin that cannot be observed now.
     let mut passed: HashSet<i32> = HashSet::new();
     loop {
-        let state = run.state().await?;
         let committed = match limits.next(&state, &passed, pieces < MAX_COMMITS) {
-            Step::Observe(range) => match observe(run, &state, &range).await? {
-                Observed::Commit(commit) => {
-                    pieces += usize::from(commit != Commit::Stale);
+            Step::Observe(range) => match observe(run, &state, &range, MAX_COMMITS - pieces).await?
+            {
+                Observed::Commit(count, commit) => {
+                    pieces += count;
                     commit
                 }
                 Observed::Nothing => {
@@ -62,64 +63,82 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
             Commit::Stale if stale == MAX_STALE_COMMITS => return Ok(Due::SOON),
             Commit::Stale => stale += 1,
         }
+        state = run.state().await?;
     }
 }
 
 /// The result of observing a range.
 enum Observed {
-    Commit(Commit),
+    /// So many observations were stored, or none because the state is outdated.
+    Commit(usize, Commit),
     /// It has no whole step yet.
     Nothing,
 }
 
+/// Observes a range and, of the newest messages, those that follow it, together at most `most`
+/// ranges. What a model has made is stored at once, because it is dear.
 async fn observe(
     run: &DistillRun<'_>,
     state: &DistillState,
     range: &Range,
+    most: usize,
 ) -> Result<Observed, Failure> {
-    let Some(messages) = read(run, state, range).await? else {
-        return Ok(Observed::Commit(Commit::Stale));
+    let most = match range.freed || run.asks_observer() {
+        true => 1,
+        false => most,
     };
-    let Some(end) = messages.last().map(place) else {
+    let Some(parts) = read(run, state, range, most).await? else {
+        return Ok(Observed::Commit(0, Commit::Stale));
+    };
+    let mut new: Vec<NewObservation> = Vec::with_capacity(parts.len());
+    for messages in parts {
+        let Some(end) = messages.last().map(place) else {
+            continue;
+        };
+        let size = (tokens_of(&messages) / DENSITY).max(LEAST_TOKENS);
+        let size = i32::try_from(size).unwrap_or(i32::MAX);
+        let Made { text, tokens, by } = run.observe(&sources(messages), size).await?;
+        new.push(NewObservation {
+            generation: state.generations.observations,
+            end,
+            after_depth: new.last().map_or(range.after_depth, |last| last.end.depth),
+            text,
+            tokens,
+            made_by: by,
+            active: range.active,
+        });
+    }
+    if new.is_empty() {
         return Ok(Observed::Nothing);
-    };
-    let size = (tokens_of(&messages) / DENSITY).max(LEAST_TOKENS);
-    let size = i32::try_from(size).unwrap_or(i32::MAX);
-    let Made { text, tokens, by } = run.observe(&sources(messages), size).await?;
-    let new = NewObservation {
-        generation: state.generations.observations,
-        end,
-        after_depth: range.after_depth,
-        text,
-        tokens,
-        made_by: by.clone(),
-        active: range.active,
-    };
+    }
     let store = &run.with.store;
     let committed = store
         .distillates(run.caller)
-        .commit_observation(run.thread.id, &new);
+        .commit_observations(run.thread.id, &new);
     match committed.await {
         // An observation made for a path that ends earlier covers a part of the range
         // that an erasure has freed. The rest stays in full.
         Err(StoreError::Misplaced) if range.freed => Ok(Observed::Nothing),
-        committed => {
-            let committed = committed?;
-            if committed != Commit::Stale {
-                run.stored("observation", &by);
+        committed => match committed? {
+            Commit::Stale => Ok(Observed::Commit(0, Commit::Stale)),
+            done => {
+                for one in &new {
+                    run.stored("observation", &one.made_by);
+                }
+                Ok(Observed::Commit(new.len(), done))
             }
-            Ok(Observed::Commit(committed))
-        }
+        },
     }
 }
 
-/// The messages to observe together, which are whole steps; empty: none. `None` if the
-/// state is outdated.
+/// The messages to observe together, which are whole steps, for at most `most` observations;
+/// empty: none. `None` if the state is outdated.
 async fn read(
     run: &DistillRun<'_>,
     state: &DistillState,
     range: &Range,
-) -> Result<Option<Vec<Message>>, Failure> {
+    most: usize,
+) -> Result<Option<Vec<Vec<Message>>>, Failure> {
     let Range {
         after_depth,
         to_depth,
@@ -127,31 +146,51 @@ async fn read(
         freed,
         active: _,
     } = *range;
-    // More is read if a step exceeds the range.
-    for most in [tokens.saturating_mul(2), i64::MAX] {
-        let read = run.read(state, DistillKind::Observation, after_depth, to_depth, most);
+    let ranges = i64::try_from(most).unwrap_or(i64::MAX);
+    // Steps exceed the ranges; more is read if one exceeds all of this.
+    let enough = tokens.saturating_mul(ranges).saturating_mul(2);
+    for max_tokens in [enough, i64::MAX] {
+        let read = run.read(
+            state,
+            DistillKind::Observation,
+            after_depth,
+            to_depth,
+            max_tokens,
+        );
         let read = read.await?;
         let Some(range) = read else {
             return Ok(None);
         };
-        let mut messages = range.messages;
+        let messages = range.messages;
         let places = split_points(&messages);
-        let mut enough = places.iter().copied();
-        let enough = enough.find(|place| tokens_of(&messages[..*place]) >= tokens);
-        let count = match (enough, places.last()) {
-            (Some(place), _) => place,
-            (None, _) if range.more && most < i64::MAX => continue,
-            // Messages with others behind them need not wait for a step to end.
-            (None, _) if freed && !range.more => messages.len(),
-            // A step that is too large to be read whole.
-            (None, None) if range.more => messages.len(),
-            (None, Some(place)) if range.more => *place,
-            (None, _) => 0,
-        };
-        messages.truncate(count);
-        return Ok(Some(messages));
+        let mut ends = ends_of_parts(&messages, &places, tokens);
+        ends.truncate(most);
+        if ends.is_empty() {
+            match places.last() {
+                _ if range.more && max_tokens < i64::MAX => continue,
+                // Messages with others behind them need not wait for a step to end.
+                _ if freed && !range.more => ends.push(messages.len()),
+                // A step that is too large to be read whole.
+                None if range.more => ends.push(messages.len()),
+                Some(place) if range.more => ends.push(*place),
+                _ => {}
+            }
+        }
+        return Ok(Some(parts(messages, &ends)));
     }
     Ok(Some(Vec::new()))
+}
+
+/// The messages before each end that are after the end before it.
+fn parts(messages: Vec<Message>, ends: &[usize]) -> Vec<Vec<Message>> {
+    let mut messages = messages.into_iter();
+    let mut start = 0;
+    let part = |end: &usize| {
+        let count = end - start;
+        start = *end;
+        messages.by_ref().take(count).collect()
+    };
+    ends.iter().map(part).collect()
 }
 
 async fn reflect(
