@@ -48,7 +48,8 @@ pub struct DistillWorkConfig {
     /// Whether this process makes summaries, observations and facts. Default:
     /// true.
     pub enabled: bool,
-    /// Threads distilled concurrently. 1 to 64. Default: 2.
+    /// Threads distilled concurrently. Without a model, each pauses after a thread while
+    /// users call this process. 1 to 64. Default: 2.
     pub lanes: u32,
     /// The pause of an idle worker. 10ms to 1m. Default: 500ms.
     #[serde(with = "memory_contract::duration_text")]

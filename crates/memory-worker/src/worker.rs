@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use memory_distill::Distiller;
-use memory_recall::{Index, Indexer, Recall};
+use memory_recall::{Background, Index, Indexer, Recall};
 use memory_store::task::reporting_panics;
 use memory_store::{Store, WorkerStore};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,8 @@ pub struct Worker {
     pub recall: Recall,
     /// Summarizes, observes and extracts.
     pub distiller: Arc<Distiller>,
+    /// Says whether users call this process.
+    pub background: Background,
 }
 
 impl Worker {
@@ -51,6 +53,7 @@ impl Worker {
             rewrite,
             recall,
             distiller,
+            background,
         } = self;
         for indexer in indexers {
             tasks.spawn(reporting_panics("indexer", indexer.run(stop.clone())));
@@ -63,6 +66,7 @@ impl Worker {
                 store,
                 recall,
                 distiller,
+                background,
                 config: config.distill,
             };
             let queue = DistillQueue::new(distilling, outbox);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use memory_contract::{ResolvedPolicy, Thread};
 use memory_distill::{DistillError, Distiller, Method};
-use memory_recall::{Recall, RecallError};
+use memory_recall::{Background, Recall, RecallError};
 use memory_store::{Caller, DistillJob, Store, StoreError};
 use tokio::task::JoinError;
 
@@ -33,6 +33,7 @@ pub(crate) struct Distilling {
     pub(crate) store: Store,
     pub(crate) recall: Recall,
     pub(crate) distiller: Arc<Distiller>,
+    pub(crate) background: Background,
     pub(crate) config: DistillWorkConfig,
 }
 

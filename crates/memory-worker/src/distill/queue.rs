@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use memory_distill::BreakerState;
 use memory_store::{DistillJob, LeaseId, StoreError, WorkerStore, retry_pause};
 use metrics::{describe_gauge, gauge};
+use time::OffsetDateTime;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,13 @@ const NAME: &str = "distill";
 const ERROR_PAUSE: Duration = Duration::from_secs(5);
 /// How often a lease is extended before it would end.
 const EXTENSIONS: u32 = 3;
+/// While users call, a run without a model is followed by a pause of so many times its
+/// duration, in which the messages of further appends collect.
+const PAUSE: u32 = 19;
+/// The longest of these pauses.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// There is no pause after a thread that has waited for this long: the queue is behind.
+const LONG_WAIT: Duration = Duration::from_secs(5);
 
 /// Distills the threads that are due, several at a time.
 pub(crate) struct DistillQueue {
@@ -61,7 +69,14 @@ impl DistillQueue {
             };
             for job in claim.jobs {
                 let (this, stop) = (Arc::clone(&this), stop.clone());
-                runs.spawn(async move { this.distill_claimed(claim.lease, &job, &stop).await });
+                runs.spawn(async move {
+                    let start = Instant::now();
+                    // Negative where the clocks differ.
+                    let waited = OffsetDateTime::now_utc() - job.created;
+                    let waited = waited.try_into().unwrap_or_default();
+                    this.distill_claimed(claim.lease, &job, &stop).await;
+                    this.leave_room(start.elapsed(), waited, &stop).await;
+                });
             }
         }
         while let Some(ended) = runs.join_next().await {
@@ -88,6 +103,17 @@ impl DistillQueue {
                 .set(u8::from(is_open));
         }
         self.log_error(job, self.end(lease, job, distilled).await);
+    }
+
+    /// Leaves most of the time to users while they call. A run with a model mostly waits for
+    /// that.
+    async fn leave_room(&self, worked: Duration, waited: Duration, stop: &CancellationToken) {
+        let distiller = &self.with.distiller;
+        let model = distiller.generation_model().or(distiller.observer_model());
+        if model.is_none() && waited < LONG_WAIT && self.with.background.is_called() {
+            let pause = (worked * PAUSE).min(LONGEST_PAUSE);
+            stop.run_until_cancelled(sleep(pause)).await;
+        }
     }
 
     async fn end(

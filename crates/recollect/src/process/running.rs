@@ -239,6 +239,7 @@ impl Running {
                 rewrite: private.map(rewriting),
                 recall: parts.recall.clone(),
                 distiller: Arc::clone(&parts.distiller),
+                background: parts.background.clone(),
             };
             worker.spawn(&self.work, &self.stop_work.token());
             if works {
