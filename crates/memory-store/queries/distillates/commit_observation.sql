@@ -1,2 +1,0 @@
-SELECT status, number, generation
-FROM recollect.commit_observation($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
