@@ -76,12 +76,11 @@ pub(super) fn fit<'a>(samples: impl Iterator<Item = &'a Sample<'a>>) -> Weights 
             let slope = slope(batch, &weights, order.len());
             let rate = STEP * (1.0 - step as f32 / steps as f32);
             step += 1;
-            let age = i32::try_from(step).unwrap_or(i32::MAX);
             for at in 0..ALL {
                 first[at] = 0.9 * first[at] + 0.1 * slope[at];
                 second[at] = 0.999 * second[at] + 0.001 * slope[at] * slope[at];
-                let mean: f32 = first[at] / (1.0 - 0.9_f32.powi(age));
-                let spread = (second[at] / (1.0 - 0.999_f32.powi(age))).sqrt();
+                let mean: f32 = first[at] / (1.0 - 0.9_f32.powi(step));
+                let spread = (second[at] / (1.0 - 0.999_f32.powi(step))).sqrt();
                 weights[at] -= rate * mean / (spread + 1e-8);
             }
             bound(&mut weights[..COUNT], &deviation);
