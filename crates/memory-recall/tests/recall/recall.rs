@@ -29,15 +29,13 @@ fn of_user(user: &str, query: &str) -> RecallQuery {
 
 impl World {
     async fn of_thread(&self, thread: ThreadId, scope: MemoryScope, query: &str) -> RecallQuery {
-        let session = self
-            .store
-            .threads(&caller())
-            .get_thread(thread)
-            .await
-            .unwrap()
-            .session;
-        let scope = Scope::of_thread(thread, &session, scope, None);
-        RecallQuery::new(Some(thread), scope, query)
+        let caller = caller();
+        let policies = self.store.policies(&caller).policies(thread).await.unwrap();
+        let scope = Scope::of_thread(thread, &policies.thread.session, scope, None);
+        RecallQuery {
+            thread_ordinal: policies.thread_ordinal,
+            ..RecallQuery::new(Some(thread), scope, query)
+        }
     }
 }
 
