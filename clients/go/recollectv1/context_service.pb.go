@@ -1005,7 +1005,7 @@ type BuildContextResponse struct {
 	// effective_policy is the policy that applied.
 	EffectivePolicy *EffectivePolicy `protobuf:"bytes,5,opt,name=effective_policy,json=effectivePolicy,proto3" json:"effective_policy,omitempty"`
 	// omitted lists what was left out, with reasons: at most 200 entries. Of the messages that
-	// were found but did not become matches, it has the best 50; Recall with explain lists more.
+	// were found but did not become matches, it has at most 50, of the best; Recall with explain lists more.
 	Omitted []*ContextOmission `protobuf:"bytes,6,rep,name=omitted,proto3" json:"omitted,omitempty"`
 	// degradations list what is missing from the response because a component was
 	// unavailable or behind. Empty: nothing.

@@ -163,7 +163,7 @@ pub const TTL_MIN: Duration = Duration::from_secs(1);
 pub const TTL_MAX: Duration = Duration::from_secs(3_653 * 24 * 3_600);
 /// Omitted candidates that an explanation lists.
 pub const OMITTED: usize = 200;
-/// Candidates among messages that a context lists as omitted. They are fewer than those of an
+/// Candidates among messages that a context lists as omitted, at most. They are fewer than those of an
 /// explanation, because each is looked up in the database.
 pub const CONTEXT_OMITTED_MATCHES: usize = 50;
 /// Bytes of messages in one answer: 3.5 MiB. gRPC clients accept 4 MiB by default.

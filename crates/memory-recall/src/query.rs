@@ -176,7 +176,7 @@ pub struct Recalled {
     pub method: Option<Method>,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
-    /// Candidates that were left out, the best first, at most [`RecallQuery::omissions`].
+    /// Candidates that were left out, at most [`RecallQuery::omissions`], the best of them.
     pub omitted: Vec<Omission>,
     /// What was found and exceeds the budget or the size of an answer; at most one entry for
     /// each reason.

@@ -1,6 +1,6 @@
 //! Embeds the question of a request while its thread and policy are read.
 //!
-//! The text that is embedded depends on the scope, whose speakers' names are removed from it.
+//! The text that is embedded depends on the scope, whose speakers' names become "I" in it.
 //! The scope is not known that early: it is taken to be the same as that of the last request
 //! of the same place. If it is another one, the question is embedded again.
 

@@ -1,6 +1,7 @@
 //! Searches long-term memories.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use memory_contract::{Memory, MemoryId, MemoryOwner};
 use memory_store::{Caller, Scope};
@@ -22,10 +23,15 @@ const MAX_BATCH: usize = 200;
 impl Shared {
     /// Finds memories of one user. Postgres is searched by word as well where the index
     /// falls short. Every memory is read from Postgres before it is returned.
+    ///
+    /// Memories are searched by meaning without the `names` of speakers: nearly all memories of
+    /// a user are about the user, so that the name distinguishes few of them. By word, it is an
+    /// ordinary word.
     pub(super) async fn memories(
         &self,
         caller: &Caller,
         query: &MemoryQuery,
+        names: &[String],
     ) -> Result<FoundMemories, RecallError> {
         if query.limit == 0 || query.query.trim().is_empty() {
             return Ok(FoundMemories::default());
@@ -34,11 +40,8 @@ impl Shared {
             let space = query.space.as_ref();
             Selection::memories(&caller.tenant, &query.owner, space, &query.filter)
         };
-        // Nearly all memories of a user name the user, so that the name distinguishes none of them
-        // by meaning. By word, it is an ordinary word.
-        let names = self.names.within(&caller.tenant, &scope_of(query)).await;
         let texts = QuestionTexts {
-            meaning: text::in_first_person(&query.query, &names),
+            meaning: text::in_first_person(&query.query, names),
             words: text::lexical_query(&query.query, &[]),
         };
         let Asked {
@@ -68,6 +71,17 @@ impl Shared {
             method: Some(searched_by),
             degradations,
         })
+    }
+
+    /// The names of the speakers in the messages of the user whose memories are searched; none for
+    /// memories of an app.
+    pub(super) async fn speakers(&self, caller: &Caller, query: &MemoryQuery) -> Arc<Vec<String>> {
+        let MemoryOwner { app, user } = query.owner.clone();
+        if user.is_empty() || query.query.trim().is_empty() {
+            return Arc::default();
+        }
+        let scope = Scope::User { app, user }.within(query.space.clone());
+        self.names.within(&caller.tenant, &scope).await
     }
 
     async fn memory_words(
@@ -133,14 +147,5 @@ impl Shared {
         }
         taken.truncate(query.limit);
         Ok(taken)
-    }
-}
-
-/// The messages of the user whose memories are searched, or of all users of the app.
-fn scope_of(query: &MemoryQuery) -> Scope {
-    let MemoryOwner { app, user } = query.owner.clone();
-    match user.is_empty() {
-        true => Scope::App(app),
-        false => Scope::User { app, user }.within(query.space.clone()),
     }
 }

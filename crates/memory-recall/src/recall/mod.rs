@@ -249,13 +249,16 @@ impl Recall {
         caller: &Caller,
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
-        let found = self.shared().memories(caller, query).await?;
+        let shared = self.shared();
+        let names = shared.speakers(caller, query).await;
+        let found = shared.memories(caller, query, &names).await?;
         let used = found.memories.iter().map(|found| &found.memory);
-        self.shared().store.memories(caller).memories_used(used);
+        shared.store.memories(caller).memories_used(used);
         Ok(found)
     }
 
-    /// As [`Recall::memories`], but the memories found do not count as used.
+    /// As [`Recall::memories`] for a statement that may be known already: its names stay as they
+    /// are, and the memories found do not count as used.
     ///
     /// # Errors
     /// As [`Recall::recall`].
@@ -264,7 +267,7 @@ impl Recall {
         caller: &Caller,
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
-        self.shared().memories(caller, query).await
+        self.shared().memories(caller, query, &[]).await
     }
 
     /// Finds documents of one owner: by word, and the best of them also by meaning.

@@ -30,8 +30,8 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// The text as the named speakers would say it: "I" and "my" instead of a name and a name with
-/// `'s`. A name after a comma is removed with the comma. Returns the whole text if nothing but
-/// names is in it.
+/// `'s`. A name that is called at the beginning or the end of a sentence is removed with its comma.
+/// Returns the whole text if nothing but names is in it.
 pub(crate) fn in_first_person(text: &str, names: &[String]) -> String {
     let (mut said, mut others) = (String::with_capacity(text.len()), String::new());
     let mut from = 0;
@@ -43,14 +43,20 @@ pub(crate) fn in_first_person(text: &str, names: &[String]) -> String {
         others.push_str(before);
         let after = &text[range.end..];
         let end = ["'s", "’s"].iter().find(|end| after.starts_with(**end));
+        from = range.end + end.map_or(0, |end| end.len());
+        let ends =
+            !after.starts_with(|c: char| c.is_alphanumeric() || c.is_whitespace() || c == ',');
         match before.trim_end().strip_suffix(',') {
-            Some(before) => said.push_str(before),
-            None => {
+            Some(before) if end.is_none() && ends => said.push_str(before),
+            _ => {
                 said.push_str(before);
-                said.push_str(if end.is_some() { "my" } else { "I" });
+                if said.trim().is_empty() && after.starts_with(',') {
+                    from += 1;
+                } else {
+                    said.push_str(if end.is_some() { "my" } else { "I" });
+                }
             }
         }
-        from = range.end + end.map_or(0, |end| end.len());
     }
     said.push_str(&text[from..]);
     others.push_str(&text[from..]);
@@ -227,6 +233,16 @@ mod tests {
             ("What is Fahim's job?", "What is my job?"),
             ("What is Fahim Khan’s job?", "What is my job?"),
             ("Thanks, Caroline!", "Thanks!"),
+            ("Where was it, Caroline", "Where was it"),
+            ("Caroline, where did you go?", "where did you go?"),
+            (
+                "At the party, Mel's dog sang?",
+                "At the party, my dog sang?",
+            ),
+            (
+                "After it, Caroline moved where?",
+                "After it, I moved where?",
+            ),
             ("Caroline", "Caroline"),
             ("Caroline Mel", "Caroline Mel"),
             ("Melanie’s and Mel’s cats", "Melanie’s and my cats"),

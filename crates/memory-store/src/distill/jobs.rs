@@ -157,6 +157,16 @@ impl WorkerStore {
         Ok(self.pool.execute(end, &[]).await?)
     }
 
+    /// Whether a thread of any tenant has been due for `time` and waits.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distill_is_behind(&self, time: Duration) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[&time.as_secs_f64()];
+        let is_behind = query!("distill_jobs/is_behind");
+        scalar(&only(self.pool.call(is_behind, params).await?)?)
+    }
+
     /// Measures the queue of all tenants.
     ///
     /// # Errors

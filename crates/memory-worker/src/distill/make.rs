@@ -17,7 +17,7 @@ const MAX_BYTES: i64 = 8 << 20;
 /// Commits of one step that may be rejected as stale before the thread is left alone for
 /// a moment.
 pub(super) const MAX_STALE_COMMITS: usize = 3;
-/// Commits of one step in one run, so that a long thread does not keep others waiting.
+/// Summaries or observations that are stored in one run, so that a long thread does not keep others waiting.
 pub(super) const MAX_COMMITS: usize = 8;
 
 /// A derived text.

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use memory_distill::BreakerState;
 use memory_store::{DistillJob, LeaseId, StoreError, WorkerStore, retry_pause};
 use metrics::{describe_gauge, gauge};
-use time::OffsetDateTime;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +24,7 @@ const EXTENSIONS: u32 = 3;
 const PAUSE: u32 = 19;
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// There is no pause after a thread that has waited for this long: the queue is behind.
+/// There is no pause while a thread of any tenant has waited for this long.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
 /// Distills the threads that are due, several at a time.
@@ -71,11 +70,8 @@ impl DistillQueue {
                 let (this, stop) = (Arc::clone(&this), stop.clone());
                 runs.spawn(async move {
                     let start = Instant::now();
-                    // Negative where the clocks differ.
-                    let waited = OffsetDateTime::now_utc() - job.created;
-                    let waited = waited.try_into().unwrap_or_default();
                     this.distill_claimed(claim.lease, &job, &stop).await;
-                    this.leave_room(start.elapsed(), waited, &stop).await;
+                    this.leave_room(start.elapsed(), &stop).await;
                 });
             }
         }
@@ -107,10 +103,13 @@ impl DistillQueue {
 
     /// Leaves most of the time to users while they call. A run with a model mostly waits for
     /// that.
-    async fn leave_room(&self, worked: Duration, waited: Duration, stop: &CancellationToken) {
+    async fn leave_room(&self, worked: Duration, stop: &CancellationToken) {
         let distiller = &self.with.distiller;
         let model = distiller.generation_model().or(distiller.observer_model());
-        if model.is_none() && waited < LONG_WAIT && self.with.background.is_called() {
+        if model.is_some() || !self.with.background.is_called() {
+            return;
+        }
+        if let Ok(false) = self.outbox.distill_is_behind(LONG_WAIT).await {
             let pause = (worked * PAUSE).min(LONGEST_PAUSE);
             stop.run_until_cancelled(sleep(pause)).await;
         }
