@@ -81,6 +81,8 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	@scripts/setup tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	@# cargo-deny reads the dependencies of all platforms; a build fetches those of this one.
+	cargo fetch --locked --quiet
 	@command -v cargo-deny >/dev/null || { echo "lint: cargo-deny is missing; scripts/setup tools says why"; exit 1; }
 	cargo deny --offline check --hide-inclusion-graph licenses bans sources
 	@if [ -n "$$(find proto -name '*.proto' -print -quit)" ]; then \

@@ -3,13 +3,13 @@
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, MemoryMode, MemoryPolicy,
     Message, MessageInput, OmissionReason, OversizedTurnPolicy, Part, PutWorkingMemoryRequest,
-    Role, SearchMethod, part,
+    RecallRequest, Role, SearchMethod, part,
 };
 use prost::Message as _;
 use recollect_tests::{
     Refused as _, app, apply, block, by_id, check_context, context_request, cut, file,
-    history_request, kinds, mode, quoted_texts, say, tool_call, tool_result, trial, turn,
-    with_parts,
+    history_request, kinds, mode, quoted_texts, recall_request, say, tool_call, tool_result, trial,
+    turn, with_parts,
 };
 use serde_json::json as value;
 use tonic::Code;
@@ -296,6 +296,35 @@ async fn omitted_items_are_reported() {
     };
     let reported = reasons(&client.context(enough).await);
     assert!(!reported.contains(&OmissionReason::Budget), "{reported:?}");
+}
+
+#[apply(trial)]
+async fn a_context_lists_fifty_of_the_candidates_that_became_no_matches() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let said: Vec<MessageInput> = (0..60)
+        .flat_map(|number| {
+            let seen = format!("Otter {number} swims.");
+            turn(&seen, &format!("Otter {number} is noted."))
+        })
+        .collect();
+    let stored = client.append(&thread_id, said).await;
+    let request = context_request(&thread_id, "otter");
+    let context = client.context(at_revision(request, &stored.revision)).await;
+    assert_eq!(context.omitted.len(), 50);
+    let reasons = context.omitted.iter().map(|one| one.reason());
+    assert!(
+        reasons
+            .into_iter()
+            .all(|reason| reason == OmissionReason::Rank)
+    );
+    let recalled = client
+        .recall(RecallRequest {
+            explain: true,
+            ..recall_request(&thread_id, "otter", &stored.revision)
+        })
+        .await;
+    assert!(recalled.omitted.len() > 50);
 }
 
 #[apply(trial)]
