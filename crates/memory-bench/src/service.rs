@@ -48,6 +48,9 @@ const OBJECTS_DIR: &str = "objects";
 const CALLERS_PER_CONNECTION: usize = 16;
 /// Shortest and longest pause between two looks at the queue.
 const DRAINED_POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
+/// For how long the embedded index rests before it counts as optimized: it merges segments after
+/// ten whole seconds of few changes.
+const RESTED: Duration = Duration::from_secs(25);
 /// The longest wait for the index.
 const INDEX: Duration = Duration::from_secs(3_600);
 
@@ -307,13 +310,18 @@ impl Service {
         Some(self.data_dir()?.join(OBJECTS_DIR))
     }
 
-    /// Waits until the embedded index is neither written nor optimized.
+    /// Waits until the embedded index is neither written nor optimized, for long enough that it
+    /// would have begun to merge its segments.
     pub async fn rested(&self) -> Result<(), Failure> {
         let step = progress::step("waiting for the index to be optimized");
         let begin = Instant::now();
-        while self.counter("recollect_index_busy").await? > 0 {
+        let mut rests_since = begin;
+        while rests_since.elapsed() < RESTED {
             if begin.elapsed() > INDEX {
                 return Err("the index is still being optimized".into());
+            }
+            if self.counter("recollect_index_busy").await? > 0 {
+                rests_since = Instant::now();
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }

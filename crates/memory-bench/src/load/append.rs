@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use memory_contract::proto::{AppendMessagesRequest, MessageInput, Part, Role, part};
 use serde::Serialize;
+use tonic::transport::Channel;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use super::{Rounds, pgbench};
 use crate::{
@@ -30,6 +32,8 @@ pub struct Measured {
     pub rate: u32,
     /// Latencies of these, from the time that each was due.
     pub at_rate: Figures,
+    /// One caller's health checks: what a call takes that does nothing.
+    pub health_check: Figures,
 }
 
 /// Appends at one number of callers.
@@ -46,6 +50,7 @@ enum Kind {
     Pgbench(usize),
     Service(usize),
     AtRate,
+    HealthCheck,
 }
 
 /// Measures in blocks, in another random order in each round. Before each block the outbox
@@ -57,7 +62,8 @@ pub async fn measure(
     rounds: &Rounds,
     random: &mut Random,
 ) -> Result<Measured, Failure> {
-    let mut kinds = vec![Kind::AtRate];
+    let mut kinds = vec![Kind::AtRate, Kind::HealthCheck];
+    let checks = [HealthCheck(HealthClient::new(service.channel().await?))];
     let mut appenders = BTreeMap::from([(Kind::AtRate, threads(service, THREADS).await?)]);
     for &number in callers {
         let kind = Kind::Service(number);
@@ -69,7 +75,7 @@ pub async fn measure(
         }
     }
     let mut series = BTreeMap::new();
-    for &kind in appenders.keys() {
+    for kind in appenders.keys().copied().chain([Kind::HealthCheck]) {
         series.insert(kind, Series::new()?);
     }
     let mut floors: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
@@ -85,11 +91,11 @@ pub async fn measure(
                 continue;
             }
             let step = progress::step("appending");
-            let appenders = &appenders[&kind];
             let block = match kind {
-                Kind::AtRate => blocks::open(appenders, rate, rounds.block).await?,
+                Kind::HealthCheck => blocks::closed(&checks, rounds.block).await?,
+                Kind::AtRate => blocks::open(&appenders[&kind], rate, rounds.block).await?,
                 Kind::Service(_) | Kind::Pgbench(_) => {
-                    blocks::closed(appenders, rounds.block).await?
+                    blocks::closed(&appenders[&kind], rounds.block).await?
                 }
             };
             step.finish_and_clear();
@@ -113,6 +119,7 @@ pub async fn measure(
         callers: by_callers,
         rate,
         at_rate: series.get(&Kind::AtRate).ok_or("no rounds")?.figures(),
+        health_check: series.get(&Kind::HealthCheck).ok_or("no rounds")?.figures(),
     })
 }
 
@@ -129,6 +136,16 @@ async fn threads(service: &Service, callers: usize) -> Result<Vec<Appender>, Fai
         });
     }
     Ok(appenders)
+}
+
+#[derive(Clone)]
+struct HealthCheck(HealthClient<Channel>);
+
+impl Call for HealthCheck {
+    async fn call(&mut self) -> Result<(), Failure> {
+        self.0.check(HealthCheckRequest::default()).await?;
+        Ok(())
+    }
 }
 
 #[derive(Clone)]

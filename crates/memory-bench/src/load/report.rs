@@ -281,6 +281,7 @@ fn calls_of_appends(append: &append::Measured) -> Table {
     }
     let rate = format!("{}/s", append.rate);
     calls.add_row(cells("append", rate, &append.at_rate));
+    calls.add_row(cells("health check", "1".to_owned(), &append.health_check));
     calls
 }
 

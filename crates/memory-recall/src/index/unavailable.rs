@@ -64,7 +64,11 @@ impl Index for UnavailableIndex {
         self.refuse()
     }
 
-    async fn word_counts(&self, _tenant: &TenantId) -> Result<WordCounts, RecallError> {
+    async fn word_counts(
+        &self,
+        _tenant: &TenantId,
+        _points: usize,
+    ) -> Result<WordCounts, RecallError> {
         self.refuse()
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::LexicalVector;
 
-/// How many points of a tenant have each word. A tenant with more than 2,048 points is
+/// How many points of a tenant have each word. A tenant with more points than are counted is
 /// represented by those with the lowest ids, which are hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordCounts {
@@ -14,9 +14,6 @@ pub struct WordCounts {
     having: HashMap<u32, u32>,
 }
 
-/// Points that are counted at most. Counting is part of the first query of a tenant; of more
-/// points the weights of rare words alone would be larger, by about the same factor.
-const MAX_POINTS: usize = 2_048;
 /// Entries of vectors after which counting ends: a few MB of words.
 const MAX_ENTRIES: usize = 2_000_000;
 /// Points that are read at a time. For each page the embedded engine looks up all points of the
@@ -40,9 +37,9 @@ impl WordCounts {
         self.points
     }
 
-    /// Whether further points need not be counted.
-    pub(crate) fn is_full(&self) -> bool {
-        self.points >= MAX_POINTS || self.entries >= MAX_ENTRIES
+    /// Whether these are enough where so many points are to be counted.
+    pub(crate) fn are_enough(&self, points: usize) -> bool {
+        self.points >= points || self.entries >= MAX_ENTRIES
     }
 
     /// Multiplies each word's weight by its inverse document frequency.
@@ -94,14 +91,11 @@ mod tests {
     #[test]
     fn counting_ends() {
         let mut counts = WordCounts::default();
-        for _ in 0..MAX_POINTS - 1 {
-            counts.add(&[1]);
-        }
-        assert!(!counts.is_full());
         counts.add(&[1]);
-        assert!(counts.is_full());
-        let mut counts = WordCounts::default();
+        assert!(!counts.are_enough(2));
+        counts.add(&[1]);
+        assert!(counts.are_enough(2));
         counts.add(&vec![1; MAX_ENTRIES]);
-        assert!(counts.is_full());
+        assert!(counts.are_enough(2_000));
     }
 }

@@ -15,6 +15,11 @@ use crate::index::{Index, WordCounts};
 
 /// Bytes of the cached counts of all tenants together.
 const CACHE_BYTES: u64 = 64 << 20;
+/// Points of a tenant that are counted: of more, the weights of rare words alone would be larger,
+/// by about the same factor.
+const POINTS: usize = 2_048;
+/// Points that are counted first for a tenant without counts, whose query waits for that.
+const FIRST_POINTS: usize = 256;
 /// Counts of a tenant that sends no queries for so long are dropped.
 const IDLE: Duration = Duration::from_secs(3_600);
 /// Counts are used for so many times as long as counting took: a tenant that is queried all
@@ -41,8 +46,8 @@ const NEXT_WAIT: Duration = Duration::from_millis(5);
 pub(super) struct WordWeights {
     index: Arc<dyn Index>,
     known: Cache<TenantId, Known>,
-    /// The tenants whose words are being counted, each with a channel that closes
-    /// afterwards.
+    /// The tenants whose words are being counted, each with a channel that tells of first counts
+    /// and closes afterwards.
     counting: Arc<Mutex<HashMap<TenantId, watch::Receiver<()>>>>,
     /// One tenant is counted at a time, so that counting leaves room for queries.
     turn: Arc<Semaphore>,
@@ -81,7 +86,7 @@ impl WordWeights {
             None => FIRST_WAIT,
         };
         let mut counted = self.start_counting(tenant);
-        // Nothing is sent: the channel closes.
+        // The channel may close instead.
         let _ = tokio::time::timeout(wait, counted.changed()).await;
         let latest = self.known.get(tenant).or(known);
         latest.map(|known| known.counts).unwrap_or_default()
@@ -99,24 +104,40 @@ impl WordWeights {
         counting.insert(tenant.clone(), counted.clone());
         let (weights, tenant) = (self.clone(), tenant.clone());
         task::spawn("word_counts", async move {
-            weights.count(&tenant).await;
+            weights.count(&tenant, &running).await;
             weights.lock().remove(&tenant);
             drop(running);
         });
         counted
     }
 
-    async fn count(&self, tenant: &TenantId) {
+    /// Counts the words of a tenant: of one without counts, those of a few points first, which
+    /// `running` tells of.
+    async fn count(&self, tenant: &TenantId, running: &watch::Sender<()>) {
         let Ok(_turn) = self.turn.acquire().await else {
             return;
         };
+        if self.known.get(tenant).is_none() {
+            self.count_points(tenant, FIRST_POINTS).await;
+            running.send_replace(());
+            let known = self.known.get(tenant);
+            if known.is_none_or(|known| !known.counts.are_enough(FIRST_POINTS)) {
+                return;
+            }
+        }
+        self.count_points(tenant, POINTS).await;
+    }
+
+    async fn count_points(&self, tenant: &TenantId, points: usize) {
         let started = Instant::now();
-        let counted = tokio::time::timeout(COUNT_TIMEOUT, self.index.word_counts(tenant)).await;
+        let counting = self.index.word_counts(tenant, points);
+        let counted = tokio::time::timeout(COUNT_TIMEOUT, counting).await;
         let [least, most] = AGES;
         let (counts, age) = match counted {
             Ok(Ok(counts)) => {
+                let of_sample = counts.are_enough(points);
                 let points = u32::try_from(counts.points()).unwrap_or(u32::MAX);
-                let age = match counts.is_full() {
+                let age = match of_sample {
                     true => AGE_OF_A_SAMPLE,
                     false => AGE_OF_A_POINT.saturating_mul(points),
                 };

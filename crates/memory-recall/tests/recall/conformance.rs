@@ -726,7 +726,10 @@ async fn words_are_counted_for_each_tenant_alone(index: Arc<dyn Index>) {
     index.apply(learn(acme)).await.unwrap();
     index.apply(learn(rival)).await.unwrap();
     let weights = async |tenant: &str| {
-        let counts = index.word_counts(&TenantId::new(tenant)).await.unwrap();
+        let counts = index
+            .word_counts(&TenantId::new(tenant), 2_048)
+            .await
+            .unwrap();
         counts.weigh(words(&[1, 77, 1_000])).values
     };
     // ln(1 + (points - having + 0.5) / (having + 0.5)).

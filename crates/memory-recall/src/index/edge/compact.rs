@@ -20,7 +20,7 @@ use super::engine::{guarded, not_prepared, release};
 use super::erase::{Copying, bytes_of};
 use super::setup;
 use super::swap::remove;
-use super::writer::{RESERVED_BYTES, Writer};
+use super::writer::{RESERVED_BYTES, SEGMENTS, Writer};
 use crate::error::RecallError;
 
 /// Segments that are not full: one that fills up, and the one that is written to.
@@ -33,6 +33,15 @@ const POINTS_PER_SEGMENT: usize = 2_000_000;
 const DIMENSIONS: usize = 384;
 /// Deleted points are removed once they are more than one in this many.
 const DELETED_SHARE: usize = 5;
+/// While little is written, the other segments are merged with the largest once they have more
+/// than one of this many of its bytes. As merges follow growth by such a share, a point is merged
+/// about five times, however large the index gets.
+const OTHERS_SHARE: u64 = 4;
+/// The fewest points of that: fewer are found by brute force in about as much time. Tests merge
+/// fewer, to be fast.
+const MERGED_FROM: usize = if cfg!(test) { 4_000 } else { 20_000 };
+/// The merged segment, and the one that is written to.
+const MERGED: usize = 2;
 /// The priority of the thread that merges: calls come first.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
@@ -46,10 +55,34 @@ impl Writer {
         release(shard);
         let most = most_segments(self.schema.dimensions(), info.points_count);
         let deleted = self.written.saturating_sub(info.points_count);
-        let is_due = info.segments_count > most || deleted > self.written / DELETED_SHARE;
-        if !is_due || self.copying.is_some() || !self.erasures.is_empty() {
+        if info.segments_count > most || deleted > self.written / DELETED_SHARE {
+            self.try_compaction(commands);
+        }
+    }
+
+    /// Begins to merge the segments while little is written, so that searches have one large
+    /// segment to search instead of up to [`most_segments`].
+    pub(super) fn compact_at_rest(&mut self, commands: &WeakSender<Command>) {
+        let Some(shard) = self.shard() else { return };
+        let info = shard.info();
+        release(shard);
+        // A merge that failed, or left more segments, is not repeated at once.
+        let since_merge = self.written.saturating_sub(self.merged_at);
+        if info.segments_count > MERGED
+            && info.points_count >= MERGED_FROM
+            && since_merge >= MERGED_FROM / 2
+            && are_others_large(&self.directory.join(SEGMENTS))
+        {
+            self.try_compaction(commands);
+        }
+    }
+
+    /// Begins a merge, unless a copy is made or awaited already.
+    fn try_compaction(&mut self, commands: &WeakSender<Command>) {
+        if self.copying.is_some() || !self.erasures.is_empty() {
             return;
         }
+        self.merged_at = self.written;
         match self.begin_compaction(commands) {
             Ok(copying) => self.copying = Some(copying),
             Err(error) => tracing::warn!(%error, "merging the segments of the index failed"),
@@ -110,6 +143,15 @@ fn most_segments(dimensions: Option<usize>, points: usize) -> usize {
     let full = FULL + points / POINTS_PER_SEGMENT;
     let dimensions = dimensions.unwrap_or_default().max(DIMENSIONS);
     FILLING + (full * dimensions).div_ceil(DIMENSIONS)
+}
+
+/// Whether all segments but the largest are large beside it.
+fn are_others_large(segments: &Path) -> bool {
+    let entries = fs::read_dir(segments).into_iter().flatten().flatten();
+    let sizes: Vec<u64> = entries.map(|entry| bytes_of(&entry.path())).collect();
+    let largest = sizes.iter().max().copied().unwrap_or_default();
+    let others = sizes.iter().sum::<u64>() - largest;
+    others.saturating_mul(OTHERS_SHARE) > largest
 }
 
 /// Copies a directory with all that it contains into one that exists.

@@ -11,6 +11,7 @@ mod swap;
 mod writer;
 
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_edge::{EdgeShard, FacetRequest, FacetValue, SparseVector, VectorInternal};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -38,7 +40,7 @@ use directory::{Directory, lock};
 use engine::{guarded, not_prepared, release};
 use erase::{Erased, answer};
 use reader::{candidates, count, count_words, filter_of, is_exact, list};
-use writer::Writer;
+use writer::{REST, Writer};
 
 pub(crate) use reader::path;
 
@@ -73,6 +75,8 @@ enum Command {
     Copied(Copied),
     Discard(String, oneshot::Sender<Result<(), RecallError>>),
     Stop(oneshot::Sender<()>),
+    /// No other came for [`REST`].
+    Rest,
 }
 
 impl EdgeIndex {
@@ -119,13 +123,18 @@ impl EdgeIndex {
         let (publish, shard) = watch::channel(None);
         let cache = Arc::new(CandidateCache::default());
         let writer = Writer::new(&directory, &schema, config.vectors, Arc::clone(&cache));
+        let failed = |source: io::Error| RecallError::IndexDirectory {
+            path: directory.path.clone(),
+            source: source.into(),
+        };
+        let timer = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(failed)?;
         thread::Builder::new()
             .name("index-writer".to_owned())
-            .spawn(move || write(writer, queue, to_writer, publish))
-            .map_err(|source| RecallError::IndexDirectory {
-                path: directory.path.clone(),
-                source: source.into(),
-            })?;
+            .spawn(move || write(writer, timer, queue, to_writer, publish))
+            .map_err(failed)?;
         Ok(Self {
             schema,
             commands,
@@ -273,9 +282,14 @@ impl Index for EdgeIndex {
         .await
     }
 
-    async fn word_counts(&self, tenant: &TenantId) -> Result<WordCounts, RecallError> {
+    async fn word_counts(
+        &self,
+        tenant: &TenantId,
+        points: usize,
+    ) -> Result<WordCounts, RecallError> {
         let tenant = tenant.clone();
-        self.read(move |shard| count_words(shard, &tenant)).await
+        self.read(move |shard| count_words(shard, &tenant, points))
+            .await
     }
 
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
@@ -360,6 +374,7 @@ fn set_busy(is: &mut bool, now: bool) {
 /// The loop of the writer thread.
 fn write(
     mut writer: Writer,
+    timer: Runtime,
     mut queue: mpsc::Receiver<Command>,
     commands: WeakSender<Command>,
     publish: watch::Sender<Option<Arc<EdgeShard>>>,
@@ -367,9 +382,19 @@ fn write(
     // Failed replies are ignored: the caller no longer waits.
     let mut next = None;
     let mut is_busy = false;
-    while let Some(command) = next.take().or_else(|| queue.blocking_recv()) {
+    loop {
+        let command = match next.take() {
+            Some(command) => Ok(Some(command)),
+            None => timer.block_on(async { tokio::time::timeout(REST, queue.recv()).await }),
+        };
+        let command = match command {
+            Ok(Some(command)) => command,
+            Ok(None) => break,
+            Err(_) => Command::Rest,
+        };
         set_busy(&mut is_busy, true);
         match command {
+            Command::Rest => {}
             Command::Prepare(reply) => {
                 let prepared = writer.prepare().map(|(shard, prepared)| {
                     publish.send_replace(Some(shard));
@@ -435,6 +460,9 @@ fn write(
                 let _ = reply.send(());
                 break;
             }
+        }
+        if writer.is_at_rest() {
+            writer.compact_at_rest(&commands);
         }
         set_busy(&mut is_busy, writer.copying.is_some());
     }

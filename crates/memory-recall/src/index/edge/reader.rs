@@ -147,8 +147,12 @@ pub(super) fn candidates(
     Ok(candidates)
 }
 
-/// Counts the words of the tenant's points with the lowest ids.
-pub(super) fn count_words(shard: &EdgeShard, tenant: &TenantId) -> Result<WordCounts, RecallError> {
+/// Counts the words of so many of the tenant's points, those with the lowest ids.
+pub(super) fn count_words(
+    shard: &EdgeShard,
+    tenant: &TenantId,
+    points: usize,
+) -> Result<WordCounts, RecallError> {
     let filter = filter_of(&Selection::tenant(tenant));
     let vocabulary = Vocabulary::of(tenant);
     let mut counts = WordCounts::default();
@@ -156,14 +160,14 @@ pub(super) fn count_words(shard: &EdgeShard, tenant: &TenantId) -> Result<WordCo
     loop {
         let request = ScrollRequest {
             offset,
-            limit: Some(PAGE),
+            limit: Some(PAGE.min(points)),
             filter: Some(filter.clone()),
             with_payload: Some(WithPayloadInterface::Bool(false)),
             with_vector: WithVector::Selector(vec![LEXICAL.to_owned()]),
             order_by: None,
         };
-        let (points, next) = guarded("count words", || shard.scroll(request))?;
-        for point in points {
+        let (page, next) = guarded("count words", || shard.scroll(request))?;
+        for point in page {
             if let Some(VectorStructInternal::Named(mut vectors)) = point.vector
                 && let Some(VectorInternal::Sparse(words)) = vectors.remove(LEXICAL)
             {
@@ -171,7 +175,7 @@ pub(super) fn count_words(shard: &EdgeShard, tenant: &TenantId) -> Result<WordCo
             }
         }
         offset = next;
-        if offset.is_none() || counts.is_full() {
+        if offset.is_none() || counts.are_enough(points) {
             return Ok(counts);
         }
     }

@@ -5,10 +5,11 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use qdrant_edge::external::serde_json::Value;
 use qdrant_edge::{
@@ -44,6 +45,13 @@ const OPTIMIZE_AFTER_SHARE: usize = 8;
 /// are searched by brute force.
 const OPTIMIZE_AFTER_AT_MOST: usize = 20_000;
 
+/// The time for which few changes mean that the engine is at rest, and how many are few: 100 a
+/// second. An import has several hundred.
+pub(super) const REST: Duration = Duration::from_secs(10);
+const CHANGES_AT_REST: usize = 1_000;
+/// The directory of the segments within the engine's.
+pub(super) const SEGMENTS: &str = "segments";
+
 /// Free bytes of the disk below which nothing is written. The engine writes into mapped
 /// files; the kernel ends a process whose mapped file finds no room.
 pub(super) const RESERVED_BYTES: u64 = 64 * 1024 * 1024;
@@ -64,6 +72,11 @@ pub(super) struct Writer {
     /// Points that the engine had when it was opened, and those written since. Those that it does
     /// not have any more take room in its segments.
     pub(super) written: usize,
+    /// [`Self::written`] when the last merge began; 0 before the first.
+    pub(super) merged_at: usize,
+    /// Changes since [`Self::counted_from`].
+    counted: usize,
+    counted_from: Instant,
     /// Erasures that have not begun, and the copy that is made for those that have.
     pub(super) erasures: Vec<(Selection, Reply)>,
     pub(super) copying: Option<Copying>,
@@ -87,6 +100,9 @@ impl Writer {
             cache,
             changes: 0,
             written: 0,
+            merged_at: 0,
+            counted: 0,
+            counted_from: Instant::now(),
             erasures: Vec::new(),
             copying: None,
         }
@@ -123,6 +139,7 @@ impl Writer {
         // How many of its points are not optimized is unknown.
         self.changes = OPTIMIZE_AFTER_AT_MOST;
         self.written = shard.info().points_count;
+        self.merged_at = self.merged_at.min(self.written);
         let shard = Arc::new(shard);
         self.shard = Some(Arc::clone(&shard));
         shard
@@ -135,6 +152,7 @@ impl Writer {
         };
         self.require_room(RESERVED_BYTES)?;
         self.changes += changes.len();
+        self.counted += changes.len();
         for batch in batches(changes) {
             let operation = match batch {
                 Batch::Upsert(entries) => {
@@ -235,7 +253,7 @@ impl Writer {
             return false;
         }
         self.changes = 0;
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         match guarded("optimize", || shard.optimize()) {
             Ok(optimized) => tracing::debug!(
                 optimized,
@@ -245,6 +263,15 @@ impl Writer {
             Err(error) => tracing::warn!(%error, "optimizing the index failed"),
         }
         true
+    }
+
+    /// Whether the last [`REST`] has passed with few changes; false until it has passed.
+    pub(super) fn is_at_rest(&mut self) -> bool {
+        if self.counted_from.elapsed() < REST {
+            return false;
+        }
+        self.counted_from = Instant::now();
+        mem::take(&mut self.counted) <= CHANGES_AT_REST
     }
 
     pub(super) fn mark(&self, rebuilding: bool) -> Result<(), RecallError> {
@@ -278,7 +305,7 @@ impl Writer {
 
     /// Loads the engine; `None` if the directory has none.
     pub(super) fn load(&self) -> Result<Option<EdgeShard>, String> {
-        if !self.directory.join("segments").is_dir() {
+        if !self.directory.join(SEGMENTS).is_dir() {
             return Ok(None);
         }
         setup::prune_log(&self.directory);

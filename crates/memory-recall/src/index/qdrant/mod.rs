@@ -212,7 +212,11 @@ impl Index for QdrantIndex {
         Ok(names.collect())
     }
 
-    async fn word_counts(&self, tenant: &TenantId) -> Result<WordCounts, RecallError> {
+    async fn word_counts(
+        &self,
+        tenant: &TenantId,
+        points: usize,
+    ) -> Result<WordCounts, RecallError> {
         let filter = filter_of(&Selection::tenant(tenant));
         let vocabulary = Vocabulary::of(tenant);
         let mut counts = WordCounts::default();
@@ -220,7 +224,7 @@ impl Index for QdrantIndex {
         loop {
             let mut request = ScrollPointsBuilder::new(self.schema.collection())
                 .filter(filter.clone())
-                .limit(PAGE as u32)
+                .limit(PAGE.min(points) as u32)
                 .with_payload(false)
                 .with_vectors(VectorsSelector {
                     names: vec![LEXICAL.to_owned()],
@@ -242,7 +246,7 @@ impl Index for QdrantIndex {
                 }
             }
             offset = page.next_page_offset;
-            if offset.is_none() || counts.is_full() {
+            if offset.is_none() || counts.are_enough(points) {
                 return Ok(counts);
             }
         }

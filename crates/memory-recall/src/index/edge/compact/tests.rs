@@ -280,6 +280,57 @@ fn many_segments_are_merged_while_they_change() {
 }
 
 #[test]
+fn segments_are_merged_at_rest_once_they_have_grown_beside_the_largest() {
+    const POINTS: u128 = MERGED_FROM as u128;
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(directory.path());
+    drop(writer.prepare().unwrap());
+    writer.mark(false).unwrap();
+    // The engine closes a segment of that many points, and does not merge it.
+    let small = EdgeOptimizersConfig {
+        indexing_threshold: Some(1),
+        max_segment_size: Some(1),
+        default_segment_number: Some(100),
+        ..EdgeOptimizersConfig::default()
+    };
+    let grow = |writer: &mut Writer, numbers: std::ops::RangeInclusive<u128>| {
+        apply(writer, numbers.map(point).collect());
+        let shard = writer.shard().unwrap();
+        shard.set_optimizers_config(small.clone()).unwrap();
+        shard.optimize().unwrap();
+    };
+    let segments = |writer: &Writer| writer.shard().unwrap().info().segments_count;
+    let (commands, mut queue) = queue();
+    let mut merges = |writer: &mut Writer| {
+        writer.compact_at_rest(&commands.downgrade());
+        let merges = writer.copying.is_some();
+        if merges {
+            let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+            taken.result.unwrap();
+        }
+        merges
+    };
+    // Too few points.
+    grow(&mut writer, 1..=POINTS / 4);
+    grow(&mut writer, POINTS / 4 + 1..=POINTS / 2);
+    assert!(segments(&writer) > MERGED && !merges(&mut writer));
+
+    let large = POINTS * 4;
+    grow(&mut writer, POINTS / 2 + 1..=large / 2);
+    grow(&mut writer, large / 2 + 1..=large);
+    assert!(merges(&mut writer));
+    assert!(segments(&writer) <= MERGED, "{}", segments(&writer));
+    assert!(!merges(&mut writer));
+    // Few points beside those, but enough for another merge if they were many.
+    grow(&mut writer, large + 1..=large + POINTS / 4);
+    grow(&mut writer, large + POINTS / 4 + 1..=large + POINTS / 2);
+    assert!(segments(&writer) > MERGED && !merges(&mut writer));
+    grow(&mut writer, large + POINTS / 2 + 1..=large + POINTS * 2);
+    assert!(merges(&mut writer));
+    assert_eq!(points(&mut writer), (large + POINTS * 2) as u64);
+}
+
+#[test]
 fn deleted_points_are_removed_by_a_merge() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(directory.path());
