@@ -78,7 +78,7 @@ const OWNERS: [(&str, &[&str]); 31] = [
     ),
     ("tonic-prost-build", &["memory-contract"]),
     ("protox", &["memory-contract"]),
-    ("tonic-health", &["memory-api", "recollect"]),
+    ("tonic-health", &["memory-api", "recollect", "memory-bench"]),
     ("tonic-reflection", &["memory-api"]),
     ("tower", &["memory-http", "memory-mcp", "memory-api"]),
     ("tonic-web", &["memory-http"]),

@@ -79,15 +79,11 @@ pub trait Index: Send + Sync + 'static {
     async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError>;
 
     /// Counts how many of a tenant's points have each word, for the weights of
-    /// [`Search::lexical`]: of `points` points, or of all if there are fewer.
+    /// [`Search::lexical`]: of `most` points, or of all if there are fewer.
     ///
     /// # Errors
     /// As [`Index::prepare`].
-    async fn word_counts(
-        &self,
-        tenant: &TenantId,
-        points: usize,
-    ) -> Result<WordCounts, RecallError>;
+    async fn word_counts(&self, tenant: &TenantId, most: usize) -> Result<WordCounts, RecallError>;
 
     /// Marks the index as being rebuilt or as complete. Until the first mark
     /// [`Index::prepare`] returns [`Prepared::New`]. The mark is durable.

@@ -83,12 +83,8 @@ impl Index for PairedIndex {
         self.serving().names(selection, limit).await
     }
 
-    async fn word_counts(
-        &self,
-        tenant: &TenantId,
-        points: usize,
-    ) -> Result<WordCounts, RecallError> {
-        self.serving().word_counts(tenant, points).await
+    async fn word_counts(&self, tenant: &TenantId, most: usize) -> Result<WordCounts, RecallError> {
+        self.serving().word_counts(tenant, most).await
     }
 
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {

@@ -67,7 +67,7 @@ impl Index for UnavailableIndex {
     async fn word_counts(
         &self,
         _tenant: &TenantId,
-        _points: usize,
+        _most: usize,
     ) -> Result<WordCounts, RecallError> {
         self.refuse()
     }

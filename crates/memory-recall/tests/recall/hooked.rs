@@ -104,12 +104,8 @@ impl Index for Hooked {
     async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError> {
         self.inner.names(selection, limit).await
     }
-    async fn word_counts(
-        &self,
-        tenant: &TenantId,
-        points: usize,
-    ) -> Result<WordCounts, RecallError> {
-        self.inner.word_counts(tenant, points).await
+    async fn word_counts(&self, tenant: &TenantId, most: usize) -> Result<WordCounts, RecallError> {
+        self.inner.word_counts(tenant, most).await
     }
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
         self.fills

@@ -282,13 +282,9 @@ impl Index for EdgeIndex {
         .await
     }
 
-    async fn word_counts(
-        &self,
-        tenant: &TenantId,
-        points: usize,
-    ) -> Result<WordCounts, RecallError> {
+    async fn word_counts(&self, tenant: &TenantId, most: usize) -> Result<WordCounts, RecallError> {
         let tenant = tenant.clone();
-        self.read(move |shard| count_words(shard, &tenant, points))
+        self.read(move |shard| count_words(shard, &tenant, most))
             .await
     }
 

@@ -147,11 +147,11 @@ pub(super) fn candidates(
     Ok(candidates)
 }
 
-/// Counts the words of so many of the tenant's points, those with the lowest ids.
+/// Counts the words of at most so many of the tenant's points, those with the lowest ids.
 pub(super) fn count_words(
     shard: &EdgeShard,
     tenant: &TenantId,
-    points: usize,
+    most: usize,
 ) -> Result<WordCounts, RecallError> {
     let filter = filter_of(&Selection::tenant(tenant));
     let vocabulary = Vocabulary::of(tenant);
@@ -160,7 +160,7 @@ pub(super) fn count_words(
     loop {
         let request = ScrollRequest {
             offset,
-            limit: Some(PAGE.min(points)),
+            limit: Some(PAGE.min(most)),
             filter: Some(filter.clone()),
             with_payload: Some(WithPayloadInterface::Bool(false)),
             with_vector: WithVector::Selector(vec![LEXICAL.to_owned()]),
@@ -175,7 +175,7 @@ pub(super) fn count_words(
             }
         }
         offset = next;
-        if offset.is_none() || counts.are_enough(points) {
+        if offset.is_none() || counts.are_enough(most) {
             return Ok(counts);
         }
     }

@@ -212,11 +212,7 @@ impl Index for QdrantIndex {
         Ok(names.collect())
     }
 
-    async fn word_counts(
-        &self,
-        tenant: &TenantId,
-        points: usize,
-    ) -> Result<WordCounts, RecallError> {
+    async fn word_counts(&self, tenant: &TenantId, most: usize) -> Result<WordCounts, RecallError> {
         let filter = filter_of(&Selection::tenant(tenant));
         let vocabulary = Vocabulary::of(tenant);
         let mut counts = WordCounts::default();
@@ -224,7 +220,7 @@ impl Index for QdrantIndex {
         loop {
             let mut request = ScrollPointsBuilder::new(self.schema.collection())
                 .filter(filter.clone())
-                .limit(PAGE.min(points) as u32)
+                .limit(PAGE.min(most) as u32)
                 .with_payload(false)
                 .with_vectors(VectorsSelector {
                     names: vec![LEXICAL.to_owned()],
@@ -246,7 +242,7 @@ impl Index for QdrantIndex {
                 }
             }
             offset = page.next_page_offset;
-            if offset.is_none() || counts.are_enough(points) {
+            if offset.is_none() || counts.are_enough(most) {
                 return Ok(counts);
             }
         }
