@@ -46,8 +46,8 @@ const NEXT_WAIT: Duration = Duration::from_millis(5);
 pub(super) struct WordWeights {
     index: Arc<dyn Index>,
     known: Cache<TenantId, Known>,
-    /// The tenants whose words are being counted, each with a channel that tells of first counts
-    /// and closes afterwards.
+    /// The tenants whose words are being counted, each with a channel that sends once the first
+    /// counts are cached, and closes when counting ends.
     counting: Arc<Mutex<HashMap<TenantId, watch::Receiver<()>>>>,
     /// One tenant is counted at a time, so that counting leaves room for queries.
     turn: Arc<Semaphore>,
@@ -86,7 +86,7 @@ impl WordWeights {
             None => FIRST_WAIT,
         };
         let mut counted = self.start_counting(tenant);
-        // The channel may close instead.
+        // A closed channel ends the wait too.
         let _ = tokio::time::timeout(wait, counted.changed()).await;
         let latest = self.known.get(tenant).or(known);
         latest.map(|known| known.counts).unwrap_or_default()
@@ -111,8 +111,8 @@ impl WordWeights {
         counted
     }
 
-    /// Counts the words of a tenant: of one without counts, those of a few points first, which
-    /// `running` tells of.
+    /// Counts the words of a tenant. For one without counts it counts [`FIRST_POINTS`] first, and
+    /// sends on `running` when these are cached.
     async fn count(&self, tenant: &TenantId, running: &watch::Sender<()>) {
         let Ok(_turn) = self.turn.acquire().await else {
             return;
