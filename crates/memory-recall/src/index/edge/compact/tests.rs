@@ -48,6 +48,16 @@ pub(super) fn point(number: u128) -> Change {
     point_of(number, 1, 1, "")
 }
 
+/// With these the engine closes a segment each time that it is optimized, and does not merge it.
+fn separate_segments() -> EdgeOptimizersConfig {
+    EdgeOptimizersConfig {
+        indexing_threshold: Some(1),
+        max_segment_size: Some(1),
+        default_segment_number: Some(100),
+        ..EdgeOptimizersConfig::default()
+    }
+}
+
 fn deletion(number: u128) -> Change {
     Change::Delete {
         tenant: TenantId::new("acme"),
@@ -196,17 +206,10 @@ fn many_segments_are_merged_while_they_change() {
     drop(writer.prepare().unwrap());
     writer.mark(false).unwrap();
     let mut expected = BTreeMap::new();
-    // The engine closes a segment of so many points, and does not merge it.
-    let small = EdgeOptimizersConfig {
-        indexing_threshold: Some(1),
-        max_segment_size: Some(1),
-        default_segment_number: Some(100),
-        ..EdgeOptimizersConfig::default()
-    };
     writer
         .shard()
         .unwrap()
-        .set_optimizers_config(small)
+        .set_optimizers_config(separate_segments())
         .unwrap();
     for segment in 0..6 {
         let numbers = segment * SEGMENT + 1..=(segment + 1) * SEGMENT;
@@ -286,17 +289,10 @@ fn segments_are_merged_at_rest_once_they_have_grown_beside_the_largest() {
     let mut writer = writer(directory.path());
     drop(writer.prepare().unwrap());
     writer.mark(false).unwrap();
-    // The engine closes a segment of that many points, and does not merge it.
-    let small = EdgeOptimizersConfig {
-        indexing_threshold: Some(1),
-        max_segment_size: Some(1),
-        default_segment_number: Some(100),
-        ..EdgeOptimizersConfig::default()
-    };
     let grow = |writer: &mut Writer, numbers: std::ops::RangeInclusive<u128>| {
         apply(writer, numbers.map(point).collect());
         let shard = writer.shard().unwrap();
-        shard.set_optimizers_config(small.clone()).unwrap();
+        shard.set_optimizers_config(separate_segments()).unwrap();
         shard.optimize().unwrap();
     };
     let segments = |writer: &Writer| writer.shard().unwrap().info().segments_count;
