@@ -18,15 +18,15 @@ use super::Command;
 use super::copy::{self, Log};
 use super::engine::{guarded, not_prepared, release};
 use super::erase::{Copying, bytes_of};
-use super::setup;
 use super::swap::remove;
 use super::writer::{RESERVED_BYTES, SEGMENTS, Writer};
+use super::{memory, setup};
 use crate::error::RecallError;
 
 /// Segments that are not full: one that fills up, and the one that is written to.
 const FILLING: usize = 2;
-/// Other segments that an engine may have, besides one for every [`POINTS_PER_SEGMENT`]: a merged
-/// one and a full one.
+/// Other segments that an engine may have, besides one for every [`POINTS_PER_SEGMENT`], or for
+/// every half of a segment as large as merging makes them: a merged one and a full one.
 const FULL: usize = 2;
 const POINTS_PER_SEGMENT: usize = 2_000_000;
 /// The dimensions of the vectors that these are for.
@@ -37,6 +37,9 @@ const DELETED_SHARE: usize = 5;
 /// than one of this many of its bytes. As merges follow growth by such a share, a point is merged
 /// about five times, however large the index gets.
 const OTHERS_SHARE: u64 = 4;
+/// All files are copied for a merge, so the segments that are merged have at least one of this many
+/// of their bytes.
+const COPIED_SHARE: u64 = 8;
 /// The fewest points of that: fewer are found by brute force in about as much time. Tests merge
 /// fewer, to be fast.
 const MERGED_FROM: usize = if cfg!(test) { 4_000 } else { 20_000 };
@@ -50,10 +53,11 @@ impl Writer {
     /// Begins to merge the segments if there are too many, or too many deleted points in them.
     /// `commands` returns the copy to this thread.
     pub(super) fn compact(&mut self, commands: &WeakSender<Command>) {
-        let Some(shard) = self.shard() else { return };
-        let info = shard.info();
-        release(shard);
-        let most = most_segments(self.schema.dimensions(), info.points_count);
+        let Some(info) = self.shard.as_ref().map(|shard| shard.info()) else {
+            return;
+        };
+        let largest = memory::most_points(self.schema.dimensions(), (self.free_memory)());
+        let most = most_segments(self.schema.dimensions(), info.points_count, largest);
         let deleted = self.written.saturating_sub(info.points_count);
         if info.segments_count > most || deleted > self.written / DELETED_SHARE {
             self.try_compaction(commands);
@@ -63,23 +67,34 @@ impl Writer {
     /// Begins to merge the segments while little is written, so that searches have one large
     /// segment to search instead of up to [`most_segments`].
     pub(super) fn compact_at_rest(&mut self, commands: &WeakSender<Command>) {
-        let Some(shard) = self.shard() else { return };
-        let info = shard.info();
-        release(shard);
+        let Some(info) = self.shard.as_ref().map(|shard| shard.info()) else {
+            return;
+        };
         // A merge that failed, or left more segments, is not repeated at once.
         let since_merge = self.written.saturating_sub(self.merged_at);
-        if info.segments_count > MERGED
-            && info.points_count >= MERGED_FROM
-            && since_merge >= MERGED_FROM / 2
-            && are_others_large(&self.directory.join(SEGMENTS))
+        if info.segments_count <= MERGED
+            || info.points_count < MERGED_FROM
+            || since_merge < MERGED_FROM / 2
+            || self.is_copying()
         {
+            return;
+        }
+        let largest = memory::most_points(self.schema.dimensions(), (self.free_memory)());
+        let sizes = sizes_of(&self.directory.join(SEGMENTS));
+        let point = sizes.iter().sum::<u64>() / info.points_count as u64;
+        if is_merge_due(&sizes, point.saturating_mul(largest as u64)) {
             self.try_compaction(commands);
         }
     }
 
+    /// Whether a copy is made or awaited.
+    fn is_copying(&self) -> bool {
+        self.copying.is_some() || !self.erasures.is_empty()
+    }
+
     /// Begins a merge, unless a copy is made or awaited already.
     fn try_compaction(&mut self, commands: &WeakSender<Command>) {
-        if self.copying.is_some() || !self.erasures.is_empty() {
+        if self.is_copying() {
             return;
         }
         self.merged_at = self.written;
@@ -100,7 +115,8 @@ impl Writer {
             let _ = remove(&draft);
             return Err(self.broken(error));
         }
-        let config = setup::merging(&self.schema, self.vectors);
+        let largest = memory::most_points(self.schema.dimensions(), (self.free_memory)());
+        let config = setup::merging(&self.schema, self.vectors, largest);
         let log = Arc::new(Log::default());
         let directory = draft.clone();
         let merge = move |_: &Log| {
@@ -134,24 +150,34 @@ impl Writer {
     }
 }
 
-/// How many segments an engine may have. It bounds a segment by the bytes of its vectors, at
-/// 256 MB: 170,000 points of 384 dimensions, or a quarter of that of 1,536. Each merge builds the
-/// graphs of all points again, so the number of full segments grows with the dimensions: a merge
-/// follows about 340,000 new points with each model, and how often a point is merged depends on the
-/// number of points alone. Searches pay for that with more segments.
-fn most_segments(dimensions: Option<usize>, points: usize) -> usize {
-    let full = FULL + points / POINTS_PER_SEGMENT;
+/// How many segments an engine may have, if merging makes segments of up to `largest` points. It
+/// bounds a segment by the bytes of its vectors, at 256 MB: 170,000 points of 384 dimensions, or a
+/// quarter of that of 1,536. Each merge builds the graphs of all points again, so the number of full
+/// segments grows with the dimensions: a merge follows about 340,000 new points with each model, and
+/// how often a point is merged depends on the number of points alone. Searches pay for that with
+/// more segments.
+fn most_segments(dimensions: Option<usize>, points: usize, largest: usize) -> usize {
+    let full = FULL + points / POINTS_PER_SEGMENT.min(largest / 2);
     let dimensions = dimensions.unwrap_or_default().max(DIMENSIONS);
     FILLING + (full * dimensions).div_ceil(DIMENSIONS)
 }
 
-/// Whether all segments but the largest are large beside it.
-fn are_others_large(segments: &Path) -> bool {
+/// The bytes of each segment.
+fn sizes_of(segments: &Path) -> Vec<u64> {
     let entries = fs::read_dir(segments).into_iter().flatten().flatten();
-    let sizes: Vec<u64> = entries.map(|entry| bytes_of(&entry.path())).collect();
-    let largest = sizes.iter().max().copied().unwrap_or_default();
-    let others = sizes.iter().sum::<u64>() - largest;
-    others.saturating_mul(OTHERS_SHARE) > largest
+    entries.map(|entry| bytes_of(&entry.path())).collect()
+}
+
+/// Whether the segments that merging can make larger are worth it: those other than the largest of
+/// them are large beside it, and all of them are large beside the index. A segment with more than
+/// half of the `most` bytes that a merged one may have stays as it is.
+fn is_merge_due(sizes: &[u64], most: u64) -> bool {
+    let growing = || sizes.iter().filter(|size| **size <= most / 2);
+    let sum = growing().sum::<u64>();
+    let largest = growing().max().copied().unwrap_or_default();
+    growing().count() > MERGED
+        && (sum - largest).saturating_mul(OTHERS_SHARE) > largest
+        && sum.saturating_mul(COPIED_SHARE) >= sizes.iter().sum::<u64>()
 }
 
 /// Copies a directory with all that it contains into one that exists.
@@ -215,5 +241,7 @@ fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod killed;
+#[cfg(test)]
+mod sizes;
 #[cfg(test)]
 mod tests;

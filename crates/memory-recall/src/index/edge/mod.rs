@@ -5,6 +5,7 @@ mod copy;
 mod directory;
 mod engine;
 mod erase;
+mod memory;
 mod reader;
 mod setup;
 mod swap;
@@ -20,7 +21,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_edge::{EdgeShard, FacetRequest, FacetValue, SparseVector, VectorInternal};
-use tokio::runtime::Runtime;
 use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -127,13 +127,9 @@ impl EdgeIndex {
             path: directory.path.clone(),
             source: source.into(),
         };
-        let timer = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .map_err(failed)?;
         thread::Builder::new()
             .name("index-writer".to_owned())
-            .spawn(move || write(writer, timer, queue, to_writer, publish))
+            .spawn(move || write(writer, queue, to_writer, publish))
             .map_err(failed)?;
         Ok(Self {
             schema,
@@ -370,11 +366,20 @@ fn set_busy(is: &mut bool, now: bool) {
 /// The loop of the writer thread.
 fn write(
     mut writer: Writer,
-    timer: Runtime,
     mut queue: mpsc::Receiver<Command>,
     commands: WeakSender<Command>,
     publish: watch::Sender<Option<Arc<EdgeShard>>>,
 ) {
+    let timer = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let timer = match timer {
+        Ok(timer) => timer,
+        Err(error) => {
+            tracing::error!(%error, "the thread that writes the index cannot start; start the service again");
+            return;
+        }
+    };
     // Failed replies are ignored: the caller no longer waits.
     let mut next = None;
     let mut is_busy = false;
@@ -485,40 +490,4 @@ fn acknowledge(applied: Vec<(Result<(), RecallError>, Reply)>, flushed: Result<(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_full_queue_is_a_timeout() {
-        // Without a thread that reads it.
-        let (commands, queue) = mpsc::channel(QUEUE_SIZE);
-        while commands
-            .try_send(Command::Stop(oneshot::channel().0))
-            .is_ok()
-        {}
-        assert_eq!(queue.len(), QUEUE_SIZE);
-        let index = EdgeIndex {
-            schema: IndexSchema::new("recollect", None),
-            commands,
-            write_timeout: Duration::from_millis(10),
-            shard: watch::channel(None).1,
-            cache: Arc::default(),
-            is_rebuilding: AtomicBool::new(false),
-            directory: Arc::new(Directory::new(std::path::PathBuf::new())),
-            discarded: AtomicBool::new(false),
-            lock: Arc::new(tempfile::tempfile().unwrap()),
-        };
-        let error = index.mark_rebuilding(true).await.unwrap_err();
-        assert!(
-            matches!(error, RecallError::IndexTimeout { .. }) && error.retryable(),
-            "{error}"
-        );
-        assert!(!index.is_rebuilding.load(Ordering::Relaxed));
-        drop(queue);
-        let error = index.mark_rebuilding(true).await.unwrap_err();
-        assert!(
-            matches!(error, RecallError::IndexUnavailable { .. }),
-            "{error}"
-        );
-    }
-}
+mod tests;

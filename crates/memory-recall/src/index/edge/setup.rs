@@ -10,6 +10,7 @@ use qdrant_edge::{
     ScalarQuantizationConfig, ScalarType, UpdateOperation, UuidIndexParams,
 };
 
+use super::memory;
 use super::reader::path;
 use crate::config::VectorPrecision;
 use crate::index::IndexSchema;
@@ -69,12 +70,17 @@ pub(super) fn config(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeConf
     config.build()
 }
 
-/// The settings of an engine whose segments are merged into one.
-pub(super) fn merging(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeConfig {
+/// The settings of an engine whose segments are merged into one, or into several of at most
+/// `largest` points.
+pub(super) fn merging(
+    schema: &IndexSchema,
+    vectors: VectorPrecision,
+    largest: usize,
+) -> EdgeConfig {
     let mut config = config(schema, vectors);
     config.optimizers = EdgeOptimizersConfig {
         default_segment_number: Some(1),
-        max_segment_size: Some(usize::MAX / 1024),
+        max_segment_size: Some(memory::kilobytes(schema.dimensions(), largest)),
         deleted_threshold: Some(DELETED_AT_MOST_MERGED),
         ..config.optimizers
     };

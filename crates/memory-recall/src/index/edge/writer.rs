@@ -23,8 +23,8 @@ use super::directory::Directory;
 use super::engine::{guarded, not_prepared, panic_message, refused};
 use super::erase::Copying;
 use super::reader::filter_of;
-use super::setup;
 use super::swap::{beside, sync_all, sync_parent};
+use super::{memory, setup};
 use crate::config::VectorPrecision;
 use crate::error::RecallError;
 use crate::index::candidate_cache::CandidateCache;
@@ -67,6 +67,8 @@ pub(super) struct Writer {
     pub(super) vectors: VectorPrecision,
     pub(super) shard: Option<Arc<EdgeShard>>,
     cache: Arc<CandidateCache>,
+    /// Tells how many bytes of memory are free.
+    pub(super) free_memory: fn() -> u64,
     /// Changes since the last optimization.
     pub(super) changes: usize,
     /// Points that the engine had when it was opened, and those written since. Those that it does
@@ -98,6 +100,7 @@ impl Writer {
             vectors,
             shard: None,
             cache,
+            free_memory: memory::free,
             changes: 0,
             written: 0,
             merged_at: 0,

@@ -13,6 +13,7 @@ use super::super::directory::Directory;
 use super::super::swap::beside;
 use super::*;
 use crate::config::VectorPrecision;
+use crate::embed::EmbeddingModel;
 use crate::index::candidate_cache::CandidateCache;
 use crate::index::payload::candidate;
 use crate::index::{Change, IndexSchema, LexicalVector, Point, Prepared, Selection, Subject};
@@ -49,7 +50,7 @@ pub(super) fn point(number: u128) -> Change {
 }
 
 /// With these the engine closes a segment each time that it is optimized, and does not merge it.
-fn separate_segments() -> EdgeOptimizersConfig {
+pub(super) fn separate_segments() -> EdgeOptimizersConfig {
     EdgeOptimizersConfig {
         indexing_threshold: Some(1),
         max_segment_size: Some(1),
@@ -67,8 +68,17 @@ fn deletion(number: u128) -> Change {
 
 /// The writer of a directory's index, which is not open.
 pub(super) fn writer(directory: &Path) -> Writer {
+    writer_of(directory, None)
+}
+
+/// The same for vectors of so many dimensions.
+pub(super) fn writer_of(directory: &Path, dimensions: Option<usize>) -> Writer {
     let parent = Arc::new(Directory::new(directory.to_owned()));
-    let schema = IndexSchema::new("recollect", None);
+    let model = dimensions.map(|dimensions| EmbeddingModel {
+        name: "small".to_owned(),
+        dimensions,
+    });
+    let schema = IndexSchema::new("recollect", model.as_ref());
     let cache = Arc::new(CandidateCache::default());
     Writer::new(&parent, &schema, VectorPrecision::Full, cache)
 }
@@ -97,7 +107,7 @@ pub(super) fn merge(writer: &mut Writer, commands: &mpsc::Sender<Command>) {
     writer.copying = Some(writer.begin_compaction(&commands.downgrade()).unwrap());
 }
 
-fn copied(queue: &mut mpsc::Receiver<Command>) -> Copied {
+pub(super) fn copied(queue: &mut mpsc::Receiver<Command>) -> Copied {
     match queue.blocking_recv() {
         Some(Command::Copied(copied)) => copied,
         _ => panic!("no copy"),
@@ -362,19 +372,6 @@ fn deleted_points_are_removed_by_a_merge() {
     writer.compact(&commands.downgrade());
     assert!(writer.copying.is_none());
     assert_eq!(points(&mut writer), 1_400);
-}
-
-#[test]
-fn merges_follow_as_many_points_whatever_their_dimensions() {
-    for dimensions in [384, 512, 768, 1_024, 1_536, 3_072] {
-        for (points, least) in [(100_000, 340_000), (3_000_000, 510_000)] {
-            let full = most_segments(Some(dimensions), points) - FILLING;
-            let segment = 256_000 * 1_024 / (4 * dimensions);
-            let new = full * segment;
-            assert!((least..least * 5 / 4).contains(&new), "{dimensions}: {new}");
-        }
-    }
-    assert_eq!(most_segments(None, 0), most_segments(Some(384), 0));
 }
 
 #[test]
