@@ -168,6 +168,19 @@ impl Server {
     /// # Errors
     /// How it ended, with the end of its log.
     pub fn try_start(dir: &DataDir, options: &Options) -> Result<Self, String> {
+        let started = Self::try_start_once(dir, options);
+        match &started {
+            // Another process took a port after it was found free.
+            Err(problem)
+                if options.listen.is_none() && problem.contains("Address already in use") =>
+            {
+                Self::try_start_once(dir, options)
+            }
+            _ => started,
+        }
+    }
+
+    fn try_start_once(dir: &DataDir, options: &Options) -> Result<Self, String> {
         let config = dir.path().join(format!("{}.toml", options.command));
         let guarded = options.command != "dev";
         let listen =
