@@ -26,11 +26,10 @@ use crate::error::RecallError;
 /// Segments that are not full: one that fills up, and the one that is written to.
 const FILLING: usize = 2;
 /// Other segments that an engine may have, besides one for every [`POINTS_PER_SEGMENT`], or for
-/// every half of a segment as large as merging makes them: a merged one and a full one.
+/// every half of a segment as large as merging makes them: a merged one and a full one. With vectors
+/// of more than [`memory::DIMENSIONS`] it may have more in proportion.
 const FULL: usize = 2;
 const POINTS_PER_SEGMENT: usize = 2_000_000;
-/// The dimensions of the vectors that these are for.
-const DIMENSIONS: usize = 384;
 /// Deleted points are removed once they are more than one in this many.
 const DELETED_SHARE: usize = 5;
 /// While little is written, the other segments are merged with the largest once they have more
@@ -56,8 +55,8 @@ impl Writer {
         let Some(info) = self.shard.as_ref().map(|shard| shard.info()) else {
             return;
         };
-        let largest = memory::most_points(self.schema.dimensions(), (self.free_memory)());
-        let most = most_segments(self.schema.dimensions(), info.points_count, largest);
+        let dimensions = self.schema.dimensions();
+        let most = most_segments(dimensions, info.points_count, self.most_points());
         let deleted = self.written.saturating_sub(info.points_count);
         if info.segments_count > most || deleted > self.written / DELETED_SHARE {
             self.try_compaction(commands);
@@ -79,12 +78,16 @@ impl Writer {
         {
             return;
         }
-        let largest = memory::most_points(self.schema.dimensions(), (self.free_memory)());
         let sizes = sizes_of(&self.directory.join(SEGMENTS));
         let point = sizes.iter().sum::<u64>() / info.points_count as u64;
-        if is_merge_due(&sizes, point.saturating_mul(largest as u64)) {
+        if is_merge_due(&sizes, point.saturating_mul(self.most_points() as u64)) {
             self.try_compaction(commands);
         }
+    }
+
+    /// How many points a merged segment may have at the moment.
+    fn most_points(&self) -> usize {
+        memory::most_points(self.schema.dimensions(), (self.free_memory)())
     }
 
     /// Whether a copy is made or awaited.
@@ -115,8 +118,7 @@ impl Writer {
             let _ = remove(&draft);
             return Err(self.broken(error));
         }
-        let largest = memory::most_points(self.schema.dimensions(), (self.free_memory)());
-        let config = setup::merging(&self.schema, self.vectors, largest);
+        let config = setup::merging(&self.schema, self.vectors, self.most_points());
         let log = Arc::new(Log::default());
         let directory = draft.clone();
         let merge = move |_: &Log| {
@@ -158,8 +160,8 @@ impl Writer {
 /// more segments.
 fn most_segments(dimensions: Option<usize>, points: usize, largest: usize) -> usize {
     let full = FULL + points / POINTS_PER_SEGMENT.min(largest / 2);
-    let dimensions = dimensions.unwrap_or_default().max(DIMENSIONS);
-    FILLING + (full * dimensions).div_ceil(DIMENSIONS)
+    let dimensions = dimensions.unwrap_or_default().max(memory::DIMENSIONS);
+    FILLING + (full * dimensions).div_ceil(memory::DIMENSIONS)
 }
 
 /// The bytes of each segment.

@@ -12,8 +12,8 @@ const FREE_SHARE: u64 = 2;
 /// fewer points.
 const LEAST_KB: usize = if cfg!(test) { 64 } else { 256_000 };
 const BYTES_OF_DIMENSION: usize = 4;
-/// The dimensions that an index without vectors is treated as having.
-const DIMENSIONS: usize = 384;
+/// The dimensions of the default model, which an index without vectors is treated as having.
+pub(super) const DIMENSIONS: usize = 384;
 
 /// The memory in bytes that the machine, or the container of this process, has free. Cached pages of
 /// files count as free.
