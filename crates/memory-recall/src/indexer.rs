@@ -1,5 +1,6 @@
 //! The worker that applies the changes in the outbox to the index.
 
+mod batch_size;
 mod carry;
 mod handle;
 mod prepare;
@@ -20,6 +21,7 @@ use crate::config::IndexerConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::{Backend, Index, IndexState};
+use batch_size::BatchSize;
 pub use handle::IndexerHandle;
 
 /// Indexes changes: claims a batch from the outbox, loads and embeds what it is about,
@@ -191,6 +193,7 @@ impl Indexer {
         let mut woken = false;
         let mut lingers = false;
         let mut checked = Instant::now();
+        let mut size = BatchSize::new(self.config.batch_size);
         while !lost.is_cancelled() {
             let room = async {
                 if lingers {
@@ -202,7 +205,8 @@ impl Indexer {
                 room = room => room,
                 () = lost.cancelled() => return,
             };
-            let batch_size = self.batch_size(lane);
+            let batch_size = self.batch_size(lane, &size);
+            let started = Instant::now();
             match self.round(lane, batch_size, room).await {
                 Ok(0) => {
                     failures = 0;
@@ -227,6 +231,7 @@ impl Indexer {
                 Ok(count) => {
                     failures = 0;
                     lingers = count < batch_size;
+                    size.note(count, started.elapsed());
                     if self.is_found_replaced(&mut checked).await == Some(true) {
                         lost.cancel();
                     }
@@ -296,12 +301,13 @@ impl Indexer {
     }
 
     /// The number of changes to claim at a time.
-    fn batch_size(&self, lane: Lane) -> usize {
+    fn batch_size(&self, lane: Lane, without_calls: &BatchSize) -> usize {
         match lane {
             Lane::Any if self.background.is_called() => {
                 (self.config.batch_size / BATCHES_BESIDE_CALLS).max(1)
             }
-            _ => self.config.batch_size,
+            Lane::Any => without_calls.get(),
+            Lane::Live => self.config.batch_size,
         }
     }
 
@@ -365,27 +371,27 @@ impl Indexer {
         Ok(jobs)
     }
 
-    /// Indexes jobs together; if that is refused, one by one, so that only the refused
-    /// ones fail.
+    /// Indexes jobs together; if that is refused, each half of them, so that only the refused
+    /// ones fail in the end.
     async fn work(&self, lease: LeaseId, jobs: &[Job]) -> Result<(), RecallError> {
         let ids = |jobs: &[Job]| jobs.iter().map(|job| job.id).collect::<Vec<_>>();
-        match self.apply(jobs).await {
-            Ok(()) => return self.acknowledge(lease, &ids(jobs)).await,
-            Err(error) if is_outage(&error) => {
-                self.outbox.release(lease, &ids(jobs)).await?;
-                return Err(error);
-            }
-            Err(error) if jobs.len() == 1 => return self.put_back(lease, &jobs[0], &error).await,
-            Err(_) => {}
-        }
-        for (place, job) in jobs.iter().enumerate() {
-            match self.apply(std::slice::from_ref(job)).await {
-                Ok(()) => self.acknowledge(lease, &[job.id]).await?,
+        let mut parts = vec![jobs];
+        while let Some(part) = parts.pop() {
+            match self.apply(part).await {
+                Ok(()) => self.acknowledge(lease, &ids(part)).await?,
                 Err(error) if is_outage(&error) => {
-                    self.outbox.release(lease, &ids(&jobs[place..])).await?;
+                    parts.push(part);
+                    let rest: Vec<i64> = parts.into_iter().flat_map(ids).collect();
+                    self.outbox.release(lease, &rest).await?;
                     return Err(error);
                 }
-                Err(error) => self.put_back(lease, job, &error).await?,
+                Err(error) => match part {
+                    [job] => self.put_back(lease, job, &error).await?,
+                    _ => {
+                        let (first, second) = part.split_at(part.len() / 2);
+                        parts.extend([second, first]);
+                    }
+                },
             }
         }
         Ok(())

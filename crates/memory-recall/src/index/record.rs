@@ -3,12 +3,12 @@
 use memory_contract::TenantId;
 use memory_store::{IndexRecord, MemoryRecord};
 
-use super::{MemoryPoint, Point};
+use super::{Change, MemoryPoint, Point};
 use crate::text::{self, Form};
 
 impl Point {
-    /// The point of a message.
-    pub(crate) fn of(tenant: &TenantId, record: IndexRecord, dense: Option<Vec<f32>>) -> Self {
+    /// The point of a message, without a dense vector.
+    pub(crate) fn of(tenant: &TenantId, record: IndexRecord) -> Self {
         let IndexRecord {
             message,
             previous,
@@ -33,21 +33,32 @@ impl Point {
             name: message.name,
             said: message.created,
             metadata: message.metadata,
-            dense,
+            dense: None,
         }
     }
 }
 
 impl MemoryPoint {
-    /// The point of a memory.
-    pub(crate) fn of(tenant: &TenantId, memory: MemoryRecord, dense: Option<Vec<f32>>) -> Self {
+    /// The point of a memory, without a dense vector.
+    pub(crate) fn of(tenant: &TenantId, memory: MemoryRecord) -> Self {
         let labels = memory.topics.iter().chain(&memory.entities);
         let texts = std::iter::once(&memory.text).chain(labels);
         Self {
             lexical: text::lexical_memory(texts.map(String::as_str), memory.event),
             tenant: tenant.clone(),
             memory,
-            dense,
+            dense: None,
+        }
+    }
+}
+
+impl Change {
+    /// Gives the point that it adds a dense vector.
+    pub(crate) fn set_dense(&mut self, vector: Vec<f32>) {
+        match self {
+            Self::Upsert(point) => point.dense = Some(vector),
+            Self::UpsertMemory(point) => point.dense = Some(vector),
+            Self::Delete { .. } | Self::Purge { .. } => {}
         }
     }
 }

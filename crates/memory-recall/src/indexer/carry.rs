@@ -45,6 +45,13 @@ enum Loaded {
 }
 
 impl Affected {
+    fn add(&mut self, subject: Subject) {
+        match subject {
+            Subject::Message(message) => self.messages.push(message),
+            Subject::Memory(memory) => self.memories.push(memory),
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.memories.is_empty()
     }
@@ -70,10 +77,10 @@ impl Indexer {
             let of_tenant = affected.entry(&job.tenant).or_default();
             match job.kind {
                 JobKind::Upsert(message) | JobKind::Delete(message) => {
-                    of_tenant.messages.push(message);
+                    of_tenant.add(Subject::Message(message));
                 }
                 JobKind::UpsertMemory(memory) | JobKind::DeleteMemory(memory) => {
-                    of_tenant.memories.push(memory);
+                    of_tenant.add(Subject::Memory(memory));
                 }
                 JobKind::Purge => changes.push(Change::Purge {
                     tenant: job.tenant.clone(),
@@ -169,38 +176,36 @@ impl Indexer {
         urgency: Urgency,
     ) -> Result<Written<'a>, RecallError> {
         let mut written = Written::new();
-        let mut records = Vec::new();
-        for (&tenant, affected) in affected {
-            for record in self.read(tenant, affected).await? {
-                written.insert((tenant, record.subject()), record.inputs());
-                records.push((tenant, record));
+        let mut texts = Vec::new();
+        let mut upserts = Vec::new();
+        for portion in portions(affected, self.config.batch_size) {
+            for (&tenant, affected) in &portion {
+                for record in self.read(tenant, affected).await? {
+                    written.insert((tenant, record.subject()), record.inputs());
+                    texts.push(TenantText {
+                        tenant: Some(tenant.clone()),
+                        text: record.meaning(),
+                    });
+                    upserts.push(record.change(tenant));
+                }
+                changes.extend(
+                    affected
+                        .subjects()
+                        .filter(|subject| !written.contains_key(&(tenant, *subject)))
+                        .map(|subject| Change::Delete {
+                            tenant: tenant.clone(),
+                            subject,
+                        }),
+                );
             }
-            changes.extend(
-                affected
-                    .subjects()
-                    .filter(|subject| !written.contains_key(&(tenant, *subject)))
-                    .map(|subject| Change::Delete {
-                        tenant: tenant.clone(),
-                        subject,
-                    }),
-            );
         }
-        let mut vectors = match &self.embedder {
-            Some(embedder) => {
-                let texts = records.iter().map(|&(tenant, ref record)| TenantText {
-                    tenant: Some(tenant.clone()),
-                    text: record.meaning(),
-                });
-                embedder.tenant_documents(texts.collect(), urgency).await?
+        if let Some(embedder) = &self.embedder {
+            let vectors = embedder.tenant_documents(texts, urgency).await?;
+            for (upsert, vector) in upserts.iter_mut().zip(vectors) {
+                upsert.set_dense(vector);
             }
-            None => Vec::new(),
         }
-        .into_iter();
-        changes.extend(
-            records
-                .into_iter()
-                .map(|(tenant, record)| record.change(tenant, vectors.next())),
-        );
+        changes.extend(upserts);
         self.index.apply(changes).await?;
         Ok(written)
     }
@@ -231,6 +236,25 @@ impl Indexer {
     }
 }
 
+/// Splits what is affected, so that few contents are in memory at a time.
+fn portions<'a>(
+    affected: &HashMap<&'a TenantId, Affected>,
+    size: usize,
+) -> Vec<HashMap<&'a TenantId, Affected>> {
+    let all: Vec<(&TenantId, Subject)> = affected
+        .iter()
+        .flat_map(|(&tenant, affected)| affected.subjects().map(move |one| (tenant, one)))
+        .collect();
+    let portion = |subjects: &[(&'a TenantId, Subject)]| {
+        let mut portion: HashMap<&TenantId, Affected> = HashMap::new();
+        for &(tenant, subject) in subjects {
+            portion.entry(tenant).or_default().add(subject);
+        }
+        portion
+    };
+    all.chunks(size.max(1)).map(portion).collect()
+}
+
 impl Loaded {
     fn subject(&self) -> Subject {
         match self {
@@ -258,11 +282,12 @@ impl Loaded {
         }
     }
 
-    fn change(self, tenant: &TenantId, dense: Option<Vec<f32>>) -> Change {
+    /// Its point, without a dense vector.
+    fn change(self, tenant: &TenantId) -> Change {
         match self {
-            Self::Message(record) => Change::Upsert(Box::new(Point::of(tenant, *record, dense))),
+            Self::Message(record) => Change::Upsert(Box::new(Point::of(tenant, *record))),
             Self::Memory(record) => {
-                Change::UpsertMemory(Box::new(MemoryPoint::of(tenant, *record, dense)))
+                Change::UpsertMemory(Box::new(MemoryPoint::of(tenant, *record)))
             }
         }
     }

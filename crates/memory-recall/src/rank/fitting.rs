@@ -36,7 +36,11 @@ impl Corpus {
         let entries: Vec<Entry> = records
             .into_iter()
             .zip(vectors)
-            .map(|(record, vector)| Point::of(&tenant, record, Some(vector)).into())
+            .map(|(record, vector)| Point {
+                dense: Some(vector),
+                ..Point::of(&tenant, record)
+            })
+            .map(Entry::from)
             .collect();
         let mut counts = WordCounts::default();
         for entry in &entries {

@@ -70,7 +70,7 @@ impl Shared {
             let records = messages().index_records(&ids, CONTEXT_BYTES).await?;
             changes.extend(records.into_iter().map(|record| Change {
                 meaning: text::meaning(&record.message),
-                entry: Point::of(&caller.tenant, record, None).into(),
+                entry: Point::of(&caller.tenant, record).into(),
                 replaces: false,
             }));
             let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
@@ -98,7 +98,7 @@ impl Shared {
             let records = memories().memory_records(&ids).await?;
             changes.extend(records.into_iter().map(|record| Change {
                 meaning: record.text.clone(),
-                entry: MemoryPoint::of(&caller.tenant, record, None).into(),
+                entry: MemoryPoint::of(&caller.tenant, record).into(),
                 replaces: true,
             }));
             let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();

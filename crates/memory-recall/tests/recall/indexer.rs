@@ -136,41 +136,47 @@ async fn an_outage_costs_no_message_a_try() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_is_refused_is_given_up_alone_with_its_reason() {
+async fn messages_that_are_refused_are_given_up_alone_with_their_reason() {
     let world = World::new().await;
     let server = TestQdrant::start().await.unwrap();
     server.set_fault(Fault::RefuseSpeaker("Mallory".to_owned()));
     let index = client(&server);
     let thread = world.thread("ada").await;
-    let mut refused = None;
-    for n in 0..6 {
-        let name = if n == 2 { "Mallory" } else { "Ada" };
+    let mut refused = Vec::new();
+    for n in 0..20 {
+        let name = if n == 2 || n == 13 { "Mallory" } else { "Ada" };
         let said = NewMessage {
             name: name.to_owned(),
             ..message(Role::User, "hello there")
         };
         let (id, _) = world.append(thread, said).await;
-        refused = refused.or((n == 2).then_some(id));
+        if name == "Mallory" {
+            refused.push(DeadSubject::Message(thread, id));
+        }
     }
     let mut working = work(&world, &index);
-    eventually("one is given up", async || {
-        world.dead_letters().await.len() == 1
+    eventually("two are given up", async || {
+        world.dead_letters().await.len() == 2
     })
     .await;
     eventually("the others are indexed", async || {
         world.pending().await == 0
     })
     .await;
-    assert_eq!(points(&*index).await, 5);
-    let dead = world.dead_letters().await.remove(0);
-    assert_eq!(dead.subject, DeadSubject::Message(thread, refused.unwrap()));
-    assert_eq!(dead.attempts, 3);
-    let reason = dead.error;
-    assert!(
-        reason.contains("refused") && reason.contains("the test refuses this speaker"),
-        "{reason}"
-    );
-    assert!(!reason.contains("hello there"), "{reason}");
+    assert_eq!(points(&*index).await, 18);
+    let dead = world.dead_letters().await;
+    for subject in refused {
+        assert!(dead.iter().any(|one| one.subject == subject), "{dead:?}");
+    }
+    for one in dead {
+        assert_eq!(one.attempts, 3);
+        let reason = one.error;
+        assert!(
+            reason.contains("refused") && reason.contains("the test refuses this speaker"),
+            "{reason}"
+        );
+        assert!(!reason.contains("hello there"), "{reason}");
+    }
     working.end().await;
 }
 

@@ -1,0 +1,59 @@
+//! How many changes a lane claims at a time.
+
+use std::time::Duration;
+
+/// The largest batch has so many times the configured changes.
+const GROWTH: usize = 8;
+/// A batch that takes longer than the first is not doubled, and one that takes longer than the
+/// second is halved: calls that begin meanwhile share the cores with it, and its lease must not
+/// end before it does.
+const LONG: Duration = Duration::from_secs(2);
+const TOO_LONG: Duration = Duration::from_secs(5);
+
+/// The size of the batches of one lane while no user calls. Batches grow while many changes wait,
+/// because each one costs a flush of the index and several queries, however small it is.
+#[derive(Debug)]
+pub(super) struct BatchSize {
+    /// The configured size, with which it begins.
+    least: usize,
+    size: usize,
+}
+
+impl BatchSize {
+    pub(super) fn new(least: usize) -> Self {
+        Self { least, size: least }
+    }
+
+    pub(super) fn get(&self) -> usize {
+        self.size
+    }
+
+    /// Notes how long a batch of so many changes took.
+    pub(super) fn note(&mut self, changes: usize, took: Duration) {
+        let is_full = changes >= self.size;
+        if took > TOO_LONG {
+            self.size = (self.size / 2).max(self.least);
+        } else if is_full && took <= LONG {
+            self.size = self.size.saturating_mul(2).min(GROWTH * self.least);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_batches_grow_while_they_are_quick_and_shrink_when_they_are_slow() {
+        let mut size = BatchSize::new(64);
+        let mut next = |changes, seconds| {
+            size.note(changes, Duration::from_secs(seconds));
+            size.get()
+        };
+        assert_eq!(next(63, 1), 64);
+        assert_eq!([(); 5].map(|()| next(512, 1)), [128, 256, 512, 512, 512]);
+        assert_eq!(next(512, 4), 512);
+        assert_eq!([(); 5].map(|()| next(512, 6)), [256, 128, 64, 64, 64]);
+        assert_eq!(next(64, 3), 64);
+    }
+}
