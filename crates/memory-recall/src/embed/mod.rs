@@ -66,8 +66,9 @@ pub(crate) fn dot(one: &[f32], other: &[f32]) -> f32 {
 
 impl Embedder {
     /// Loads the model and starts its threads; `None` for
-    /// [`crate::EmbedderKind::None`]. Blocks while the model loads (tenths of a second,
-    /// or a download), so call it from a blocking task.
+    /// [`crate::EmbedderKind::None`]. Blocks while the thread for queries loads the model (tenths
+    /// of a second, or a download), so call it from a blocking task. The threads for documents
+    /// load it meanwhile and after that.
     ///
     /// # Errors
     /// [`RecallError::ModelMissing`] for a missing file, [`RecallError::ModelBroken`] for
@@ -81,11 +82,12 @@ impl Embedder {
         let (queries, query_jobs) = mpsc::channel(config.query_queue);
         let (documents, document_jobs) = mpsc::channel(DOCUMENT_QUEUE);
         let (urgent, urgent_jobs) = mpsc::channel(DOCUMENT_QUEUE);
-        // One after the other, because the first loads the runtime.
-        let dimensions = worker::start(
+        let first = worker::start(
             Queries::new(model.clone(), config.query_threads),
             Arc::new(Mutex::new(query_jobs)),
         )?;
+        // It also loads the runtime for the others.
+        let dimensions = first.dimensions()?;
         let document_jobs = Arc::new(Mutex::new(document_jobs));
         let urgent_jobs = Arc::new(Mutex::new(urgent_jobs));
         for _ in 0..config.document_sessions {

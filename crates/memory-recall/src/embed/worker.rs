@@ -1,11 +1,13 @@
 //! Runs the embedding model on its own threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::SendError;
 use std::sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc};
 use std::thread;
 use std::time::Instant;
 
 use fastembed::TextEmbedding;
+use memory_store::error_chain;
 use tokio::sync::{mpsc, oneshot};
 
 use super::model::Model;
@@ -298,12 +300,22 @@ pub(crate) fn describe_metrics() {
     );
 }
 
-/// Starts a thread, waits until it has loaded the model, and returns the dimensions of
-/// the vectors.
+/// A model that a thread loads.
+pub(super) struct Loading(std_mpsc::Receiver<Result<usize, RecallError>>);
+
+impl Loading {
+    /// Waits until the model is loaded, and returns the dimensions of its vectors.
+    pub(super) fn dimensions(self) -> Result<usize, RecallError> {
+        self.0.recv().map_err(|_| RecallError::EmbedderStopped)?
+    }
+}
+
+/// Starts a thread, which loads the model and then answers requests. It ends if it cannot load
+/// the model: [`Loading::dimensions`] returns why, and if nobody waits for that, it is logged.
 pub(super) fn start<W: Work>(
     mut work: W,
     jobs: Jobs<W::Input, W::Output>,
-) -> Result<usize, RecallError> {
+) -> Result<Loading, RecallError> {
     let (ready, loaded) = std_mpsc::channel();
     let name = work.model().name.clone();
     thread::Builder::new()
@@ -316,7 +328,13 @@ pub(super) fn start<W: Work>(
                     model
                 }
                 Err(error) => {
-                    let _ = ready.send(Err(error));
+                    if let Err(SendError(Err(error))) = ready.send(Err(error)) {
+                        tracing::error!(
+                            error = error_chain(&error),
+                            thread = W::NAME,
+                            "the embedding model cannot be loaded; start the service again"
+                        );
+                    }
                     return;
                 }
             };
@@ -328,7 +346,7 @@ pub(super) fn start<W: Work>(
             model: name,
             source: source.into(),
         })?;
-    loaded.recv().map_err(|_| RecallError::EmbedderStopped)?
+    Ok(Loading(loaded))
 }
 
 /// Waits for the next request; `None` after the last sender is dropped.
