@@ -5,6 +5,7 @@ mod carry;
 mod handle;
 mod prepare;
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -60,6 +61,17 @@ enum Lane {
     Any,
     /// Those of neither an import nor a rebuild, which so always find a free lane.
     Live,
+}
+
+/// What a lane did at a time.
+#[derive(Default)]
+struct Round {
+    /// How many it claimed.
+    changes: usize,
+    /// Whether it claimed as many as it may.
+    is_full: bool,
+    /// Whether they are of imports and rebuilds.
+    is_bulk: bool,
 }
 
 /// Progress of an [`Indexer`] since its start.
@@ -205,10 +217,14 @@ impl Indexer {
                 room = room => room,
                 () = lost.cancelled() => return,
             };
-            let batch_size = self.batch_size(lane, &size);
+            let limit = self.limit(lane);
+            let bulk_limit = match self.background.is_called() {
+                true => limit,
+                false => size.get(),
+            };
             let started = Instant::now();
-            match self.round(lane, batch_size, room).await {
-                Ok(0) => {
+            match self.round(lane, [limit, bulk_limit], room).await {
+                Ok(Round { changes: 0, .. }) => {
                     failures = 0;
                     lingers = true;
                     if woken && lane == Lane::Live {
@@ -228,16 +244,19 @@ impl Indexer {
                         }
                     }
                 }
-                Ok(count) => {
+                Ok(round) => {
                     failures = 0;
-                    lingers = count < batch_size;
-                    size.note(count, started.elapsed());
+                    lingers = !round.is_full;
+                    if round.is_bulk {
+                        size.note(round.changes, started.elapsed());
+                    }
                     if self.is_found_replaced(&mut checked).await == Some(true) {
                         lost.cancel();
                     }
                 }
                 Err(error) => {
                     failures += 1;
+                    size.reset();
                     self.note(&error);
                     if matches!(error, RecallError::IndexLost { .. }) {
                         lost.cancel();
@@ -300,45 +319,53 @@ impl Indexer {
         }
     }
 
-    /// The number of changes to claim at a time.
-    fn batch_size(&self, lane: Lane, without_calls: &BatchSize) -> usize {
+    /// The number of changes to claim at a time, apart from larger batches without calls.
+    fn limit(&self, lane: Lane) -> usize {
         match lane {
             Lane::Any if self.background.is_called() => {
                 (self.config.batch_size / BATCHES_BESIDE_CALLS).max(1)
             }
-            Lane::Any => without_calls.get(),
-            Lane::Live => self.config.batch_size,
+            _ => self.config.batch_size,
         }
     }
 
-    /// Indexes one batch in its room and returns the number of changes in it.
+    /// Indexes one batch in its room: at most as many changes as the first limit, or the second
+    /// if they are of imports and rebuilds.
     async fn round(
         &self,
         lane: Lane,
-        batch_size: usize,
+        limits: [usize; 2],
         _room: Option<Room>,
-    ) -> Result<usize, RecallError> {
-        let batch = u32::try_from(batch_size).unwrap_or(u32::MAX);
+    ) -> Result<Round, RecallError> {
+        let [limit, bulk_limit] = limits.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
+        let lease = self.config.lease;
         let claim = match lane {
-            Lane::Any => self.outbox.claim(batch, self.config.lease).await?,
-            Lane::Live => self.outbox.claim_live(batch, self.config.lease).await?,
+            Lane::Any => self.outbox.claim_any(limit, bulk_limit, lease).await?,
+            Lane::Live => self.outbox.claim_live(limit, lease).await?,
         };
         if claim.jobs.is_empty() {
             if lane == Lane::Any {
                 self.end_rebuilding(None).await?;
             }
-            return Ok(0);
+            return Ok(Round::default());
         }
         let started = Instant::now();
-        let count = claim.jobs.len();
         let oldest = claim.jobs.first().filter(|job| job.bulk).cloned();
-        if count >= batch_size {
-            // A full batch suggests that more changes wait.
+        let round = Round {
+            changes: claim.jobs.len(),
+            is_full: claim.jobs.len() >= limits[usize::from(oldest.is_some())],
+            is_bulk: oldest.is_some(),
+        };
+        if round.is_full {
+            // More changes may wait.
             self.wake.notify_one();
         }
         let jobs = self.give_up_worn(claim.lease, claim.jobs).await?;
         if !jobs.is_empty() {
-            self.work(claim.lease, &jobs).await?;
+            tokio::select! {
+                worked = self.work(claim.lease, &jobs) => worked?,
+                never = self.hold(claim.lease, &jobs) => match never {},
+            }
         }
         metrics::histogram!("recollect_index_batch_seconds")
             .record(started.elapsed().as_secs_f64());
@@ -347,7 +374,19 @@ impl Indexer {
         if oldest.is_some() {
             self.end_rebuilding(oldest.as_ref()).await?;
         }
-        Ok(count)
+        Ok(round)
+    }
+
+    /// Keeps the lease of jobs that take longer.
+    async fn hold(&self, lease: LeaseId, jobs: &[Job]) -> Infallible {
+        let ids: Vec<i64> = jobs.iter().map(|job| job.id).collect();
+        let length = self.config.lease;
+        loop {
+            tokio::time::sleep(length / 3).await;
+            if let Err(error) = self.outbox.extend(lease, &ids, length).await {
+                tracing::warn!(%error, "extending a lease failed");
+            }
+        }
     }
 
     fn set_rebuilding(&self, since: Option<Instant>) {

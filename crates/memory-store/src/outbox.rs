@@ -238,11 +238,26 @@ impl WorkerStore {
     /// # Errors
     /// Only those of the database.
     pub async fn claim(&self, limit: u32, lease: Duration) -> Result<Claim, StoreError> {
+        self.claim_any(limit, limit, lease).await
+    }
+
+    /// Like [`WorkerStore::claim`], but at most `bulk_limit` of imports and rebuilds. A claim has
+    /// jobs of either kind alone.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn claim_any(
+        &self,
+        live_limit: u32,
+        bulk_limit: u32,
+        lease: Duration,
+    ) -> Result<Claim, StoreError> {
+        let limit = |bulk| if bulk { bulk_limit } else { live_limit };
         let claims = self.turns.claims.fetch_add(1, Ordering::Relaxed);
         let bulk = claims % BULK_TURN == BULK_TURN - 1;
-        let claim = self.claim_of(bulk, limit, lease).await?;
+        let claim = self.claim_of(bulk, limit(bulk), lease).await?;
         match claim.jobs.is_empty() {
-            true => self.claim_of(!bulk, limit, lease).await,
+            true => self.claim_of(!bulk, limit(!bulk), lease).await,
             false => Ok(claim),
         }
     }

@@ -68,7 +68,7 @@ impl Embedder {
     /// Loads the model and starts its threads; `None` for
     /// [`crate::EmbedderKind::None`]. Blocks while the thread for queries loads the model (tenths
     /// of a second, or a download), so call it from a blocking task. The threads for documents
-    /// load it meanwhile and after that.
+    /// load it afterwards.
     ///
     /// # Errors
     /// [`RecallError::ModelMissing`] for a missing file, [`RecallError::ModelBroken`] for
@@ -86,7 +86,7 @@ impl Embedder {
             Queries::new(model.clone(), config.query_threads),
             Arc::new(Mutex::new(query_jobs)),
         )?;
-        // It also loads the runtime for the others.
+        // The first thread also loads the runtime for the others.
         let dimensions = first.dimensions()?;
         let document_jobs = Arc::new(Mutex::new(document_jobs));
         let urgent_jobs = Arc::new(Mutex::new(urgent_jobs));
@@ -154,6 +154,11 @@ impl Embedder {
         })
     }
 
+    /// The beginning of a document, which is all that the model reads.
+    pub(crate) fn clip(&self, text: String) -> String {
+        self.shared.vectors.clip(text)
+    }
+
     /// Embeds documents as vectors of length 1, in their order.
     ///
     /// # Errors
@@ -214,8 +219,8 @@ impl Embedder {
         embedded
     }
 
-    /// Wakes a thread for documents. If there is no room, all are busy, and look for what
-    /// comes first before each batch.
+    /// Wakes a thread for documents. If there is no room, all are busy or load the model, and
+    /// look for what comes first before each batch.
     fn wake_documents(&self) {
         let (reply, _) = oneshot::channel();
         let _ = self.shared.documents.try_send(Job {

@@ -59,6 +59,14 @@ impl Vectors {
         }
     }
 
+    /// The beginning of a text, which is all that the model reads.
+    pub(super) fn clip(&self, text: String) -> String {
+        match self.model.clip(&text) {
+            all if all.len() == text.len() => text,
+            beginning => beginning.to_owned(),
+        }
+    }
+
     /// The vector of a text, if it is known.
     pub(super) fn get(&self, tenant: Option<&TenantId>, text: &str) -> Option<Vec<f32>> {
         let vector = self.known.get(&self.key(tenant, text))?;

@@ -1,7 +1,6 @@
 //! Runs the embedding model on its own threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::SendError;
 use std::sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc};
 use std::thread;
 use std::time::Instant;
@@ -310,8 +309,8 @@ impl Loading {
     }
 }
 
-/// Starts a thread, which loads the model and then answers requests. It ends if it cannot load
-/// the model: [`Loading::dimensions`] returns why, and if nobody waits for that, it is logged.
+/// Starts a thread, which loads the model and then answers requests. If it cannot load the model,
+/// it logs why and ends.
 pub(super) fn start<W: Work>(
     mut work: W,
     jobs: Jobs<W::Input, W::Output>,
@@ -328,13 +327,12 @@ pub(super) fn start<W: Work>(
                     model
                 }
                 Err(error) => {
-                    if let Err(SendError(Err(error))) = ready.send(Err(error)) {
-                        tracing::error!(
-                            error = error_chain(&error),
-                            thread = W::NAME,
-                            "the embedding model cannot be loaded; start the service again"
-                        );
-                    }
+                    tracing::error!(
+                        error = error_chain(&error),
+                        thread = W::NAME,
+                        "the embedding model cannot be loaded; start the service again"
+                    );
+                    let _ = ready.send(Err(error));
                     return;
                 }
             };

@@ -1,17 +1,17 @@
-//! How many changes a lane claims at a time.
+//! How many changes of imports and rebuilds a lane claims at a time.
 
 use std::time::Duration;
 
 /// The largest batch has so many times the configured changes.
 const GROWTH: usize = 8;
-/// A batch that takes longer than the first is not doubled, and one that takes longer than the
-/// second is halved: calls that begin meanwhile share the cores with it, and its lease must not
-/// end before it does.
+/// After a batch that took longer than [`LONG`] the next one is not larger, and after
+/// [`TOO_LONG`] it is smaller: calls that begin meanwhile share the cores with it.
 const LONG: Duration = Duration::from_secs(2);
 const TOO_LONG: Duration = Duration::from_secs(5);
 
-/// The size of the batches of one lane while no user calls. Batches grow while many changes wait,
-/// because each one costs a flush of the index and several queries, however small it is.
+/// The size of a lane's batches of imports and rebuilds while no user calls. They grow while many
+/// changes wait, because each batch costs a flush of the index and several queries, however small
+/// it is.
 #[derive(Debug)]
 pub(super) struct BatchSize {
     /// The configured size, with which it begins.
@@ -36,6 +36,11 @@ impl BatchSize {
         } else if is_full && took <= LONG {
             self.size = self.size.saturating_mul(2).min(GROWTH * self.least);
         }
+    }
+
+    /// Begins again, after a failure: the index may refuse or time out what is too large.
+    pub(super) fn reset(&mut self) {
+        self.size = self.least;
     }
 }
 

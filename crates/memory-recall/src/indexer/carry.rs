@@ -47,8 +47,8 @@ enum Loaded {
 impl Affected {
     fn add(&mut self, subject: Subject) {
         match subject {
-            Subject::Message(message) => self.messages.push(message),
-            Subject::Memory(memory) => self.memories.push(memory),
+            Subject::Message(message) => add_new(&mut self.messages, message),
+            Subject::Memory(memory) => add_new(&mut self.memories, memory),
         }
     }
 
@@ -182,10 +182,10 @@ impl Indexer {
             for (&tenant, affected) in &portion {
                 for record in self.read(tenant, affected).await? {
                     written.insert((tenant, record.subject()), record.inputs());
-                    texts.push(TenantText {
+                    texts.extend(self.embedder.as_ref().map(|embedder| TenantText {
                         tenant: Some(tenant.clone()),
-                        text: record.meaning(),
-                    });
+                        text: embedder.clip(record.meaning()),
+                    }));
                     upserts.push(record.change(tenant));
                 }
                 changes.extend(
@@ -236,7 +236,14 @@ impl Indexer {
     }
 }
 
-/// Splits what is affected, so that few contents are in memory at a time.
+/// Adds what is not there yet.
+fn add_new<T: PartialEq>(to: &mut Vec<T>, one: T) {
+    if !to.contains(&one) {
+        to.push(one);
+    }
+}
+
+/// Splits what is affected, so that the contents of few messages are in memory at a time.
 fn portions<'a>(
     affected: &HashMap<&'a TenantId, Affected>,
     size: usize,

@@ -19,6 +19,9 @@ pub struct Hooked {
     inner: Arc<dyn Index>,
     writes: AtomicUsize,
     before_write: Hook,
+    /// The most changes of one write so far, and how many it takes at most.
+    largest: AtomicUsize,
+    most: AtomicUsize,
     preparations: AtomicUsize,
     after_prepare: Hook,
     fills: AtomicUsize,
@@ -36,6 +39,8 @@ impl Hooked {
             inner,
             writes: AtomicUsize::new(0),
             before_write: Box::new(before_write),
+            largest: AtomicUsize::new(0),
+            most: AtomicUsize::new(usize::MAX),
             preparations: AtomicUsize::new(0),
             after_prepare: Box::new(|_| Box::pin(async {})),
             fills: AtomicUsize::new(0),
@@ -64,6 +69,16 @@ impl Hooked {
         self.fills.load(Ordering::Relaxed)
     }
 
+    /// Fails writes of more changes, as an index does that limits the rate of writes.
+    pub fn take_at_most(&self, changes: usize) {
+        self.most.store(changes, Ordering::Relaxed);
+    }
+
+    /// The most changes of one write so far.
+    pub fn largest(&self) -> usize {
+        self.largest.load(Ordering::Relaxed)
+    }
+
     pub fn writes(&self) -> usize {
         self.writes.load(Ordering::Relaxed)
     }
@@ -90,10 +105,17 @@ impl Index for Hooked {
         if writes == self.closes_at.load(Ordering::Relaxed) {
             self.closed.store(true, Ordering::Relaxed);
         }
-        if self.closed.load(Ordering::Relaxed) {
+        self.largest.fetch_max(changes.len(), Ordering::Relaxed);
+        let problem = if self.closed.load(Ordering::Relaxed) {
+            Some("it is not open")
+        } else {
+            let too_many = changes.len() > self.most.load(Ordering::Relaxed);
+            too_many.then_some("these are too many changes")
+        };
+        if let Some(problem) = problem {
             return Err(RecallError::IndexUnavailable {
                 backend: self.backend(),
-                source: "it is not open".into(),
+                source: problem.into(),
             });
         }
         self.inner.apply(changes).await

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use memory_contract::{AppId, MessageFilter, MessageId, NewMessage, Role};
 use memory_recall::testing::{Fault, TestQdrant};
-use memory_recall::{Change, Index, IndexState, Indexer, LexicalVector, Point, Search, Selection};
+use memory_recall::{
+    Change, Index, IndexState, Indexer, IndexerConfig, LexicalVector, Point, Search, Selection,
+};
 use memory_store::{DeadSubject, JobKind, Scope};
+use tempfile::TempDir;
 use tokio::sync::Barrier;
 
 use crate::conformance::point;
@@ -400,6 +404,76 @@ async fn an_index_that_closes_while_changes_wait_is_opened_again() {
     assert_eq!(points(&*index).await, 24);
     assert_eq!(world.dead_letters().await, []);
     working.end().await;
+}
+
+/// A hooked index that is not new, so nothing but the outbox tells what to index.
+async fn prepared(
+    before_write: impl Fn(usize) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+) -> (TempDir, Arc<Hooked>) {
+    let (directory, inner) = edge();
+    inner.prepare().await.unwrap();
+    inner.mark_rebuilding(false).await.unwrap();
+    (directory, Hooked::new(inner, before_write))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rebuilds_are_indexed_in_larger_batches_than_new_messages() {
+    let world = World::new().await;
+    let (_directory, hooked) = prepared(|_| Box::pin(async {})).await;
+    let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 100).await;
+    let mut working = work_in_one_lane(&world, &index);
+    eventually("all is indexed", async || world.pending().await == 0).await;
+    assert_eq!(hooked.largest(), quick().batch_size);
+    let queued = world.store.index(&caller()).enqueue_all(None).await;
+    assert_eq!(queued.unwrap(), 100);
+    eventually("all is indexed again", async || world.pending().await == 0).await;
+    assert!(hooked.largest() > quick().batch_size);
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_takes_small_batches_alone_gets_them() {
+    let world = World::new().await;
+    let (_directory, hooked) = prepared(|_| Box::pin(async {})).await;
+    let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 100).await;
+    let mut working = work_in_one_lane(&world, &index);
+    eventually("all is indexed", async || world.pending().await == 0).await;
+    hooked.take_at_most(20);
+    let queued = world.store.index(&caller()).enqueue_all(None).await;
+    assert_eq!(queued.unwrap(), 100);
+    eventually("all is indexed again", async || world.pending().await == 0).await;
+    assert!(hooked.largest() > 20, "no batch was too large");
+    assert_eq!(world.dead_letters().await, []);
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_takes_longer_than_its_lease_is_indexed_once() {
+    let world = World::new().await;
+    let lease = Duration::from_secs(1);
+    let (_directory, hooked) = prepared(move |writes| {
+        let takes = if writes == 0 {
+            3 * lease
+        } else {
+            Duration::ZERO
+        };
+        Box::pin(tokio::time::sleep(takes))
+    })
+    .await;
+    let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 5).await;
+    let config = || IndexerConfig { lease, ..quick() };
+    let mut workers = [0; 2].map(|_| Worker::start(&world, &index, None, config()));
+    eventually("all is indexed", async || world.pending().await == 0).await;
+    assert_eq!(hooked.writes(), 1);
+    for worker in &mut workers {
+        worker.end().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
