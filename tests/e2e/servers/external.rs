@@ -415,3 +415,16 @@ async fn a_password_is_never_shown() {
         assert!(!all.is_empty(), "{args:?}");
     }
 }
+
+#[apply(trial_with_own_server)]
+async fn a_server_that_is_stopped_as_soon_as_it_serves_ends_in_order() {
+    let (_cluster, url) = Cluster::migrated().await;
+    let dir = DataDir::new();
+    // Models are still being loaded then. A server without background jobs ends soonest.
+    let options = Options::serve(&url, &["embedding.document_sessions = 8"]).without_worker();
+    for _ in 0..3 {
+        let server = Server::start(&dir, &options);
+        let status = server.terminate().await;
+        assert!(status.success(), "{status}: {}", dir.log());
+    }
+}

@@ -4,7 +4,7 @@ mod model;
 mod vectors;
 mod worker;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use memory_contract::TenantId;
@@ -16,7 +16,7 @@ use model::Model;
 pub(crate) use vectors::TenantText;
 use vectors::Vectors;
 pub(crate) use worker::describe_metrics;
-use worker::{DocumentJob, Documents, Job, Queries};
+use worker::{DocumentJob, Documents, Job, Loading, Queries};
 
 /// The identity of an embedding model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct EmbeddingModel {
 
 /// An embedding model on threads of its own: one for queries, others of lower priority for
 /// documents, so that a query never waits behind indexing. Clones share the threads,
-/// which end with the last clone.
+/// which end with the last clone. Dropping that one blocks while a thread loads the model.
 #[derive(Clone)]
 pub struct Embedder {
     shared: Arc<Shared>,
@@ -42,6 +42,20 @@ struct Shared {
     urgent: mpsc::Sender<DocumentJob>,
     vectors: Vectors,
     query_timeout: Duration,
+    /// The models that threads for documents load.
+    loading: Mutex<Vec<Loading>>,
+}
+
+impl Drop for Shared {
+    /// Waits for the threads that load a model: a process that ends meanwhile crashes in ONNX
+    /// Runtime.
+    fn drop(&mut self) {
+        let loading = self.loading.get_mut();
+        for loading in loading.unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // Its thread has logged an error.
+            let _ = loading.dimensions();
+        }
+    }
 }
 
 /// How soon documents are to be embedded.
@@ -90,8 +104,9 @@ impl Embedder {
         let dimensions = first.dimensions()?;
         let document_jobs = Arc::new(Mutex::new(document_jobs));
         let urgent_jobs = Arc::new(Mutex::new(urgent_jobs));
+        let mut loading = Vec::new();
         for _ in 0..config.document_sessions {
-            worker::start(
+            loading.push(worker::start(
                 Documents {
                     model: model.clone(),
                     threads: config.document_threads,
@@ -100,7 +115,7 @@ impl Embedder {
                     urgent: Arc::clone(&urgent_jobs),
                 },
                 Arc::clone(&document_jobs),
-            )?;
+            )?);
         }
         Ok(Some(Self {
             shared: Arc::new(Shared {
@@ -113,6 +128,7 @@ impl Embedder {
                 urgent,
                 vectors,
                 query_timeout: config.query_timeout,
+                loading: Mutex::new(loading),
             }),
         }))
     }
