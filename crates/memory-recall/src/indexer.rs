@@ -22,7 +22,7 @@ use crate::config::IndexerConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::{Backend, Index, IndexState};
-use batch_size::BatchSize;
+use batch_size::{BatchSize, Limits};
 pub use handle::IndexerHandle;
 
 /// Indexes changes: claims a batch from the outbox, loads and embeds what it is about,
@@ -217,13 +217,9 @@ impl Indexer {
                 room = room => room,
                 () = lost.cancelled() => return,
             };
-            let limit = self.limit(lane);
-            let bulk_limit = match self.background.is_called() {
-                true => limit,
-                false => size.get(),
-            };
+            let limits = self.limits(lane, &size);
             let started = Instant::now();
-            match self.round(lane, [limit, bulk_limit], room).await {
+            match self.round(lane, limits, room).await {
                 Ok(Round { changes: 0, .. }) => {
                     failures = 0;
                     lingers = true;
@@ -319,29 +315,33 @@ impl Indexer {
         }
     }
 
-    /// The number of changes to claim at a time, apart from larger batches without calls.
-    fn limit(&self, lane: Lane) -> usize {
-        match lane {
+    /// How many changes to claim at a time.
+    fn limits(&self, lane: Lane, without_calls: &BatchSize) -> Limits {
+        let configured = self.config.batch_size;
+        let (live, bulk) = match lane {
             Lane::Any if self.background.is_called() => {
-                (self.config.batch_size / BATCHES_BESIDE_CALLS).max(1)
+                let part = (configured / BATCHES_BESIDE_CALLS).max(1);
+                (part, part)
             }
-            _ => self.config.batch_size,
-        }
+            Lane::Any => (configured, without_calls.get()),
+            Lane::Live => (configured, 0),
+        };
+        Limits { live, bulk }
     }
 
-    /// Indexes one batch in its room: at most as many changes as the first limit, or the second
-    /// if they are of imports and rebuilds.
+    /// Indexes one batch in its room.
     async fn round(
         &self,
         lane: Lane,
-        limits: [usize; 2],
+        limits: Limits,
         _room: Option<Room>,
     ) -> Result<Round, RecallError> {
-        let [limit, bulk_limit] = limits.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
+        let at_most = |limit| u32::try_from(limit).unwrap_or(u32::MAX);
+        let (live, bulk) = (at_most(limits.live), at_most(limits.bulk));
         let lease = self.config.lease;
         let claim = match lane {
-            Lane::Any => self.outbox.claim_any(limit, bulk_limit, lease).await?,
-            Lane::Live => self.outbox.claim_live(limit, lease).await?,
+            Lane::Any => self.outbox.claim_any(live, bulk, lease).await?,
+            Lane::Live => self.outbox.claim_live(live, lease).await?,
         };
         if claim.jobs.is_empty() {
             if lane == Lane::Any {
@@ -351,10 +351,12 @@ impl Indexer {
         }
         let started = Instant::now();
         let oldest = claim.jobs.first().filter(|job| job.bulk).cloned();
+        let (changes, is_bulk) = (claim.jobs.len(), oldest.is_some());
+        let limit = if is_bulk { limits.bulk } else { limits.live };
         let round = Round {
-            changes: claim.jobs.len(),
-            is_full: claim.jobs.len() >= limits[usize::from(oldest.is_some())],
-            is_bulk: oldest.is_some(),
+            changes,
+            is_full: changes >= limit,
+            is_bulk,
         };
         if round.is_full {
             // More changes may wait.

@@ -1,4 +1,4 @@
-//! How many changes of imports and rebuilds a lane claims at a time.
+//! How many changes a lane claims at a time.
 
 use std::time::Duration;
 
@@ -8,6 +8,12 @@ const GROWTH: usize = 8;
 /// [`TOO_LONG`] it is smaller: calls that begin meanwhile share the cores with it.
 const LONG: Duration = Duration::from_secs(2);
 const TOO_LONG: Duration = Duration::from_secs(5);
+
+/// The most changes of a claim: of imports and rebuilds (`bulk`), or of others.
+pub(super) struct Limits {
+    pub(super) live: usize,
+    pub(super) bulk: usize,
+}
 
 /// The size of a lane's batches of imports and rebuilds while no user calls. They grow while many
 /// changes wait, because each batch costs a flush of the index and several queries, however small
@@ -45,20 +51,4 @@ impl BatchSize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn full_batches_grow_while_they_are_quick_and_shrink_when_they_are_slow() {
-        let mut size = BatchSize::new(64);
-        let mut next = |changes, seconds| {
-            size.note(changes, Duration::from_secs(seconds));
-            size.get()
-        };
-        assert_eq!(next(63, 1), 64);
-        assert_eq!([(); 5].map(|()| next(512, 1)), [128, 256, 512, 512, 512]);
-        assert_eq!(next(512, 4), 512);
-        assert_eq!([(); 5].map(|()| next(512, 6)), [256, 128, 64, 64, 64]);
-        assert_eq!(next(64, 3), 64);
-    }
-}
+mod tests;
