@@ -201,7 +201,7 @@ impl Default for IndexConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct IndexerConfig {
     /// Changes claimed at a time: a quarter of them while users call, and up to eight times as
-    /// many of imports and rebuilds while nobody calls. Default: 64.
+    /// many of imports and rebuilds while no user calls. Default: 64.
     pub batch_size: usize,
     /// Batches in progress at a time, so that one is embedded while another is written.
     /// With more than one, one of them has no changes of imports and rebuilds. Default: 3.

@@ -3,6 +3,7 @@
 mod batch_size;
 mod carry;
 mod handle;
+mod lease;
 mod prepare;
 
 use std::convert::Infallible;
@@ -24,6 +25,7 @@ use crate::error::RecallError;
 use crate::index::{Backend, Index, IndexState};
 use batch_size::{BatchSize, Limits};
 pub use handle::IndexerHandle;
+use lease::keep_extending;
 
 /// Indexes changes: claims a batch from the outbox, loads and embeds what it is about,
 /// writes the index, rechecks, acknowledges. Several indexers may run at once, in one or
@@ -366,7 +368,7 @@ impl Indexer {
         if !jobs.is_empty() {
             tokio::select! {
                 worked = self.work(claim.lease, &jobs) => worked?,
-                never = self.hold(claim.lease, &jobs) => match never {},
+                never = self.extend(claim.lease, &jobs) => match never {},
             }
         }
         metrics::histogram!("recollect_index_batch_seconds")
@@ -380,15 +382,10 @@ impl Indexer {
     }
 
     /// Keeps the lease of jobs that take longer.
-    async fn hold(&self, lease: LeaseId, jobs: &[Job]) -> Infallible {
+    async fn extend(&self, lease: LeaseId, jobs: &[Job]) -> Infallible {
         let ids: Vec<i64> = jobs.iter().map(|job| job.id).collect();
         let length = self.config.lease;
-        loop {
-            tokio::time::sleep(length / 3).await;
-            if let Err(error) = self.outbox.extend(lease, &ids, length).await {
-                tracing::warn!(%error, "extending a lease failed");
-            }
-        }
+        keep_extending(length, || self.outbox.extend(lease, &ids, length)).await
     }
 
     fn set_rebuilding(&self, since: Option<Instant>) {

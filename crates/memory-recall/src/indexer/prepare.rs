@@ -8,6 +8,7 @@ use memory_store::{Caller, CollectionState, Job};
 use time::OffsetDateTime;
 
 use super::Indexer;
+use super::lease::keep_extending;
 use crate::error::RecallError;
 use crate::index::{Backend, Prepared};
 
@@ -73,7 +74,7 @@ impl Indexer {
         }
         let filled = tokio::select! {
             filled = self.fill_if_new(&role) => filled,
-            never = self.extend(number) => match never {},
+            never = self.extend_filling(number) => match never {},
         };
         self.release(number).await;
         filled.map(|()| true)
@@ -98,13 +99,9 @@ impl Indexer {
     }
 
     /// Keeps the lease of a collection that this worker fills.
-    async fn extend(&self, number: i32) -> Infallible {
-        loop {
-            tokio::time::sleep(FILL_LEASE / 3).await;
-            if let Err(error) = self.outbox.lease_to_fill(number, FILL_LEASE, true).await {
-                tracing::warn!(%error, "extending a lease failed");
-            }
-        }
+    async fn extend_filling(&self, number: i32) -> Infallible {
+        let extend = || self.outbox.lease_to_fill(number, FILL_LEASE, true);
+        keep_extending(FILL_LEASE, extend).await
     }
 
     async fn release(&self, number: i32) {

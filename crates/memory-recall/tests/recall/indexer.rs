@@ -416,19 +416,29 @@ async fn prepared(
     (directory, Hooked::new(inner, before_write))
 }
 
+/// Lets a worker with one lane index 100 messages, and then all of them again as a rebuild does,
+/// on an index to which `between` happens in between.
+async fn index_twice(world: &World, hooked: &Arc<Hooked>, between: impl FnOnce()) -> Worker {
+    let index: Arc<dyn Index> = Arc::clone(hooked) as Arc<dyn Index>;
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 100).await;
+    let working = work_in_one_lane(world, &index);
+    eventually("all is indexed", async || world.pending().await == 0).await;
+    between();
+    let queued = world.store.index(&caller()).enqueue_all(None).await;
+    assert_eq!(queued.unwrap(), 100);
+    eventually("all is indexed again", async || world.pending().await == 0).await;
+    working
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rebuilds_are_indexed_in_larger_batches_than_new_messages() {
     let world = World::new().await;
     let (_directory, hooked) = prepared(|_| Box::pin(async {})).await;
-    let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
-    let thread = world.thread("ada").await;
-    world.say_each(thread, 100).await;
-    let mut working = work_in_one_lane(&world, &index);
-    eventually("all is indexed", async || world.pending().await == 0).await;
-    assert_eq!(hooked.largest(), quick().batch_size);
-    let queued = world.store.index(&caller()).enqueue_all(None).await;
-    assert_eq!(queued.unwrap(), 100);
-    eventually("all is indexed again", async || world.pending().await == 0).await;
+    let mut working = index_twice(&world, &hooked, || {
+        assert_eq!(hooked.largest(), quick().batch_size);
+    })
+    .await;
     assert!(hooked.largest() > quick().batch_size);
     working.end().await;
 }
@@ -437,15 +447,7 @@ async fn rebuilds_are_indexed_in_larger_batches_than_new_messages() {
 async fn an_index_that_takes_small_batches_alone_gets_them() {
     let world = World::new().await;
     let (_directory, hooked) = prepared(|_| Box::pin(async {})).await;
-    let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
-    let thread = world.thread("ada").await;
-    world.say_each(thread, 100).await;
-    let mut working = work_in_one_lane(&world, &index);
-    eventually("all is indexed", async || world.pending().await == 0).await;
-    hooked.take_at_most(20);
-    let queued = world.store.index(&caller()).enqueue_all(None).await;
-    assert_eq!(queued.unwrap(), 100);
-    eventually("all is indexed again", async || world.pending().await == 0).await;
+    let mut working = index_twice(&world, &hooked, || hooked.take_at_most(20)).await;
     assert!(hooked.largest() > 20, "no batch was too large");
     assert_eq!(world.dead_letters().await, []);
     working.end().await;
