@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -161,7 +161,7 @@ impl Series {
 
 /// The figures of one kind of call. A spread is over rounds; the 99th percentile is of all
 /// calls, because a block has too few.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Figures {
     /// Calls per second.
     pub per_s: Spread,

@@ -8,6 +8,7 @@
 
 mod blocks;
 mod conversation;
+mod data;
 mod fair;
 mod fit;
 mod importing;

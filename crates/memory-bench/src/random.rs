@@ -9,6 +9,12 @@ impl Random {
         Self(seed)
     }
 
+    /// A generator from two seeds; pairs that differ give unrelated numbers.
+    pub fn of([first, second]: [u64; 2]) -> Self {
+        let first = Self(first).bits();
+        Self(Self(first.wrapping_add(second)).bits())
+    }
+
     fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

@@ -19,7 +19,6 @@ use memory_recall::{EmbedderConfig, EmbeddingModel, IndexConfig, IndexSchema, op
 use memory_store::{StoreConfig, WorkerStore};
 use prost_types::FieldMask;
 use serde::Deserialize;
-use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::TcpStream,
@@ -32,7 +31,11 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use crate::{Failure, Target, progress};
+use crate::{
+    Failure, Target,
+    data::{Copied, Directory},
+    progress,
+};
 
 /// The time limit of a start, which creates a database cluster.
 const START: Duration = Duration::from_secs(60);
@@ -51,7 +54,7 @@ const DRAINED_POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_s
 /// For how long the embedded index rests before it counts as optimized: it merges segments after
 /// ten whole seconds of few changes.
 const RESTED: Duration = Duration::from_secs(25);
-/// The longest wait for the index.
+/// The longest wait for the index without progress.
 const INDEX: Duration = Duration::from_secs(3_600);
 
 /// A channel that carries the API key.
@@ -71,8 +74,7 @@ pub struct Service {
     pub start: Option<Duration>,
     key: Key,
     child: Option<Child>,
-    /// Removed when the run ends.
-    data: Option<TempDir>,
+    data: Option<Directory>,
     /// Its collections in a Qdrant server, if that is its index.
     qdrant: Option<IndexConfig>,
 }
@@ -122,7 +124,11 @@ impl Service {
     /// Starts a throw-away service with the embedded default, or the Qdrant of `--qdrant`,
     /// and this configuration (TOML), which has no section `index`.
     pub async fn start(target: &Target, config: &str) -> Result<Self, Failure> {
-        let data = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
+        Self::start_on(target, Directory::temporary()?, config).await
+    }
+
+    /// The same on the data of a directory.
+    pub async fn start_on(target: &Target, data: Directory, config: &str) -> Result<Self, Failure> {
         let qdrant = target.qdrant.as_ref().map(|url| IndexConfig {
             url: Some(url.clone()),
             // Apart from those of other services.
@@ -135,7 +141,7 @@ impl Service {
 
     async fn start_in(
         target: &Target,
-        data: TempDir,
+        data: Directory,
         qdrant: Option<IndexConfig>,
     ) -> Result<Self, Failure> {
         let recollect = binary(target)?;
@@ -212,21 +218,8 @@ impl Service {
         let data = data.ok_or("only a started service can be restarted")?;
         self.stop().await?;
         let copied = match &qdrant {
-            Some(config) => Copied {
-                config: config.clone(),
-                _dir: None,
-            },
-            None => {
-                let copy = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
-                copy_dir(&data.path().join("data").join(INDEX_DIR), copy.path())?;
-                Copied {
-                    config: IndexConfig {
-                        path: Some(copy.path().to_owned()),
-                        ..IndexConfig::default()
-                    },
-                    _dir: Some(copy),
-                }
-            }
+            Some(config) => Copied::in_qdrant(config),
+            None => Copied::of(&data.path().join("data").join(INDEX_DIR))?,
         };
         Ok((Self::start_in(target, data, qdrant).await?, copied))
     }
@@ -237,13 +230,10 @@ impl Service {
         let Some(url) = &self.database_url else {
             return crate::importing::indexed(&mut self.connect().await?).await;
         };
-        let config = StoreConfig {
-            url: url.as_str().into(),
-            ..StoreConfig::default()
-        };
-        let outbox = WorkerStore::connect(&config).await?;
+        let outbox = outbox(url).await?;
         let step = progress::step("indexing");
-        let begin = Instant::now();
+        let mut least = i64::MAX;
+        let mut progressed = Instant::now();
         loop {
             let asked = Instant::now();
             let stats = outbox.stats().await?;
@@ -256,11 +246,23 @@ impl Service {
                 step.finish_and_clear();
                 return Ok(());
             }
-            if begin.elapsed() > INDEX {
+            if stats.pending < least {
+                least = stats.pending;
+                progressed = Instant::now();
+            }
+            if progressed.elapsed() > INDEX {
                 return Err(format!("{} changes still not indexed", stats.pending).into());
             }
             step.set_message(format!("indexing, {} to go", stats.pending));
             tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// How many changes the index does not have; 0 without a database.
+    pub async fn waiting(&self) -> Result<usize, Failure> {
+        match &self.database_url {
+            Some(url) => Ok(usize::try_from(outbox(url).await?.stats().await?.pending)?),
+            None => Ok(0),
         }
     }
 
@@ -380,12 +382,13 @@ impl Service {
     }
 }
 
-/// A copy of a service's index, or where it is.
-pub struct Copied {
-    /// How to open it.
-    pub config: IndexConfig,
-    /// Removed when dropped.
-    _dir: Option<TempDir>,
+/// The queue of a database's changes.
+async fn outbox(url: &str) -> Result<WorkerStore, Failure> {
+    let config = StoreConfig {
+        url: url.into(),
+        ..StoreConfig::default()
+    };
+    Ok(WorkerStore::connect(&config).await?)
 }
 
 impl Clients {
@@ -506,20 +509,6 @@ fn signal(kind: &str, pid: u32) -> Result<(), Failure> {
         Ok(status) => Err(format!("kill {kind} {pid}: {status}").into()),
         Err(error) => Err(format!("kill could not be run: {error}").into()),
     }
-}
-
-fn copy_dir(from: &Path, to: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_dir(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-        }
-    }
-    Ok(())
 }
 
 fn binary(target: &Target) -> Result<PathBuf, Failure> {

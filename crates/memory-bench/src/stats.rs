@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
@@ -56,7 +56,7 @@ pub struct Quantiles {
 }
 
 /// A figure over several rounds.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Spread {
     /// The median of the rounds.
     pub median: f64,
@@ -64,8 +64,13 @@ pub struct Spread {
     pub min: f64,
     /// The highest.
     pub max: f64,
-    #[serde(skip)]
+    /// Decimals to print; 2 for a spread that was read from a file.
+    #[serde(skip, default = "two")]
     digits: usize,
+}
+
+fn two() -> usize {
+    2
 }
 
 impl Spread {

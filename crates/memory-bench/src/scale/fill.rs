@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use memory_contract::proto::{
@@ -15,7 +15,7 @@ use memory_contract::proto::{
 use tokio::task::JoinSet;
 use tokio_stream::StreamExt as _;
 
-use super::synthetic::{Language, Sessions, Zipf};
+use super::synthetic::{Language, Session, Sessions, Zipf};
 use crate::{
     Failure, progress,
     random::Random,
@@ -35,24 +35,59 @@ const MANY_MESSAGES: usize = 1_000;
 pub struct Tenants {
     /// By number; the largest first.
     pub messages: Vec<usize>,
+    /// The same at this size and each smaller one, ascending.
+    sizes: Vec<Vec<usize>>,
 }
 
 /// How fast the service was filled.
 pub struct Filled {
-    /// Messages of all tenants.
-    pub messages: usize,
+    /// Messages that were added, of all tenants.
+    pub added: usize,
     /// Messages per second until all were durable, and until all were indexed.
     pub durable_per_s: f64,
     pub searchable_per_s: f64,
 }
 
 impl Tenants {
-    /// So many tenants with so many messages together. A tenant has at least one.
-    pub fn new(tenants: usize, messages: usize) -> Self {
-        let shares = Zipf::new(tenants).shares(messages);
+    /// So many tenants with so many messages together, which they reached by way of the smaller
+    /// sizes. A tenant has at least one.
+    pub fn new(tenants: usize, smaller: &[usize], messages: usize) -> Self {
+        let zipf = Zipf::new(tenants);
+        let shares = |size: usize| -> Vec<usize> {
+            let shares = zipf.shares(size).into_iter();
+            shares.map(|share| share.max(1)).collect()
+        };
+        let sizes = smaller.iter().copied().chain([messages]);
         Self {
-            messages: shares.into_iter().map(|share| share.max(1)).collect(),
+            messages: shares(messages),
+            sizes: sizes.map(shares).collect(),
         }
+    }
+
+    /// The sessions that a tenant has at this size and not at the one before.
+    fn sessions(&self, tenant: usize) -> impl Iterator<Item = Session> + use<> {
+        let sizes: Vec<usize> = self.sizes.iter().map(|shares| shares[tenant]).collect();
+        let has = self.before(tenant);
+        Sessions::new(tenant, sizes).skip_while(move |session| session.before < has)
+    }
+
+    /// The messages of a tenant at the size before; 0 if this is the first.
+    fn before(&self, tenant: usize) -> usize {
+        let [.., before, _] = self.sizes.as_slice() else {
+            return 0;
+        };
+        before[tenant]
+    }
+
+    /// Messages of all tenants.
+    pub fn sum(&self) -> usize {
+        self.messages.iter().sum()
+    }
+
+    /// Messages of all tenants that the size before does not have.
+    fn growth(&self) -> usize {
+        let before = (0..self.messages.len()).map(|tenant| self.before(tenant));
+        self.sum() - before.sum::<usize>()
     }
 
     /// The configuration with a key for each (TOML).
@@ -81,65 +116,68 @@ pub fn user(number: usize) -> String {
     format!("user-{number}")
 }
 
-/// Imports all conversations, a tenant after the other on each of several connections, and
-/// waits until the index has them.
-pub async fn fill(service: &Service, tenants: &Tenants) -> Result<Filled, Failure> {
-    let messages = tenants.messages.iter().sum();
-    let bar = progress::count("importing", messages as u64);
+/// Imports the conversations that the tenants have at this size and not at the one before, a tenant
+/// after the other on each of several connections, and waits until the index has them. What a
+/// former run imported is not added again.
+pub async fn fill(service: &Service, tenants: &Arc<Tenants>) -> Result<Filled, Failure> {
+    let bar = progress::count("importing", tenants.growth() as u64);
     let begin = Instant::now();
+    let waiting = service.waiting().await?;
     let next = Arc::new(AtomicUsize::new(0));
-    let shares: Arc<[usize]> = tenants.messages.as_slice().into();
     let mut imports = JoinSet::new();
     for _ in 0..STREAMS {
-        let (next, shares, bar) = (Arc::clone(&next), Arc::clone(&shares), bar.clone());
+        let (next, tenants, bar) = (Arc::clone(&next), Arc::clone(tenants), bar.clone());
         let channel = service.channel().await?;
         imports.spawn(async move {
+            let mut added = 0;
             loop {
                 let tenant = next.fetch_add(1, Ordering::Relaxed);
-                let Some(&messages) = shares.get(tenant) else {
-                    return Ok::<_, Failure>(());
+                let Some(&messages) = tenants.messages.get(tenant) else {
+                    return Ok::<_, Failure>(added);
                 };
                 let mut clients = Clients::new(channel.clone(), &header(tenant)?);
-                import(&mut clients, tenant, messages, &bar).await?;
-                if messages >= MANY_MESSAGES {
+                added += import(&mut clients, tenants.sessions(tenant), &bar).await?;
+                if messages >= MANY_MESSAGES && tenants.before(tenant) < MANY_MESSAGES {
                     remember(&mut clients, tenant).await?;
                 }
             }
         });
     }
+    let mut added = 0;
     while let Some(import) = imports.join_next().await {
-        import??;
+        added += import??;
     }
     let durable = begin.elapsed();
     bar.finish_and_clear();
     service.drained().await?;
-    let per_s = |time: std::time::Duration| messages as f64 / time.as_secs_f64().max(1e-9);
+    let per_s = |messages: usize, time: Duration| messages as f64 / time.as_secs_f64().max(1e-9);
     Ok(Filled {
-        messages,
-        durable_per_s: per_s(durable),
-        searchable_per_s: per_s(begin.elapsed()),
+        added,
+        durable_per_s: per_s(added, durable),
+        searchable_per_s: per_s(added + waiting, begin.elapsed()),
     })
 }
 
+/// Imports sessions, and returns how many messages were new.
 async fn import(
     clients: &mut Clients,
-    tenant: usize,
-    messages: usize,
+    sessions: impl Iterator<Item = Session> + Send + 'static,
     bar: &indicatif::ProgressBar,
-) -> Result<(), Failure> {
+) -> Result<usize, Failure> {
     let (sender, requests) = tokio::sync::mpsc::channel(16);
     // On a thread of its own, because it computes.
     let making = tokio::task::spawn_blocking(move || {
         let language = Language::new();
-        for (number, session) in Sessions::new(&language, tenant, messages).enumerate() {
+        for session in sessions {
             let request = ImportMessagesRequest {
                 session: Some(SessionRef {
                     app_id: APP.to_owned(),
                     user_id: user(session.user),
-                    session_key: format!("session:{number}"),
+                    session_key: format!("session:{}", session.number),
                     agent_session_key: String::new(),
                 }),
-                messages: session.messages,
+                request_id: session.request_id().to_string(),
+                messages: session.messages(&language),
                 ..Default::default()
             };
             if sender.blocking_send(request).is_err() {
@@ -150,10 +188,15 @@ async fn import(
     let requests = tokio_stream::wrappers::ReceiverStream::new(requests);
     let answers = clients.messages.import_messages(requests).await?;
     let mut answers = answers.into_inner();
+    let mut added = 0;
     while let Some(answer) = answers.next().await {
         match answer?.outcome {
             Some(Outcome::Imported(imported)) => {
-                bar.inc(u64::try_from(imported.message_count).unwrap_or_default());
+                let messages = usize::try_from(imported.message_count).unwrap_or_default();
+                bar.inc(messages as u64);
+                if !imported.replayed {
+                    added += messages;
+                }
             }
             Some(Outcome::Error(error)) => {
                 return Err(format!("import refused: {} {}", error.field, error.message).into());
@@ -162,7 +205,7 @@ async fn import(
         }
     }
     making.await?;
-    Ok(())
+    Ok(added)
 }
 
 /// Adds memories of the most active user.

@@ -8,7 +8,7 @@ use std::{
 use memory_contract::proto::{
     AppRef, AppendMessagesRequest, RecallRequest, UserRef, recall_request::Target as RecallTarget,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tonic::transport::Channel;
 
 use super::{
@@ -35,7 +35,7 @@ const THREADS: usize = 64;
 const FIRST: Duration = Duration::from_secs(300);
 
 /// The figures of each kind, in the order of [`KINDS`].
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Measured {
     recall_user: Figures,
     recall_largest_tenant: Figures,

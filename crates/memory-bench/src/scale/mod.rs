@@ -1,17 +1,24 @@
-//! The same calls on services with more and more messages.
+//! The same calls on a service with more and more messages.
 
 mod fill;
+mod finished;
 mod measure;
 mod model;
 mod synthetic;
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure, Target,
+    data::Directory,
     machine::{Machine, resident_mib},
     random::Random,
     service::Service,
@@ -19,11 +26,12 @@ use crate::{
     table::table,
 };
 use fill::Tenants;
+use finished::Finished;
 
 /// What to measure.
 #[derive(Args)]
 pub struct Options {
-    /// Messages, one service for each: 10k, 100k, 1M.
+    /// Messages, ascending: 10k, 100k, 1M. The service grows from each size to the next.
     #[arg(long, value_delimiter = ',', default_values_t = [Size(10_000), Size(100_000), Size(1_000_000)])]
     sizes: Vec<Size>,
     /// Tenants, with shares by Zipf's law.
@@ -33,6 +41,11 @@ pub struct Options {
     /// 200 messages a second.
     #[arg(long)]
     embed: bool,
+    /// Keep the data in this directory, which only this command writes to. The same command goes on
+    /// where a run that was interrupted stopped, and does not measure a size again. Default: a
+    /// temporary directory.
+    #[arg(long)]
+    data_dir: Option<PathBuf>,
     /// Rounds, each with one block of each kind in random order.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -87,11 +100,14 @@ struct Report {
     sizes: Vec<OfSize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct OfSize {
     messages: usize,
     /// The largest size's median to the smallest one's is what scaling is judged by.
     calls: measure::Measured,
+    /// Messages that the size before did not have, less those of an interrupted run; 0 if all
+    /// were there.
+    added_messages: usize,
     durable_messages_per_s: f64,
     searchable_messages_per_s: f64,
     /// Start on existing data, until the service is ready.
@@ -105,17 +121,22 @@ struct OfSize {
     index_disk_mb: f64,
 }
 
-/// Runs all sizes and prints the report.
+/// Runs all sizes and prints the report, also if a later size fails.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
     if target.addr.is_some() {
-        return Err("scale fills services of its own; omit --addr".into());
+        return Err("scale fills a service of its own; omit --addr".into());
     }
-    let mut sizes = Vec::new();
-    for size in &options.sizes {
-        let measured = of_size(target, options, size.0).await?;
-        // A larger size can take hours.
-        eprintln!("{}", measured.line());
-        sizes.push(measured);
+    if options.data_dir.is_some() && target.qdrant.is_some() {
+        return Err("--data-dir keeps an embedded index; omit --qdrant".into());
+    }
+    let sizes: Vec<usize> = options.sizes.iter().map(|size| size.0).collect();
+    if !sizes.is_sorted_by(|one, next| one < next) {
+        return Err("--sizes ascend, as in 10k,100k,1M".into());
+    }
+    let mut finished = Finished::read(options)?;
+    let outcome = grow(target, options, &sizes, &mut finished).await;
+    if outcome.is_err() && finished.sizes.is_empty() {
+        return outcome;
     }
     let report = Report {
         machine: Machine::here(),
@@ -125,18 +146,31 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         },
         tenants: options.tenants,
         generated_vectors: !options.embed,
-        sizes,
+        sizes: finished.sizes,
     };
     match json {
         true => println!("{}", serde_json::to_string(&report)?),
         false => report.print(),
     }
-    Ok(())
+    outcome
 }
 
-async fn of_size(target: &Target, options: &Options, messages: usize) -> Result<OfSize, Failure> {
-    let tenants = Tenants::new(options.tenants.max(1), messages);
-    let keys = tenants.config();
+/// Measures the sizes that are not finished.
+async fn grow(
+    target: &Target,
+    options: &Options,
+    sizes: &[usize],
+    finished: &mut Finished,
+) -> Result<(), Failure> {
+    let first = finished.sizes.len();
+    if first >= sizes.len() {
+        return Ok(());
+    }
+    let tenants = |place: usize| {
+        let (smaller, from) = sizes.split_at(place);
+        Tenants::new(options.tenants.max(1), smaller, from[0])
+    };
+    let keys = tenants(first).config();
     let model_dir = tempfile::tempdir()?;
     let filling = if options.embed {
         keys.clone()
@@ -145,22 +179,46 @@ async fn of_size(target: &Target, options: &Options, messages: usize) -> Result<
         let dir = model_dir.path().display().to_string();
         format!("{keys}\n[embedding]\nmodel_dir = {dir:?}\n")
     };
-    let service = Service::start(target, &filling).await?;
-    let filled = fill::fill(&service, &tenants).await?;
-    service.rested().await?;
-    // With the default model: queries cost what they cost.
-    let service = service.restart(target, &keys).await?;
+    let data = match &options.data_dir {
+        Some(dir) => Directory::kept(dir)?,
+        None => Directory::temporary()?,
+    };
+    let mut service = Service::start_on(target, data, &filling).await?;
+    for place in first..sizes.len() {
+        let tenants = Arc::new(tenants(place));
+        let filled = fill::fill(&service, &tenants).await?;
+        service.rested().await?;
+        // With the default model: queries cost what they cost.
+        service = service.restart(target, &keys).await?;
+        let measured = measured(&service, options, &tenants, &filled).await?;
+        // A larger size can take hours.
+        eprintln!("{}", measured.line());
+        finished.add(measured)?;
+        if place + 1 < sizes.len() {
+            service = service.restart(target, &filling).await?;
+        }
+    }
+    service.stop().await
+}
+
+async fn measured(
+    service: &Service,
+    options: &Options,
+    tenants: &Tenants,
+    filled: &fill::Filled,
+) -> Result<OfSize, Failure> {
     let mut random = Random::new(options.seed);
-    let mut callers = measure::Callers::connect(&service, &tenants, &mut random).await?;
+    let mut callers = measure::Callers::connect(service, tenants, &mut random).await?;
     let first_recall = callers.first_recall().await?;
     let block = Duration::from_secs(options.seconds.max(1));
     let calls = callers
-        .measure(&service, options.rounds.max(1), block, &mut random)
+        .measure(service, options.rounds.max(1), block, &mut random)
         .await?;
     let data = service.data_dir().ok_or("no data directory")?;
-    let measured = OfSize {
-        messages: filled.messages,
+    Ok(OfSize {
+        messages: tenants.sum(),
         calls,
+        added_messages: filled.added,
         durable_messages_per_s: rounded(filled.durable_per_s, 0),
         searchable_messages_per_s: rounded(filled.searchable_per_s, 0),
         start_s: rounded(service.start.unwrap_or_default().as_secs_f64(), 2),
@@ -171,9 +229,7 @@ async fn of_size(target: &Target, options: &Options, messages: usize) -> Result<
             .map(|mib| rounded(mib, 0)),
         disk_mb: mib_on_disk(&data)?,
         index_disk_mb: mib_on_disk(&data.join(crate::service::INDEX_DIR))?,
-    };
-    service.stop().await?;
-    Ok(measured)
+    })
 }
 
 /// The size of a directory's files in MiB; 0 if it does not exist. Files that vanish
@@ -250,6 +306,7 @@ impl Report {
                 format!("{:.2}", size.calls.figures(place).p99_ms)
             });
         }
+        add("messages imported", &|size| size.added_messages.to_string());
         add("import, messages/s until durable", &|size| {
             size.durable_messages_per_s.to_string()
         });

@@ -44,9 +44,14 @@ impl Zipf {
 
     /// A random number.
     pub fn draw(&self, random: &mut Random) -> usize {
-        let total = self.0.last().copied().unwrap_or_default();
-        let drawn = random.unit() * total;
-        self.0.partition_point(|&sum| sum <= drawn)
+        self.draw_below(self.0.len(), random)
+    }
+
+    /// A random number below `limit`, with the same proportions.
+    pub fn draw_below(&self, limit: usize, random: &mut Random) -> usize {
+        let sums = &self.0[..limit.min(self.0.len())];
+        let drawn = random.unit() * sums.last().copied().unwrap_or_default();
+        sums.partition_point(|&sum| sum <= drawn)
     }
 
     /// Shares of a whole, which add up to it but for rounding.
@@ -104,10 +109,16 @@ fn rare(rank: usize) -> String {
 
 /// One session of a user.
 pub struct Session {
+    tenant: usize,
+    /// Its number within the tenant, from 0.
+    pub number: usize,
     /// The user's number within the tenant.
     pub user: usize,
-    /// What was said.
-    pub messages: Vec<MessageInput>,
+    /// The messages of the tenant before it, and its own.
+    pub before: usize,
+    pub length: usize,
+    /// After the draws of user and length.
+    random: Random,
 }
 
 /// The users of a tenant with so many messages.
@@ -115,57 +126,75 @@ pub fn users(messages: usize) -> usize {
     messages.div_ceil(USER_MESSAGES).max(1)
 }
 
-/// The sessions of one tenant, one after the other.
-pub struct Sessions<'a> {
-    language: &'a Language,
+/// The sessions of one tenant, one after the other. Users join as messages are made.
+pub struct Sessions {
+    tenant: usize,
     users: Zipf,
-    /// Messages to make.
-    left: usize,
-    random: Random,
-    /// Whether its speakers have names.
-    named: bool,
+    /// The messages after which the tenant is measured, ascending: a session ends there.
+    sizes: Vec<usize>,
+    number: usize,
+    made: usize,
 }
 
-impl<'a> Sessions<'a> {
-    /// The sessions of the tenant with this number. One tenant in three has speakers without
-    /// names.
-    pub fn new(language: &'a Language, tenant: usize, messages: usize) -> Self {
+impl Sessions {
+    /// The sessions of the tenant with this number, until it has as many messages as the last
+    /// of the sizes.
+    pub fn new(tenant: usize, sizes: Vec<usize>) -> Self {
+        let most = sizes.last().copied().unwrap_or_default();
         Self {
-            language,
-            users: Zipf::new(users(messages)),
-            left: messages,
-            random: Random::new(tenant as u64),
-            named: tenant % 3 != 2,
+            tenant,
+            users: Zipf::new(users(most)),
+            sizes,
+            number: 0,
+            made: 0,
         }
     }
 }
 
-impl Iterator for Sessions<'_> {
+impl Iterator for Sessions {
     type Item = Session;
 
     fn next(&mut self) -> Option<Session> {
-        if self.left == 0 {
-            return None;
-        }
-        let length = log_normal(SESSION, &mut self.random)
+        let (number, before) = (self.number, self.made);
+        let size = *self.sizes.iter().find(|size| **size > before)?;
+        let mut random = Random::of([self.tenant as u64, number as u64]);
+        let length = log_normal(SESSION, &mut random)
             .clamp(2, 200)
-            .min(self.left);
-        self.left -= length;
-        let user = self.users.draw(&mut self.random);
-        let messages = (0..length).map(|place| {
+            .min(size - before);
+        let user = self.users.draw_below(users(before + length), &mut random);
+        self.number += 1;
+        self.made += length;
+        Some(Session {
+            tenant: self.tenant,
+            number,
+            user,
+            before,
+            length,
+            random,
+        })
+    }
+}
+
+impl Session {
+    /// What is said. One tenant in three has speakers without names.
+    pub fn messages(mut self, language: &Language) -> Vec<MessageInput> {
+        let named = self.tenant % 3 != 2;
+        let messages = (0..self.length).map(|place| {
             let words = log_normal(WORDS, &mut self.random).clamp(1, 150);
-            let text = self.language.text(words, &mut self.random);
+            let text = language.text(words, &mut self.random);
             let (role, name) = match place % 2 {
-                0 => (Role::User, rare(COMMON.len() + user)),
+                0 => (Role::User, rare(COMMON.len() + self.user)),
                 _ => (Role::Assistant, "Assistant".to_owned()),
             };
-            let name = if self.named { name } else { String::new() };
-            message(role, name, text)
+            message(role, if named { name } else { String::new() }, text)
         });
-        Some(Session {
-            user,
-            messages: messages.collect(),
-        })
+        messages.collect()
+    }
+
+    /// A UUID that is the same in every run, so that repeating its import is safe.
+    pub fn request_id(&self) -> uuid::Uuid {
+        let (tenant, number) = (self.tenant as u128, self.number as u128);
+        uuid::Builder::from_random_bytes((tenant << 64 | number).to_be_bytes()).into_uuid()
     }
 }
 
@@ -201,8 +230,9 @@ mod tests {
     #[test]
     fn lengths_are_those_of_real_conversations() {
         let language = Language::new();
-        let sessions: Vec<Session> = Sessions::new(&language, 0, 20_000).collect();
-        let messages = sessions.iter().flat_map(|session| &session.messages);
+        let sessions: Vec<Session> = Sessions::new(0, vec![20_000]).collect();
+        let mut lengths: Vec<usize> = sessions.iter().map(|one| one.length).collect();
+        let messages = sessions.into_iter().flat_map(|one| one.messages(&language));
         let mut words: Vec<usize> = messages
             .map(|message| match &message.parts[0].content {
                 Some(part::Content::Text(text)) => text.split(' ').count(),
@@ -213,10 +243,22 @@ mod tests {
         assert_eq!(words.len(), 20_000);
         assert!((20..=22).contains(&words[10_000]), "{}", words[10_000]);
         assert!((48..=60).contains(&words[19_000]), "{}", words[19_000]);
-        let mut lengths: Vec<usize> = sessions.iter().map(|one| one.messages.len()).collect();
         lengths.sort_unstable();
         let median = lengths[lengths.len() / 2];
         assert!((18..=20).contains(&median), "{median}");
+    }
+
+    #[test]
+    fn a_tenant_grows_from_size_to_size() {
+        let sessions: Vec<Session> = Sessions::new(3, vec![1, 1, 1_000, 9_000]).collect();
+        let ends = |size| sessions.iter().any(|one| one.before + one.length == size);
+        assert!(ends(1) && ends(1_000) && ends(9_000));
+        assert_eq!(sessions.iter().map(|one| one.length).sum::<usize>(), 9_000);
+        let newcomers = sessions.iter().filter(|one| one.user >= users(1_000));
+        assert!(newcomers.clone().count() > 0);
+        assert!(newcomers.clone().all(|one| one.before + one.length > 1_000));
+        let ids: std::collections::HashSet<_> = sessions.iter().map(Session::request_id).collect();
+        assert_eq!(ids.len(), sessions.len());
     }
 
     #[test]
