@@ -15,9 +15,10 @@ use qdrant_edge::EdgeShard;
 use tokio::sync::mpsc::WeakSender;
 
 use super::Command;
-use super::copy::{self, Log};
+use super::copy;
 use super::engine::{guarded, not_prepared, release};
 use super::erase::{Copying, bytes_of};
+use super::log::Log;
 use super::swap::remove;
 use super::writer::{RESERVED_BYTES, SEGMENTS, Writer};
 use super::{memory, setup};
@@ -28,7 +29,7 @@ const FILLING: usize = 2;
 /// Other segments that an engine may have, besides one for every [`POINTS_PER_SEGMENT`], or for
 /// every half of a segment as large as merging makes them: a merged one and a full one. With vectors
 /// of more than [`memory::DIMENSIONS`] it may have more in proportion.
-const FULL: usize = 2;
+const FULL: usize = 4;
 const POINTS_PER_SEGMENT: usize = 2_000_000;
 /// Deleted points are removed once they are more than one in this many.
 const DELETED_SHARE: usize = 5;
@@ -78,11 +79,28 @@ impl Writer {
         {
             return;
         }
-        let sizes = sizes_of(&self.directory.join(SEGMENTS));
-        let point = sizes.iter().sum::<u64>() / info.points_count as u64;
-        if is_merge_due(&sizes, point.saturating_mul(self.most_points() as u64)) {
+        let sizes = self.sizes();
+        if is_merge_due(&sizes, self.most_bytes(&sizes)) {
             self.try_compaction(commands);
         }
+    }
+
+    /// The bytes of each segment.
+    fn sizes(&self) -> Vec<u64> {
+        let entries = fs::read_dir(self.directory.join(SEGMENTS));
+        let entries = entries.into_iter().flatten().flatten();
+        entries.map(|entry| bytes_of(&entry.path())).collect()
+    }
+
+    /// How many bytes a merged segment may have at the moment, if its points are as large as those
+    /// of these segments.
+    fn most_bytes(&self, sizes: &[u64]) -> u64 {
+        let points = self
+            .shard
+            .as_ref()
+            .map_or(0, |shard| shard.info().points_count);
+        let point = sizes.iter().sum::<u64>() / points.max(1) as u64;
+        point.saturating_mul(self.most_points() as u64)
     }
 
     /// How many points a merged segment may have at the moment.
@@ -108,9 +126,10 @@ impl Writer {
     }
 
     fn begin_compaction(&self, commands: &WeakSender<Command>) -> Result<Copying, RecallError> {
-        // The copy, and the room that the engine requires to merge it.
-        let room = bytes_of(&self.directory).saturating_mul(3);
-        self.require_room(RESERVED_BYTES.saturating_add(room))?;
+        let sizes = self.sizes();
+        let room = room_to_merge(&sizes, self.most_bytes(&sizes));
+        let others = bytes_of(&self.directory).saturating_sub(sizes.iter().sum());
+        self.require_room(RESERVED_BYTES.saturating_add(room).saturating_add(others))?;
         let former = self.shard().ok_or_else(not_prepared)?;
         self.flush()?;
         let draft = self.new_draft()?;
@@ -119,6 +138,7 @@ impl Writer {
             return Err(self.broken(error));
         }
         let config = setup::merging(&self.schema, self.vectors, self.most_points());
+        let usual = setup::config(&self.schema, self.vectors).optimizers;
         let log = Arc::new(Log::default());
         let directory = draft.clone();
         let merge = move |_: &Log| {
@@ -136,6 +156,8 @@ impl Writer {
                 duration_ms = started.elapsed().as_millis() as u64,
                 "the segments of the index were merged"
             );
+            // What the copy gets now is not merged with that each time.
+            guarded("configure", || engine.set_optimizers_config(usual))?;
             Ok(engine)
         };
         let (sender, logged) = (commands.clone(), Arc::clone(&log));
@@ -155,7 +177,7 @@ impl Writer {
 /// How many segments an engine may have, if merging makes segments of up to `largest` points. It
 /// bounds a segment by the bytes of its vectors, at 256 MB: 170,000 points of 384 dimensions, or a
 /// quarter of that of 1,536. Each merge builds the graphs of all points again, so the number of full
-/// segments grows with the dimensions: a merge follows about 340,000 new points with each model, and
+/// segments grows with the dimensions: a merge follows about 680,000 new points with each model, and
 /// how often a point is merged depends on the number of points alone. Searches pay for that with
 /// more segments.
 fn most_segments(dimensions: Option<usize>, points: usize, largest: usize) -> usize {
@@ -164,10 +186,13 @@ fn most_segments(dimensions: Option<usize>, points: usize, largest: usize) -> us
     FILLING + (full * dimensions).div_ceil(memory::DIMENSIONS)
 }
 
-/// The bytes of each segment.
-fn sizes_of(segments: &Path) -> Vec<u64> {
-    let entries = fs::read_dir(segments).into_iter().flatten().flatten();
-    entries.map(|entry| bytes_of(&entry.path())).collect()
+/// The bytes on disk that merging segments takes: a copy of all, and for each merge twice what it
+/// merges, which the engine requires. It merges up to the `most` bytes, or removes deleted points
+/// from one larger segment.
+fn room_to_merge(sizes: &[u64], most: u64) -> u64 {
+    let copy = sizes.iter().sum::<u64>();
+    let largest = sizes.iter().copied().max().unwrap_or_default();
+    copy.saturating_add(most.max(largest).min(copy).saturating_mul(2))
 }
 
 /// Whether the segments that merging can make larger are worth it: those other than the largest of

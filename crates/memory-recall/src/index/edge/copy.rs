@@ -2,10 +2,9 @@
 //! goes on with the former engine, and what it changes there is changed in the copy too.
 
 use std::collections::{HashMap, HashSet};
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -19,87 +18,20 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::Command;
 use super::engine::{guarded, not_prepared, panic_message, release};
+use super::log::{Changed, Log};
 use super::swap::sync_all;
 use crate::error::RecallError;
 use crate::index::Backend;
 
 /// Points that are copied at a time.
 const PAGE: usize = 1_000;
+/// Points after which a copy is optimized. Adding a point to the segment that is written to takes time
+/// in proportion to how many points there have its words.
+const OPTIMIZE_AFTER: usize = 50_000;
 /// Changed points that the writer copies itself, at most about as many, when it takes the copy.
 const LAST_CHANGES: usize = 1_000;
 /// The pause before the next attempt to hand over a copy.
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(5);
-
-/// What the writer has changed in the former engine and the copy does not have yet.
-#[derive(Default)]
-pub(super) struct Log(Mutex<LogState>);
-
-#[derive(Default)]
-struct LogState {
-    /// Points that were written or deleted.
-    points: HashSet<PointId>,
-    /// Deletions of selected points.
-    deletions: Vec<UpdateOperation>,
-    /// The copy is not wanted any more.
-    is_abandoned: bool,
-}
-
-impl Log {
-    /// Adds an operation.
-    pub(super) fn add(&self, operation: &UpdateOperation) {
-        let UpdateOperation::PointOperation(changed) = operation else {
-            return;
-        };
-        let mut state = self.lock();
-        match changed.point_ids() {
-            Some(points) => state.points.extend(points),
-            None => state.deletions.push(operation.clone()),
-        }
-    }
-
-    pub(super) fn abandon(&self) {
-        self.lock().is_abandoned = true;
-    }
-
-    /// Fails if the copy is not wanted any more.
-    pub(super) fn check(&self) -> Result<(), RecallError> {
-        match self.lock().is_abandoned {
-            true => Err(not_prepared()),
-            false => Ok(()),
-        }
-    }
-
-    /// Changes the copy as `former` was changed. A point is copied as it is now, so that its
-    /// former changes need not be kept; deletions of selected points come first, because some of
-    /// the points may have been written again.
-    pub(super) fn replay(&self, former: &EdgeShard, copy: &EdgeShard) -> Result<(), RecallError> {
-        self.check()?;
-        let (points, deletions) = {
-            let mut state = self.lock();
-            (
-                mem::take(&mut state.points),
-                mem::take(&mut state.deletions),
-            )
-        };
-        for deletion in deletions {
-            guarded("copy deletions", || copy.update(deletion))?;
-        }
-        let points: Vec<PointId> = points.into_iter().collect();
-        for page in points.chunks(PAGE) {
-            copy_changed(former, copy, page)?;
-        }
-        Ok(())
-    }
-
-    fn changes(&self) -> usize {
-        let state = self.lock();
-        state.points.len() + state.deletions.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LogState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A copy that was made, or why it was not.
 pub(super) struct Copied {
@@ -128,13 +60,15 @@ pub(super) fn begin(
             })
         };
         sync()?;
-        while log.changes() > LAST_CHANGES {
+        let catching_up = log.catch_up();
+        while log.len() > LAST_CHANGES {
             let former = former.upgrade().ok_or_else(not_prepared)?;
-            let replayed = log.replay(&former, &copy);
+            let replayed = replay(&log, &former, &copy);
             release(former);
             replayed?;
         }
         sync()?;
+        drop(catching_up);
         Ok(Arc::new(copy))
     };
     let make = move || {
@@ -180,20 +114,28 @@ pub(super) fn copy_and_optimize(
         copy.flush();
         Ok(())
     })?;
-    guarded("optimize", || copy.optimize())?;
+    optimize(&copy)?;
     Ok(copy)
+}
+
+fn optimize(copy: &EdgeShard) -> Result<(), RecallError> {
+    guarded("optimize", || copy.optimize()).map(drop)
 }
 
 fn copy_points(from: &EdgeShard, to: &EdgeShard, log: &Log) -> Result<(), RecallError> {
     let mut offset = None;
-    loop {
+    for pages in 1.. {
         offset = copy_page(from, to, offset)?;
         // What was changed meanwhile may be in the page with its former value.
-        log.replay(from, to)?;
+        replay(log, from, to)?;
         if offset.is_none() {
-            return Ok(());
+            break;
+        }
+        if pages % (OPTIMIZE_AFTER / PAGE) == 0 {
+            optimize(to)?;
         }
     }
+    Ok(())
 }
 
 /// Copies a page from `offset`. Returns where the next one begins.
@@ -235,6 +177,27 @@ fn scroll(
         order_by: None,
     };
     guarded("read points", || from.scroll(request))
+}
+
+/// Changes the copy as `former` was changed. A point is copied as it is now, so that its former changes
+/// need not be kept; deletions of selected points come first, because some of the points may have been
+/// written again.
+pub(super) fn replay(log: &Log, former: &EdgeShard, copy: &EdgeShard) -> Result<(), RecallError> {
+    let Changed { points, deletions } = log.take()?;
+    for deletion in deletions {
+        guarded("copy deletions", || copy.update(deletion))?;
+    }
+    for part in points.chunks(OPTIMIZE_AFTER) {
+        for page in part.chunks(PAGE) {
+            log.check()?;
+            copy_changed(former, copy, page)?;
+            log.note_replayed(page.len());
+        }
+        if part.len() == OPTIMIZE_AFTER {
+            optimize(copy)?;
+        }
+    }
+    Ok(())
 }
 
 /// Copies points as they are, and deletes those that are no more.

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use qdrant_edge::{EdgeShard, PointOperations, UpdateOperation};
 use tokio::sync::mpsc::WeakSender;
 
-use super::copy::{self, Copied, Log};
+use super::copy::{self, Copied};
 use super::engine::{guarded, not_prepared, release};
+use super::log::Log;
 use super::reader::filter_of;
 use super::setup;
 use super::swap::{is_copy, remove, sync_parent, wait_for_others};
@@ -40,6 +41,17 @@ impl Copying {
     /// Adds an operation of the writer.
     pub(super) fn log(&self, operation: &UpdateOperation) {
         self.log.add(operation);
+    }
+
+    /// Waits while the writer is too far ahead of the copy.
+    pub(super) fn keep_pace(&self) {
+        self.log.keep_pace();
+    }
+
+    /// Whether points of the engine may move to other segments. A merge has a copy of its files; an
+    /// erasure reads its points page by page.
+    pub(super) fn may_points_move(&self) -> bool {
+        self.replies.is_empty()
     }
 }
 

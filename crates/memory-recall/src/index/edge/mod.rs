@@ -5,6 +5,7 @@ mod copy;
 mod directory;
 mod engine;
 mod erase;
+mod log;
 mod memory;
 mod reader;
 mod setup;
@@ -463,6 +464,7 @@ fn write(
             }
         }
         if writer.is_at_rest() {
+            writer.optimize_at_rest();
             writer.compact_at_rest(&commands);
         }
         set_busy(&mut is_busy, writer.copying.is_some());

@@ -21,8 +21,9 @@ use std::time::Duration;
 
 use qdrant_edge::EdgeShard;
 
-use super::copy::Log;
+use super::copy::replay;
 use super::engine::{guarded, not_prepared, release};
+use super::log::Log;
 use super::writer::{STATE_FILE, Writer};
 use crate::error::RecallError;
 use crate::index::{Backend, Prepared};
@@ -60,7 +61,7 @@ impl Writer {
         withdraw: impl FnOnce(),
     ) -> Result<(), RecallError> {
         let engine = self.shard().ok_or_else(not_prepared)?;
-        let replayed = log.replay(&engine, &copy).and_then(|()| {
+        let replayed = replay(log, &engine, &copy).and_then(|()| {
             guarded("flush", || {
                 copy.flush();
                 Ok(())

@@ -42,8 +42,9 @@ const STATE_REBUILDING: &str = "rebuilding";
 const OPTIMIZE_AFTER: usize = 5_000;
 const OPTIMIZE_AFTER_SHARE: usize = 8;
 /// The engine is optimized after this many changes, however large it is: until then new points
-/// are searched by brute force.
-const OPTIMIZE_AFTER_AT_MOST: usize = 20_000;
+/// are searched by brute force. New points are merged with the segment that is not full, and it has
+/// room for 170,000 points of 384 dimensions, so the graphs of a point are built about twice.
+const OPTIMIZE_AFTER_AT_MOST: usize = 50_000;
 
 /// The time for which few changes mean that the engine is at rest, and how many are few: 100 a
 /// second. An import has several hundred.
@@ -154,6 +155,9 @@ impl Writer {
             return Err(not_prepared());
         };
         self.require_room(RESERVED_BYTES)?;
+        if let Some(copying) = &self.copying {
+            copying.keep_pace();
+        }
         self.changes += changes.len();
         self.counted += changes.len();
         for batch in batches(changes) {
@@ -243,16 +247,27 @@ impl Writer {
 
     /// Optimizes the engine after enough changes. Returns whether it did.
     pub(super) fn optimize(&mut self) -> bool {
+        let points = self
+            .shard
+            .as_ref()
+            .map_or(0, |shard| shard.info().points_count);
+        let share = points / OPTIMIZE_AFTER_SHARE;
+        self.optimize_after(share.clamp(OPTIMIZE_AFTER, OPTIMIZE_AFTER_AT_MOST))
+    }
+
+    /// The same while little is written: after fewer changes, so that hardly any points are left
+    /// that are searched by brute force.
+    pub(super) fn optimize_at_rest(&mut self) -> bool {
+        self.optimize_after(OPTIMIZE_AFTER)
+    }
+
+    fn optimize_after(&mut self, changes: usize) -> bool {
         let Some(shard) = &self.shard else {
             return false;
         };
-        // The points of an engine that is being copied must not move.
-        let may = self.copying.is_none() && self.require_room(RESERVED_BYTES_OPTIMIZING).is_ok();
-        if self.changes < OPTIMIZE_AFTER || !may {
-            return false;
-        }
-        let share = shard.info().points_count / OPTIMIZE_AFTER_SHARE;
-        if self.changes < share.min(OPTIMIZE_AFTER_AT_MOST) {
+        let may_move = self.copying.as_ref().is_none_or(Copying::may_points_move);
+        let may = may_move && self.require_room(RESERVED_BYTES_OPTIMIZING).is_ok();
+        if self.changes < changes || !may {
             return false;
         }
         self.changes = 0;

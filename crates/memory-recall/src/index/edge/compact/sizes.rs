@@ -16,7 +16,7 @@ fn near(number: u128) -> Change {
 #[test]
 fn merges_follow_as_many_points_whatever_their_dimensions() {
     for dimensions in [384, 512, 768, 1_024, 1_536, 3_072] {
-        for (points, least) in [(100_000, 340_000), (3_000_000, 510_000)] {
+        for (points, least) in [(100_000, 680_000), (3_000_000, 850_000)] {
             let full = most_segments(Some(dimensions), points, usize::MAX) - FILLING;
             let segment = 256_000 * 1_024 / (4 * dimensions);
             let new = full * segment;
@@ -76,5 +76,21 @@ fn a_merge_at_rest_is_due_for_what_it_can_make_larger() {
         (&[100, 100, 100, 20, 20, 10], 180, true),
     ] {
         assert_eq!(is_merge_due(sizes, most), is_due, "{sizes:?} of {most}");
+    }
+}
+
+#[test]
+fn a_merge_needs_room_for_the_copy_and_twice_what_it_merges() {
+    for (sizes, most, room) in [
+        // All become one segment.
+        (&[100, 30, 20][..], u64::MAX, 450),
+        (&[100, 30, 20], 150, 450),
+        // The three small ones do, at most.
+        (&[100, 100, 100, 30, 20, 10], 100, 360 + 200),
+        // The large one is from a time with more free memory.
+        (&[300, 30, 20], 100, 350 + 600),
+        (&[], u64::MAX, 0),
+    ] {
+        assert_eq!(room_to_merge(sizes, most), room, "{sizes:?} of {most}");
     }
 }

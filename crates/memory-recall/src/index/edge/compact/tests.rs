@@ -293,6 +293,48 @@ fn many_segments_are_merged_while_they_change() {
 }
 
 #[test]
+fn new_points_are_optimized_during_a_merge_but_not_during_an_erasure() {
+    const NEW: u128 = 6_000;
+    const ROUNDS: u128 = 30;
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (commands, mut queue) = queue();
+    merge(&mut writer, &commands);
+    apply(&mut writer, (101..=NEW).map(point).collect());
+    assert!(writer.optimize());
+    // The copy gets points while they move from segment to segment.
+    let shard = writer.shard().unwrap();
+    shard.set_optimizers_config(separate_segments()).unwrap();
+    let mut expected: BTreeMap<_, _> = (1..=NEW).map(|number| (number, (1, 1))).collect();
+    for round in 1..=ROUNDS {
+        let again = (1..=NEW)
+            .step_by(ROUNDS as usize)
+            .map(|first| first + round - 1);
+        let changes = again.map(|number| {
+            expected.insert(number, (1, 2));
+            point_of(number, 1, 2, "")
+        });
+        apply(&mut writer, changes.collect());
+        shard.optimize().unwrap();
+    }
+    drop(shard);
+    let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+    taken.result.unwrap();
+    assert_eq!(found(&writer), expected);
+
+    let (reply, _answer) = oneshot::channel();
+    let erased = Selection::threads(&TenantId::new("acme"), &[Uuid::from_u128(2).into()]);
+    writer.erasures.push((erased, reply));
+    writer.erase(&commands.downgrade());
+    apply(&mut writer, (NEW + 1..=2 * NEW).map(point).collect());
+    assert!(!writer.optimize());
+    let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+    taken.result.unwrap();
+    assert!(writer.optimize());
+    assert_eq!(found(&writer).len(), 2 * NEW as usize);
+}
+
+#[test]
 fn segments_are_merged_at_rest_once_they_have_grown_beside_the_largest() {
     const POINTS: u128 = MERGED_FROM as u128;
     let directory = tempfile::tempdir().unwrap();
