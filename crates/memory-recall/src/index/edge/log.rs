@@ -10,7 +10,7 @@ use qdrant_edge::{PointId, UpdateOperation};
 use super::engine::not_prepared;
 use crate::error::RecallError;
 
-/// While a copy catches up, the writer changes so many points, and one more for each
+/// While a copy catches up, the writer changes at most so many points, and one more for each
 /// [`REPLAYED_FOR_EACH`] that the copy has got. Without that a copy, which is written as slowly as the
 /// engine, would never catch up with an import.
 const AHEAD: usize = 1_000;

@@ -464,7 +464,9 @@ fn write(
             }
         }
         if writer.is_at_rest() {
-            writer.optimize_at_rest();
+            if writer.optimize_at_rest() {
+                writer.compact(&commands);
+            }
             writer.compact_at_rest(&commands);
         }
         set_busy(&mut is_busy, writer.copying.is_some());

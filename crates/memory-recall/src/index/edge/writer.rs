@@ -45,6 +45,8 @@ const OPTIMIZE_AFTER_SHARE: usize = 8;
 /// are searched by brute force. New points are merged with the segment that is not full, and it has
 /// room for 170,000 points of 384 dimensions, so the graphs of a point are built about twice.
 const OPTIMIZE_AFTER_AT_MOST: usize = 50_000;
+/// The same while little is written.
+const OPTIMIZE_AT_REST_AFTER_AT_MOST: usize = 20_000;
 
 /// The time for which few changes mean that the engine is at rest, and how many are few: 100 a
 /// second. An import has several hundred.
@@ -247,18 +249,22 @@ impl Writer {
 
     /// Optimizes the engine after enough changes. Returns whether it did.
     pub(super) fn optimize(&mut self) -> bool {
+        self.optimize_after(self.share().min(OPTIMIZE_AFTER_AT_MOST))
+    }
+
+    /// The same while little is written: after fewer changes, so that fewer points are left that are
+    /// searched by brute force.
+    pub(super) fn optimize_at_rest(&mut self) -> bool {
+        self.optimize_after(self.share().min(OPTIMIZE_AT_REST_AFTER_AT_MOST))
+    }
+
+    /// So many changes are enough for a small engine.
+    fn share(&self) -> usize {
         let points = self
             .shard
             .as_ref()
             .map_or(0, |shard| shard.info().points_count);
-        let share = points / OPTIMIZE_AFTER_SHARE;
-        self.optimize_after(share.clamp(OPTIMIZE_AFTER, OPTIMIZE_AFTER_AT_MOST))
-    }
-
-    /// The same while little is written: after fewer changes, so that hardly any points are left
-    /// that are searched by brute force.
-    pub(super) fn optimize_at_rest(&mut self) -> bool {
-        self.optimize_after(OPTIMIZE_AFTER)
+        OPTIMIZE_AFTER.max(points / OPTIMIZE_AFTER_SHARE)
     }
 
     fn optimize_after(&mut self, changes: usize) -> bool {
