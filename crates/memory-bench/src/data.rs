@@ -21,8 +21,7 @@ pub enum Directory {
 impl Directory {
     /// A directory that is removed when the run ends.
     pub fn temporary() -> Result<Self, Failure> {
-        let dir = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
-        Ok(Self::Temporary(dir))
+        Ok(Self::Temporary(temporary()?))
     }
 
     /// A directory that outlives the run. It is created if it does not exist.
@@ -59,7 +58,7 @@ impl Copied {
 
     /// A copy of an embedded index.
     pub fn of(index: &Path) -> Result<Self, Failure> {
-        let copy = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
+        let copy = temporary()?;
         copy_dir(index, copy.path())?;
         Ok(Self {
             config: IndexConfig {
@@ -69,6 +68,10 @@ impl Copied {
             _dir: Some(copy),
         })
     }
+}
+
+fn temporary() -> Result<TempDir, Failure> {
+    Ok(tempfile::Builder::new().prefix("memory-bench-").tempdir()?)
 }
 
 fn copy_dir(from: &Path, to: &Path) -> Result<(), Failure> {

@@ -95,11 +95,7 @@ impl Writer {
     /// How many bytes a merged segment may have at the moment, if its points are as large as those
     /// of these segments.
     fn most_bytes(&self, sizes: &[u64]) -> u64 {
-        let points = self
-            .shard
-            .as_ref()
-            .map_or(0, |shard| shard.info().points_count);
-        let point = sizes.iter().sum::<u64>() / points.max(1) as u64;
+        let point = sizes.iter().sum::<u64>() / self.points().max(1) as u64;
         point.saturating_mul(self.most_points() as u64)
     }
 

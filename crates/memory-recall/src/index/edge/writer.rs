@@ -216,6 +216,13 @@ impl Writer {
         ))
     }
 
+    /// How many points the engine has; 0 if it is not loaded.
+    pub(super) fn points(&self) -> usize {
+        self.shard
+            .as_ref()
+            .map_or(0, |shard| shard.info().points_count)
+    }
+
     /// The engine, if it is loaded.
     pub(super) fn shard(&self) -> Option<Arc<EdgeShard>> {
         self.shard.clone()
@@ -260,11 +267,7 @@ impl Writer {
 
     /// So many changes are enough for a small engine.
     fn share(&self) -> usize {
-        let points = self
-            .shard
-            .as_ref()
-            .map_or(0, |shard| shard.info().points_count);
-        OPTIMIZE_AFTER.max(points / OPTIMIZE_AFTER_SHARE)
+        OPTIMIZE_AFTER.max(self.points() / OPTIMIZE_AFTER_SHARE)
     }
 
     fn optimize_after(&mut self, changes: usize) -> bool {
