@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Calls of each caller before a block, which fill caches that other blocks evicted.
-const WARM_UP: usize = 4;
+pub const WARM_UP: u64 = 4;
 
 /// A caller that makes one kind of call again and again.
 pub trait Call: Clone + Send + 'static {

@@ -58,6 +58,17 @@ impl Machine {
     }
 }
 
+/// Bytes that a process has read from disks so far, those of mapped files included; 0 where the
+/// system does not count them.
+pub fn read_from_disk(pid: u32) -> u64 {
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let bytes = io.lines().find_map(|line| {
+        let bytes = line.strip_prefix("read_bytes:")?;
+        bytes.trim().parse().ok()
+    });
+    bytes.unwrap_or_default()
+}
+
 /// Resident memory of a process, in MiB.
 pub fn resident_mib(pid: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

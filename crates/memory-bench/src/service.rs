@@ -54,6 +54,8 @@ const DRAINED_POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_s
 /// For how long the embedded index rests before it counts as optimized: it merges segments after
 /// ten whole seconds of few changes.
 const RESTED: Duration = Duration::from_secs(25);
+/// The longest wait for that: merging millions of messages takes an hour.
+const OPTIMIZED: Duration = Duration::from_secs(3 * 3_600);
 /// The longest wait for the index without progress.
 const INDEX: Duration = Duration::from_secs(3_600);
 
@@ -319,7 +321,7 @@ impl Service {
         let begin = Instant::now();
         let mut rests_since = begin;
         while rests_since.elapsed() < RESTED {
-            if begin.elapsed() > INDEX {
+            if begin.elapsed() > OPTIMIZED {
                 return Err("the index is still being optimized".into());
             }
             if self.counter("recollect_index_busy").await? > 0 {

@@ -26,6 +26,9 @@ use crate::{
 pub const APP: &str = "scale";
 /// Imports at a time.
 const STREAMS: usize = 4;
+/// Attempts to go on after a lost connection that import nothing, at most, and the pause before each.
+const RECONNECTIONS: usize = 5;
+const RECONNECT: Duration = Duration::from_secs(1);
 /// Memories of the most active user of each tenant with many messages, and how many
 /// messages that is.
 const MEMORIES: usize = 50;
@@ -136,7 +139,7 @@ pub async fn fill(service: &Service, tenants: &Arc<Tenants>) -> Result<Filled, F
                     return Ok::<_, Failure>(added);
                 };
                 let mut clients = Clients::new(channel.clone(), &header(tenant)?);
-                added += import(&mut clients, tenants.sessions(tenant), &bar).await?;
+                added += import(&mut clients, &tenants, tenant, &bar).await?;
                 if messages >= MANY_MESSAGES && tenants.before(tenant) < MANY_MESSAGES {
                     remember(&mut clients, tenant).await?;
                 }
@@ -158,12 +161,54 @@ pub async fn fill(service: &Service, tenants: &Arc<Tenants>) -> Result<Filled, F
     })
 }
 
-/// Imports sessions, and returns how many messages were new.
+/// Imports a tenant's sessions, and returns how many messages were new. The service ends a call that
+/// takes an hour, so the import goes on in another one after that, or after a lost connection: what
+/// was imported is not added twice.
 async fn import(
     clients: &mut Clients,
-    sessions: impl Iterator<Item = Session> + Send + 'static,
+    tenants: &Tenants,
+    tenant: usize,
     bar: &indicatif::ProgressBar,
 ) -> Result<usize, Failure> {
+    let mut added = 0;
+    let mut known = 0;
+    let mut lost = 0;
+    loop {
+        let mut answered = 0;
+        let note = |messages: usize, is_new: bool| {
+            answered += messages;
+            added += if is_new { messages } else { 0 };
+            bar.inc(answered.saturating_sub(known).min(messages) as u64);
+        };
+        match import_once(clients, tenants.sessions(tenant), note).await {
+            Ok(()) => return Ok(added),
+            Err(error) if !is_lost(&error) => return Err(error),
+            // One that imported more is no failure.
+            Err(_) if answered > known => (known, lost) = (answered, 0),
+            Err(error) if lost == RECONNECTIONS => return Err(error),
+            Err(_) => lost += 1,
+        }
+        tokio::time::sleep(RECONNECT).await;
+    }
+}
+
+/// Whether a call ended with its connection or its time.
+fn is_lost(error: &Failure) -> bool {
+    use tonic::Code::{Cancelled, DeadlineExceeded, Internal, Unavailable, Unknown};
+    error.downcast_ref::<tonic::Status>().is_some_and(|status| {
+        matches!(
+            status.code(),
+            Cancelled | DeadlineExceeded | Internal | Unavailable | Unknown
+        )
+    })
+}
+
+/// Imports sessions. `note` is told of the messages of each, and whether they are new.
+async fn import_once(
+    clients: &mut Clients,
+    sessions: impl Iterator<Item = Session> + Send + 'static,
+    mut note: impl FnMut(usize, bool),
+) -> Result<(), Failure> {
     let (sender, requests) = tokio::sync::mpsc::channel(16);
     // On a thread of its own, because it computes.
     let making = tokio::task::spawn_blocking(move || {
@@ -188,15 +233,11 @@ async fn import(
     let requests = tokio_stream::wrappers::ReceiverStream::new(requests);
     let answers = clients.messages.import_messages(requests).await?;
     let mut answers = answers.into_inner();
-    let mut added = 0;
     while let Some(answer) = answers.next().await {
         match answer?.outcome {
             Some(Outcome::Imported(imported)) => {
                 let messages = usize::try_from(imported.message_count).unwrap_or_default();
-                bar.inc(messages as u64);
-                if !imported.replayed {
-                    added += messages;
-                }
+                note(messages, !imported.replayed);
             }
             Some(Outcome::Error(error)) => {
                 return Err(format!("import refused: {} {}", error.field, error.message).into());
@@ -205,7 +246,7 @@ async fn import(
         }
     }
     making.await?;
-    Ok(added)
+    Ok(())
 }
 
 /// Adds memories of the most active user.

@@ -1,6 +1,6 @@
 //! The sizes that are measured, in a file beside data that is kept.
 
-use std::{fs, path::PathBuf};
+use std::{fs, io::Write as _, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,11 @@ impl Finished {
             made_by: &self.made_by,
             finished: &self.sizes,
         };
-        Ok(fs::write(file, serde_json::to_vec(&stored)?)?)
+        // Renamed when it is whole: a run that is interrupted here does not lose what was measured.
+        let draft = file.with_extension("draft");
+        let mut whole = fs::File::create(&draft)?;
+        whole.write_all(&serde_json::to_vec(&stored)?)?;
+        whole.sync_all()?;
+        Ok(fs::rename(draft, file)?)
     }
 }

@@ -18,9 +18,11 @@ use super::{
 use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},
+    machine::read_from_disk,
     progress,
     random::Random,
     service::{Clients, Service},
+    stats::rounded,
 };
 
 /// The kinds of calls, by place.
@@ -40,6 +42,10 @@ pub struct Measured {
     recall_user: Figures,
     recall_largest_tenant: Figures,
     append: Figures,
+    /// KiB that the service reads from the disk for a call, also for those that warm a block up, and
+    /// with what it reads ahead meanwhile; 0 where the system does not count them.
+    #[serde(default)]
+    read_kib: [f64; 3],
 }
 
 impl Measured {
@@ -50,6 +56,11 @@ impl Measured {
             1 => &self.recall_largest_tenant,
             _ => &self.append,
         }
+    }
+
+    /// KiB that the service reads from the disk for a call of the kind at this place.
+    pub fn read_kib(&self, place: usize) -> f64 {
+        self.read_kib[place]
     }
 }
 
@@ -133,23 +144,33 @@ impl Callers {
         random: &mut Random,
     ) -> Result<Measured, Failure> {
         let mut series = [Series::new()?, Series::new()?, Series::new()?];
+        let mut read = [0; 3];
         let mut places = [0, 1, 2];
+        let read_so_far = || service.pid.map_or(0, read_from_disk);
         for _ in 0..rounds {
             random.shuffle(&mut places);
             for place in places {
                 service.drained().await?;
                 let step = progress::step(KINDS[place]);
                 let caller = std::slice::from_ref(&self.0[place]);
+                let before = read_so_far();
                 series[place].add(&blocks::closed(caller, block).await?)?;
+                read[place] += read_so_far().saturating_sub(before);
                 step.finish_and_clear();
             }
         }
         let [recall_user, recall_largest_tenant, append] = series.map(|one| one.figures());
-        Ok(Measured {
+        let mut measured = Measured {
             recall_user,
             recall_largest_tenant,
             append,
-        })
+            read_kib: [0.0; 3],
+        };
+        for (place, bytes) in read.into_iter().enumerate() {
+            let calls = measured.figures(place).count + rounds as u64 * blocks::WARM_UP;
+            measured.read_kib[place] = rounded(bytes as f64 / 1_024.0 / calls as f64, 1);
+        }
+        Ok(measured)
     }
 }
 

@@ -42,8 +42,9 @@ pub struct Options {
     #[arg(long)]
     embed: bool,
     /// Keep the data in this directory, which only this command writes to. The same command goes on
-    /// where a run that was interrupted stopped, and does not measure a size again. Default: a
-    /// temporary directory.
+    /// where a run that was interrupted stopped, and does not measure a size again. Go on within two
+    /// days of the first import of a size: for so long the service knows which messages it has.
+    /// Default: a temporary directory.
     #[arg(long)]
     data_dir: Option<PathBuf>,
     /// Rounds, each with one block of each kind in random order.
@@ -304,6 +305,9 @@ impl Report {
             });
             add(&format!("{name}, p99 ms"), &|size| {
                 format!("{:.2}", size.calls.figures(place).p99_ms)
+            });
+            add(&format!("{name}, KiB read from the disk"), &|size| {
+                size.calls.read_kib(place).to_string()
             });
         }
         add("messages imported", &|size| size.added_messages.to_string());
