@@ -46,11 +46,14 @@ const NEXT_WAIT: Duration = Duration::from_millis(5);
 pub(super) struct WordWeights {
     index: Arc<dyn Index>,
     known: Cache<TenantId, Known>,
-    /// The tenants whose words are being counted, each with a channel that sends once the first
-    /// counts are cached, and closes when counting ends.
+    /// The tenants whose words are being counted, each with a channel that closes when counting
+    /// ends.
     counting: Arc<Mutex<HashMap<TenantId, watch::Receiver<()>>>>,
     /// One tenant is counted at a time, so that counting leaves room for queries.
     turn: Arc<Semaphore>,
+    /// The same for first counts, which take a fraction of the time: a tenant's first query does not
+    /// wait until all words of another tenant are counted.
+    first_turn: Arc<Semaphore>,
 }
 
 #[derive(Clone)]
@@ -73,6 +76,7 @@ impl WordWeights {
             known: known.build(),
             counting: Arc::default(),
             turn: Arc::new(Semaphore::new(1)),
+            first_turn: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -104,44 +108,43 @@ impl WordWeights {
         counting.insert(tenant.clone(), counted.clone());
         let (weights, tenant) = (self.clone(), tenant.clone());
         task::spawn("word_counts", async move {
-            weights.count(&tenant, &running).await;
+            weights.count(&tenant).await;
             weights.lock().remove(&tenant);
             drop(running);
         });
         counted
     }
 
-    /// Counts the words of a tenant. For one without counts it counts [`FIRST_POINTS`] first, and
-    /// sends on `running` when these are cached.
-    async fn count(&self, tenant: &TenantId, running: &watch::Sender<()>) {
-        let Ok(_turn) = self.turn.acquire().await else {
+    /// Counts the words of a tenant: of one without counts only [`FIRST_POINTS`], and more when it
+    /// sends its next query.
+    async fn count(&self, tenant: &TenantId) {
+        let (turn, points) = match self.known.get(tenant) {
+            Some(known) if known.counts.points() > 0 => (&self.turn, POINTS),
+            Some(_) | None => (&self.first_turn, FIRST_POINTS),
+        };
+        // The semaphores are never closed.
+        let Ok(_turn) = turn.acquire().await else {
             return;
         };
-        if self.known.get(tenant).is_none() {
-            self.count_points(tenant, FIRST_POINTS).await;
-            running.send_replace(());
-            let known = self.known.get(tenant);
-            if known.is_none_or(|known| !known.counts.are_enough(FIRST_POINTS)) {
-                return;
-            }
-        }
-        self.count_points(tenant, POINTS).await;
+        self.count_points(tenant, points).await;
     }
 
     async fn count_points(&self, tenant: &TenantId, points: usize) {
         let started = Instant::now();
         let counting = self.index.word_counts(tenant, points);
         let counted = tokio::time::timeout(COUNT_TIMEOUT, counting).await;
+        let paid_off = started.elapsed().saturating_mul(AGE_FACTOR);
         let [least, most] = AGES;
         let (counts, age) = match counted {
             Ok(Ok(counts)) => {
                 let of_sample = counts.are_enough(points);
-                let points = u32::try_from(counts.points()).unwrap_or(u32::MAX);
+                let counted = u32::try_from(counts.points()).unwrap_or(u32::MAX);
                 let age = match of_sample {
-                    true => AGE_OF_A_SAMPLE,
-                    false => AGE_OF_A_POINT.saturating_mul(points),
+                    // First counts of a larger tenant: its next query has more of it counted.
+                    true if points < POINTS => Duration::ZERO,
+                    true => AGE_OF_A_SAMPLE.max(paid_off),
+                    false => AGE_OF_A_POINT.saturating_mul(counted).max(paid_off),
                 };
-                let age = age.max(started.elapsed().saturating_mul(AGE_FACTOR));
                 (Arc::new(counts), age.clamp(least, most))
             }
             // The search itself shows the failure.

@@ -1,7 +1,7 @@
 //! An index that lets a test act in the middle of a write.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -28,6 +28,9 @@ pub struct Hooked {
     closes_at: AtomicUsize,
     /// Until it is prepared.
     closed: AtomicBool,
+    /// The tenant whose words are not counted beyond so many points, and whether that was tried.
+    uncounted: OnceLock<(TenantId, usize)>,
+    counts_waiting: AtomicBool,
 }
 
 impl Hooked {
@@ -46,6 +49,8 @@ impl Hooked {
             fills: AtomicUsize::new(0),
             closes_at: AtomicUsize::new(usize::MAX),
             closed: AtomicBool::new(false),
+            uncounted: OnceLock::new(),
+            counts_waiting: AtomicBool::new(false),
         })
     }
 
@@ -62,6 +67,16 @@ impl Hooked {
     /// engine.
     pub fn close_at(&self, write: usize) {
         self.closes_at.store(write, Ordering::Relaxed);
+    }
+
+    /// Lets counts of more points of a tenant wait without end.
+    pub fn count_at_most(&self, tenant: TenantId, points: usize) {
+        self.uncounted.set((tenant, points)).unwrap();
+    }
+
+    /// Whether such counts wait.
+    pub fn do_counts_wait(&self) -> bool {
+        self.counts_waiting.load(Ordering::Relaxed)
     }
 
     /// How often everything was queued for it.
@@ -127,6 +142,11 @@ impl Index for Hooked {
         self.inner.names(selection, limit).await
     }
     async fn word_counts(&self, tenant: &TenantId, most: usize) -> Result<WordCounts, RecallError> {
+        let uncounted = self.uncounted.get();
+        if uncounted.is_some_and(|(slow, points)| slow == tenant && most > *points) {
+            self.counts_waiting.store(true, Ordering::Relaxed);
+            std::future::pending::<()>().await;
+        }
         self.inner.word_counts(tenant, most).await
     }
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
