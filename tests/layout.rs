@@ -97,7 +97,7 @@ const OWNERS: [(&str, &[&str]); 31] = [
     ("figment", &["recollect"]),
 ];
 
-/// Lines of a crate's `src`, without the files `tests.rs`.
+/// Lines of a crate's `src`, without tests in files of their own, whose names end in `tests.rs`.
 const MAX_CRATE_LINES: usize = 15_000;
 /// Lines of a file in `src`. The style asks for a second file from 400 on.
 const MAX_FILE_LINES: usize = 550;
@@ -162,7 +162,7 @@ fn crates_and_files_stay_small() {
         let mut total = 0;
         for file in rust_files(&package.directory.join("src")) {
             let lines = lines(&file);
-            if !file.ends_with("tests.rs") {
+            if !file.to_string_lossy().ends_with("tests.rs") {
                 total += lines;
             }
             if lines > MAX_FILE_LINES {

@@ -8,6 +8,7 @@ mod error;
 mod index;
 mod indexer;
 mod merge;
+mod priority;
 mod query;
 mod rank;
 mod recall;

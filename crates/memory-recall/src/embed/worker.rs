@@ -12,9 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::model::Model;
 use super::vectors::{TenantText, Vectors};
 use crate::error::RecallError;
+use crate::priority;
 
-/// Nice value of a thread for documents.
-const NICE: i32 = 10;
 /// Most queries in one inference.
 const QUERIES: usize = 16;
 /// Queries of at most so many times the bytes of the shortest are embedded together, and all of
@@ -185,10 +184,7 @@ impl Work for Documents {
     /// Called before the model is loaded, because the model's own threads inherit the
     /// priority.
     fn lower_priority(&self) {
-        // On Linux this sets the priority of the calling thread alone.
-        if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-            tracing::debug!(%error, "lowering the priority of indexing failed");
-        }
+        priority::lower();
     }
 
     fn answer(

@@ -5,49 +5,32 @@
 //! to be copied, and goes on then.
 
 use std::fs;
-#[cfg(target_os = "linux")]
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use memory_store::error_chain;
 use qdrant_edge::EdgeShard;
 use tokio::sync::mpsc::WeakSender;
 
 use super::Command;
 use super::copy;
 use super::engine::{guarded, not_prepared, release};
-use super::erase::{Copying, bytes_of};
+use super::erase::Copying;
+use super::files::{bytes_of, bytes_to_copy, copy_engine};
 use super::log::Log;
 use super::swap::remove;
 use super::writer::{RESERVED_BYTES, SEGMENTS, Writer};
 use super::{memory, setup};
 use crate::error::RecallError;
+use crate::priority;
+use sizes::{MERGED, is_merge_due, most_segments, room_to_build};
 
-/// Segments that are not full: one that fills up, and the one that is written to.
-const FILLING: usize = 2;
-/// Other segments that an engine may have, besides one for every [`POINTS_PER_SEGMENT`], or for
-/// every half of a segment as large as merging makes them: a merged one and a full one. With vectors
-/// of more than [`memory::DIMENSIONS`] it may have more in proportion.
-const FULL: usize = 4;
-const POINTS_PER_SEGMENT: usize = 2_000_000;
+mod sizes;
+
 /// Deleted points are removed once they are more than one in this many.
 const DELETED_SHARE: usize = 5;
-/// While little is written, the other segments are merged with the largest once they have more
-/// than one of this many of its bytes. As merges follow growth by such a share, a point is merged
-/// about five times, however large the index gets.
-const OTHERS_SHARE: u64 = 4;
-/// All files are copied for a merge, so the segments that are merged have at least one of this many
-/// of their bytes.
-const COPIED_SHARE: u64 = 8;
-/// The fewest points of that: fewer are found by brute force in about as much time. Tests merge
-/// fewer, to be fast.
+/// The fewest points that are merged while little is written: fewer are found by brute force in about as
+/// much time. Tests merge fewer, to be fast.
 const MERGED_FROM: usize = if cfg!(test) { 4_000 } else { 20_000 };
-/// The merged segment, and the one that is written to.
-const MERGED: usize = 2;
-/// The priority of the thread that merges: calls come first.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
 
 impl Writer {
     /// Begins to merge the segments if there are too many, or too many deleted points in them.
@@ -80,7 +63,7 @@ impl Writer {
             return;
         }
         let sizes = self.sizes();
-        if is_merge_due(&sizes, self.most_bytes(&sizes)) {
+        if is_merge_due(&sizes, self.bytes_of_points(self.most_points(), &sizes)) {
             self.try_compaction(commands);
         }
     }
@@ -92,11 +75,10 @@ impl Writer {
         entries.map(|entry| bytes_of(&entry.path())).collect()
     }
 
-    /// How many bytes a merged segment may have at the moment, if its points are as large as those
-    /// of these segments.
-    fn most_bytes(&self, sizes: &[u64]) -> u64 {
+    /// The bytes of so many points that are as large as those of the segments, whose sizes are given.
+    fn bytes_of_points(&self, points: usize, sizes: &[u64]) -> u64 {
         let point = sizes.iter().sum::<u64>() / self.points().max(1) as u64;
-        point.saturating_mul(self.most_points() as u64)
+        point.saturating_mul(points as u64)
     }
 
     /// How many points a merged segment may have at the moment.
@@ -117,33 +99,31 @@ impl Writer {
         self.merged_at = self.written;
         match self.begin_compaction(commands) {
             Ok(copying) => self.copying = Some(copying),
-            Err(error) => tracing::warn!(%error, "merging the segments of the index failed"),
+            Err(error) => note_failure(&error),
         }
     }
 
     fn begin_compaction(&self, commands: &WeakSender<Command>) -> Result<Copying, RecallError> {
-        let sizes = self.sizes();
-        let room = room_to_merge(&sizes, self.most_bytes(&sizes));
-        let others = bytes_of(&self.directory).saturating_sub(sizes.iter().sum());
-        self.require_room(RESERVED_BYTES.saturating_add(room).saturating_add(others))?;
+        setup::prune_log(&self.directory);
+        let (sizes, most) = (self.sizes(), self.most_points());
+        let room = room_to_build(&sizes, self.bytes_of_points(most, &sizes));
+        let room = RESERVED_BYTES.saturating_add(room);
+        self.require_room(room.saturating_add(bytes_to_copy(&self.directory)))?;
         let former = self.shard().ok_or_else(not_prepared)?;
         self.flush()?;
         let draft = self.new_draft()?;
-        if let Err(error) = copy_files(&self.directory, &draft) {
+        let copied = copy_engine(&self.directory, &draft).map_err(|error| self.broken(error));
+        // A file system without links takes more room for the copy.
+        if let Err(error) = copied.and_then(|()| self.require_room(room)) {
             let _ = remove(&draft);
-            return Err(self.broken(error));
+            return Err(error);
         }
-        let config = setup::merging(&self.schema, self.vectors, self.most_points());
+        let config = setup::merging(&self.schema, self.vectors, most);
         let usual = setup::config(&self.schema, self.vectors).optimizers;
         let log = Arc::new(Log::default());
         let directory = draft.clone();
         let merge = move |_: &Log| {
-            // Elsewhere it would be the priority of the process.
-            #[cfg(target_os = "linux")]
-            if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-                tracing::debug!(%error, "the priority of the thread that merges stays as it is");
-            }
-            setup::prune_log(&directory);
+            priority::lower();
             let started = std::time::Instant::now();
             let engine = guarded("load a copy", || EdgeShard::load(&directory, Some(config)))?;
             guarded("merge", || engine.optimize())?;
@@ -170,101 +150,13 @@ impl Writer {
     }
 }
 
-/// How many segments an engine may have, if merging makes segments of up to `largest` points. It
-/// bounds a segment by the bytes of its vectors, at 256 MB: 170,000 points of 384 dimensions, or a
-/// quarter of that of 1,536. Each merge builds the graphs of all points again, so the number of full
-/// segments grows with the dimensions: a merge follows about 680,000 new points with each model, and
-/// how often a point is merged depends on the number of points alone. Searches pay for that with
-/// more segments.
-fn most_segments(dimensions: Option<usize>, points: usize, largest: usize) -> usize {
-    let full = FULL + points / POINTS_PER_SEGMENT.min(largest / 2);
-    let dimensions = dimensions.unwrap_or_default().max(memory::DIMENSIONS);
-    FILLING + (full * dimensions).div_ceil(memory::DIMENSIONS)
-}
-
-/// The bytes on disk that merging segments takes: a copy of all, and for each merge twice what it
-/// merges, which the engine requires. It merges up to the `most` bytes, or removes deleted points
-/// from one larger segment.
-fn room_to_merge(sizes: &[u64], most: u64) -> u64 {
-    let copy = sizes.iter().sum::<u64>();
-    let largest = sizes.iter().copied().max().unwrap_or_default();
-    copy.saturating_add(most.max(largest).min(copy).saturating_mul(2))
-}
-
-/// Whether the segments that merging can make larger are worth it: those other than the largest of
-/// them are large beside it, and all of them are large beside the index. A segment with more than
-/// half of the `most` bytes that a merged one may have stays as it is.
-fn is_merge_due(sizes: &[u64], most: u64) -> bool {
-    let growing = || sizes.iter().filter(|size| **size <= most / 2);
-    let sum = growing().sum::<u64>();
-    let largest = growing().max().copied().unwrap_or_default();
-    growing().count() > MERGED
-        && (sum - largest).saturating_mul(OTHERS_SHARE) > largest
-        && sum.saturating_mul(COPIED_SHARE) >= sizes.iter().sum::<u64>()
-}
-
-/// Copies a directory with all that it contains into one that exists.
-fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target: PathBuf = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            fs::create_dir(&target)?;
-            copy_files(&entry.path(), &target)?;
-        } else {
-            copy_file(&entry.path(), &target)?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    match copy_stored(from, to) {
-        // Not every file system tells what is stored, or copies a part.
-        Err(error) if error.kind() != io::ErrorKind::StorageFull => fs::copy(from, to).map(drop),
-        copied => copied,
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to).map(drop)
-}
-
-/// Copies what is stored of a file: the engine reserves far more room in its files than it uses.
-#[cfg(target_os = "linux")]
-fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
-    use rustix::fs::{SeekFrom, copy_file_range, seek};
-    use rustix::io::Errno;
-
-    let (from, to) = (File::open(from)?, File::create_new(to)?);
-    let length = from.metadata()?.len();
-    to.set_len(length)?;
-    let mut end = 0;
-    loop {
-        let mut start = match seek(&from, SeekFrom::Data(end)) {
-            Ok(start) => start,
-            // Nothing is stored after `end`.
-            Err(Errno::NXIO) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        end = seek(&from, SeekFrom::Hole(start))?;
-        while start < end {
-            let (mut read, mut written) = (start, start);
-            let wanted = usize::try_from(end - start).unwrap_or(usize::MAX);
-            let copied = copy_file_range(&from, Some(&mut read), &to, Some(&mut written), wanted)?;
-            if copied == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            start += copied as u64;
-        }
-    }
+/// Logs why no merge was made.
+pub(super) fn note_failure(error: &RecallError) {
+    let error = error_chain(error);
+    tracing::warn!(error, "merging the segments of the index failed");
 }
 
 #[cfg(test)]
-mod killed;
+mod killed_tests;
 #[cfg(test)]
-mod sizes;
-#[cfg(test)]
-mod tests;
+pub(super) mod tests;

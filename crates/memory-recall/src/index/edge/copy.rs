@@ -19,6 +19,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::Command;
 use super::engine::{guarded, not_prepared, panic_message, release};
 use super::log::{Changed, Log};
+use super::setup;
 use super::swap::sync_all;
 use crate::error::RecallError;
 use crate::index::Backend;
@@ -119,6 +120,7 @@ pub(super) fn copy_and_optimize(
 }
 
 fn optimize(copy: &EdgeShard) -> Result<(), RecallError> {
+    setup::prune_log(copy.path());
     guarded("optimize", || copy.optimize()).map(drop)
 }
 

@@ -4,15 +4,16 @@
 use std::fs::{self, File};
 use std::io;
 use std::mem;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use memory_store::error_chain;
 use qdrant_edge::{EdgeShard, PointOperations, UpdateOperation};
 use tokio::sync::mpsc::WeakSender;
 
 use super::copy::{self, Copied};
 use super::engine::{guarded, not_prepared, release};
+use super::files::bytes_of;
 use super::log::Log;
 use super::reader::filter_of;
 use super::setup;
@@ -191,7 +192,7 @@ pub(super) struct Erased {
 
 /// Answers all who wait for one result.
 pub(super) fn answer(replies: Vec<Reply>, result: Result<(), RecallError>) {
-    let failure = result.err().map(|error| error.to_string());
+    let failure = result.err().map(|error| error_chain(&error));
     for reply in replies {
         // The caller may wait no longer.
         let _ = reply.send(match &failure {
@@ -202,15 +203,4 @@ pub(super) fn answer(replies: Vec<Reply>, result: Result<(), RecallError>) {
             }),
         });
     }
-}
-
-/// Bytes of the files of a directory.
-pub(super) fn bytes_of(directory: &Path) -> u64 {
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    let size = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => bytes_of(&entry.path()),
-        Ok(found) => found.blocks().saturating_mul(512),
-        Err(_) => 0,
-    };
-    entries.flatten().map(size).sum()
 }

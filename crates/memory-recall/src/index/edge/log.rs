@@ -1,10 +1,10 @@
 //! What the writer changes in an engine while a copy of it is made, and the pace at which it does.
 
-use std::collections::HashSet;
 use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use indexmap::IndexSet;
 use qdrant_edge::{PointId, UpdateOperation};
 
 use super::engine::not_prepared;
@@ -27,8 +27,9 @@ pub(super) struct Log {
 
 #[derive(Default)]
 struct State {
-    /// Points that were written or deleted.
-    points: HashSet<PointId>,
+    /// Points that were written or deleted, in the order of their first change: the engine
+    /// stores points next to each other that were written one after the other.
+    points: IndexSet<PointId>,
     /// Deletions of selected points.
     deletions: Vec<UpdateOperation>,
     /// The copy is not wanted any more.

@@ -5,8 +5,10 @@ mod copy;
 mod directory;
 mod engine;
 mod erase;
+mod files;
 mod log;
 mod memory;
+mod read_ahead;
 mod reader;
 mod setup;
 mod swap;
@@ -21,6 +23,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
+use memory_store::error_chain;
 use qdrant_edge::{EdgeShard, FacetRequest, FacetValue, SparseVector, VectorInternal};
 use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::SendTimeoutError;
@@ -438,7 +441,7 @@ fn write(
                 });
                 if let Some(Erased { result, replies }) = erased {
                     if let (true, Err(error)) = (replies.is_empty(), &result) {
-                        tracing::warn!(%error, "merging the segments of the index failed");
+                        compact::note_failure(error);
                     }
                     publish.send_replace(writer.shard());
                     if !replies.is_empty() {
@@ -480,7 +483,7 @@ type Reply = oneshot::Sender<Result<(), RecallError>>;
 
 /// Replies to changes after the flush that covers them. A failed flush fails them all.
 fn acknowledge(applied: Vec<(Result<(), RecallError>, Reply)>, flushed: Result<(), RecallError>) {
-    let failure = flushed.err().map(|error| error.to_string());
+    let failure = flushed.err().map(|error| error_chain(&error));
     for (result, reply) in applied {
         let flushed = match &failure {
             None => Ok(()),

@@ -1,6 +1,6 @@
 //! Settings and maintenance of the embedded engine.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use qdrant_edge::{
@@ -87,8 +87,9 @@ pub(super) fn merging(
     config
 }
 
-/// Deletes the closed segments of the engine's write-ahead log except the newest. The
-/// engine neither reads nor deletes them.
+/// Deletes the closed segments of the engine's write-ahead log except the newest. The engine, which
+/// may be open, neither reads nor deletes them, and a change takes about as many bytes there as in the
+/// index.
 pub(super) fn prune_log(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory.join("wal")) else {
         return;
@@ -104,12 +105,34 @@ pub(super) fn prune_log(directory: &Path) {
     closed.sort_unstable();
     closed.pop();
     for (_, path) in closed {
+        // Removed first: a segment without content, which a crash could leave, cannot be loaded.
+        let open = File::options().write(true).open(&path);
         if let Err(error) = fs::remove_file(&path) {
             tracing::warn!(%error, "deleting an old segment of the index's log failed");
             return;
         }
+        if let Ok(file) = open {
+            free(&file);
+        }
     }
 }
+
+/// Frees what a removed file takes on the disk, which it does as long as the engine has it mapped.
+#[cfg(target_os = "linux")]
+fn free(file: &File) {
+    use rustix::fs::{FallocateFlags, fallocate};
+
+    let length = file.metadata().map_or(0, |found| found.len());
+    let all = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    if length > 0
+        && let Err(error) = fallocate(file, all, 0, length)
+    {
+        tracing::debug!(%error, "a removed segment of the index's log is freed when it is closed");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn free(_: &File) {}
 
 /// Creates the missing payload indexes.
 pub(super) fn index_fields(shard: &EdgeShard) -> Result<(), OperationError> {

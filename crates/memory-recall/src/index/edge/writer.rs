@@ -147,6 +147,7 @@ impl Writer {
         self.written = shard.info().points_count;
         self.merged_at = self.merged_at.min(self.written);
         let shard = Arc::new(shard);
+        self.read_ahead(&shard);
         self.shard = Some(Arc::clone(&shard));
         shard
     }
@@ -274,9 +275,12 @@ impl Writer {
         let Some(shard) = &self.shard else {
             return false;
         };
+        if self.changes < changes {
+            return false;
+        }
+        setup::prune_log(&self.directory);
         let may_move = self.copying.as_ref().is_none_or(Copying::may_points_move);
-        let may = may_move && self.require_room(RESERVED_BYTES_OPTIMIZING).is_ok();
-        if self.changes < changes || !may {
+        if !may_move || self.require_room(RESERVED_BYTES_OPTIMIZING).is_err() {
             return false;
         }
         self.changes = 0;

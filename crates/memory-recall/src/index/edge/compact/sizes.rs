@@ -1,96 +1,57 @@
-//! How many segments there are, and how large they get.
+//! How many segments an engine may have, when merging them is worth it, and the room that it takes.
 
-use super::tests::{apply, copied, found, merge, point, queue, separate_segments, writer_of};
-use super::*;
-use crate::index::Change;
+use super::super::memory;
 
-/// A point with a vector.
-fn near(number: u128) -> Change {
-    let Change::Upsert(mut point) = point(number) else {
-        panic!("no point")
-    };
-    point.dense = Some(vec![1.0, number as f32, 0.0, 0.0]);
-    Change::Upsert(point)
+/// Segments that are not full: one that fills up, and the one that is written to.
+const FILLING: usize = 2;
+/// Other segments that an engine may have, besides one for every [`POINTS_PER_SEGMENT`], or for
+/// every half of a segment as large as merging makes them: a merged one and a full one. With vectors
+/// of more than [`memory::DIMENSIONS`] it may have more in proportion.
+const FULL: usize = 4;
+const POINTS_PER_SEGMENT: usize = 2_000_000;
+/// While little is written, the other segments are merged with the largest once they have more
+/// than one of this many of its bytes. As merges follow growth by such a share, a point is merged
+/// about five times, however large the index gets.
+const OTHERS_SHARE: u64 = 4;
+/// A merge copies files of all segments, so those that are merged have at least one in this many of
+/// the index's bytes.
+const COPIED_SHARE: u64 = 8;
+/// The merged segment, and the one that is written to.
+pub(super) const MERGED: usize = 2;
+
+/// How many segments an engine may have, if merging makes segments of up to `largest` points. It
+/// bounds a segment by the bytes of its vectors, at 256 MB: 170,000 points of 384 dimensions, or a
+/// quarter of that of 1,536. Each merge builds the graphs of all points again, so the number of full
+/// segments grows with the dimensions: a merge follows about 680,000 new points with each model, and
+/// how often a point is merged depends on the number of points alone. Searches pay for that with
+/// more segments.
+pub(super) fn most_segments(dimensions: Option<usize>, points: usize, largest: usize) -> usize {
+    let full = FULL + points / POINTS_PER_SEGMENT.min(largest / 2);
+    let dimensions = dimensions.unwrap_or_default().max(memory::DIMENSIONS);
+    FILLING + (full * dimensions).div_ceil(memory::DIMENSIONS)
 }
 
-#[test]
-fn merges_follow_as_many_points_whatever_their_dimensions() {
-    for dimensions in [384, 512, 768, 1_024, 1_536, 3_072] {
-        for (points, least) in [(100_000, 680_000), (3_000_000, 850_000)] {
-            let full = most_segments(Some(dimensions), points, usize::MAX) - FILLING;
-            let segment = 256_000 * 1_024 / (4 * dimensions);
-            let new = full * segment;
-            assert!((least..least * 5 / 4).contains(&new), "{dimensions}: {new}");
-        }
-    }
-    let few = |dimensions| most_segments(dimensions, 0, usize::MAX);
-    assert_eq!(few(None), few(Some(384)));
-    // Segments that have to stay small are more.
-    assert!(most_segments(None, 3_000_000, 500_000) > most_segments(None, 3_000_000, usize::MAX));
+/// The bytes on disk that a merge needs besides the copy: for all segments that it makes, as the former
+/// ones stay until its end, and as much again for the largest step, for which the engine requires
+/// twice what it merges. It merges up to the `most` bytes, or removes deleted points from one larger
+/// segment.
+pub(super) fn room_to_build(sizes: &[u64], most: u64) -> u64 {
+    let all = sizes.iter().sum::<u64>();
+    let largest = sizes.iter().copied().max().unwrap_or_default();
+    all.saturating_add(most.max(largest).min(all))
 }
 
-#[test]
-fn a_merge_makes_segments_for_which_there_is_memory() {
-    // 4,096 points of four dimensions in tests.
-    const POINTS: u128 = 1_500;
-    let directory = tempfile::tempdir().unwrap();
-    let mut writer = writer_of(directory.path(), Some(4));
-    writer.free_memory = || 0;
-    drop(writer.prepare().unwrap());
-    writer.mark(false).unwrap();
-    for segment in 0..6 {
-        let numbers = segment * POINTS + 1..=(segment + 1) * POINTS;
-        apply(&mut writer, numbers.map(near).collect());
-        let shard = writer.shard().unwrap();
-        shard.set_optimizers_config(separate_segments()).unwrap();
-        shard.optimize().unwrap();
-    }
-    let (commands, mut queue) = queue();
-    let mut segments_after_merge = |writer: &mut Writer| {
-        merge(writer, &commands);
-        let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
-        taken.result.unwrap();
-        assert_eq!(found(writer).len(), 6 * POINTS as usize);
-        writer.shard().unwrap().info().segments_count
-    };
-    // Two fit into one.
-    assert_eq!(segments_after_merge(&mut writer), 3);
-    assert_eq!(segments_after_merge(&mut writer), 3);
-    writer.free_memory = || 1 << 30;
-    assert!(segments_after_merge(&mut writer) <= MERGED);
+/// Whether the segments that merging can make larger are worth it: those other than the largest of
+/// them are large beside it, and all of them are large beside the index. A segment with more than
+/// half of the `most` bytes that a merged one may have stays as it is.
+pub(super) fn is_merge_due(sizes: &[u64], most: u64) -> bool {
+    let growing = || sizes.iter().filter(|size| **size <= most / 2);
+    let sum = growing().sum::<u64>();
+    let largest = growing().max().copied().unwrap_or_default();
+    growing().count() > MERGED
+        && (sum - largest).saturating_mul(OTHERS_SHARE) > largest
+        && sum.saturating_mul(COPIED_SHARE) >= sizes.iter().sum::<u64>()
 }
 
-#[test]
-fn a_merge_at_rest_is_due_for_what_it_can_make_larger() {
-    let unlimited = u64::MAX;
-    for (sizes, most, is_due) in [
-        (&[100, 20, 20, 0][..], unlimited, true),
-        (&[100, 10, 10, 0], unlimited, false),
-        (&[100, 30], unlimited, false),
-        (&[], unlimited, false),
-        // The largest stays, so the others are compared with each other.
-        (&[100, 20, 20, 0], 180, true),
-        (&[100, 20, 0], 180, false),
-        // They are few beside what would be copied.
-        (&[100, 100, 100, 10, 10, 0], 180, false),
-        (&[100, 100, 100, 20, 20, 10], 180, true),
-    ] {
-        assert_eq!(is_merge_due(sizes, most), is_due, "{sizes:?} of {most}");
-    }
-}
-
-#[test]
-fn a_merge_needs_room_for_the_copy_and_twice_what_it_merges() {
-    for (sizes, most, room) in [
-        // All become one segment.
-        (&[100, 30, 20][..], u64::MAX, 450),
-        (&[100, 30, 20], 150, 450),
-        // The three small ones do, at most.
-        (&[100, 100, 100, 30, 20, 10], 100, 360 + 200),
-        // The large one is from a time with more free memory.
-        (&[300, 30, 20], 100, 350 + 600),
-        (&[], u64::MAX, 0),
-    ] {
-        assert_eq!(room_to_merge(sizes, most), room, "{sizes:?} of {most}");
-    }
-}
+#[cfg(test)]
+mod tests;

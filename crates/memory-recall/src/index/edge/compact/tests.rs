@@ -1,6 +1,7 @@
 //! Copies that take the place of an engine: merges and erasures, interrupted or not.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use memory_contract::{AppId, MessageId, Role, TenantId, UserId};
 use qdrant_edge::{EdgeOptimizersConfig, Filter, ScrollRequest, WithPayloadInterface, WithVector};
@@ -20,7 +21,7 @@ use crate::index::{Change, IndexSchema, LexicalVector, Point, Prepared, Selectio
 use crate::text::Form;
 
 /// A point of a thread with a seq.
-fn point_of(number: u128, thread: u128, seq: i64, name: &str) -> Change {
+pub(in crate::index::edge) fn point_of(number: u128, thread: u128, seq: i64, name: &str) -> Change {
     Change::Upsert(Box::new(Point {
         message: MessageId::from(Uuid::from_u128(number)),
         tenant: TenantId::new("acme"),
@@ -45,12 +46,12 @@ fn point_of(number: u128, thread: u128, seq: i64, name: &str) -> Change {
     }))
 }
 
-pub(super) fn point(number: u128) -> Change {
+pub(in crate::index::edge) fn point(number: u128) -> Change {
     point_of(number, 1, 1, "")
 }
 
 /// With these the engine closes a segment each time that it is optimized, and does not merge it.
-pub(super) fn separate_segments() -> EdgeOptimizersConfig {
+pub(in crate::index::edge) fn separate_segments() -> EdgeOptimizersConfig {
     EdgeOptimizersConfig {
         indexing_threshold: Some(1),
         max_segment_size: Some(1),
@@ -73,6 +74,15 @@ pub(super) fn writer(directory: &Path) -> Writer {
 
 /// The same for vectors of so many dimensions.
 pub(super) fn writer_of(directory: &Path, dimensions: Option<usize>) -> Writer {
+    writer_with(directory, dimensions, VectorPrecision::Full)
+}
+
+/// The same with a precision.
+pub(in crate::index::edge) fn writer_with(
+    directory: &Path,
+    dimensions: Option<usize>,
+    vectors: VectorPrecision,
+) -> Writer {
     let parent = Arc::new(Directory::new(directory.to_owned()));
     let model = dimensions.map(|dimensions| EmbeddingModel {
         name: "small".to_owned(),
@@ -80,7 +90,7 @@ pub(super) fn writer_of(directory: &Path, dimensions: Option<usize>) -> Writer {
     });
     let schema = IndexSchema::new("recollect", model.as_ref());
     let cache = Arc::new(CandidateCache::default());
-    Writer::new(&parent, &schema, VectorPrecision::Full, cache)
+    Writer::new(&parent, &schema, vectors, cache)
 }
 
 /// An index of 100 points.
@@ -93,21 +103,21 @@ pub(super) fn filled(directory: &Path) -> Writer {
 }
 
 /// The channel to a writer.
-pub(super) fn queue() -> (mpsc::Sender<Command>, mpsc::Receiver<Command>) {
+pub(in crate::index::edge) fn queue() -> (mpsc::Sender<Command>, mpsc::Receiver<Command>) {
     mpsc::channel(2)
 }
 
-pub(super) fn apply(writer: &mut Writer, changes: Vec<Change>) {
+pub(in crate::index::edge) fn apply(writer: &mut Writer, changes: Vec<Change>) {
     writer.apply(changes).unwrap();
     writer.flush().unwrap();
 }
 
 /// Begins a merge.
-pub(super) fn merge(writer: &mut Writer, commands: &mpsc::Sender<Command>) {
+pub(in crate::index::edge) fn merge(writer: &mut Writer, commands: &mpsc::Sender<Command>) {
     writer.copying = Some(writer.begin_compaction(&commands.downgrade()).unwrap());
 }
 
-pub(super) fn copied(queue: &mut mpsc::Receiver<Command>) -> Copied {
+pub(in crate::index::edge) fn copied(queue: &mut mpsc::Receiver<Command>) -> Copied {
     match queue.blocking_recv() {
         Some(Command::Copied(copied)) => copied,
         _ => panic!("no copy"),
@@ -128,7 +138,7 @@ fn points(writer: &mut Writer) -> u64 {
 }
 
 /// The thread and the seq of each point.
-pub(super) fn found(writer: &Writer) -> BTreeMap<u128, (u128, i64)> {
+pub(in crate::index::edge) fn found(writer: &Writer) -> BTreeMap<u128, (u128, i64)> {
     let request = ScrollRequest {
         offset: None,
         limit: Some(100_000),
@@ -481,7 +491,7 @@ fn an_interrupted_replacement_is_undone_or_ended() {
     let draft = beside(&engine, "draft-7");
     let copy = |from: &Path, to: &Path| {
         fs::create_dir(to).unwrap();
-        copy_files(from, to).unwrap();
+        copy_engine(from, to).unwrap();
     };
     // Before the first rename.
     writer.close();
@@ -515,7 +525,7 @@ fn a_removed_index_does_not_return() {
     let mut writer = filled(directory.path());
     let former = beside(&writer.directory, "former");
     fs::create_dir(&former).unwrap();
-    copy_files(&writer.directory, &former).unwrap();
+    copy_engine(&writer.directory, &former).unwrap();
     let collection = writer.schema.collection().to_owned();
     writer.discard(&collection).unwrap();
     assert_eq!(files(directory.path()), 0);
@@ -525,7 +535,7 @@ fn a_removed_index_does_not_return() {
     writer.mark(false).unwrap();
     writer.close();
     fs::create_dir(&former).unwrap();
-    copy_files(&writer.directory, &former).unwrap();
+    copy_engine(&writer.directory, &former).unwrap();
     corrupt(&writer.directory);
     assert_eq!(open(&mut writer), Prepared::New);
     assert!(!former.exists());

@@ -1,0 +1,108 @@
+//! The files of an engine: their sizes, and a copy of them all.
+
+use std::fs::{self, DirEntry};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Files that the engine writes while it builds a segment and only reads from then on, as read in
+/// qdrant-edge 0.7.2: vectors, quantized vectors, graphs and lists of words. The values of fields in
+/// `point_to_values.bin` are not among them: an engine that cannot open them writes them again in place.
+const ONLY_READ: [&str; 4] = [
+    "matrix.dat",
+    "quantized.data",
+    "links_compressed.bin",
+    "inverted_index.dat",
+];
+/// What the names begin with of files that the engine is about to rename.
+const DRAFT: &str = "tmp-";
+
+/// Bytes that the files of a directory take on the disk.
+pub(super) fn bytes_of(directory: &Path) -> u64 {
+    bytes(directory, &|_| true)
+}
+
+/// The same of those that [`copy_engine`] copies.
+pub(super) fn bytes_to_copy(directory: &Path) -> u64 {
+    bytes(directory, &|file| !is_only_read(file))
+}
+
+fn bytes(directory: &Path, counts: &dyn Fn(&DirEntry) -> bool) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let size = |entry: DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes(&entry.path(), counts),
+        Ok(found) if counts(&entry) => found.blocks().saturating_mul(512),
+        Ok(_) | Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
+
+fn is_only_read(file: &DirEntry) -> bool {
+    ONLY_READ.iter().any(|name| file.file_name() == *name)
+}
+
+/// Copies an engine's directory into an empty one. The two share the files that the engine only
+/// reads, as links, where the file system has links.
+pub(super) fn copy_engine(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_name().to_string_lossy().starts_with(DRAFT) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::create_dir(&target)?;
+            copy_engine(&path, &target)?;
+        } else if !is_only_read(&entry) || fs::hard_link(&path, &target).is_err() {
+            copy_file(&path, &target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    match copy_stored(from, to) {
+        // Not every file system tells what is stored, or copies a part.
+        Err(error) if error.kind() != io::ErrorKind::StorageFull => fs::copy(from, to).map(drop),
+        copied => copied,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to).map(drop)
+}
+
+/// Copies what is stored of a file: the engine reserves far more room in its files than it uses.
+#[cfg(target_os = "linux")]
+fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{SeekFrom, copy_file_range, seek};
+    use rustix::io::Errno;
+
+    let (from, to) = (fs::File::open(from)?, fs::File::create_new(to)?);
+    let length = from.metadata()?.len();
+    to.set_len(length)?;
+    let mut end = 0;
+    loop {
+        let mut start = match seek(&from, SeekFrom::Data(end)) {
+            Ok(start) => start,
+            // Nothing is stored after `end`.
+            Err(Errno::NXIO) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        end = seek(&from, SeekFrom::Hole(start))?;
+        while start < end {
+            let (mut read, mut written) = (start, start);
+            let wanted = usize::try_from(end - start).unwrap_or(usize::MAX);
+            let copied = copy_file_range(&from, Some(&mut read), &to, Some(&mut written), wanted)?;
+            if copied == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            start += copied as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

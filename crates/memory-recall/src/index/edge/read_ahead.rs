@@ -1,0 +1,96 @@
+//! Reads an engine's files into the system's cache after it was opened, at a start or after a merge. A
+//! search reads from hundreds of places in mapped files, one after the other, and waits for the disk
+//! at each that is not cached.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use qdrant_edge::EdgeShard;
+
+use super::writer::{SEGMENTS, Writer};
+use crate::priority;
+
+/// The engines of a process fill at most one of this many bytes of free memory together.
+const FREE_SHARE: u64 = 2;
+/// Bytes that are read at a time.
+const CHUNK: usize = 1 << 20;
+
+impl Writer {
+    /// Begins to read the files of an engine, on a thread that ends when the engine is closed.
+    pub(super) fn read_ahead(&self, engine: &Arc<EdgeShard>) {
+        let engines = self.parent.engines().len().max(1) as u64;
+        let most = (self.free_memory)() / FREE_SHARE / engines;
+        let (engine, directory) = (Arc::downgrade(engine), self.directory.join(SEGMENTS));
+        let read = move || {
+            priority::lower();
+            let started = Instant::now();
+            let bytes = read_files(&directory, most, &|| engine.strong_count() > 0);
+            tracing::debug!(
+                bytes,
+                duration_ms = started.elapsed().as_millis() as u64,
+                "the index was read into the cache"
+            );
+        };
+        let thread = thread::Builder::new().name("index-read-ahead".to_owned());
+        if let Err(error) = thread.spawn(read) {
+            tracing::warn!(%error, "the index is not read into the cache; its first searches are slow");
+        }
+    }
+}
+
+/// Reads the files below a directory up to so many bytes, those first that most searches need, and
+/// returns how many bytes it read. Files that vanish meanwhile, as in a merge, are left out.
+fn read_files(directory: &Path, most: u64, is_wanted: &dyn Fn() -> bool) -> u64 {
+    let mut files = Vec::new();
+    list(directory, &mut files);
+    files.sort_by_cached_key(|path| order(path));
+    let mut chunk = vec![0; CHUNK];
+    let mut read = 0;
+    for path in files {
+        let Ok(file) = File::open(path) else {
+            continue;
+        };
+        // The engine fills its files from the beginning, and reserves more room than it uses.
+        let stored = file.metadata().map_or(0, |found| found.blocks() * 512);
+        let mut file = file.take(stored);
+        loop {
+            if read >= most || !is_wanted() {
+                return read;
+            }
+            match file.read(&mut chunk) {
+                Ok(bytes) if bytes > 0 => read += bytes as u64,
+                Ok(_) | Err(_) => break,
+            }
+        }
+    }
+    read
+}
+
+fn list(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => list(&entry.path(), files),
+            Ok(_) | Err(_) => files.push(entry.path()),
+        }
+    }
+}
+
+/// Payloads, which have the candidates that are not cached, come last, and vectors before them.
+fn order(path: &Path) -> u8 {
+    let is_payload = path
+        .components()
+        .any(|part| part.as_os_str() == "payload_storage");
+    match (is_payload, path.ends_with("matrix.dat")) {
+        (true, _) => 2,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;
