@@ -61,23 +61,18 @@ impl Machine {
 /// Bytes that a process has read from disks so far, those of mapped files included; 0 where the
 /// system does not count them.
 pub fn read_from_disk(pid: u32) -> u64 {
-    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
-    let bytes = io.lines().find_map(|line| {
-        let bytes = line.strip_prefix("read_bytes:")?;
-        bytes.trim().parse().ok()
-    });
-    bytes.unwrap_or_default()
+    of_process(pid, "io", "read_bytes:").unwrap_or_default()
 }
 
 /// Resident memory of a process, in MiB.
 pub fn resident_mib(pid: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let kib: u32 = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .ok()?;
-    Some(f64::from(kib) / 1_024.0)
+    let kib = of_process(pid, "status", "VmRSS:")?;
+    Some(kib as f64 / 1_024.0)
+}
+
+/// The number after `name` in a file that the system has about a process.
+fn of_process(pid: u32, file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
+    let number = text.lines().find_map(|line| line.strip_prefix(name))?;
+    number.trim().trim_end_matches(" kB").parse().ok()
 }

@@ -203,7 +203,7 @@ fn is_lost(error: &Failure) -> bool {
     })
 }
 
-/// Imports sessions. `note` is told of the messages of each, and whether they are new.
+/// Imports sessions. Calls `note` for each with its number of messages, and whether they are new.
 async fn import_once(
     clients: &mut Clients,
     sessions: impl Iterator<Item = Session> + Send + 'static,

@@ -1,9 +1,9 @@
-//! The files of an engine: their sizes, and a copy of them all.
+//! The files of an engine: which there are, their sizes, and a copy of them all.
 
-use std::fs::{self, DirEntry};
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files that the engine writes while it builds a segment and only reads from then on, as read in
 /// qdrant-edge 0.7.2: vectors, quantized vectors, graphs and lists of words. The values of fields in
@@ -17,28 +17,42 @@ const ONLY_READ: [&str; 4] = [
 /// What the names begin with of files that the engine is about to rename.
 const DRAFT: &str = "tmp-";
 
-/// Bytes that the files of a directory take on the disk.
+/// The files below a directory. What cannot be read is left out.
+pub(super) fn list(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let files = entries.flat_map(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => list(&entry.path()),
+        Ok(_) | Err(_) => vec![entry.path()],
+    });
+    files.collect()
+}
+
+/// Bytes that a file takes on the disk: the engine reserves far more room in its files than it uses.
+pub(super) fn stored(file: &Metadata) -> u64 {
+    file.blocks().saturating_mul(512)
+}
+
+/// Bytes that the files below a directory take on the disk.
 pub(super) fn bytes_of(directory: &Path) -> u64 {
-    bytes(directory, &|_| true)
+    bytes(&list(directory))
 }
 
 /// The same of those that [`copy_engine`] copies.
 pub(super) fn bytes_to_copy(directory: &Path) -> u64 {
-    bytes(directory, &|file| !is_only_read(file))
+    let mut files = list(directory);
+    files.retain(|file| !is_only_read(file));
+    bytes(&files)
 }
 
-fn bytes(directory: &Path, counts: &dyn Fn(&DirEntry) -> bool) -> u64 {
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    let size = |entry: DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => bytes(&entry.path(), counts),
-        Ok(found) if counts(&entry) => found.blocks().saturating_mul(512),
-        Ok(_) | Err(_) => 0,
-    };
-    entries.flatten().map(size).sum()
+fn bytes(files: &[PathBuf]) -> u64 {
+    let sizes = files
+        .iter()
+        .filter_map(|file| fs::symlink_metadata(file).ok());
+    sizes.map(|found| stored(&found)).sum()
 }
 
-fn is_only_read(file: &DirEntry) -> bool {
-    ONLY_READ.iter().any(|name| file.file_name() == *name)
+fn is_only_read(file: &Path) -> bool {
+    ONLY_READ.iter().any(|name| file.ends_with(name))
 }
 
 /// Copies an engine's directory into an empty one. The two share the files that the engine only
@@ -53,7 +67,7 @@ pub(super) fn copy_engine(from: &Path, to: &Path) -> io::Result<()> {
         if entry.file_type()?.is_dir() {
             fs::create_dir(&target)?;
             copy_engine(&path, &target)?;
-        } else if !is_only_read(&entry) || fs::hard_link(&path, &target).is_err() {
+        } else if !is_only_read(&path) || fs::hard_link(&path, &target).is_err() {
             copy_file(&path, &target)?;
         }
     }
@@ -74,7 +88,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from, to).map(drop)
 }
 
-/// Copies what is stored of a file: the engine reserves far more room in its files than it uses.
+/// Copies what is [`stored`] of a file.
 #[cfg(target_os = "linux")]
 fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{SeekFrom, copy_file_range, seek};

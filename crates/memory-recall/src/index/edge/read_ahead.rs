@@ -2,16 +2,16 @@
 //! search reads from hundreds of places in mapped files, one after the other, and waits for the disk
 //! at each that is not cached.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
 use qdrant_edge::EdgeShard;
 
+use super::files::{list, stored};
 use super::writer::{SEGMENTS, Writer};
 use crate::priority;
 
@@ -46,8 +46,7 @@ impl Writer {
 /// Reads the files below a directory up to so many bytes, those first that most searches need, and
 /// returns how many bytes it read. Files that vanish meanwhile, as in a merge, are left out.
 fn read_files(directory: &Path, most: u64, is_wanted: &dyn Fn() -> bool) -> u64 {
-    let mut files = Vec::new();
-    list(directory, &mut files);
+    let mut files = list(directory);
     files.sort_by_cached_key(|path| order(path));
     let mut chunk = vec![0; CHUNK];
     let mut read = 0;
@@ -55,8 +54,8 @@ fn read_files(directory: &Path, most: u64, is_wanted: &dyn Fn() -> bool) -> u64 
         let Ok(file) = File::open(path) else {
             continue;
         };
-        // The engine fills its files from the beginning, and reserves more room than it uses.
-        let stored = file.metadata().map_or(0, |found| found.blocks() * 512);
+        // The engine fills its files from the beginning.
+        let stored = file.metadata().map_or(0, |found| stored(&found));
         let mut file = file.take(stored);
         loop {
             if read >= most || !is_wanted() {
@@ -69,15 +68,6 @@ fn read_files(directory: &Path, most: u64, is_wanted: &dyn Fn() -> bool) -> u64 
         }
     }
     read
-}
-
-fn list(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => list(&entry.path(), files),
-            Ok(_) | Err(_) => files.push(entry.path()),
-        }
-    }
 }
 
 /// Payloads, which have the candidates that are not cached, come last, and vectors before them.

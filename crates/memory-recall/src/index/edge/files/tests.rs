@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::PathBuf;
 
 use super::super::compact::tests::{
     apply, copied, found, merge, point, point_of, queue, separate_segments, writer_with,
@@ -21,22 +20,9 @@ fn near(number: u128, seq: i64) -> Change {
     Change::Upsert(near)
 }
 
-/// The files below a directory.
-fn all_files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).unwrap();
-    let files = entries.flat_map(|entry| {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => all_files(&path),
-            false => vec![path],
-        }
-    });
-    files.collect()
-}
-
 /// The files that have another name too.
 fn shared(directory: &Path) -> Vec<PathBuf> {
-    let mut shared = all_files(directory);
+    let mut shared = list(directory);
     shared.retain(|path| fs::metadata(path).unwrap().nlink() > 1);
     shared
 }
@@ -129,7 +115,7 @@ fn the_log_of_an_open_engine_stays_small() {
     writer.mark(false).unwrap();
     let log = writer.directory.join("wal");
     let closed = || {
-        let mut closed: Vec<PathBuf> = all_files(&log);
+        let mut closed: Vec<PathBuf> = list(&log);
         closed.retain(|path| {
             path.file_name()
                 .unwrap()

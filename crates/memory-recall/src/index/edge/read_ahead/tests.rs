@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::fs;
 
 use super::*;
 
@@ -28,8 +29,7 @@ fn files_are_read_up_to_a_part_of_the_free_memory() {
     // The last chunk may be beyond the limit.
     assert_eq!(read(3 * CHUNK + 1), 4);
     // Vectors come after the rest, then payloads.
-    let mut files = Vec::new();
-    list(directory.path(), &mut files);
+    let mut files = list(directory.path());
     files.sort_by_cached_key(|path| order(path));
     let names = files
         .iter()
