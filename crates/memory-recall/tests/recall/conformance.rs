@@ -5,6 +5,7 @@ use std::f32::consts::LN_2;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use memory_contract::{
@@ -933,7 +934,8 @@ async fn a_broken_directory_is_set_aside_and_the_index_is_rebuilt() {
     index.stop().await;
     drop(index);
     let collection = directory.path().join(schema("recollect").collection());
-    for entry in std::fs::read_dir(collection.join("segments")).unwrap() {
+    let engine = std::fs::read_to_string(collection.join("current")).unwrap();
+    for entry in std::fs::read_dir(collection.join(engine).join("segments")).unwrap() {
         for file in std::fs::read_dir(entry.unwrap().path()).unwrap() {
             let file = file.unwrap().path();
             if file.is_file() {
@@ -1060,6 +1062,17 @@ async fn changes_go_on_during_an_erasure_and_none_is_lost() {
     while index.count(&ada).await.unwrap() > 0 {
         tokio::task::yield_now().await;
     }
+    // Another one's point is found all the time, also when the copy takes the place of the engine.
+    index.apply(learn([of(STORED + 3, "dee")])).await.unwrap();
+    let ended = Arc::new(AtomicBool::new(false));
+    let searching = tokio::spawn({
+        let (index, ended, dee) = (Arc::clone(&index), Arc::clone(&ended), of_user("dee"));
+        async move {
+            while !ended.load(Ordering::Relaxed) {
+                assert_eq!(found(&*index, dee.clone()).await, [u128::from(STORED + 3)]);
+            }
+        }
+    });
     // Copying the others takes much longer than a change. The first and the last points that are
     // copied become another user's, and others are deleted.
     let mut changed = 0;
@@ -1079,6 +1092,8 @@ async fn changes_go_on_during_an_erasure_and_none_is_lost() {
     index.apply(learn([of(STORED + 2, "ada")])).await.unwrap();
     index.erase(&ada).await.unwrap();
     erasing.await.unwrap().unwrap();
+    ended.store(true, Ordering::Relaxed);
+    searching.await.unwrap();
     let expected = u64::from(changed) * 2;
     assert_eq!(index.count(&ada).await.unwrap(), 0);
     assert_eq!(index.count(&cy).await.unwrap(), expected);

@@ -12,7 +12,6 @@ use qdrant_edge::EdgeShard;
 use tokio::sync::mpsc::WeakSender;
 
 use super::Command;
-use super::copy;
 use super::engine::{guarded, not_prepared, release};
 use super::erase::Copying;
 use super::files::{bytes_of, bytes_to_copy, copy_engine};
@@ -70,7 +69,10 @@ impl Writer {
 
     /// The bytes of each segment.
     fn sizes(&self) -> Vec<u64> {
-        let entries = fs::read_dir(self.directory.join(SEGMENTS));
+        let Some(shard) = &self.shard else {
+            return Vec::new();
+        };
+        let entries = fs::read_dir(shard.path().join(SEGMENTS));
         let entries = entries.into_iter().flatten().flatten();
         entries.map(|entry| bytes_of(&entry.path())).collect()
     }
@@ -104,22 +106,21 @@ impl Writer {
     }
 
     fn begin_compaction(&self, commands: &WeakSender<Command>) -> Result<Copying, RecallError> {
-        setup::prune_log(&self.directory);
+        let former = self.shard().ok_or_else(not_prepared)?;
+        setup::prune_log(former.path());
         let (sizes, most) = (self.sizes(), self.most_points());
         let room = room_to_build(&sizes, self.bytes_of_points(most, &sizes));
         let room = RESERVED_BYTES.saturating_add(room);
-        self.require_room(room.saturating_add(bytes_to_copy(&self.directory)))?;
-        let former = self.shard().ok_or_else(not_prepared)?;
+        self.require_room(room.saturating_add(bytes_to_copy(former.path())))?;
         self.flush()?;
-        let draft = self.new_draft()?;
-        let copied = copy_engine(&self.directory, &draft).map_err(|error| self.broken(error));
+        let draft = self.new_engine()?;
+        let copied = copy_engine(former.path(), &draft).map_err(|error| self.broken(error));
         // A file system without links takes more room for the copy.
         if let Err(error) = copied.and_then(|()| self.require_room(room)) {
             let _ = remove(&draft);
             return Err(error);
         }
         let config = setup::merging(&self.schema, self.vectors, most);
-        let usual = setup::config(&self.schema, self.vectors).optimizers;
         let log = Arc::new(Log::default());
         let directory = draft.clone();
         let merge = move |_: &Log| {
@@ -132,20 +133,11 @@ impl Writer {
                 duration_ms = started.elapsed().as_millis() as u64,
                 "the segments of the index were merged"
             );
-            // What the copy gets now is not merged with that each time.
-            guarded("configure", || engine.set_optimizers_config(usual))?;
             Ok(engine)
         };
-        let (sender, logged) = (commands.clone(), Arc::clone(&log));
-        let begun = copy::begin(
-            Arc::downgrade(&former),
-            draft.clone(),
-            logged,
-            sender,
-            merge,
-        );
+        let weak = Arc::downgrade(&former);
         release(former);
-        begun.map_err(|source| self.broken(source))?;
+        self.begin_making(weak, &draft, &log, commands, merge)?;
         Ok(Copying::new(draft, log, Vec::new()))
     }
 }

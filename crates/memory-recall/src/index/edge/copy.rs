@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -19,8 +19,10 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::Command;
 use super::engine::{guarded, not_prepared, panic_message, release};
 use super::log::{Changed, Log};
+use super::read_ahead::fill_cache;
 use super::setup;
-use super::swap::sync_all;
+use super::swap::{remove, sync_all};
+use super::writer::{SEGMENTS, Writer};
 use crate::error::RecallError;
 use crate::index::Backend;
 
@@ -40,50 +42,69 @@ pub(super) struct Copied {
     pub(super) engine: Result<Arc<EdgeShard>, RecallError>,
 }
 
-/// Begins to `make` a copy of `former` in `draft`. A command hands the writer the copy, which has
-/// most of what was logged until then, or the error.
-pub(super) fn begin(
-    former: Weak<EdgeShard>,
-    draft: PathBuf,
-    log: Arc<Log>,
-    writer: WeakSender<Command>,
-    make: impl FnOnce(&Log) -> Result<EdgeShard, RecallError> + Send + 'static,
-) -> Result<(), std::io::Error> {
-    let directory = draft.clone();
-    let make_current = move || {
-        let copy = make(&log)?;
-        // The engine syncs neither copied files nor directories. The first time takes long, and
-        // changes are noted meanwhile.
-        let sync = || {
-            sync_all(&directory).map_err(|source| RecallError::IndexDirectory {
-                path: directory.clone(),
-                source: source.into(),
-            })
+impl Writer {
+    /// Begins to `make` a copy of `former` in `draft`. A command hands the writer the copy, which has
+    /// most of what was logged until then, or the error.
+    pub(super) fn begin_making(
+        &self,
+        former: Weak<EdgeShard>,
+        draft: &Path,
+        log: &Arc<Log>,
+        commands: &WeakSender<Command>,
+        make: impl FnOnce(&Log) -> Result<EdgeShard, RecallError> + Send + 'static,
+    ) -> Result<(), RecallError> {
+        let (schema, vectors) = (self.schema.clone(), self.vectors);
+        let (directory, log) = (draft.to_owned(), Arc::clone(log));
+        let most_read = self.most_read_ahead();
+        let make_current = move || {
+            // Opening it again gives it the usual settings, and shows that it can be opened.
+            drop(make(&log)?);
+            log.check()?;
+            let copy = guarded("open a copy", || setup::load(&directory, &schema, vectors))?;
+            // The engine syncs neither copied files nor directories. The first time takes long, and
+            // changes are noted meanwhile.
+            let sync = || {
+                sync_all(&directory).map_err(|source| RecallError::IndexDirectory {
+                    path: directory.clone(),
+                    source: source.into(),
+                })
+            };
+            sync()?;
+            // Closing it took its files out of the system's cache.
+            fill_cache(&directory.join(SEGMENTS), most_read, &|| {
+                log.check().is_ok()
+            });
+            let catching_up = log.catch_up();
+            while log.len() > LAST_CHANGES {
+                let former = former.upgrade().ok_or_else(not_prepared)?;
+                let replayed = replay(&log, &former, &copy);
+                release(former);
+                replayed?;
+            }
+            sync()?;
+            drop(catching_up);
+            Ok(Arc::new(copy))
         };
-        sync()?;
-        let catching_up = log.catch_up();
-        while log.len() > LAST_CHANGES {
-            let former = former.upgrade().ok_or_else(not_prepared)?;
-            let replayed = replay(&log, &former, &copy);
-            release(former);
-            replayed?;
+        let (unused, draft, commands) = (draft, draft.to_owned(), commands.clone());
+        let make = move || {
+            // Closing an engine whose files cannot be written panics.
+            let engine = catch_unwind(AssertUnwindSafe(make_current)).unwrap_or_else(|panic| {
+                Err(RecallError::IndexUnavailable {
+                    backend: Backend::Edge,
+                    source: panic_message(&*panic).into(),
+                })
+            });
+            hand_over(Copied { draft, engine }, &commands);
+        };
+        let thread = thread::Builder::new().name("index-copy".to_owned());
+        match thread.spawn(make) {
+            Ok(_) => Ok(()),
+            Err(source) => {
+                let _ = remove(unused);
+                Err(self.broken(source))
+            }
         }
-        sync()?;
-        drop(catching_up);
-        Ok(Arc::new(copy))
-    };
-    let make = move || {
-        // Closing an engine whose files cannot be written panics.
-        let engine = catch_unwind(AssertUnwindSafe(make_current)).unwrap_or_else(|panic| {
-            Err(RecallError::IndexUnavailable {
-                backend: Backend::Edge,
-                source: panic_message(&*panic).into(),
-            })
-        });
-        hand_over(Copied { draft, engine }, &writer);
-    };
-    let thread = thread::Builder::new().name("index-copy".to_owned());
-    thread.spawn(make).map(drop)
+    }
 }
 
 #[expect(

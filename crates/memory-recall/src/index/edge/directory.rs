@@ -1,4 +1,4 @@
-//! The directory of this process's engines.
+//! The directory of this process's indexes.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -12,21 +12,21 @@ const PRIVATE: u32 = 0o700;
 
 pub(super) struct Directory {
     pub(super) path: PathBuf,
-    /// Where the engines of the open indexes are, also those that are not loaded yet.
-    engines: Mutex<Vec<PathBuf>>,
+    /// Where the open indexes are, also those that are not loaded yet.
+    indexes: Mutex<Vec<PathBuf>>,
 }
 
 impl Directory {
-    /// The directory at `path`, without engines.
+    /// The directory at `path`, without indexes.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
-            engines: Mutex::default(),
+            indexes: Mutex::default(),
         }
     }
 
-    pub(super) fn engines(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.engines.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn indexes(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

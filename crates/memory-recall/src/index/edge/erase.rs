@@ -17,8 +17,8 @@ use super::files::bytes_of;
 use super::log::Log;
 use super::reader::filter_of;
 use super::setup;
-use super::swap::{is_copy, remove, sync_parent, wait_for_others};
-use super::writer::{RESERVED_BYTES, STATE_FILE, Writer};
+use super::swap::{is_index, remove, remove_index, sync_parent, wait_for_others};
+use super::writer::{RESERVED_BYTES, Writer};
 use super::{Command, Reply};
 use crate::error::RecallError;
 use crate::index::{Backend, Selection};
@@ -78,7 +78,7 @@ impl Writer {
         commands: &WeakSender<Command>,
     ) -> Result<(PathBuf, Arc<Log>), RecallError> {
         let former = self.shard.clone().ok_or_else(not_prepared)?;
-        self.require_room(RESERVED_BYTES.saturating_add(bytes_of(&self.directory)))?;
+        self.require_room(RESERVED_BYTES.saturating_add(bytes_of(former.path())))?;
         for selection in selections {
             let delete = PointOperations::DeletePointsByFilter(filter_of(selection));
             guarded("erase points", || {
@@ -86,24 +86,27 @@ impl Writer {
             })?;
         }
         self.flush()?;
-        let draft = self.new_draft()?;
-        let copy = guarded("create", || {
-            let copy = EdgeShard::new(&draft, setup::config(&self.schema, self.vectors))?;
-            setup::index_fields(&copy)?;
-            Ok(copy)
+        let draft = self.new_engine()?;
+        let created = guarded("create", || {
+            setup::create(&draft, &self.schema, self.vectors)
+        });
+        let copy = created.inspect_err(|_| {
+            let _ = remove(&draft);
         })?;
         let log = Arc::new(Log::default());
         let weak = Arc::downgrade(&former);
         let make = move |log: &Log| copy::copy_and_optimize(former, copy, log);
-        let (sender, logged) = (commands.clone(), Arc::clone(&log));
-        let begun = copy::begin(weak, draft.clone(), logged, sender, make);
-        begun.map_err(|source| self.broken(source))?;
+        self.begin_making(weak, &draft, &log, commands, make)?;
         Ok((draft, log))
     }
 
-    /// Puts a copy in the place of the engine, and answers those who wait for it. `withdraw` ends
-    /// new searches in the engine: they find none until the copy has taken its place.
-    pub(super) fn take_copy(&mut self, copied: Copied, withdraw: impl FnOnce()) -> Option<Erased> {
+    /// Puts a copy in the place of the engine, which `publish` tells those who search. Returns who
+    /// waits for it.
+    pub(super) fn take_copy(
+        &mut self,
+        copied: Copied,
+        publish: impl Fn(Option<Arc<EdgeShard>>),
+    ) -> Option<Erased> {
         let is_wanted = |copying: &mut Copying| copying.draft == copied.draft;
         let Some(Copying { log, replies, .. }) = self.copying.take_if(is_wanted) else {
             // It was abandoned.
@@ -115,11 +118,14 @@ impl Writer {
         };
         let result = copied
             .engine
-            .and_then(|engine| self.replace(engine, &log, &copied.draft, withdraw));
+            .and_then(|engine| self.replace(engine, &log, &publish));
         if self.shard.is_none() {
             self.reopen();
+            publish(self.shard());
         }
-        if result.is_err() {
+        // If no engine is open, it may be the one in use.
+        let is_unused = |engine: &Arc<EdgeShard>| engine.path() != copied.draft;
+        if result.is_err() && self.shard.as_ref().is_some_and(is_unused) {
             let _ = remove(&copied.draft);
         }
         Some(Erased { result, replies })
@@ -149,32 +155,24 @@ impl Writer {
         if directory == self.directory {
             self.close();
             self.changes = 0;
-        } else if self.parent.engines().contains(&directory) {
+        } else if self.parent.indexes().contains(&directory) {
             return Ok(());
         }
-        self.remove_copies(&directory)?;
-        remove(&directory)
+        remove_index(&directory)
             .and_then(|()| sync_parent(&directory))
             .map_err(|source| self.broken(source))
     }
 
-    /// Removes all engines below the parent directory that this process does not use: the
-    /// former one, those of former models and those moved aside.
+    /// Removes the engines of this index that are not in use, and the indexes that this process does not
+    /// use: those of former models and those moved aside.
     pub(super) fn remove_others(&self) -> Result<(), RecallError> {
-        let others = self.parent.engines();
-        let is_used = |path: &Path| {
-            let is_of =
-                |other: &PathBuf| path == other || *other != self.directory && is_copy(path, other);
-            others.iter().any(is_of)
-        };
+        let used = self.parent.indexes();
         let remove_all = |parent: &Path| -> io::Result<()> {
+            self.remove_others_than_current()?;
             for entry in fs::read_dir(parent)? {
                 let path = entry?.path();
-                let engine = path.join("segments").is_dir()
-                    || path.join(STATE_FILE).is_file()
-                    || is_copy(&path, &self.directory);
-                if engine && !is_used(&path) {
-                    remove(&path)?;
+                if is_index(&path) && !used.contains(&path) {
+                    remove_index(&path)?;
                     tracing::info!(directory = %path.display(), "an unused index was removed");
                 }
             }

@@ -434,8 +434,8 @@ fn write(
                 writer.erase(&commands);
             }
             Command::Copied(copied) => {
-                let erased = writer.take_copy(copied, || {
-                    if let Some(former) = publish.send_replace(None) {
+                let erased = writer.take_copy(copied, |engine| {
+                    if let Some(former) = publish.send_replace(engine) {
                         release(former);
                     }
                 });
@@ -443,7 +443,6 @@ fn write(
                     if let (true, Err(error)) = (replies.is_empty(), &result) {
                         compact::note_failure(error);
                     }
-                    publish.send_replace(writer.shard());
                     if !replies.is_empty() {
                         answer(replies, result.and_then(|()| writer.remove_others()));
                     }

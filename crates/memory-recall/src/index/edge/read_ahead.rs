@@ -1,6 +1,7 @@
-//! Reads an engine's files into the system's cache after it was opened, at a start or after a merge. A
-//! search reads from hundreds of places in mapped files, one after the other, and waits for the disk
-//! at each that is not cached.
+//! Reads an engine's files into the system's cache: after it was opened, and after another engine that
+//! shares files with it was closed, because closing takes them out of the cache. A search reads from
+//! hundreds of places in mapped files, one after the other, and waits for the disk at each that is not
+//! cached.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -23,24 +24,35 @@ const CHUNK: usize = 1 << 20;
 impl Writer {
     /// Begins to read the files of an engine, on a thread that ends when the engine is closed.
     pub(super) fn read_ahead(&self, engine: &Arc<EdgeShard>) {
-        let engines = self.parent.engines().len().max(1) as u64;
-        let most = (self.free_memory)() / FREE_SHARE / engines;
-        let (engine, directory) = (Arc::downgrade(engine), self.directory.join(SEGMENTS));
+        let most = self.most_read_ahead();
+        let directory = engine.path().join(SEGMENTS);
+        let engine = Arc::downgrade(engine);
         let read = move || {
             priority::lower();
-            let started = Instant::now();
-            let bytes = read_files(&directory, most, &|| engine.strong_count() > 0);
-            tracing::debug!(
-                bytes,
-                duration_ms = started.elapsed().as_millis() as u64,
-                "the index was read into the cache"
-            );
+            fill_cache(&directory, most, &|| engine.strong_count() > 0);
         };
         let thread = thread::Builder::new().name("index-read-ahead".to_owned());
         if let Err(error) = thread.spawn(read) {
             tracing::warn!(%error, "the index is not read into the cache; its first searches are slow");
         }
     }
+
+    /// How many bytes of an engine are read at most.
+    pub(super) fn most_read_ahead(&self) -> u64 {
+        let engines = self.parent.indexes().len().max(1) as u64;
+        (self.free_memory)() / FREE_SHARE / engines
+    }
+}
+
+/// Reads the files of an engine's segments.
+pub(super) fn fill_cache(segments: &Path, most: u64, is_wanted: &dyn Fn() -> bool) {
+    let started = Instant::now();
+    let bytes = read_files(segments, most, is_wanted);
+    tracing::debug!(
+        bytes,
+        duration_ms = started.elapsed().as_millis() as u64,
+        "the index was read into the cache"
+    );
 }
 
 /// Reads the files below a directory up to so many bytes, those first that most searches need, and

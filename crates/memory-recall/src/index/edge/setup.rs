@@ -70,6 +70,28 @@ pub(super) fn config(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeConf
     config.build()
 }
 
+/// Makes an engine in an empty directory.
+pub(super) fn create(
+    directory: &Path,
+    schema: &IndexSchema,
+    vectors: VectorPrecision,
+) -> Result<EdgeShard, OperationError> {
+    let engine = EdgeShard::new(directory, config(schema, vectors))?;
+    index_fields(&engine)?;
+    Ok(engine)
+}
+
+/// Opens an engine.
+pub(super) fn load(
+    directory: &Path,
+    schema: &IndexSchema,
+    vectors: VectorPrecision,
+) -> Result<EdgeShard, OperationError> {
+    let engine = EdgeShard::load(directory, Some(config(schema, vectors)))?;
+    index_fields(&engine)?;
+    Ok(engine)
+}
+
 /// The settings of an engine whose segments are merged into one, or into several of at most
 /// `largest` points.
 pub(super) fn merging(
@@ -135,7 +157,7 @@ fn free(file: &File) {
 fn free(_: &File) {}
 
 /// Creates the missing payload indexes.
-pub(super) fn index_fields(shard: &EdgeShard) -> Result<(), OperationError> {
+fn index_fields(shard: &EdgeShard) -> Result<(), OperationError> {
     let present = shard.info().payload_schema;
     for (name, kind) in INDEXES {
         let field_name = path(name);

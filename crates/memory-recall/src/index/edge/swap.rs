@@ -1,18 +1,21 @@
-//! Puts a copy in the place of the writer's engine, by two renames. Whenever the process or the
-//! machine stops, the directory then has an engine with every acknowledged change:
+//! Which engine is in use, and how a copy takes its place.
 //!
-//! | the directory has | so |
+//! An index has a directory of its own. Each engine in it has a directory too, and a file names the one
+//! in use:
+//!
+//! | name | what it is |
 //! |---|---|
-//! | the engine | no rename was made, and drafts are removed |
-//! | a former engine alone | one rename was made, and is undone: nothing was written since |
-//! | the engine and a former one | both were made, and the former one is removed |
+//! | `engine-3` | the files of an engine: the one in use, a copy that is being made, or one that was replaced |
+//! | `current` | the name of the engine in use |
+//! | `recollect-state` | whether the index is filled |
 //!
-//! What the copy has is on the disk before the first rename: its thread syncs all files, and a
-//! flush of the engine covers what the writer changes afterwards. Both renames are on the disk
-//! before the former engine is removed or a change is acknowledged.
+//! A copy takes the place of the engine once all that it has is on the disk: the file is replaced in
+//! one step, so it names an engine with every acknowledged change whenever the process or the machine
+//! stops. Engines that it does not name are removed at the next start. The copy is open before, so
+//! searches go on without a pause: those that have begun end in the former engine.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,87 +27,97 @@ use qdrant_edge::EdgeShard;
 use super::copy::replay;
 use super::engine::{guarded, not_prepared, release};
 use super::log::Log;
-use super::writer::{STATE_FILE, Writer};
+use super::writer::{SEGMENTS, STATE_FILE, Writer};
 use crate::error::RecallError;
-use crate::index::{Backend, Prepared};
+use crate::index::Prepared;
 
-/// Copies that this process has begun.
-static DRAFTS: AtomicU64 = AtomicU64::new(0);
-/// Suffixes of the directories that a copy is made in, with a number, and that the former
-/// engine is moved to.
-const DRAFT: &str = "draft";
-const FORMER: &str = "former";
-/// A search takes milliseconds; one that takes longer than all checks fails.
+/// Engines that this process has begun to make.
+static ENGINES: AtomicU64 = AtomicU64::new(0);
+/// What the name of an engine's directory begins with.
+const ENGINE: &str = "engine-";
+/// The file with the name of the engine in use.
+const CURRENT: &str = "current";
+/// A search takes milliseconds; one that takes longer than all checks ends in files that are removed.
 const SEARCH_CHECKS: usize = 500;
 const SEARCH_PAUSE: Duration = Duration::from_millis(2);
 
 impl Writer {
-    /// An empty directory for a copy.
-    pub(super) fn new_draft(&self) -> Result<PathBuf, RecallError> {
-        // One that was abandoned may still be written to.
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let draft = beside(&self.directory, &format!("{DRAFT}-{number}"));
-        let broken = |source| self.broken(source);
-        remove(&draft).map_err(broken)?;
-        fs::create_dir_all(&draft).map_err(broken)?;
-        Ok(draft)
+    /// A new, empty directory for an engine.
+    pub(super) fn new_engine(&self) -> Result<PathBuf, RecallError> {
+        // No name is used twice in a process: a copy that was abandoned may still be written to.
+        let engine = loop {
+            let number = ENGINES.fetch_add(1, Ordering::Relaxed);
+            let engine = self.directory.join(format!("{ENGINE}{number}"));
+            if !engine.exists() {
+                break engine;
+            }
+        };
+        fs::create_dir_all(&engine).map_err(|source| self.broken(source))?;
+        Ok(engine)
     }
 
-    /// Puts a copy, which is in `draft`, in the place of the engine. `withdraw` ends new searches
-    /// in the engine: they find none until the copy has taken its place. After an error the engine
-    /// is either open or closed as it was; [`Writer::reopen`] opens it again.
+    /// The directory of the engine in use; `None` if there is none, an error if that cannot be read.
+    pub(super) fn current(&self) -> io::Result<Option<PathBuf>> {
+        match fs::read_to_string(self.directory.join(CURRENT)) {
+            Ok(name) if is_engine(name.trim()) => Ok(Some(self.directory.join(name.trim()))),
+            Ok(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("the file `{CURRENT}` names no engine"),
+            )),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes an engine, all of which is on the disk, the one in use.
+    pub(super) fn set_current(&self, engine: &Path) -> Result<(), RecallError> {
+        let name = engine.file_name().unwrap_or_default();
+        let file = self.directory.join(CURRENT);
+        sync_parent(engine)
+            .and_then(|()| write_durably(&file, name.as_encoded_bytes()))
+            .map_err(|source| self.broken(source))
+    }
+
+    /// Puts a copy in the place of the engine; `publish` makes searches use it. After an error the
+    /// engine is as it was, or closed: [`Writer::reopen`] opens it again.
     pub(super) fn replace(
         &mut self,
         copy: Arc<EdgeShard>,
         log: &Log,
-        draft: &Path,
-        withdraw: impl FnOnce(),
+        publish: impl Fn(Option<Arc<EdgeShard>>),
     ) -> Result<(), RecallError> {
-        let engine = self.shard().ok_or_else(not_prepared)?;
-        let replayed = replay(log, &engine, &copy).and_then(|()| {
-            guarded("flush", || {
-                copy.flush();
-                Ok(())
-            })
-        });
-        release(copy);
-        replayed?;
-        let former = beside(&self.directory, FORMER);
-        let broken = |source| self.broken(source);
-        remove(&former).map_err(broken)?;
-        let mark = draft.join(STATE_FILE);
-        match fs::copy(self.directory.join(STATE_FILE), &mark) {
-            Ok(_) => File::open(&mark)
-                .and_then(|mark| mark.sync_all())
-                .and_then(|()| sync_parent(&mark))
-                .map_err(broken)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(broken(error)),
-        }
-        // The engine flushes when it is closed, so it is closed before its files move.
-        withdraw();
-        if let Some(shard) = self.shard.take() {
-            release(shard);
-        }
-        wait_for_others(&engine);
-        release(engine);
-        let broken = |source| self.broken(source);
-        rename(&self.directory, &former).map_err(broken)?;
-        rename(draft, &self.directory).map_err(broken)?;
-        match self.load() {
-            Ok(Some(shard)) => release(self.opened(shard)),
-            failed => {
-                rename(&self.directory, draft).map_err(broken)?;
-                let error = failed.err().unwrap_or_else(|| "it is empty".to_owned());
-                return Err(RecallError::IndexUnavailable {
-                    backend: Backend::Edge,
-                    source: format!("the copy cannot be loaded: {error}").into(),
-                });
+        let former = self.shard().ok_or_else(not_prepared)?;
+        let flush = || {
+            copy.flush();
+            Ok(())
+        };
+        let replaced = replay(log, &former, &copy)
+            .and_then(|()| guarded("flush", flush))
+            .and_then(|()| self.set_current(copy.path()));
+        if let Err(error) = replaced {
+            let is_kept = |current: Option<PathBuf>| current.as_deref() == Some(former.path());
+            if !self.current().is_ok_and(is_kept) {
+                // Which of the two the disk names is unknown, so neither is written to.
+                self.shard = None;
+                publish(None);
+                wait_for_others(&former);
             }
+            release(copy);
+            release(former);
+            return Err(error);
         }
-        if let Err(error) = remove(&former) {
-            tracing::warn!(%error, directory = %former.display(), "removing a replaced index failed");
+        self.opened(Arc::clone(&copy));
+        publish(Some(Arc::clone(&copy)));
+        let directory = former.path().to_owned();
+        // It flushes when it is closed, so its files are removed after that.
+        wait_for_others(&former);
+        release(former);
+        if let Err(error) = remove(&directory) {
+            tracing::warn!(%error, directory = %directory.display(), "removing a replaced index failed");
         }
+        // Closing an engine takes its files out of the cache, also those that the two share.
+        self.read_ahead(&copy);
+        release(copy);
         Ok(())
     }
 
@@ -122,60 +135,69 @@ impl Writer {
         }
     }
 
-    /// Undoes the first rename of a swap that was interrupted, and removes what copies left.
+    /// Prepares the directory for a start.
     pub(super) fn settle(&self) -> Result<(), RecallError> {
-        let former = beside(&self.directory, FORMER);
-        if !self.directory.exists() && former.join("segments").is_dir() {
-            tracing::warn!(
-                directory = %self.directory.display(),
-                "an interrupted replacement of the index is undone"
-            );
-            rename(&former, &self.directory).map_err(|source| self.broken(source))?;
-        }
-        if let Err(error) = self.remove_copies(&self.directory) {
-            tracing::warn!(%error, "removing copies of the index failed");
-        }
-        Ok(())
-    }
-
-    /// Removes what copies of the engine in `directory` left, and the engine that a copy has
-    /// replaced: they may have what was erased, they take the room that the engine needs, and a
-    /// former engine would return in the place of one that is removed.
-    pub(super) fn remove_copies(&self, directory: &Path) -> Result<(), RecallError> {
-        if self.copying.is_some() && directory == self.directory {
+        if !self.directory.exists() {
             return Ok(());
         }
-        let entries = fs::read_dir(&self.parent.path).into_iter().flatten();
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if is_copy(&path, directory) {
-                remove(&path).map_err(|source| self.broken(source))?;
-            }
+        // An interrupted replacement may have left a name that is not on the disk yet.
+        File::open(&self.directory)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|source| self.broken(source))?;
+        if let Err(error) = self.remove_others_than_current() {
+            tracing::warn!(%error, "removing unused copies of the index failed");
         }
         Ok(())
     }
+
+    /// Removes the engines of this index that are not in use: they may have what was erased, and
+    /// they take the room that the engine needs.
+    pub(super) fn remove_others_than_current(&self) -> io::Result<()> {
+        if self.copying.is_some() {
+            return Ok(());
+        }
+        let current = self.current()?;
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let is_engine = entry.file_name().to_str().is_some_and(is_engine);
+            if is_engine && current.as_ref() != Some(&entry.path()) {
+                remove(&entry.path())?;
+            }
+        }
+        File::open(&self.directory)?.sync_all()
+    }
 }
 
-/// The path of `directory` with a suffix.
-pub(super) fn beside(directory: &Path, suffix: &str) -> PathBuf {
-    let mut name = directory.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(suffix);
-    directory.with_file_name(name)
+/// Whether a directory is that of an index, or what is left of it. Release 1.0.0 kept the engine's
+/// files in it.
+pub(super) fn is_index(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.any(|name| [CURRENT, STATE_FILE, SEGMENTS].contains(&name.as_str()) || is_engine(&name))
 }
 
-/// Whether `path` has a copy of the engine in `directory`, or the engine that it replaces.
-pub(super) fn is_copy(path: &Path, directory: &Path) -> bool {
-    let name = |path: &Path| {
-        path.file_name()
-            .and_then(|name| name.to_str().map(str::to_owned))
-    };
-    let (Some(path), Some(engine)) = (name(path), name(directory)) else {
-        return false;
-    };
-    let suffix = path
-        .strip_prefix(&engine)
-        .and_then(|rest| rest.strip_prefix('.'));
-    suffix.is_some_and(|suffix| suffix == FORMER || suffix.starts_with(DRAFT))
+/// Removes an index. An interruption leaves one that is not filled.
+pub(super) fn remove_index(directory: &Path) -> io::Result<()> {
+    match fs::remove_file(directory.join(STATE_FILE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    remove(directory)
+}
+
+fn is_engine(name: &str) -> bool {
+    name.strip_prefix(ENGINE)
+        .is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
+/// Replaces a file in one step. It is on the disk then.
+pub(super) fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
+    let draft = path.with_extension("draft");
+    let mut file = File::create(&draft)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    sync_parent(path)
 }
 
 /// Makes a directory with all that it contains durable.
@@ -194,12 +216,6 @@ pub(super) fn sync_all(directory: &Path) -> io::Result<()> {
 /// Makes durable which files and directories are beside `path`.
 pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(path))?.sync_all()
-}
-
-/// Renames a directory durably.
-fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)?;
-    sync_parent(to)
 }
 
 pub(super) fn remove(directory: &Path) -> io::Result<()> {
@@ -222,3 +238,6 @@ pub(super) fn wait_for_others(engine: &Arc<EdgeShard>) {
         thread::sleep(SEARCH_PAUSE);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,7 @@
 //! So one thread updates, flushes and optimizes, and a change is acknowledged after its
 //! flush.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -20,10 +19,10 @@ use rustix::fs::statvfs;
 
 use super::Reply;
 use super::directory::Directory;
-use super::engine::{guarded, not_prepared, panic_message, refused};
+use super::engine::{guarded, not_prepared, panic_message, refused, release};
 use super::erase::Copying;
 use super::reader::filter_of;
-use super::swap::{beside, sync_all, sync_parent};
+use super::swap::{remove_index, sync_all, sync_parent, write_durably};
 use super::{memory, setup};
 use crate::config::VectorPrecision;
 use crate::error::RecallError;
@@ -61,10 +60,10 @@ pub(super) const RESERVED_BYTES: u64 = 64 * 1024 * 1024;
 /// The same for optimizing, which copies segments and takes longer.
 const RESERVED_BYTES_OPTIMIZING: u64 = 4 * RESERVED_BYTES;
 
-/// The engine and its directory.
+/// The index's directory, and the engine that is used of those in it.
 pub(super) struct Writer {
     pub(super) directory: PathBuf,
-    /// Where it and other engines of this process are.
+    /// Where it and other indexes of this process are.
     pub(super) parent: Arc<Directory>,
     pub(super) schema: IndexSchema,
     pub(super) vectors: VectorPrecision,
@@ -95,7 +94,7 @@ impl Writer {
         cache: Arc<CandidateCache>,
     ) -> Self {
         let directory = parent.path.join(schema.collection());
-        parent.engines().push(directory.clone());
+        parent.indexes().push(directory.clone());
         Self {
             directory,
             parent: Arc::clone(parent),
@@ -124,8 +123,8 @@ impl Writer {
         // An engine that cannot be loaded for want of room is not broken.
         self.require_room(RESERVED_BYTES)?;
         let shard = match self.load() {
-            Ok(Some(shard)) => self.opened(shard),
-            Ok(None) => self.opened(self.create()?),
+            Ok(Some(shard)) => shard,
+            Ok(None) => self.create()?,
             Err(error) => {
                 let aside = self.quarantine()?;
                 tracing::error!(
@@ -134,22 +133,22 @@ impl Writer {
                     error,
                     "the index directory cannot be loaded; it was moved aside, and the index is rebuilt"
                 );
-                self.opened(self.create()?)
+                self.create()?
             }
         };
+        let shard = Arc::new(shard);
+        self.opened(Arc::clone(&shard));
+        self.read_ahead(&shard);
         Ok((shard, self.state()))
     }
 
     /// Takes an engine into use.
-    pub(super) fn opened(&mut self, shard: EdgeShard) -> Arc<EdgeShard> {
+    pub(super) fn opened(&mut self, shard: Arc<EdgeShard>) {
         // How many of its points are not optimized is unknown.
         self.changes = OPTIMIZE_AFTER_AT_MOST;
         self.written = shard.info().points_count;
         self.merged_at = self.merged_at.min(self.written);
-        let shard = Arc::new(shard);
-        self.read_ahead(&shard);
-        self.shard = Some(Arc::clone(&shard));
-        shard
+        self.shard = Some(shard);
     }
 
     /// Applies changes in order. They are durable after [`Writer::flush`].
@@ -278,7 +277,7 @@ impl Writer {
         if self.changes < changes {
             return false;
         }
-        setup::prune_log(&self.directory);
+        setup::prune_log(shard.path());
         let may_move = self.copying.as_ref().is_none_or(Copying::may_points_move);
         if !may_move || self.require_room(RESERVED_BYTES_OPTIMIZING).is_err() {
             return false;
@@ -311,16 +310,8 @@ impl Writer {
         } else {
             STATE_WHOLE
         };
-        let path = self.directory.join(STATE_FILE);
-        let draft = path.with_extension("draft");
-        let write = || {
-            let mut file = File::create(&draft)?;
-            file.write_all(state.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&draft, &path)?;
-            sync_parent(&path)
-        };
-        write().map_err(|source| self.broken(source))
+        write_durably(&self.directory.join(STATE_FILE), state.as_bytes())
+            .map_err(|source| self.broken(source))
     }
 
     fn state(&self) -> Prepared {
@@ -334,17 +325,15 @@ impl Writer {
         }
     }
 
-    /// Loads the engine; `None` if the directory has none.
-    pub(super) fn load(&self) -> Result<Option<EdgeShard>, String> {
-        if !self.directory.join(SEGMENTS).is_dir() {
+    /// Loads the engine; `None` if there is none.
+    fn load(&self) -> Result<Option<EdgeShard>, String> {
+        let engine = self.current().map_err(|error| error.to_string())?;
+        let Some(engine) = engine.filter(|engine| engine.join(SEGMENTS).is_dir()) else {
             return Ok(None);
-        }
-        setup::prune_log(&self.directory);
-        let config = setup::config(&self.schema, self.vectors);
+        };
+        setup::prune_log(&engine);
         let loaded = catch_unwind(AssertUnwindSafe(|| {
-            let shard = EdgeShard::load(&self.directory, Some(config))?;
-            setup::index_fields(&shard)?;
-            Ok(shard)
+            setup::load(&engine, &self.schema, self.vectors)
         }));
         match loaded {
             Ok(Ok(shard)) => Ok(Some(shard)),
@@ -354,25 +343,28 @@ impl Writer {
     }
 
     fn create(&self) -> Result<EdgeShard, RecallError> {
-        if self.directory.exists() {
-            // Left by a process that ended before it created the engine.
-            fs::remove_dir_all(&self.directory).map_err(|source| self.broken(source))?;
-        }
-        fs::create_dir_all(&self.directory).map_err(|source| self.broken(source))?;
+        // Left by a process that ended before it created the engine.
+        remove_index(&self.directory).map_err(|source| self.broken(source))?;
+        let engine = self.new_engine()?;
         let shard = guarded("create", || {
-            let shard = EdgeShard::new(&self.directory, setup::config(&self.schema, self.vectors))?;
-            setup::index_fields(&shard)?;
+            let shard = setup::create(&engine, &self.schema, self.vectors)?;
             shard.flush();
             Ok(shard)
         })?;
-        sync_all(&self.directory)
+        let named = sync_all(&engine)
             .and_then(|()| sync_parent(&self.directory))
-            .map_err(|source| self.broken(source))?;
-        Ok(shard)
+            .map_err(|source| self.broken(source))
+            .and_then(|()| self.set_current(&engine));
+        match named {
+            Ok(()) => Ok(shard),
+            Err(error) => {
+                release(Arc::new(shard));
+                Err(error)
+            }
+        }
     }
 
     fn quarantine(&self) -> Result<PathBuf, RecallError> {
-        self.remove_copies(&self.directory)?;
         let seconds = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
@@ -380,11 +372,13 @@ impl Writer {
         let mut number = 0_u32;
         loop {
             let suffix = if number == 0 {
-                format!("broken-{seconds}")
+                format!(".broken-{seconds}")
             } else {
-                format!("broken-{seconds}-{number}")
+                format!(".broken-{seconds}-{number}")
             };
-            let aside = beside(&self.directory, &suffix);
+            let mut name = self.schema.collection().to_owned();
+            name.push_str(&suffix);
+            let aside = self.directory.with_file_name(name);
             if !aside.exists() {
                 fs::rename(&self.directory, &aside).map_err(|source| self.broken(source))?;
                 return Ok(aside);

@@ -1,14 +1,14 @@
 //! A process that is killed while it merges loses nothing.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::swap::beside;
 use super::Command;
-use super::tests::{apply, files, filled, found, merge, point, queue, writer};
+use super::tests::{apply, engines, filled, found, merge, point, queue, writer};
 use crate::index::Prepared;
 
 /// The variable that names the directory of [`merges_until_it_is_killed`].
@@ -21,7 +21,8 @@ fn an_index_whose_process_is_killed_while_it_merges_has_every_flushed_point() {
     let directory = tempfile::tempdir().unwrap();
     let mut filled = filled(directory.path());
     filled.close();
-    let former = beside(&filled.directory, "former");
+    let index = filled.directory.clone();
+    let current = || fs::read_to_string(index.join("current")).unwrap();
     let number = |line: &str| line.split_once(FLUSHED)?.1.parse::<u128>().ok();
     let mut known = 100;
     // Killed after so many flushes; then some wait for the moment when the engine is replaced.
@@ -37,7 +38,8 @@ fn an_index_whose_process_is_killed_while_it_merges_has_every_flushed_point() {
             }
         }
         let begun = Instant::now();
-        while in_replacement && !former.exists() {
+        let former = current();
+        while in_replacement && current() == former {
             assert!(begun.elapsed() < Duration::from_secs(60), "nothing merged");
             thread::yield_now();
         }
@@ -58,7 +60,7 @@ fn an_index_whose_process_is_killed_while_it_merges_has_every_flushed_point() {
             .collect();
         assert!(lost.is_empty(), "{lost:?} of {known}");
         writer.close();
-        assert_eq!(files(directory.path()), 1);
+        assert_eq!(engines(directory.path()), 1);
     }
 }
 
@@ -96,7 +98,7 @@ fn merges_until_it_is_killed() {
         last += 5;
         println!("{FLUSHED}{last}");
         if let Ok(Command::Copied(copied)) = queue.try_recv() {
-            writer.take_copy(copied, || {}).unwrap().result.unwrap();
+            writer.take_copy(copied, |_| {}).unwrap().result.unwrap();
         }
     }
 }

@@ -46,9 +46,8 @@ fn filled(directory: &Path) -> Writer {
 fn a_copy_shares_the_large_files_and_neither_engine_writes_to_them() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = filled(directory.path());
-    let engine = writer.directory.clone();
-    let draft = engine.with_extension("copy");
-    fs::create_dir(&draft).unwrap();
+    let engine = writer.shard().unwrap().path().to_owned();
+    let draft = writer.new_engine().unwrap();
     writer.flush().unwrap();
     copy_engine(&engine, &draft).unwrap();
 
@@ -77,7 +76,9 @@ fn a_copy_shares_the_large_files_and_neither_engine_writes_to_them() {
     // that of another writer.
     let other = tempfile::tempdir().unwrap();
     let mut copy = writer_with(other.path(), Some(4), VectorPrecision::Int8);
-    fs::rename(&draft, &copy.directory).unwrap();
+    let engine = copy.new_engine().unwrap();
+    fs::rename(&draft, &engine).unwrap();
+    copy.set_current(&engine).unwrap();
     drop(copy.prepare().unwrap());
     for (writer, seq) in [(&mut writer, 2), (&mut copy, 3)] {
         for merges in [false, true] {
@@ -113,7 +114,7 @@ fn the_log_of_an_open_engine_stays_small() {
     let mut writer = writer_with(directory.path(), None, VectorPrecision::Full);
     drop(writer.prepare().unwrap());
     writer.mark(false).unwrap();
-    let log = writer.directory.join("wal");
+    let log = writer.shard().unwrap().path().join("wal");
     let closed = || {
         let mut closed: Vec<PathBuf> = list(&log);
         closed.retain(|path| {
@@ -150,7 +151,7 @@ fn the_log_of_an_open_engine_stays_small() {
     apply(&mut writer, vec![point(1)]);
     let (commands, mut queue) = queue();
     merge(&mut writer, &commands);
-    let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+    let taken = writer.take_copy(copied(&mut queue), |_| {}).unwrap();
     taken.result.unwrap();
     apply(&mut writer, vec![point_of(2, 1, 7, "")]);
     writer.close();

@@ -51,7 +51,7 @@ fn a_merge_makes_segments_for_which_there_is_memory() {
     let (commands, mut queue) = queue();
     let mut segments_after_merge = |writer: &mut Writer| {
         merge(writer, &commands);
-        let taken = writer.take_copy(copied(&mut queue), || {}).unwrap();
+        let taken = writer.take_copy(copied(&mut queue), |_| {}).unwrap();
         taken.result.unwrap();
         assert_eq!(found(writer).len(), 6 * POINTS as usize);
         writer.shard().unwrap().info().segments_count

@@ -1,0 +1,215 @@
+//! Which engine is in use after replacements that succeed, fail, or are interrupted.
+
+use std::cell::RefCell;
+
+use tokio::sync::watch;
+
+use super::super::compact::tests::{
+    apply, copied, deletion, engines, filled, found, merge, open, point, points, queue,
+};
+use super::super::erase::Copying;
+use super::super::files::copy_engine;
+use super::super::setup;
+use super::*;
+
+/// Makes each segment of an engine unreadable.
+fn corrupt(engine: &Path) {
+    for segment in fs::read_dir(engine.join(SEGMENTS)).unwrap() {
+        fs::write(segment.unwrap().path().join("segment.json"), "{").unwrap();
+    }
+}
+
+#[test]
+fn an_index_whose_replacement_fails_goes_on_as_it_was() {
+    let failures: [fn(&Path); 3] = [
+        // The copy is gone.
+        |draft| fs::remove_dir_all(draft).unwrap(),
+        // The copy is partly gone.
+        |draft| fs::remove_dir_all(draft.join(SEGMENTS)).unwrap(),
+        // The name of the engine cannot be written.
+        |draft| fs::create_dir(draft.with_file_name("current.draft")).unwrap(),
+    ];
+    for (number, fail) in failures.into_iter().enumerate() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = filled(directory.path());
+        let (commands, mut queue) = queue();
+        merge(&mut writer, &commands);
+        apply(&mut writer, vec![deletion(7), point(101), point(102)]);
+        let merged = copied(&mut queue);
+        fail(&merged.draft);
+        let publish = |_| panic!("nothing is published");
+        let taken = writer.take_copy(merged, publish).unwrap();
+        assert!(taken.result.is_err(), "{number}");
+        assert_eq!(found(&writer).len(), 101, "{number}");
+        assert_eq!(engines(directory.path()), 1, "{number}");
+        apply(&mut writer, vec![point(103)]);
+        // The next merge succeeds.
+        let _ = fs::remove_dir(writer.directory.join("current.draft"));
+        merge(&mut writer, &commands);
+        let taken = writer.take_copy(copied(&mut queue), |_| {}).unwrap();
+        taken.result.unwrap();
+        assert_eq!(points(&mut writer), 102, "{number}");
+        assert_eq!(engines(directory.path()), 1, "{number}");
+    }
+}
+
+#[test]
+fn a_copy_that_cannot_be_opened_does_not_take_the_place_of_the_engine() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (commands, mut queue) = queue();
+    let draft = writer.new_engine().unwrap();
+    let former = Arc::downgrade(&writer.shard().unwrap());
+    let log = Arc::new(Log::default());
+    let (schema, vectors, made) = (writer.schema.clone(), writer.vectors, draft.clone());
+    let make = move |_: &Log| {
+        let engine = setup::create(&made, &schema, vectors).unwrap();
+        engine.flush();
+        drop(engine);
+        corrupt(&made);
+        let other = made.with_extension("other");
+        fs::create_dir(&other).unwrap();
+        Ok(setup::create(&other, &schema, vectors).unwrap())
+    };
+    writer
+        .begin_making(former, &draft, &log, &commands.downgrade(), make)
+        .unwrap();
+    writer.copying = Some(Copying::new(draft.clone(), log, Vec::new()));
+    let taken = writer.take_copy(copied(&mut queue), |_| {}).unwrap();
+    assert!(taken.result.is_err());
+    assert!(!draft.exists());
+    assert_eq!(points(&mut writer), 100);
+}
+
+#[test]
+fn an_index_that_is_lost_while_it_is_replaced_is_new_when_it_is_prepared() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (commands, mut queue) = queue();
+    merge(&mut writer, &commands);
+    let merged = copied(&mut queue);
+    fs::remove_file(writer.directory.join("current")).unwrap();
+    fs::create_dir(writer.directory.join("current.draft")).unwrap();
+    let published = RefCell::new(Vec::new());
+    let publish = |engine: Option<_>| published.borrow_mut().push(engine.is_some());
+    let taken = writer.take_copy(merged, publish).unwrap();
+    assert!(taken.result.is_err());
+    // It has to be filled, so it stays closed until it is prepared.
+    assert!(writer.shard().is_none());
+    assert_eq!(*published.borrow(), [false, false]);
+    assert_eq!(writer.prepare().unwrap().1, Prepared::New);
+}
+
+#[test]
+fn an_engine_is_searched_at_every_moment_of_a_replacement() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (commands, mut queue) = queue();
+    merge(&mut writer, &commands);
+    apply(&mut writer, vec![point(101)]);
+    let merged = copied(&mut queue);
+    writer.apply(vec![point(102)]).unwrap();
+    let (published, searched) = watch::channel(writer.shard());
+    let former = writer.shard().unwrap().path().to_owned();
+    let publish = |engine| {
+        // The former one still answers, and the new one has all that it has.
+        let present = |engine: &Option<Arc<EdgeShard>>| {
+            engine.as_ref().map(|engine| engine.info().points_count)
+        };
+        assert_eq!(present(&searched.borrow()), Some(102));
+        assert_eq!(present(&engine), Some(102));
+        published.send_replace(engine);
+        assert!(former.exists());
+    };
+    let taken = writer.take_copy(merged, publish).unwrap();
+    taken.result.unwrap();
+    assert!(!former.exists());
+    let engine = searched.borrow().clone().unwrap();
+    assert_eq!(engine.path(), writer.shard().unwrap().path());
+}
+
+#[test]
+fn an_interrupted_replacement_is_undone_or_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let engine = |writer: &Writer| writer.current().unwrap().unwrap();
+    let copy = |from: &Path, to: &Path| {
+        fs::create_dir(to).unwrap();
+        copy_engine(from, to).unwrap();
+    };
+    // Before the copy was named, while its name was written.
+    writer.close();
+    let draft = writer.directory.join("engine-9999999");
+    copy(&engine(&writer), &draft);
+    fs::write(writer.directory.join("current.draft"), "engine-7").unwrap();
+    assert_eq!(points(&mut writer), 100);
+    assert!(!draft.exists());
+    // After that, with a former engine that lacks a change.
+    writer.close();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let former = elsewhere.path().join("former");
+    copy(&engine(&writer), &former);
+    assert_eq!(open(&mut writer), Prepared::Whole);
+    apply(&mut writer, vec![point(101)]);
+    writer.close();
+    copy(&former, &draft);
+    assert_eq!(points(&mut writer), 101);
+    assert_eq!(engines(directory.path()), 1);
+    // While the former engine was removed.
+    writer.close();
+    fs::create_dir_all(draft.join("wal")).unwrap();
+    assert_eq!(points(&mut writer), 101);
+    assert_eq!(engines(directory.path()), 1);
+}
+
+#[test]
+fn a_removed_index_does_not_return() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let former = writer.new_engine().unwrap();
+    copy_engine(writer.shard().unwrap().path(), &former).unwrap();
+    let collection = writer.schema.collection().to_owned();
+    writer.discard(&collection).unwrap();
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    assert_eq!(open(&mut writer), Prepared::New);
+
+    // Nor does the former engine return in the place of one that cannot be loaded.
+    writer.mark(false).unwrap();
+    let former = writer.new_engine().unwrap();
+    let engine = writer.shard().unwrap().path().to_owned();
+    copy_engine(&engine, &former).unwrap();
+    writer.close();
+    corrupt(&engine);
+    assert_eq!(open(&mut writer), Prepared::New);
+    assert_eq!(writer.points(), 0);
+    // The new one, and the one that was set aside.
+    assert_eq!(engines(directory.path()), 2);
+}
+
+#[test]
+fn an_erasure_removes_what_is_left_of_an_index_that_was_partly_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let left = directory
+        .path()
+        .join("recollect-other-r4.broken-1/engine-3");
+    fs::create_dir_all(&left).unwrap();
+    copy_engine(writer.shard().unwrap().path(), &left).unwrap();
+    let unrelated = directory.path().join("notes");
+    fs::create_dir(&unrelated).unwrap();
+    writer.remove_others().unwrap();
+    assert_eq!(engines(directory.path()), 1);
+    assert!(unrelated.exists());
+    assert_eq!(points(&mut writer), 100);
+}
+
+#[test]
+fn an_index_whose_engine_has_no_readable_name_is_set_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    writer.close();
+    fs::write(writer.directory.join("current"), "../elsewhere").unwrap();
+    assert_eq!(writer.prepare().unwrap().1, Prepared::New);
+    assert_eq!(writer.points(), 0);
+    assert_eq!(engines(directory.path()), 2);
+}
