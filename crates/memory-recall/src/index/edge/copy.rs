@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use qdrant_edge::{
     EdgeShard, PointId, PointInsertOperations, PointOperations, PointStructPersisted, Record,
@@ -19,7 +19,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::Command;
 use super::engine::{guarded, not_prepared, panic_message, release};
 use super::log::{Changed, Log};
-use super::read_ahead::fill_cache;
+use super::read_ahead::{fill_cache, most_read};
 use super::setup;
 use super::swap::{remove, sync_all};
 use super::writer::{SEGMENTS, Writer};
@@ -33,6 +33,8 @@ const PAGE: usize = 1_000;
 const OPTIMIZE_AFTER: usize = 50_000;
 /// Changed points that the writer copies itself, at most about as many, when it takes the copy.
 const LAST_CHANGES: usize = 1_000;
+/// For how long a copy is read into the system's cache before it is used. The rest is read later.
+const LONGEST_READ: Duration = Duration::from_secs(30);
 /// The pause before the next attempt to hand over a copy.
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(5);
 
@@ -55,7 +57,7 @@ impl Writer {
     ) -> Result<(), RecallError> {
         let (schema, vectors) = (self.schema.clone(), self.vectors);
         let (directory, log) = (draft.to_owned(), Arc::clone(log));
-        let most_read = self.most_read_ahead();
+        let (parent, free_memory) = (Arc::clone(&self.parent), self.free_memory);
         let make_current = move || {
             // Opening it again gives it the usual settings, and shows that it can be opened.
             drop(make(&log)?);
@@ -71,8 +73,9 @@ impl Writer {
             };
             sync()?;
             // Closing it took its files out of the system's cache.
-            fill_cache(&directory.join(SEGMENTS), most_read, &|| {
-                log.check().is_ok()
+            let (most, begun) = (most_read(&parent, free_memory), Instant::now());
+            fill_cache(&directory.join(SEGMENTS), most, &|| {
+                begun.elapsed() < LONGEST_READ && log.check().is_ok()
             });
             let catching_up = log.catch_up();
             while log.len() > LAST_CHANGES {
@@ -85,7 +88,7 @@ impl Writer {
             drop(catching_up);
             Ok(Arc::new(copy))
         };
-        let (unused, draft, commands) = (draft, draft.to_owned(), commands.clone());
+        let (made, commands) = (draft.to_owned(), commands.clone());
         let make = move || {
             // Closing an engine whose files cannot be written panics.
             let engine = catch_unwind(AssertUnwindSafe(make_current)).unwrap_or_else(|panic| {
@@ -94,16 +97,17 @@ impl Writer {
                     source: panic_message(&*panic).into(),
                 })
             });
-            hand_over(Copied { draft, engine }, &commands);
+            let copied = Copied {
+                draft: made,
+                engine,
+            };
+            hand_over(copied, &commands);
         };
         let thread = thread::Builder::new().name("index-copy".to_owned());
-        match thread.spawn(make) {
-            Ok(_) => Ok(()),
-            Err(source) => {
-                let _ = remove(unused);
-                Err(self.broken(source))
-            }
-        }
+        thread.spawn(make).map(drop).map_err(|source| {
+            let _ = remove(draft);
+            self.broken(source)
+        })
     }
 }
 

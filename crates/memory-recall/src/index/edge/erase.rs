@@ -171,7 +171,7 @@ impl Writer {
             self.remove_others_than_current()?;
             for entry in fs::read_dir(parent)? {
                 let path = entry?.path();
-                if is_index(&path) && !used.contains(&path) {
+                if !used.contains(&path) && is_index(&path)? {
                     remove_index(&path)?;
                     tracing::info!(directory = %path.display(), "an unused index was removed");
                 }

@@ -372,8 +372,13 @@ fn write(
     mut writer: Writer,
     mut queue: mpsc::Receiver<Command>,
     commands: WeakSender<Command>,
-    publish: watch::Sender<Option<Arc<EdgeShard>>>,
+    published: watch::Sender<Option<Arc<EdgeShard>>>,
 ) {
+    let publish = |engine: Option<Arc<EdgeShard>>| {
+        if let Some(former) = published.send_replace(engine) {
+            release(former);
+        }
+    };
     let timer = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
@@ -402,7 +407,7 @@ fn write(
             Command::Rest => {}
             Command::Prepare(reply) => {
                 let prepared = writer.prepare().map(|(shard, prepared)| {
-                    publish.send_replace(Some(shard));
+                    publish(Some(shard));
                     prepared
                 });
                 let _ = reply.send(prepared);
@@ -434,11 +439,7 @@ fn write(
                 writer.erase(&commands);
             }
             Command::Copied(copied) => {
-                let erased = writer.take_copy(copied, |engine| {
-                    if let Some(former) = publish.send_replace(engine) {
-                        release(former);
-                    }
-                });
+                let erased = writer.take_copy(copied, publish);
                 if let Some(Erased { result, replies }) = erased {
                     if let (true, Err(error)) = (replies.is_empty(), &result) {
                         compact::note_failure(error);
@@ -451,15 +452,13 @@ fn write(
                 writer.optimize();
             }
             Command::Discard(name, reply) => {
-                if writer.directory.ends_with(&name)
-                    && let Some(former) = publish.send_replace(None)
-                {
-                    release(former);
+                if writer.directory.ends_with(&name) {
+                    publish(None);
                 }
                 let _ = reply.send(writer.discard(&name));
             }
             Command::Stop(reply) => {
-                publish.send_replace(None);
+                publish(None);
                 writer.close();
                 let _ = reply.send(());
                 break;
@@ -474,7 +473,7 @@ fn write(
         set_busy(&mut is_busy, writer.copying.is_some());
     }
     set_busy(&mut is_busy, false);
-    publish.send_replace(None);
+    publish(None);
     writer.close();
 }
 

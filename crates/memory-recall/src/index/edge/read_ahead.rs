@@ -12,11 +12,13 @@ use std::time::Instant;
 
 use qdrant_edge::EdgeShard;
 
+use super::directory::Directory;
 use super::files::{list, stored};
 use super::writer::{SEGMENTS, Writer};
 use crate::priority;
 
-/// The engines of a process fill at most one of this many bytes of free memory together.
+/// The engines of a process fill at most one of this many bytes of free memory together, and a copy
+/// that is about to be used fills as many as its engine.
 const FREE_SHARE: u64 = 2;
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
@@ -24,7 +26,7 @@ const CHUNK: usize = 1 << 20;
 impl Writer {
     /// Begins to read the files of an engine, on a thread that ends when the engine is closed.
     pub(super) fn read_ahead(&self, engine: &Arc<EdgeShard>) {
-        let most = self.most_read_ahead();
+        let most = most_read(&self.parent, self.free_memory);
         let directory = engine.path().join(SEGMENTS);
         let engine = Arc::downgrade(engine);
         let read = move || {
@@ -36,12 +38,12 @@ impl Writer {
             tracing::warn!(%error, "the index is not read into the cache; its first searches are slow");
         }
     }
+}
 
-    /// How many bytes of an engine are read at most.
-    pub(super) fn most_read_ahead(&self) -> u64 {
-        let engines = self.parent.indexes().len().max(1) as u64;
-        (self.free_memory)() / FREE_SHARE / engines
-    }
+/// How many bytes of an engine are read at most.
+pub(super) fn most_read(parent: &Directory, free_memory: fn() -> u64) -> u64 {
+    let engines = parent.indexes().len().max(1) as u64;
+    free_memory() / FREE_SHARE / engines
 }
 
 /// Reads the files of an engine's segments.

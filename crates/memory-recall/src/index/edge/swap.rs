@@ -37,6 +37,8 @@ static ENGINES: AtomicU64 = AtomicU64::new(0);
 const ENGINE: &str = "engine-";
 /// The file with the name of the engine in use.
 const CURRENT: &str = "current";
+/// What an engine's directory has. Release 1.0.0 kept it in the directory of the index.
+const OF_ENGINES: [&str; 3] = [SEGMENTS, "wal", "edge_config.json"];
 /// A search takes milliseconds; one that takes longer than all checks ends in files that are removed.
 const SEARCH_CHECKS: usize = 500;
 const SEARCH_PAUSE: Duration = Duration::from_millis(2);
@@ -141,9 +143,7 @@ impl Writer {
             return Ok(());
         }
         // An interrupted replacement may have left a name that is not on the disk yet.
-        File::open(&self.directory)
-            .and_then(|directory| directory.sync_all())
-            .map_err(|source| self.broken(source))?;
+        sync_parent(&self.directory.join(CURRENT)).map_err(|source| self.broken(source))?;
         if let Err(error) = self.remove_others_than_current() {
             tracing::warn!(%error, "removing unused copies of the index failed");
         }
@@ -168,21 +168,29 @@ impl Writer {
     }
 }
 
-/// Whether a directory is that of an index, or what is left of it. Release 1.0.0 kept the engine's
-/// files in it.
-pub(super) fn is_index(directory: &Path) -> bool {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.any(|name| [CURRENT, STATE_FILE, SEGMENTS].contains(&name.as_str()) || is_engine(&name))
+/// Whether a path is the directory of an index, or what is left of one.
+pub(super) fn is_index(path: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let name = entry?.file_name();
+        let name = name.to_str().unwrap_or_default();
+        if name == STATE_FILE || is_engine(name) || OF_ENGINES.contains(&name) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Removes an index. An interruption leaves one that is not filled.
 pub(super) fn remove_index(directory: &Path) -> io::Result<()> {
     match fs::remove_file(directory.join(STATE_FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => remove(directory),
     }
-    remove(directory)
 }
 
 fn is_engine(name: &str) -> bool {

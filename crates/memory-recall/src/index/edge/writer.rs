@@ -4,6 +4,7 @@
 //! flush.
 
 use std::fs;
+use std::io;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -122,7 +123,12 @@ impl Writer {
         self.settle()?;
         // An engine that cannot be loaded for want of room is not broken.
         self.require_room(RESERVED_BYTES)?;
-        let shard = match self.load() {
+        let loaded = match self.current() {
+            Ok(engine) => self.load(engine),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(error.to_string()),
+            Err(error) => return Err(self.broken(error)),
+        };
+        let shard = match loaded {
             Ok(Some(shard)) => shard,
             Ok(None) => self.create()?,
             Err(error) => {
@@ -325,9 +331,8 @@ impl Writer {
         }
     }
 
-    /// Loads the engine; `None` if there is none.
-    fn load(&self) -> Result<Option<EdgeShard>, String> {
-        let engine = self.current().map_err(|error| error.to_string())?;
+    /// Loads an engine; `None` if there is none.
+    fn load(&self, engine: Option<PathBuf>) -> Result<Option<EdgeShard>, String> {
         let Some(engine) = engine.filter(|engine| engine.join(SEGMENTS).is_dir()) else {
             return Ok(None);
         };
@@ -343,17 +348,25 @@ impl Writer {
     }
 
     fn create(&self) -> Result<EdgeShard, RecallError> {
-        // Left by a process that ended before it created the engine.
+        if self.state() != Prepared::New {
+            tracing::error!(
+                directory = %self.directory.display(),
+                "the engine of the index is missing; the index is rebuilt"
+            );
+        }
+        // A process may have ended before it created the engine.
         remove_index(&self.directory).map_err(|source| self.broken(source))?;
         let engine = self.new_engine()?;
         let shard = guarded("create", || {
-            let shard = setup::create(&engine, &self.schema, self.vectors)?;
-            shard.flush();
-            Ok(shard)
+            setup::create(&engine, &self.schema, self.vectors)
         })?;
-        let named = sync_all(&engine)
-            .and_then(|()| sync_parent(&self.directory))
-            .map_err(|source| self.broken(source))
+        let flush = || {
+            shard.flush();
+            Ok(())
+        };
+        let sync = || sync_all(&engine).and_then(|()| sync_parent(&self.directory));
+        let named = guarded("flush", flush)
+            .and_then(|()| sync().map_err(|source| self.broken(source)))
             .and_then(|()| self.set_current(&engine));
         match named {
             Ok(()) => Ok(shard),
@@ -365,25 +378,18 @@ impl Writer {
     }
 
     fn quarantine(&self) -> Result<PathBuf, RecallError> {
-        let seconds = SystemTime::now()
+        let mut seconds = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs();
-        let mut number = 0_u32;
         loop {
-            let suffix = if number == 0 {
-                format!(".broken-{seconds}")
-            } else {
-                format!(".broken-{seconds}-{number}")
-            };
-            let mut name = self.schema.collection().to_owned();
-            name.push_str(&suffix);
+            let name = format!("{}.broken-{seconds}", self.schema.collection());
             let aside = self.directory.with_file_name(name);
             if !aside.exists() {
                 fs::rename(&self.directory, &aside).map_err(|source| self.broken(source))?;
                 return Ok(aside);
             }
-            number += 1;
+            seconds += 1;
         }
     }
 

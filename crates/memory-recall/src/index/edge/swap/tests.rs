@@ -101,6 +101,29 @@ fn an_index_that_is_lost_while_it_is_replaced_is_new_when_it_is_prepared() {
 }
 
 #[test]
+fn a_copy_that_is_named_although_naming_it_failed_is_the_engine_in_use() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = filled(directory.path());
+    let (commands, mut queue) = queue();
+    merge(&mut writer, &commands);
+    apply(&mut writer, vec![point(101)]);
+    let merged = copied(&mut queue);
+    let draft = merged.draft.clone();
+    let name = draft.file_name().unwrap().to_str().unwrap();
+    fs::write(writer.directory.join("current"), name).unwrap();
+    fs::create_dir(writer.directory.join("current.draft")).unwrap();
+    let published = RefCell::new(Vec::new());
+    let publish = |engine: Option<_>| published.borrow_mut().push(engine.is_some());
+    let taken = writer.take_copy(merged, publish).unwrap();
+    assert!(taken.result.is_err());
+    assert_eq!(*published.borrow(), [false, true]);
+    assert_eq!(writer.shard().unwrap().path(), draft);
+    assert_eq!(found(&writer).len(), 101);
+    assert_eq!(engines(directory.path()), 1);
+    assert_eq!(points(&mut writer), 101);
+}
+
+#[test]
 fn an_engine_is_searched_at_every_moment_of_a_replacement() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = filled(directory.path());
@@ -195,11 +218,14 @@ fn an_erasure_removes_what_is_left_of_an_index_that_was_partly_removed() {
         .join("recollect-other-r4.broken-1/engine-3");
     fs::create_dir_all(&left).unwrap();
     copy_engine(writer.shard().unwrap().path(), &left).unwrap();
+    // Of release 1.0.0.
+    let log = directory.path().join("recollect-other-r2/wal");
+    fs::create_dir_all(&log).unwrap();
     let unrelated = directory.path().join("notes");
     fs::create_dir(&unrelated).unwrap();
     writer.remove_others().unwrap();
     assert_eq!(engines(directory.path()), 1);
-    assert!(unrelated.exists());
+    assert!(unrelated.exists() && !log.exists());
     assert_eq!(points(&mut writer), 100);
 }
 
