@@ -5,14 +5,13 @@
 //! to be copied, and goes on then.
 
 use std::fs;
-use std::sync::Arc;
 
 use memory_store::error_chain;
 use qdrant_edge::EdgeShard;
 use tokio::sync::mpsc::WeakSender;
 
 use super::Command;
-use super::engine::{guarded, not_prepared, release};
+use super::engine::{guarded, not_prepared};
 use super::erase::Copying;
 use super::files::{bytes_of, bytes_to_copy, copy_engine};
 use super::log::Log;
@@ -106,7 +105,7 @@ impl Writer {
     }
 
     fn begin_compaction(&self, commands: &WeakSender<Command>) -> Result<Copying, RecallError> {
-        let former = self.shard().ok_or_else(not_prepared)?;
+        let former = self.shard.as_ref().ok_or_else(not_prepared)?;
         setup::prune_log(former.path());
         let (sizes, most) = (self.sizes(), self.most_points());
         let room = room_to_build(&sizes, self.bytes_of_points(most, &sizes));
@@ -121,7 +120,6 @@ impl Writer {
             return Err(error);
         }
         let config = setup::merging(&self.schema, self.vectors, most);
-        let log = Arc::new(Log::default());
         let directory = draft.clone();
         let merge = move |_: &Log| {
             priority::lower();
@@ -135,9 +133,7 @@ impl Writer {
             );
             Ok(engine)
         };
-        let weak = Arc::downgrade(&former);
-        release(former);
-        self.begin_making(weak, &draft, &log, commands, merge)?;
+        let log = self.begin_making(&draft, commands, merge)?;
         Ok(Copying::new(draft, log, Vec::new()))
     }
 }

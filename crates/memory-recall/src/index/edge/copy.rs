@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::Command;
-use super::engine::{guarded, not_prepared, panic_message, release};
+use super::engine::{flush, guarded, not_prepared, panic_message, release};
 use super::log::{Changed, Log};
 use super::read_ahead::{fill_cache, most_read};
 use super::setup;
@@ -45,18 +45,19 @@ pub(super) struct Copied {
 }
 
 impl Writer {
-    /// Begins to `make` a copy of `former` in `draft`. A command hands the writer the copy, which has
-    /// most of what was logged until then, or the error.
+    /// Begins to `make` a copy of the engine in `draft`, and returns the log for what is changed
+    /// meanwhile. A command hands the writer the copy, which has most of what was logged until then, or
+    /// the error.
     pub(super) fn begin_making(
         &self,
-        former: Weak<EdgeShard>,
         draft: &Path,
-        log: &Arc<Log>,
         commands: &WeakSender<Command>,
         make: impl FnOnce(&Log) -> Result<EdgeShard, RecallError> + Send + 'static,
-    ) -> Result<(), RecallError> {
+    ) -> Result<Arc<Log>, RecallError> {
+        let engine = self.shard.as_ref().ok_or_else(not_prepared)?;
+        let (former, logged) = (Arc::downgrade(engine), Arc::new(Log::default()));
+        let (directory, log) = (draft.to_owned(), Arc::clone(&logged));
         let (schema, vectors) = (self.schema.clone(), self.vectors);
-        let (directory, log) = (draft.to_owned(), Arc::clone(log));
         let (parent, free_memory) = (Arc::clone(&self.parent), self.free_memory);
         let make_current = move || {
             // Opening it again gives it the usual settings, and shows that it can be opened.
@@ -104,7 +105,7 @@ impl Writer {
             hand_over(copied, &commands);
         };
         let thread = thread::Builder::new().name("index-copy".to_owned());
-        thread.spawn(make).map(drop).map_err(|source| {
+        thread.spawn(make).map(|_| logged).map_err(|source| {
             let _ = remove(draft);
             self.broken(source)
         })
@@ -136,10 +137,7 @@ pub(super) fn copy_and_optimize(
     let copied = copy_points(&former, &copy, log);
     release(former);
     copied?;
-    guarded("flush", || {
-        copy.flush();
-        Ok(())
-    })?;
+    flush(&copy)?;
     optimize(&copy)?;
     Ok(copy)
 }

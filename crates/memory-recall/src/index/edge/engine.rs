@@ -35,6 +35,14 @@ pub(super) fn guarded<T>(
     }
 }
 
+/// Makes the changes of an engine durable. It panics on a disk error.
+pub(super) fn flush(engine: &EdgeShard) -> Result<(), RecallError> {
+    guarded("flush", || {
+        engine.flush();
+        Ok(())
+    })
+}
+
 pub(super) fn not_prepared() -> RecallError {
     RecallError::IndexUnavailable {
         backend: Backend::Edge,

@@ -93,10 +93,8 @@ impl Writer {
         let copy = created.inspect_err(|_| {
             let _ = remove(&draft);
         })?;
-        let log = Arc::new(Log::default());
-        let weak = Arc::downgrade(&former);
         let make = move |log: &Log| copy::copy_and_optimize(former, copy, log);
-        self.begin_making(weak, &draft, &log, commands, make)?;
+        let log = self.begin_making(&draft, commands, make)?;
         Ok((draft, log))
     }
 
@@ -169,6 +167,7 @@ impl Writer {
         let used = self.parent.indexes();
         let remove_all = |parent: &Path| -> io::Result<()> {
             self.remove_others_than_current()?;
+            File::open(&self.directory)?.sync_all()?;
             for entry in fs::read_dir(parent)? {
                 let path = entry?.path();
                 if !used.contains(&path) && is_index(&path)? {

@@ -25,7 +25,7 @@ use std::time::Duration;
 use qdrant_edge::EdgeShard;
 
 use super::copy::replay;
-use super::engine::{guarded, not_prepared, release};
+use super::engine::{flush, not_prepared, release};
 use super::log::Log;
 use super::writer::{SEGMENTS, STATE_FILE, Writer};
 use crate::error::RecallError;
@@ -58,7 +58,8 @@ impl Writer {
         Ok(engine)
     }
 
-    /// The directory of the engine in use; `None` if there is none, an error if that cannot be read.
+    /// Returns the directory of the engine in use, or `None` before the first engine is made. Fails if
+    /// the file with its name cannot be read or names no engine.
     pub(super) fn current(&self) -> io::Result<Option<PathBuf>> {
         match fs::read_to_string(self.directory.join(CURRENT)) {
             Ok(name) if is_engine(name.trim()) => Ok(Some(self.directory.join(name.trim()))),
@@ -89,12 +90,8 @@ impl Writer {
         publish: impl Fn(Option<Arc<EdgeShard>>),
     ) -> Result<(), RecallError> {
         let former = self.shard().ok_or_else(not_prepared)?;
-        let flush = || {
-            copy.flush();
-            Ok(())
-        };
         let replaced = replay(log, &former, &copy)
-            .and_then(|()| guarded("flush", flush))
+            .and_then(|()| flush(&copy))
             .and_then(|()| self.set_current(copy.path()));
         if let Err(error) = replaced {
             let is_kept = |current: Option<PathBuf>| current.as_deref() == Some(former.path());
@@ -164,7 +161,7 @@ impl Writer {
                 remove(&entry.path())?;
             }
         }
-        File::open(&self.directory)?.sync_all()
+        Ok(())
     }
 }
 
@@ -187,10 +184,8 @@ pub(super) fn is_index(path: &Path) -> io::Result<bool> {
 
 /// Removes an index. An interruption leaves one that is not filled.
 pub(super) fn remove_index(directory: &Path) -> io::Result<()> {
-    match fs::remove_file(directory.join(STATE_FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => remove(directory),
-    }
+    unless_missing(fs::remove_file(directory.join(STATE_FILE)))?;
+    remove(directory)
 }
 
 fn is_engine(name: &str) -> bool {
@@ -227,9 +222,13 @@ pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
 }
 
 pub(super) fn remove(directory: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    unless_missing(fs::remove_dir_all(directory))
+}
+
+fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

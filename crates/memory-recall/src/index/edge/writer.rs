@@ -20,7 +20,7 @@ use rustix::fs::statvfs;
 
 use super::Reply;
 use super::directory::Directory;
-use super::engine::{guarded, not_prepared, panic_message, refused, release};
+use super::engine::{flush, guarded, not_prepared, panic_message, refused, release};
 use super::erase::Copying;
 use super::reader::filter_of;
 use super::swap::{remove_index, sync_all, sync_parent, write_durably};
@@ -331,7 +331,7 @@ impl Writer {
         }
     }
 
-    /// Loads an engine; `None` if there is none.
+    /// Loads an engine, or returns `None` if its directory has no segments.
     fn load(&self, engine: Option<PathBuf>) -> Result<Option<EdgeShard>, String> {
         let Some(engine) = engine.filter(|engine| engine.join(SEGMENTS).is_dir()) else {
             return Ok(None);
@@ -360,12 +360,8 @@ impl Writer {
         let shard = guarded("create", || {
             setup::create(&engine, &self.schema, self.vectors)
         })?;
-        let flush = || {
-            shard.flush();
-            Ok(())
-        };
         let sync = || sync_all(&engine).and_then(|()| sync_parent(&self.directory));
-        let named = guarded("flush", flush)
+        let named = flush(&shard)
             .and_then(|()| sync().map_err(|source| self.broken(source)))
             .and_then(|()| self.set_current(&engine));
         match named {

@@ -1,6 +1,5 @@
 //! A process that is killed while it merges loses nothing.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
@@ -25,8 +24,7 @@ fn an_index_whose_process_is_killed_while_it_merges_has_every_flushed_point() {
     let directory = tempfile::tempdir().unwrap();
     let mut filled = filled(directory.path());
     filled.close();
-    let index = filled.directory.clone();
-    let current = || fs::read_to_string(index.join("current")).unwrap();
+    let current = || filled.current().unwrap();
     let number = |line: &str| line.split_once(FLUSHED)?.1.parse::<u128>().ok();
     let mut known = 100;
     // Killed after so many flushes; then some wait for the moment when the engine is replaced.

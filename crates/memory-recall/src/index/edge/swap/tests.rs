@@ -7,10 +7,30 @@ use tokio::sync::watch;
 use super::super::compact::tests::{
     apply, copied, deletion, engines, filled, found, merge, open, point, points, queue,
 };
+use super::super::copy::Copied;
 use super::super::erase::Copying;
 use super::super::files::copy_engine;
 use super::super::setup;
 use super::*;
+use crate::index::Change;
+
+/// An index of 100 points, and a merged copy of it that is handed over after some changes.
+fn merged(directory: &Path, changes: Vec<Change>) -> (Writer, Copied) {
+    let mut writer = filled(directory);
+    let (commands, mut queue) = queue();
+    merge(&mut writer, &commands);
+    apply(&mut writer, changes);
+    (writer, copied(&mut queue))
+}
+
+/// Takes a copy, and returns the result and whether an engine was open each time that one was
+/// published.
+fn take(writer: &mut Writer, copied: Copied) -> (Result<(), RecallError>, Vec<bool>) {
+    let published = RefCell::new(Vec::new());
+    let publish = |engine: Option<_>| published.borrow_mut().push(engine.is_some());
+    let taken = writer.take_copy(copied, publish).unwrap();
+    (taken.result, published.into_inner())
+}
 
 /// Makes each segment of an engine unreadable.
 fn corrupt(engine: &Path) {
@@ -31,23 +51,19 @@ fn an_index_whose_replacement_fails_goes_on_as_it_was() {
     ];
     for (number, fail) in failures.into_iter().enumerate() {
         let directory = tempfile::tempdir().unwrap();
-        let mut writer = filled(directory.path());
-        let (commands, mut queue) = queue();
-        merge(&mut writer, &commands);
-        apply(&mut writer, vec![deletion(7), point(101), point(102)]);
-        let merged = copied(&mut queue);
+        let changes = vec![deletion(7), point(101), point(102)];
+        let (mut writer, merged) = merged(directory.path(), changes);
         fail(&merged.draft);
-        let publish = |_| panic!("nothing is published");
-        let taken = writer.take_copy(merged, publish).unwrap();
-        assert!(taken.result.is_err(), "{number}");
+        let (result, published) = take(&mut writer, merged);
+        assert!(result.is_err() && published.is_empty(), "{number}");
         assert_eq!(found(&writer).len(), 101, "{number}");
         assert_eq!(engines(directory.path()), 1, "{number}");
         apply(&mut writer, vec![point(103)]);
         // The next merge succeeds.
         let _ = fs::remove_dir(writer.directory.join("current.draft"));
+        let (commands, mut queue) = queue();
         merge(&mut writer, &commands);
-        let taken = writer.take_copy(copied(&mut queue), |_| {}).unwrap();
-        taken.result.unwrap();
+        take(&mut writer, copied(&mut queue)).0.unwrap();
         assert_eq!(points(&mut writer), 102, "{number}");
         assert_eq!(engines(directory.path()), 1, "{number}");
     }
@@ -59,8 +75,6 @@ fn a_copy_that_cannot_be_opened_does_not_take_the_place_of_the_engine() {
     let mut writer = filled(directory.path());
     let (commands, mut queue) = queue();
     let draft = writer.new_engine().unwrap();
-    let former = Arc::downgrade(&writer.shard().unwrap());
-    let log = Arc::new(Log::default());
     let (schema, vectors, made) = (writer.schema.clone(), writer.vectors, draft.clone());
     let make = move |_: &Log| {
         let engine = setup::create(&made, &schema, vectors).unwrap();
@@ -71,12 +85,10 @@ fn a_copy_that_cannot_be_opened_does_not_take_the_place_of_the_engine() {
         fs::create_dir(&other).unwrap();
         Ok(setup::create(&other, &schema, vectors).unwrap())
     };
-    writer
-        .begin_making(former, &draft, &log, &commands.downgrade(), make)
-        .unwrap();
+    let begun = writer.begin_making(&draft, &commands.downgrade(), make);
+    let log = begun.unwrap();
     writer.copying = Some(Copying::new(draft.clone(), log, Vec::new()));
-    let taken = writer.take_copy(copied(&mut queue), |_| {}).unwrap();
-    assert!(taken.result.is_err());
+    assert!(take(&mut writer, copied(&mut queue)).0.is_err());
     assert!(!draft.exists());
     assert_eq!(points(&mut writer), 100);
 }
@@ -84,39 +96,28 @@ fn a_copy_that_cannot_be_opened_does_not_take_the_place_of_the_engine() {
 #[test]
 fn an_index_that_is_lost_while_it_is_replaced_is_new_when_it_is_prepared() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = filled(directory.path());
-    let (commands, mut queue) = queue();
-    merge(&mut writer, &commands);
-    let merged = copied(&mut queue);
+    let (mut writer, merged) = merged(directory.path(), Vec::new());
     fs::remove_file(writer.directory.join("current")).unwrap();
     fs::create_dir(writer.directory.join("current.draft")).unwrap();
-    let published = RefCell::new(Vec::new());
-    let publish = |engine: Option<_>| published.borrow_mut().push(engine.is_some());
-    let taken = writer.take_copy(merged, publish).unwrap();
-    assert!(taken.result.is_err());
+    let (result, published) = take(&mut writer, merged);
+    assert!(result.is_err());
     // It has to be filled, so it stays closed until it is prepared.
     assert!(writer.shard().is_none());
-    assert_eq!(*published.borrow(), [false, false]);
+    assert_eq!(published, [false, false]);
     assert_eq!(writer.prepare().unwrap().1, Prepared::New);
 }
 
 #[test]
 fn a_copy_that_is_named_although_naming_it_failed_is_the_engine_in_use() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = filled(directory.path());
-    let (commands, mut queue) = queue();
-    merge(&mut writer, &commands);
-    apply(&mut writer, vec![point(101)]);
-    let merged = copied(&mut queue);
+    let (mut writer, merged) = merged(directory.path(), vec![point(101)]);
     let draft = merged.draft.clone();
     let name = draft.file_name().unwrap().to_str().unwrap();
     fs::write(writer.directory.join("current"), name).unwrap();
     fs::create_dir(writer.directory.join("current.draft")).unwrap();
-    let published = RefCell::new(Vec::new());
-    let publish = |engine: Option<_>| published.borrow_mut().push(engine.is_some());
-    let taken = writer.take_copy(merged, publish).unwrap();
-    assert!(taken.result.is_err());
-    assert_eq!(*published.borrow(), [false, true]);
+    let (result, published) = take(&mut writer, merged);
+    assert!(result.is_err());
+    assert_eq!(published, [false, true]);
     assert_eq!(writer.shard().unwrap().path(), draft);
     assert_eq!(found(&writer).len(), 101);
     assert_eq!(engines(directory.path()), 1);
@@ -126,11 +127,7 @@ fn a_copy_that_is_named_although_naming_it_failed_is_the_engine_in_use() {
 #[test]
 fn an_engine_is_searched_at_every_moment_of_a_replacement() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = filled(directory.path());
-    let (commands, mut queue) = queue();
-    merge(&mut writer, &commands);
-    apply(&mut writer, vec![point(101)]);
-    let merged = copied(&mut queue);
+    let (mut writer, merged) = merged(directory.path(), vec![point(101)]);
     writer.apply(vec![point(102)]).unwrap();
     let (published, searched) = watch::channel(writer.shard());
     let former = writer.shard().unwrap().path().to_owned();
