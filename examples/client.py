@@ -9,11 +9,12 @@ channel = grpc.insecure_channel("127.0.0.1:50051")
 messages = message_service_pb2_grpc.MessageServiceStub(channel)
 recall = recall_service_pb2_grpc.RecallServiceStub(channel)
 
-session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:42")
+session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="42")
+thread = thread_pb2.ThreadRef(session=session)
 
 messages.AppendMessages(
     message_service_pb2.AppendMessagesRequest(
-        session=session,
+        thread=thread,
         messages=[
             message_pb2.MessageInput(
                 role=message_pb2.ROLE_USER,
@@ -25,7 +26,7 @@ messages.AppendMessages(
 
 answer = recall.Recall(
     recall_service_pb2.RecallRequest(
-        session=session,
+        target=thread_pb2.Target(thread=thread),
         query="What is my dog called?",
     )
 )

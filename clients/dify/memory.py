@@ -47,7 +47,7 @@ class Server:
 
     def call(self, method: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Calls a method such as `MessageService/GetHistory`. The methods that the tools use
-        may be repeated: they read, or have a request_id."""
+        may be repeated: they read, have a request_id, or leave the same result each time."""
         url = f"{self._address}/recollect.v1.{method}"
         for attempt in range(1, _ATTEMPTS + 1):
             error = CallError("unavailable", f"no answer from {self._address}")
@@ -95,22 +95,24 @@ class MemoryTool:
         user = text(given, "user") or self.runtime.user_id or ""
         return app, user
 
-    def conversation(self, given: Mapping[str, Any]) -> dict[str, str]:
-        """The conversation as a SessionRef."""
+    def conversation(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The conversation as a ThreadRef."""
         conversation = text(given, "conversation_id") or self.session.conversation_id
         if not conversation:
             raise ValueError(
                 "There is no conversation: memory needs a Chatflow, or conversation_id must be set."
             )
         app, user = self.names(given)
-        return {"app_id": app, "user_id": user, "session_key": f"thread:{conversation}"}
+        # With the prefix no conversation has a meaning of its own, as `global` would have.
+        key = f"thread:{conversation}"
+        return {"session": {"app_id": app, "user_id": user, "session_key": key}}
 
     def node(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """A node of the conversation as a NodeRef."""
         node = text(given, "node_id")
         if not node:
             raise ValueError("node_id is missing.")
-        return {"session": self.conversation(given), "node_id": node}
+        return {"thread": self.conversation(given), "node_id": node}
 
     def result(
         self, found: Mapping[str, Any], messages: list[dict[str, Any]]

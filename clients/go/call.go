@@ -18,16 +18,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// idempotent are the writes without a request_id that may run twice: the second run leaves and
-// answers what the first one did. So those that say whether they deleted something are not among
-// them. The clients of all languages have this list.
-var idempotent = map[protoreflect.Name]bool{
-	"AddMemories": true, "CopyCheckpoints": true, "FlushNodeMemory": true, "ImportMemories": true,
-	"PutCheckpoint": true, "PutCheckpointWrites": true, "PutDocuments": true, "RegisterFile": true,
-	"Reindex": true, "ResolveThread": true, "SetHead": true, "SupersedeMemory": true,
-	"UpdateAppPolicy": true, "UpdateMemory": true, "UpdateThread": true,
-}
-
 // caller makes calls with key, deadline, request id, retries and typed errors.
 type caller struct {
 	apiKey  func(context.Context) (string, error)
@@ -137,11 +127,17 @@ func isRepeatable(method string, request any) bool {
 	if !ok {
 		return false
 	}
-	if options, ok := descriptor.Options().(*descriptorpb.MethodOptions); ok &&
-		options.GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN {
+	if requestIDField(descriptor.Input()) != nil {
 		return true
 	}
-	return requestIDField(descriptor.Input()) != nil || idempotent[descriptor.Name()] && !hasPrecondition(request)
+	options, _ := descriptor.Options().(*descriptorpb.MethodOptions)
+	switch options.GetIdempotencyLevel() {
+	case descriptorpb.MethodOptions_NO_SIDE_EFFECTS:
+		return true
+	case descriptorpb.MethodOptions_IDEMPOTENT:
+		return !hasPrecondition(request)
+	}
+	return false
 }
 
 // hasPrecondition reports whether a request names a state, which the first run of the call changes.
@@ -150,20 +146,13 @@ func hasPrecondition(request any) bool {
 	if !ok {
 		return false
 	}
-	found := false
-	message.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch field.Name() {
-		case "etag", "expected_head", "absent":
-			found = true
-		case "thread", "memory", "app_policy":
-			if field.Message() != nil && !field.IsList() {
-				etag := field.Message().Fields().ByName("etag")
-				found = etag != nil && value.Message().Has(etag)
-			}
+	fields := message.ProtoReflect().Descriptor().Fields()
+	for _, name := range []protoreflect.Name{"precondition", "expected_head"} {
+		if field := fields.ByName(name); field != nil && message.ProtoReflect().Has(field) {
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }
 
 // withRequestID returns the request with a new request_id, if its type has one and it is empty.

@@ -20,6 +20,9 @@ func (c *Client) Memories(app, user string) *Memories {
 	return &Memories{user: &pb.UserRef{AppId: app, UserId: user}, service: pb.NewMemoryServiceClient(c.conn)}
 }
 
+// target returns the user as the object of a request that also takes apps.
+func (m *Memories) target() *pb.Target { return &pb.Target{Target: &pb.Target_User{User: m.user}} }
+
 // Remember stores texts, all or none. A known text is not stored again.
 func (m *Memories) Remember(ctx context.Context, texts ...string) ([]*pb.AddedMemory, error) {
 	memories := make([]*pb.MemoryInput, len(texts))
@@ -29,7 +32,7 @@ func (m *Memories) Remember(ctx context.Context, texts ...string) ([]*pb.AddedMe
 	return m.Add(ctx, memories...)
 }
 
-// Add is [Memories.Remember] with all fields of the contract, such as topics and a record_id.
+// Add is [Memories.Remember] with all fields of the contract, such as topics and an external_id.
 func (m *Memories) Add(ctx context.Context, memories ...*pb.MemoryInput) ([]*pb.AddedMemory, error) {
 	added, err := m.service.AddMemories(ctx, &pb.AddMemoriesRequest{User: m.user, Memories: memories})
 	return added.GetMemories(), err
@@ -38,7 +41,7 @@ func (m *Memories) Add(ctx context.Context, memories ...*pb.MemoryInput) ([]*pb.
 // Search returns the memories that match a query by meaning and by keyword, best first.
 // Options set fields of the request, such as TopK and Filter.
 func (m *Memories) Search(ctx context.Context, query string, options ...func(*pb.SearchMemoriesRequest)) ([]*pb.FoundMemory, error) {
-	request := &pb.SearchMemoriesRequest{User: m.user, Query: query}
+	request := &pb.SearchMemoriesRequest{Target: m.target(), Query: query}
 	for _, option := range options {
 		option(request)
 	}
@@ -49,7 +52,7 @@ func (m *Memories) Search(ctx context.Context, query string, options ...func(*pb
 // List returns all memories, the newest first, read in pages as they are needed. The first
 // error ends it. Options set fields of the request, such as Filter and PageSize.
 func (m *Memories) List(ctx context.Context, options ...func(*pb.ListMemoriesRequest)) iter.Seq2[*pb.Memory, error] {
-	request := &pb.ListMemoriesRequest{Owner: &pb.ListMemoriesRequest_User{User: m.user}}
+	request := &pb.ListMemoriesRequest{Target: m.target()}
 	for _, option := range options {
 		option(request)
 	}
@@ -60,7 +63,7 @@ func (m *Memories) List(ctx context.Context, options ...func(*pb.ListMemoriesReq
 	})
 }
 
-// Forget erases the memory with this id, and reports whether it existed.
+// Forget deletes the memory with this id, and reports whether it existed.
 func (m *Memories) Forget(ctx context.Context, memoryID string) (bool, error) {
 	response, err := m.service.DeleteMemory(ctx, &pb.DeleteMemoryRequest{MemoryId: memoryID})
 	return response.GetDeleted(), err

@@ -1,7 +1,6 @@
 package recollect
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -55,7 +54,7 @@ func Messages(messages ...*pb.MessageInput) AppendOption {
 func Provider(format Format, values ...any) AppendOption {
 	return func(r *pb.AppendMessagesRequest) error {
 		for _, value := range values {
-			text, err := jsonOf(value)
+			text, err := ToJSON(value)
 			if err != nil {
 				return fmt.Errorf("a message of %s: %w", format, err)
 			}
@@ -99,15 +98,4 @@ func textParts(text string) []*pb.Part {
 		return nil
 	}
 	return []*pb.Part{{Content: &pb.Part_Text{Text: text}}}
-}
-
-func jsonOf(value any) (string, error) {
-	switch value := value.(type) {
-	case string:
-		return value, nil
-	case []byte:
-		return string(value), nil
-	}
-	text, err := json.Marshal(value)
-	return string(text), err
 }

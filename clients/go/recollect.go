@@ -3,7 +3,7 @@
 //
 // A chat turn is a context before the model answers, and an append afterwards:
 //
-//	memory := client.Session("support", "ada", "thread:42")
+//	memory := client.Session("support", "ada", "42")
 //	built, err := memory.Context(ctx, question, recollect.As(recollect.OpenAI)) // built.Messages
 //	_, err = memory.Append(ctx, recollect.User(question), recollect.Assistant(answer))
 //

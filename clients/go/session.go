@@ -12,27 +12,39 @@ import (
 
 // Session is the memory of one conversation. The first append creates its thread.
 type Session struct {
-	client   *Client
-	ref      *pb.SessionRef
-	threadID string
+	client *Client
+	ref    *pb.ThreadRef
 }
 
 // Session returns the memory of the conversation with these names: the app (a bot, a flow or a
-// workflow), the user, who may be empty, and the key of the conversation, such as thread:42.
+// workflow), the user, who may be empty, and the key of the conversation, such as 42.
 func (c *Client) Session(app, user, session string) *Session {
 	return c.SessionRef(&pb.SessionRef{AppId: app, UserId: user, SessionKey: session})
 }
 
 // SessionRef is [Client.Session] with all fields of the contract.
-func (c *Client) SessionRef(ref *pb.SessionRef) *Session { return &Session{client: c, ref: ref} }
+func (c *Client) SessionRef(ref *pb.SessionRef) *Session {
+	return &Session{client: c, ref: &pb.ThreadRef{Thread: &pb.ThreadRef_Session{Session: ref}}}
+}
 
 // Thread returns the memory of the thread with this id, a UUID.
-func (c *Client) Thread(threadID string) *Session { return &Session{client: c, threadID: threadID} }
+func (c *Client) Thread(threadID string) *Session {
+	return &Session{client: c, ref: &pb.ThreadRef{Thread: &pb.ThreadRef_ThreadId{ThreadId: threadID}}}
+}
+
+// Ref returns the name of the thread, for requests of the generated services. Do not change it.
+func (s *Session) Ref() *pb.ThreadRef { return s.ref }
+
+// target returns the thread as the object of a request that also takes users and apps.
+func (s *Session) target() *pb.Target {
+	return &pb.Target{Target: &pb.Target_Thread{Thread: s.ref}}
+}
 
 // Memories returns the long-term memories of the session's user. For a session by [Client.Thread]
 // use [Client.Memories].
 func (s *Session) Memories() *Memories {
-	return s.client.Memories(s.ref.GetAppId(), s.ref.GetUserId())
+	names := s.ref.GetSession()
+	return s.client.Memories(names.GetAppId(), names.GetUserId())
 }
 
 // ContextOption sets a field of the request. Write a function for those without a name here:
@@ -89,11 +101,8 @@ func (c *Context) Decode(into any) error { return json.Unmarshal([]byte(c.Body),
 // message, within a token budget. It stores nothing; [Session.Append] stores the message
 // afterwards, together with the answer. An empty input means that it was appended already.
 func (s *Session) Context(ctx context.Context, input string, options ...ContextOption) (*Context, error) {
-	request := &pb.BuildContextRequest{Formats: []pb.ProviderFormat{OpenAI}, Input: textParts(input)}
-	if s.threadID != "" {
-		request.Thread = &pb.BuildContextRequest_ThreadId{ThreadId: s.threadID}
-	} else {
-		request.Thread = &pb.BuildContextRequest_Session{Session: s.ref}
+	request := &pb.BuildContextRequest{
+		Thread: s.ref, Formats: []pb.ProviderFormat{OpenAI}, Input: textParts(input),
 	}
 	for _, option := range options {
 		option(request)
@@ -125,12 +134,7 @@ func (s *Session) Context(ctx context.Context, input string, options ...ContextO
 // Append stores messages: all of them or none. A call that is repeated after a lost connection
 // stores them once.
 func (s *Session) Append(ctx context.Context, messages ...AppendOption) (*pb.AppendMessagesResponse, error) {
-	request := &pb.AppendMessagesRequest{}
-	if s.threadID != "" {
-		request.Thread = &pb.AppendMessagesRequest_ThreadId{ThreadId: s.threadID}
-	} else {
-		request.Thread = &pb.AppendMessagesRequest_Session{Session: s.ref}
-	}
+	request := &pb.AppendMessagesRequest{Thread: s.ref}
 	for _, message := range messages {
 		if err := message(request); err != nil {
 			return nil, fmt.Errorf("recollect: append: %w", err)
@@ -142,12 +146,7 @@ func (s *Session) Append(ctx context.Context, messages ...AppendOption) (*pb.App
 // Recall returns the newest messages and the best matches with their neighbors, in
 // conversation order. Options set fields of the request.
 func (s *Session) Recall(ctx context.Context, query string, options ...func(*pb.RecallRequest)) (*pb.RecallResponse, error) {
-	request := &pb.RecallRequest{Query: query}
-	if s.threadID != "" {
-		request.Target = &pb.RecallRequest_ThreadId{ThreadId: s.threadID}
-	} else {
-		request.Target = &pb.RecallRequest_Session{Session: s.ref}
-	}
+	request := &pb.RecallRequest{Target: s.target(), Query: query}
 	for _, option := range options {
 		option(request)
 	}
@@ -156,12 +155,7 @@ func (s *Session) Recall(ctx context.Context, query string, options ...func(*pb.
 
 // Search returns the best matches only, best first. Options set fields of the request.
 func (s *Session) Search(ctx context.Context, query string, options ...func(*pb.SearchRequest)) (*pb.SearchResponse, error) {
-	request := &pb.SearchRequest{Query: query}
-	if s.threadID != "" {
-		request.Target = &pb.SearchRequest_ThreadId{ThreadId: s.threadID}
-	} else {
-		request.Target = &pb.SearchRequest_Session{Session: s.ref}
-	}
+	request := &pb.SearchRequest{Target: s.target(), Query: query}
 	for _, option := range options {
 		option(request)
 	}
@@ -169,17 +163,12 @@ func (s *Session) Search(ctx context.Context, query string, options ...func(*pb.
 }
 
 // Messages returns all stored messages on all branches, the oldest first, read in pages as they
-// are needed. The first error ends it. Options set fields of the request, such as Order, Filter
-// and PageSize. A session whose thread does not exist yet has no messages.
+// are needed. The first error ends it. Options set fields of the request, such as OrderBy,
+// Filter and PageSize. A session whose thread does not exist yet has no messages.
 //
 //	for message, err := range memory.Messages(ctx) { … }
 func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessagesRequest)) iter.Seq2[*pb.Message, error] {
-	request := &pb.ListMessagesRequest{}
-	if s.threadID != "" {
-		request.Target = &pb.ListMessagesRequest_ThreadId{ThreadId: s.threadID}
-	} else {
-		request.Target = &pb.ListMessagesRequest_Session{Session: s.ref}
-	}
+	request := &pb.ListMessagesRequest{Target: s.target()}
 	for _, option := range options {
 		option(request)
 	}
@@ -188,7 +177,7 @@ func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessages
 		request.PageToken = token
 		page, err := service.ListMessages(ctx, request)
 		var failed *Error
-		if s.ref != nil && errors.As(err, &failed) && failed.Reason == "THREAD_NOT_FOUND" {
+		if s.ref.GetSession() != nil && errors.As(err, &failed) && failed.Reason == "THREAD_NOT_FOUND" {
 			return nil, "", nil
 		}
 		return page.GetMessages(), page.GetNextPageToken(), err
@@ -198,26 +187,16 @@ func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessages
 // History returns the conversation that ends at the head, or at another message: whole turns
 // within a token budget, by default 2,000. Options set fields of the request.
 func (s *Session) History(ctx context.Context, options ...func(*pb.GetHistoryRequest)) (*pb.GetHistoryResponse, error) {
-	request := &pb.GetHistoryRequest{}
-	if s.threadID != "" {
-		request.Thread = &pb.GetHistoryRequest_ThreadId{ThreadId: s.threadID}
-	} else {
-		request.Thread = &pb.GetHistoryRequest_Session{Session: s.ref}
-	}
+	request := &pb.GetHistoryRequest{Thread: s.ref}
 	for _, option := range options {
 		option(request)
 	}
 	return pb.NewMessageServiceClient(s.client.conn).GetHistory(ctx, request)
 }
 
-// Delete erases the thread with everything in it, and returns the number of its messages.
+// Delete deletes the thread with everything in it, and returns the number of its messages.
 func (s *Session) Delete(ctx context.Context) (int64, error) {
-	request := &pb.DeleteThreadRequest{}
-	if s.threadID != "" {
-		request.Thread = &pb.DeleteThreadRequest_ThreadId{ThreadId: s.threadID}
-	} else {
-		request.Thread = &pb.DeleteThreadRequest_Session{Session: s.ref}
-	}
+	request := &pb.DeleteThreadRequest{Thread: s.ref}
 	response, err := pb.NewThreadServiceClient(s.client.conn).DeleteThread(ctx, request)
 	return response.GetDeletedMessageCount(), err
 }

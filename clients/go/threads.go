@@ -10,14 +10,14 @@ import (
 // OfApp selects the threads of an app.
 func OfApp(app string) func(*pb.ListThreadsRequest) {
 	return func(r *pb.ListThreadsRequest) {
-		r.Scope = &pb.ListThreadsRequest_App{App: &pb.AppRef{AppId: app}}
+		r.Target = &pb.Target{Target: &pb.Target_App{App: &pb.AppRef{AppId: app}}}
 	}
 }
 
 // OfUser selects the threads of a user of an app, or with an empty user those without one.
 func OfUser(app, user string) func(*pb.ListThreadsRequest) {
 	return func(r *pb.ListThreadsRequest) {
-		r.Scope = &pb.ListThreadsRequest_User{User: &pb.UserRef{AppId: app, UserId: user}}
+		r.Target = &pb.Target{Target: &pb.Target_User{User: &pb.UserRef{AppId: app, UserId: user}}}
 	}
 }
 
@@ -37,8 +37,8 @@ func (c *Client) Threads(ctx context.Context, options ...func(*pb.ListThreadsReq
 	})
 }
 
-// DeleteThread erases a thread with everything in it, and returns the number of its messages.
-// [Session.Delete] erases the thread of a session.
+// DeleteThread deletes a thread with everything in it, and returns the number of its messages.
+// [Session.Delete] deletes the thread of a session.
 func (c *Client) DeleteThread(ctx context.Context, threadID string) (int64, error) {
 	return c.Thread(threadID).Delete(ctx)
 }

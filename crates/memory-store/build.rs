@@ -25,9 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err(format!("schema/{name} must be numbered {prefix}").into());
         }
     }
-    let mut functions = ["owners", "retired"]
-        .map(|name| root.join(format!("functions/{name}.sql")))
-        .to_vec();
+    let mut functions = vec![root.join("functions/owners.sql")];
     for noun in entries(&root.join("functions"))? {
         if noun.is_dir() {
             functions.extend(entries(&noun)?);

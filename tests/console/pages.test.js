@@ -80,7 +80,7 @@ test("a thread shows its branches, its head and its ledger", async () => {
   assert.match(await selected().innerText(), /Remind me: what about Pixel/);
 
   // Which messages a summary covers, and the text that stands for them.
-  const { ranges, texts } = await call("LedgerService/ListLedger", { threadId: ids.threadId, kind: "LEDGER_KIND_SUMMARY", includeTexts: true });
+  const { ranges, texts } = await call("LedgerService/ListLedger", { thread: { threadId: ids.threadId }, kind: "LEDGER_KIND_SUMMARY", includeTexts: true });
   const covered = ranges.filter((range) => range.state === "LEDGER_STATE_SUMMARIZED").reduce((sum, range) => sum + Number(range.messageCount), 0);
   assert.equal(await page.locator(".lane.summarized").count(), covered);
   await page.getByRole("group", { name: /^Summary: / }).getByRole("button", { name: /summarized/ }).first().click();
@@ -106,12 +106,12 @@ test("a head far from the newest messages is found", async () => {
   const say = (text) => ({ role: "ROLE_USER", parts: [{ text }] });
   const append = (first, target) => call("MessageService/AppendMessages",
     { ...target, messages: Array.from({ length: 50 }, (_, index) => say(`Line ${first + index}.`)) });
-  const { threadId, messages } = await append(1, { session: { appId: ids.app, userId: "eve", sessionKey: "thread:long" } });
-  for (let first = 51; first < 301; first += 50) await append(first, { threadId });
-  await call("ThreadService/SetHead", { threadId, headMessageId: messages[4].messageId });
+  const { threadId, messages } = await append(1, { thread: { session: { appId: ids.app, userId: "eve", sessionKey: "long" } } });
+  for (let first = 51; first < 301; first += 50) await append(first, { thread: { threadId } });
+  await call("ThreadService/SetHead", { thread: { threadId }, headMessageId: messages[4].messageId });
   await signIn(page);
   // Also where a message is selected that is newer than the head.
-  const { messages: newest } = await call("MessageService/ListMessages", { threadId, order: "SORT_ORDER_DESCENDING", pageSize: 1 });
+  const { messages: newest } = await call("MessageService/ListMessages", { target: { thread: { threadId } }, orderBy: "seq desc", pageSize: 1 });
   for (const query of ["", `?m=${newest[0].messageId}`]) {
     await visit(page, `#/thread/${threadId}${query}`);
     assert.equal(await page.locator("svg.tree circle.head").count(), 1);
@@ -141,13 +141,14 @@ test("a head far from the newest messages is found", async () => {
 
 test("a thread says what it does not list", async () => {
   for (const [method, more] of [
-    ["LedgerService/ListLedger", { truncated: true }],
-    ["ThreadService/ListBranches", { nextPageToken: "more" }],
-    ["MemoryService/ListMemories", { nextPageToken: "more" }],
+    ["LedgerService/ListLedger", (answer) => ({ ranges: Array(1001).fill(answer.ranges[0]) })],
+    ["ThreadService/ListBranches", () => ({ nextPageToken: "more" })],
+    ["MemoryService/ListMemories", () => ({ nextPageToken: "more" })],
   ]) {
     await page.route(`**/recollect.v1.${method}`, async (route) => {
       const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), ...more } });
+      const answer = await response.json();
+      await route.fulfill({ response, json: { ...answer, ...more(answer) } });
     });
   }
   await signIn(page);
@@ -159,11 +160,11 @@ test("a thread says what it does not list", async () => {
 });
 
 test("a thread tells of changes while it is shown", async () => {
-  const { threadId } = await call("MessageService/AppendMessages", { session: { appId: ids.app, userId: "eve", sessionKey: "thread:live" }, messages: [{ role: "ROLE_USER", parts: [{ text: "First." }] }] });
+  const { threadId } = await call("MessageService/AppendMessages", { thread: { session: { appId: ids.app, userId: "eve", sessionKey: "live" } }, messages: [{ role: "ROLE_USER", parts: [{ text: "First." }] }] });
   await signIn(page);
   await visit(page, `#/thread/${threadId}`);
   await page.getByText("live", { exact: true }).waitFor();
-  await call("MessageService/AppendMessages", { threadId, messages: [{ role: "ROLE_ASSISTANT", parts: [{ text: "Second." }] }] });
+  await call("MessageService/AppendMessages", { thread: { threadId }, messages: [{ role: "ROLE_ASSISTANT", parts: [{ text: "Second." }] }] });
   await page.getByRole("button", { name: /^Refresh \(\d change/ }).click();
   await page.getByRole("option").filter({ hasText: "Second." }).waitFor();
   await page.getByText("2 messages").waitFor();
@@ -178,7 +179,7 @@ test("a thread tells of changes while it is shown", async () => {
   await hide(true);
   await ended;
   await page.getByText("live", { exact: true }).waitFor({ state: "detached" });
-  await call("MessageService/AppendMessages", { threadId, messages: [{ role: "ROLE_USER", parts: [{ text: "Third." }] }] });
+  await call("MessageService/AppendMessages", { thread: { threadId }, messages: [{ role: "ROLE_USER", parts: [{ text: "Third." }] }] });
   assert.equal(await page.getByRole("button", { name: "Refresh", exact: true }).count(), 1);
   await hide(false);
   await page.getByText("live", { exact: true }).waitFor();
@@ -190,7 +191,7 @@ test("observations are drawn over the messages that they cover", async () => {
   await signIn(page);
   await visit(page, `#/thread/${ids.agent}`);
   await heading(page, "Nightly report");
-  const { texts } = await call("LedgerService/ListLedger", { threadId: ids.agent, kind: "LEDGER_KIND_OBSERVATION", includeTexts: true });
+  const { texts } = await call("LedgerService/ListLedger", { thread: { threadId: ids.agent }, kind: "LEDGER_KIND_OBSERVATION", includeTexts: true });
   await page.getByRole("group", { name: /^Observations: / }).getByRole("button", { name: /observed/ }).first().click();
   await panel().getByText(texts[0].text.split("\n")[0].slice(0, 30)).first().waitFor();
   assert.ok(await page.locator(".row.marked .lane.observed").count() > 0);

@@ -23,7 +23,7 @@ const PICTURES = {
     const call = caller(base, key);
     for (let burst = 0; burst < 8; burst += 1) {
       const messages = Array.from({ length: 60 }, (_, index) => ({ role: "ROLE_USER", parts: [{ text: `Reading ${burst * 60 + index} of the thermometer in the cellar: ${(12 + Math.sin(index)).toFixed(1)} degrees, and the humidity was ${40 + index} percent.` }] }));
-      await call("MessageService/AppendMessages", { session: { appId: `${app}-sensors`, sessionKey: "global" }, messages: messages.slice(0, 8 + ((burst * 37) % 50)) });
+      await call("MessageService/AppendMessages", { thread: { session: { appId: `${app}-sensors`, sessionKey: "global" } }, messages: messages.slice(0, 8 + ((burst * 37) % 50)) });
       await new Promise((done) => setTimeout(done, 4_600));
     }
   }],

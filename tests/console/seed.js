@@ -45,12 +45,12 @@ const MOVE = [
 export async function seed(call, app) {
   const session = { appId: app, userId: "ada", sessionKey: "thread:move" };
   await call("PolicyService/UpdateAppPolicy", { appPolicy: { appId: app, policy: { mode: "MEMORY_MODE_WORKING", contextWindow: 1500, summarizationThreshold: 0.5, extraction: "EXTRACTION_STRATEGY_DISCRETE" } } });
-  const { thread } = await call("ThreadService/ResolveThread", { session, title: "Moving to Lisbon", metadata: { channel: "web" } });
+  const { thread } = await call("ThreadService/ResolveThread", { session, title: "Moving to Lisbon", metadata: "{\"channel\": \"web\"}" });
   const { threadId } = thread;
   const stored = [];
   let revision = "";
   const append = async (messages) => {
-    const answer = await call("MessageService/AppendMessages", { threadId, messages });
+    const answer = await call("MessageService/AppendMessages", { thread: { threadId }, messages });
     stored.push(...answer.messages);
     revision = answer.revision;
   };
@@ -63,25 +63,25 @@ export async function seed(call, app) {
     user("Then we take the movers."),
   ]);
   const side = stored.at(-1).messageId;
-  await call("ThreadService/SetHead", { threadId, headMessageId: stored[MOVE.length * 2 - 1].messageId });
+  await call("ThreadService/SetHead", { thread: { threadId }, headMessageId: stored[MOVE.length * 2 - 1].messageId });
   await append([user("Remind me: what about Pixel and the drive?")]);
   const head = stored.at(-1).messageId;
 
   const order = await call("MessageService/AppendMessages", {
-    session: { appId: app, userId: "ada", sessionKey: "thread:order-1138" },
+    thread: { session: { appId: app, userId: "ada", sessionKey: "thread:order-1138" } },
     messages: [
       user("My order 1138 has not arrived. It is the dog bed for Pixel."),
       { role: "ROLE_ASSISTANT", parts: [{ toolCall: { toolCallId: "call_1", name: "find_order", arguments: "{\"number\": 1138}" } }] },
       { role: "ROLE_TOOL", parts: [{ toolResult: { toolCallId: "call_1", name: "find_order", content: [{ json: "{\"number\": 1138, \"state\": \"in customs\", \"days\": 3}" }] } }] },
       assistant("Order 1138, the dog bed, is in customs and should arrive within three days."),
-      { ...user("Thank you! Please remember that I prefer messages to calls."), name: "Ada", metadata: { satisfied: true } },
+      { ...user("Thank you! Please remember that I prefer messages to calls."), name: "Ada", metadata: "{\"satisfied\": true}" },
     ],
   });
   await call("ThreadService/UpdateThread", { thread: { threadId: order.threadId, title: "Order 1138" } });
   const hostile = await call("MessageService/AppendMessages", {
-    session: { appId: app, userId: `mallory ${MARKUP}`, sessionKey: `thread:${MARKUP}` },
+    thread: { session: { appId: app, userId: `mallory ${MARKUP}`, sessionKey: `thread:${MARKUP}` } },
     messages: [
-      { ...user(`Hello ${MARKUP}`), name: MARKUP.slice(0, 200), metadata: { note: MARKUP }, externalId: MARKUP.slice(0, 120) },
+      { ...user(`Hello ${MARKUP}`), name: MARKUP.slice(0, 200), metadata: JSON.stringify({ note: MARKUP }), externalId: MARKUP.slice(0, 120) },
       { role: "ROLE_ASSISTANT", parts: [{ toolCall: { toolCallId: "call_2", name: "<b>tool</b>", arguments: MARKUP } }] },
     ],
   });
@@ -94,19 +94,19 @@ export async function seed(call, app) {
   ] });
   const moved = await call("MemoryService/SupersedeMemory", { memoryId: first.memories[0].memory.memoryId,
     replacement: { text: "Ada lives in Lisbon, in Campo de Ourique.", topics: ["home"], entities: ["Lisbon"], sourceMessageIds: [stored[8].messageId] } });
-  await call("MemoryService/AddMemories", { user: { appId: app, userId: `mallory ${MARKUP}` }, memories: [{ text: `Knows ${MARKUP}`, topics: ["<i>x</i>"], metadata: { a: MARKUP } }] });
+  await call("MemoryService/AddMemories", { user: { appId: app, userId: `mallory ${MARKUP}` }, memories: [{ text: `Knows ${MARKUP}`, topics: ["<i>x</i>"], metadata: JSON.stringify({ a: MARKUP }) }] });
   // A user whose deletion leaves a receipt.
-  await call("MessageService/AppendMessages", { session: { appId: app, userId: "bob", sessionKey: "thread:1" }, messages: [user("Please forget me.")] });
+  await call("MessageService/AppendMessages", { thread: { session: { appId: app, userId: "bob", sessionKey: "thread:1" } }, messages: [user("Please forget me.")] });
   const { deletion } = await call("AdminService/DeleteUser", { user: { appId: app, userId: "bob" } });
 
   const agent = await observed(call, `${app}-agent`);
-  await call("RecallService/Recall", { threadId, query: "Pixel", atLeastAsFresh: revision, maxWait: "20s" });
+  await call("RecallService/Recall", { target: { thread: { threadId } }, query: "Pixel", freshness: { atLeastAsFresh: revision, maxWait: "20s" } });
   await until("a summary", async () => {
-    const { ranges } = await call("LedgerService/ListLedger", { threadId, kind: "LEDGER_KIND_SUMMARY" });
+    const { ranges } = await call("LedgerService/ListLedger", { thread: { threadId }, kind: "LEDGER_KIND_SUMMARY" });
     return ranges.some((range) => range.state === "LEDGER_STATE_SUMMARIZED");
   });
   await until("an observation", async () => {
-    const { ranges } = await call("LedgerService/ListLedger", { threadId: agent, kind: "LEDGER_KIND_OBSERVATION" });
+    const { ranges } = await call("LedgerService/ListLedger", { thread: { threadId: agent }, kind: "LEDGER_KIND_OBSERVATION" });
     return ranges.some((range) => range.state === "LEDGER_STATE_OBSERVED");
   });
   await until("the end of distilling", async () => Number((await call("AdminService/GetDistillStatus", {})).waitingThreadCount ?? 0) === 0);
@@ -119,11 +119,11 @@ async function observed(call, app) {
   await call("PolicyService/UpdateAppPolicy", { appPolicy: { appId: app, policy: { mode: "MEMORY_MODE_OBSERVATIONAL", observerTokens: 1000, reflectorTokens: 1000 } } });
   const session = { appId: app, userId: "", sessionKey: "run:7" };
   const { thread } = await call("ThreadService/ResolveThread", { session, title: "Nightly report" });
-  await call("MessageService/AppendMessages", { threadId: thread.threadId, messages: [user("Write the nightly report: check each service, and describe what is unusual.")] });
+  await call("MessageService/AppendMessages", { thread: { threadId: thread.threadId }, messages: [user("Write the nightly report: check each service, and describe what is unusual.")] });
   for (let step = 1; step <= 14; step += 1) {
     const service = ["billing", "search", "mail", "login"][step % 4];
     const id = `step_${step}`;
-    await call("MessageService/AppendMessages", { threadId: thread.threadId, messages: [
+    await call("MessageService/AppendMessages", { thread: { threadId: thread.threadId }, messages: [
       { role: "ROLE_ASSISTANT", parts: [{ text: `Step ${step}: I read the numbers of ${service}.` }, { toolCall: { toolCallId: id, name: "read_metrics", arguments: JSON.stringify({ service, hour: step }) } }] },
       { role: "ROLE_TOOL", parts: [{ toolResult: { toolCallId: id, name: "read_metrics", content: [{ text: `${service} at ${step}:00. ${1000 + step * 37} requests, ${step} errors. The 99th percentile was ${120 + step * 3} ms. The queue had ${step * 11} entries, and the slowest request took ${2 + step} seconds, in the report of the customer number ${4000 + step}. One replica restarted ${step % 3} times, and its memory was at ${50 + step} percent. The certificate is valid for ${90 - step} days.` }] } }] },
     ] });

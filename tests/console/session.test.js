@@ -13,7 +13,7 @@ let threadId;
 before(async () => {
   browser = await launch();
   const messages = [{ role: "ROLE_USER", parts: [{ text: "Hello." }] }];
-  ({ threadId } = await caller(base, key)("MessageService/AppendMessages", { session, messages }));
+  ({ threadId } = await caller(base, key)("MessageService/AppendMessages", { thread: { session }, messages }));
 });
 after(() => browser?.close());
 beforeEach(async () => {

@@ -57,7 +57,8 @@ calls! {
         delete_app(DeleteAppRequest) -> DeleteAppResponse,
         delete_tenant(DeleteTenantRequest) -> DeleteTenantResponse,
         get_deletion(GetDeletionRequest) -> GetDeletionResponse,
-        get_erasure_status(GetErasureStatusRequest) -> GetErasureStatusResponse,
+        list_deletions(ListDeletionsRequest) -> ListDeletionsResponse,
+        get_deletion_status(GetDeletionStatusRequest) -> GetDeletionStatusResponse,
     }
     checkpoints {
         put_checkpoint(PutCheckpointRequest) -> PutCheckpointResponse,
@@ -76,6 +77,10 @@ calls! {
         search_documents(SearchDocumentsRequest) -> SearchDocumentsResponse,
         list_namespaces(ListNamespacesRequest) -> ListNamespacesResponse,
         delete_documents(DeleteDocumentsRequest) -> DeleteDocumentsResponse,
+    }
+    events {
+        append_events(AppendEventsRequest) -> AppendEventsResponse,
+        list_events(ListEventsRequest) -> ListEventsResponse,
     }
     files {
         register_file(RegisterFileRequest) -> RegisterFileResponse,
@@ -102,7 +107,7 @@ calls! {
         supersede_memory(SupersedeMemoryRequest) -> SupersedeMemoryResponse,
         delete_memory(DeleteMemoryRequest) -> DeleteMemoryResponse,
         import_memories(ImportMemoriesRequest) -> ImportMemoriesResponse,
-        forget_memories(ForgetMemoriesRequest) -> ForgetMemoriesResponse,
+        delete_memories(DeleteMemoriesRequest) -> DeleteMemoriesResponse,
     }
     messages {
         append_messages(AppendMessagesRequest) -> AppendMessagesResponse,
@@ -115,7 +120,7 @@ calls! {
         add_node_turn(AddNodeTurnRequest) -> AddNodeTurnResponse,
         flush_node_memory(FlushNodeMemoryRequest) -> FlushNodeMemoryResponse,
         get_node_history(GetNodeHistoryRequest) -> GetNodeHistoryResponse,
-        clear_node_memory(ClearNodeMemoryRequest) -> ClearNodeMemoryResponse,
+        delete_node_memory(DeleteNodeMemoryRequest) -> DeleteNodeMemoryResponse,
         list_node_memories(ListNodeMemoriesRequest) -> ListNodeMemoriesResponse,
     }
     observations {
@@ -126,10 +131,8 @@ calls! {
         get_plan(GetPlanRequest) -> GetPlanResponse,
         update_plan_step(UpdatePlanStepRequest) -> UpdatePlanStepResponse,
         delete_plan(DeletePlanRequest) -> DeletePlanResponse,
-        append_iteration(AppendIterationRequest) -> AppendIterationResponse,
-        list_iterations(ListIterationsRequest) -> ListIterationsResponse,
-        append_events(AppendEventsRequest) -> AppendEventsResponse,
-        list_events(ListEventsRequest) -> ListEventsResponse,
+        append_attempt(AppendAttemptRequest) -> AppendAttemptResponse,
+        list_attempts(ListAttemptsRequest) -> ListAttemptsResponse,
         build_briefing(BuildBriefingRequest) -> BuildBriefingResponse,
     }
     policies {

@@ -10,9 +10,9 @@ use memory_contract::proto::{
     SearchResponse, SessionRef, Thread, UpdateAppPolicyRequest, UpdateThreadRequest,
     admin_service_client::AdminServiceClient, checkpoint_service_client::CheckpointServiceClient,
     context_service_client::ContextServiceClient, document_service_client::DocumentServiceClient,
-    file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
-    ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
-    message_service_client::MessageServiceClient,
+    event_service_client::EventServiceClient, file_service_client::FileServiceClient,
+    key_service_client::KeyServiceClient, ledger_service_client::LedgerServiceClient,
+    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
@@ -25,7 +25,7 @@ use tonic::service::{Interceptor, interceptor::InterceptedService};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
-use crate::messages::{by_id, mask, say, seconds, session, turn};
+use crate::messages::{by_id, mask, say, seconds, session, target_thread, turn};
 use crate::wait::fresh;
 
 /// The user whom tests talk to unless they need another.
@@ -86,7 +86,7 @@ impl Key {
             self.tenant(),
             match self.is_admin() {
                 true => "[\"admin\"]",
-                false => "[\"read\", \"write\", \"erase\"]",
+                false => "[\"read\", \"write\", \"delete\"]",
             },
         )
     }
@@ -161,6 +161,10 @@ impl Client {
 
     pub fn messages(&self) -> MessageServiceClient<Authorized> {
         MessageServiceClient::new(self.authorized())
+    }
+
+    pub fn events(&self) -> EventServiceClient<Authorized> {
+        EventServiceClient::new(self.authorized())
     }
 
     pub fn files(&self) -> FileServiceClient<Authorized> {
@@ -261,6 +265,7 @@ impl Client {
                 ..Default::default()
             }),
             update_mask: Some(mask(&["ttl"])),
+            precondition: None,
         };
         self.call(request).await;
     }
@@ -327,6 +332,7 @@ impl Client {
                 ..Default::default()
             }),
             update_mask: Some(mask(&["policy"])),
+            precondition: None,
         };
         self.call(request).await.app_policy.unwrap()
     }
@@ -339,7 +345,7 @@ impl Client {
     pub async fn delete_policy(&self, app: &str) -> DeleteAppPolicyResponse {
         let request = DeleteAppPolicyRequest {
             app_id: app.to_owned(),
-            etag: String::new(),
+            precondition: None,
         };
         self.call(request).await
     }
@@ -360,7 +366,7 @@ impl Client {
     /// All messages of a thread, in order of seq.
     pub async fn all_messages(&self, thread_id: &str) -> Vec<Message> {
         self.list(ListMessagesRequest {
-            target: by_id(thread_id),
+            target: target_thread(thread_id),
             page_size: 500,
             ..Default::default()
         })

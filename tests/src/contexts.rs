@@ -7,14 +7,13 @@ use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlock, ContextBlockKind, ContextCut,
     ContextMessage, MemoryMode, MemoryPolicy, MessageInput, Part, ProviderFormat, part,
 };
-use memory_contract::{NewMessage, new_messages_from, object_from};
-use prost_types::Struct;
+use memory_contract::{NewMessage, new_messages_from};
 use serde_json::Value;
 
 use crate::by_id;
 
-/// A context of a thread, or of none, with an input of one text, and a budget that leaves
-/// nothing out.
+/// A context of a thread, or of none, with an input of one text, a budget that leaves
+/// nothing out, and the policy that applied.
 pub fn context_request(thread_id: &str, input: &str) -> BuildContextRequest {
     let text = Part {
         content: Some(part::Content::Text(input.to_owned())),
@@ -31,6 +30,7 @@ pub fn context_request(thread_id: &str, input: &str) -> BuildContextRequest {
             vec![text]
         },
         max_tokens: Some(1_000_000),
+        explain: true,
         ..Default::default()
     }
 }
@@ -141,14 +141,6 @@ pub fn domain(message: &ContextMessage) -> NewMessage {
     new_messages_from(vec![input], Vec::new())
         .unwrap()
         .remove(0)
-}
-
-/// An object as JSON.
-///
-/// # Panics
-/// If it is not an object.
-pub fn object_json(object: &Struct) -> Value {
-    Value::Object(object_from("object", Some(object.clone()), usize::MAX, 64).unwrap())
 }
 
 /// Checks the invariants of every context: the order of the blocks, the sizes, the

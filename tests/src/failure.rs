@@ -72,7 +72,7 @@ impl Failure {
     pub fn is(self, code: Code, reason: &str) -> Self {
         assert_eq!(
             (self.code, self.reason.as_str(), self.domain.as_str()),
-            (code, reason, "recollect"),
+            (code, reason, "recollect.dev"),
             "{self:?}"
         );
         self

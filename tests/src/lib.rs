@@ -56,7 +56,7 @@ pub use client::{Client, Key, USER_DEFAULT};
 pub use clock::Clock;
 pub use contexts::{
     block, block_texts, body, body_json, chat_messages, check_context, context_request, cut,
-    domain, kinds, mode, object_json, quoted_texts, quotes, records,
+    domain, kinds, mode, quoted_texts, quotes, records,
 };
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
@@ -66,11 +66,12 @@ pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
 pub use mcp::{Mcp, ToolAnswer, initialize, mcp_post};
 pub use memories::{known_texts, memory, memory_search, memory_texts};
 pub use messages::{
-    app, by_id, by_session, file, fresh_wait, has_reason, history_request, ids, mask, metadata,
-    of_app, of_user, recall_request, reply, say, search_request, seconds, session, text_of, texts,
+    app, by_id, by_session, file, fresh_wait, has_etag, has_reason, history_request, ids,
+    is_absent, mask, metadata, of_user, parsed, recall_request, reply, say, search_request,
+    seconds, session, target_app, target_session, target_thread, target_user, text_of, texts,
     tool_call, tool_result, turn, with_parts,
 };
-pub use nodes::{node, node_texts, node_turn, says, thread_of};
+pub use nodes::{node, node_texts, node_turn, object_key, says, thread_of};
 pub use plans::{attempt, briefing_request, plan, put, put_any, sections};
 pub use postgres::Cluster;
 pub use process::{free_addr, http_get, runs};
@@ -83,5 +84,7 @@ pub use shared::{BULK, PLAIN, SHARED, Shared};
 pub use small_disk::SmallDisk;
 pub use trial::{Outcome, Registered, Skipped, run_trials};
 pub use valid_requests::VALID_REQUESTS;
-pub use wait::{Fresh, SOON, at_least, eventual, eventually, eventually_some};
+pub use wait::{
+    SOON, at_least, at_least_within, eventual, eventually, eventually_some, fresh_from,
+};
 pub use watching::{Events, Reported, watch_request};

@@ -8,7 +8,7 @@ use memory_contract::proto::{
 use serde_json::Value;
 
 use crate::wait::fresh;
-use crate::{Client, block_texts, fresh_wait, of_user};
+use crate::{Client, block_texts, of_user, target_user};
 
 /// A memory to store.
 pub fn memory(text: &str) -> MemoryInput {
@@ -21,10 +21,9 @@ pub fn memory(text: &str) -> MemoryInput {
 /// A search that sees everything up to a revision.
 pub fn memory_search(app: &str, user: &str, query: &str, revision: &str) -> SearchMemoriesRequest {
     SearchMemoriesRequest {
-        user: of_user(app, user),
+        target: target_user(app, user),
         query: query.to_owned(),
-        freshness: crate::at_least(revision),
-        max_wait: Some(fresh_wait()),
+        freshness: crate::fresh_from(revision),
         ..Default::default()
     }
 }
@@ -79,7 +78,7 @@ impl Client {
         added.memories[0].memory.clone().unwrap()
     }
 
-    /// Searches memories. A search with [`fresh_wait`] waits until the index is fresh.
+    /// Searches memories. A search with [`crate::fresh_wait`] waits until the index is fresh.
     pub async fn search_memories(&self, request: SearchMemoriesRequest) -> SearchMemoriesResponse {
         fresh(self, request).await
     }
@@ -90,7 +89,7 @@ impl Client {
         let mut page_token = String::new();
         loop {
             let request = ListMemoriesRequest {
-                owner: of_user(app, user),
+                target: target_user(app, user),
                 filter: Some(MemoryFilter {
                     include_superseded: true,
                     ..Default::default()

@@ -1,11 +1,13 @@
 //! Helpers to make requests with messages, and to read answers.
 
 use memory_contract::proto::{
-    AppRef, FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, RecallReason,
-    RecallRequest, RecallScope, RecalledMessage, Role, SearchRequest, SessionRef, ToolCall,
-    ToolResult, UserRef, file_ref, part, tool_result_part as output,
+    AppRef, FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, Precondition,
+    RecallReason, RecallRequest, RecallScope, RecalledMessage, Role, SearchRequest, SessionRef,
+    Target, ThreadRef, ToolCall, ToolResult, UserRef, file_ref, part, precondition::State,
+    tool_result_part as output,
 };
-use prost_types::{Duration, FieldMask, ListValue, Struct, Value, value::Kind};
+use prost_types::{Duration, FieldMask};
+use serde_json::Value;
 
 /// How long one call waits for the index. A busy machine may
 /// need longer, and then [`crate::Client`] asks again; what is left of the
@@ -113,59 +115,79 @@ pub fn file(url: &str, caption: &str) -> Part {
     }
 }
 
-/// JSON as the wire has it.
-fn json(value: serde_json::Value) -> Value {
-    use serde_json::Value as Json;
-
-    let kind = match value {
-        Json::Null => Kind::NullValue(0),
-        Json::Bool(flag) => Kind::BoolValue(flag),
-        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap()),
-        Json::String(text) => Kind::StringValue(text),
-        Json::Array(items) => Kind::ListValue(ListValue {
-            values: items.into_iter().map(json).collect(),
-        }),
-        Json::Object(fields) => Kind::StructValue(Struct {
-            fields: fields
-                .into_iter()
-                .map(|(key, value)| (key, json(value)))
-                .collect(),
-        }),
-    };
-    Value { kind: Some(kind) }
+/// A thread by its id.
+pub fn by_id(thread_id: impl Into<String>) -> Option<ThreadRef> {
+    Some(thread_id.into().into())
 }
 
-/// A JSON object as the wire has it.
+/// A thread by the names of its session.
+pub fn by_session(session: SessionRef) -> Option<ThreadRef> {
+    Some(session.into())
+}
+
+/// One user of an app.
+pub fn of_user(app: &str, user: &str) -> Option<UserRef> {
+    Some(UserRef {
+        app_id: app.to_owned(),
+        user_id: user.to_owned(),
+    })
+}
+
+/// A thread, by its id, as the target of a request.
+pub fn target_thread(thread_id: impl Into<String>) -> Option<Target> {
+    by_id(thread_id).map(Target::from)
+}
+
+/// A thread, by the names of its session, as the target of a request.
+pub fn target_session(session: SessionRef) -> Option<Target> {
+    by_session(session).map(Target::from)
+}
+
+/// One user of an app as the target of a request.
+pub fn target_user(app: &str, user: &str) -> Option<Target> {
+    of_user(app, user).map(Target::from)
+}
+
+/// All users of an app as the target of a request.
+pub fn target_app(app: impl Into<String>) -> Option<Target> {
+    Some(AppRef { app_id: app.into() }.into())
+}
+
+/// The condition that an object has this etag; `*`: that it exists.
+pub fn has_etag(etag: impl Into<String>) -> Option<Precondition> {
+    Some(Precondition {
+        state: Some(State::Etag(etag.into())),
+    })
+}
+
+/// The condition that an object does not exist.
+pub fn is_absent() -> Option<Precondition> {
+    Some(Precondition {
+        state: Some(State::Absent(())),
+    })
+}
+
+/// Metadata or data as the wire has it: the JSON text of an object.
 ///
 /// # Panics
 /// If it is not an object.
-/// A thread by its id, for the oneof of any request.
-pub fn by_id<T: From<String>>(thread_id: impl Into<String>) -> Option<T> {
-    Some(T::from(thread_id.into()))
+pub fn metadata(value: Value) -> String {
+    assert!(value.is_object(), "not an object: {value}");
+    value.to_string()
 }
 
-/// A thread by the names of its session, for the oneof of any request.
-pub fn by_session<T: From<SessionRef>>(session: SessionRef) -> Option<T> {
-    Some(T::from(session))
-}
-
-/// One user of an app, for the oneof of any request.
-pub fn of_user<T: From<UserRef>>(app: &str, user: &str) -> Option<T> {
-    Some(T::from(UserRef {
-        app_id: app.to_owned(),
-        user_id: user.to_owned(),
-    }))
-}
-
-/// All users of an app, for the oneof of any request.
-pub fn of_app<T: From<AppRef>>(app: impl Into<String>) -> Option<T> {
-    Some(T::from(AppRef { app_id: app.into() }))
-}
-
-pub fn metadata(value: serde_json::Value) -> Struct {
-    match json(value).kind {
-        Some(Kind::StructValue(fields)) => fields,
-        other => panic!("not an object: {other:?}"),
+/// Metadata or data of an answer, read as JSON. Empty text is null: nothing is set.
+///
+/// # Panics
+/// If it is neither empty nor the JSON text of an object.
+#[track_caller]
+pub fn parsed(text: &str) -> Value {
+    if text.is_empty() {
+        return Value::Null;
+    }
+    match serde_json::from_str(text) {
+        Ok(value @ Value::Object(_)) => value,
+        other => panic!("not an object: {other:?}: {text}"),
     }
 }
 
@@ -179,13 +201,13 @@ pub fn history_request(thread_id: &str) -> GetHistoryRequest {
     }
 }
 
-/// A recall in a thread that sees everything up to a revision.
+/// A recall in a thread that sees everything up to a revision, and says what it left out.
 pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallRequest {
     RecallRequest {
-        target: by_id(thread_id),
+        target: target_thread(thread_id),
         query: query.to_owned(),
-        freshness: crate::at_least(revision),
-        max_wait: Some(fresh_wait()),
+        freshness: crate::fresh_from(revision),
+        explain: true,
         ..Default::default()
     }
 }
@@ -193,15 +215,14 @@ pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallReq
 /// A search in one thread that sees everything up to a revision.
 pub fn search_request(thread_id: &str, query: &str, revision: &str) -> SearchRequest {
     SearchRequest {
-        target: by_id(thread_id),
+        target: target_thread(thread_id),
         // With another target a scope is refused.
         scope: match thread_id {
             "" => RecallScope::Unspecified.into(),
             _ => RecallScope::Thread.into(),
         },
         query: query.to_owned(),
-        freshness: crate::at_least(revision),
-        max_wait: Some(fresh_wait()),
+        freshness: crate::fresh_from(revision),
         ..Default::default()
     }
 }

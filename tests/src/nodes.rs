@@ -1,10 +1,14 @@
 //! Helpers for tests of nodes' memories.
 
+use std::fmt::Write as _;
+
 use memory_contract::proto::{
-    AddNodeTurnRequest, AddNodeTurnResponse, ClearNodeMemoryRequest, FlushNodeMemoryRequest,
-    FlushNodeMemoryResponse, GetNodeHistoryRequest, ListNodeMemoriesRequest, NodeMemory,
-    NodeMessage, NodeMessageInput, NodeRef, node_ref::Thread,
+    AddNodeTurnRequest, AddNodeTurnResponse, DeleteNodeMemoryRequest, FlushNodeMemoryRequest,
+    FlushNodeMemoryResponse, GetNodeHistoryRequest, GetServerInfoRequest, GetThreadRequest,
+    ListNodeMemoriesRequest, NodeMemory, NodeMessage, NodeMessageInput, NodeRef,
+    thread_ref::Thread,
 };
+use sha2::{Digest as _, Sha256};
 
 use crate::Client;
 use crate::by_id;
@@ -18,10 +22,41 @@ pub fn node(thread_id: &str, node_id: &str) -> NodeRef {
 
 /// The id of the thread that [`node`] names.
 pub fn thread_of(node: &NodeRef) -> &str {
-    match &node.thread {
+    let thread = node.thread.as_ref().and_then(|named| named.thread.as_ref());
+    match thread {
         Some(Thread::ThreadId(id)) => id,
         other => panic!("not by its id: {other:?}"),
     }
+}
+
+/// The key of the object of a node memory: `TENANT/node_memory/APP_ID/THREAD_ID/NODE_ID.json`.
+/// Names are percent-encoded where necessary, and cut with their SHA-256 where they are long.
+pub fn object_key(tenant: &str, app: &str, thread_id: &str, node_id: &str) -> String {
+    let [tenant, app, node_id] = [tenant, app, node_id].map(key_part);
+    format!("{tenant}/node_memory/{app}/{thread_id}/{node_id}.json")
+}
+
+fn key_part(name: &str) -> String {
+    if matches!(name, "." | "..") {
+        return name.replace('.', "%2E");
+    }
+    let mut encoded = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b' '..=b'~' if !br#"/\{^}%`]">[~<#|?*"#.contains(&byte) => encoded.push(byte.into()),
+            _ => write!(encoded, "%{byte:02X}").unwrap(),
+        }
+    }
+    if encoded.len() <= 200 {
+        return encoded;
+    }
+    // An encoded character stays whole.
+    let end = encoded[98..100].find('%').map_or(100, |at| 98 + at);
+    let mut part = encoded[..end].to_owned() + "~";
+    for byte in Sha256::digest(name) {
+        write!(part, "{byte:02x}").unwrap();
+    }
+    part
 }
 
 /// One side of a turn.
@@ -81,9 +116,19 @@ impl Client {
         node_texts(&self.call(request).await.messages)
     }
 
-    /// Clears a node's memory; how many messages it had.
-    pub async fn clear_node(&self, node: &NodeRef) -> i64 {
-        let request = ClearNodeMemoryRequest {
+    /// The key of the object of a node memory, as [`object_key`] makes it.
+    pub async fn object_key(&self, node: &NodeRef) -> String {
+        let thread = GetThreadRequest {
+            thread: node.thread.clone(),
+        };
+        let thread = self.call(thread).await.thread.unwrap();
+        let tenant = self.call(GetServerInfoRequest {}).await.tenant;
+        object_key(&tenant, &thread.app_id, &thread.thread_id, &node.node_id)
+    }
+
+    /// Deletes a node's memory; how many messages it had.
+    pub async fn delete_node(&self, node: &NodeRef) -> i64 {
+        let request = DeleteNodeMemoryRequest {
             node: Some(node.clone()),
         };
         self.call(request).await.deleted_message_count

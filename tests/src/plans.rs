@@ -1,14 +1,12 @@
 //! Helpers for tests of plans, attempts and briefings.
 
 use memory_contract::proto::{
-    AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, GetPlanRequest,
-    Iteration, ListIterationsRequest, Plan, PlanStep, PutPlanRequest,
-    put_plan_request::Precondition,
+    AppendAttemptRequest, AppendAttemptResponse, Attempt, BuildBriefingRequest, GetPlanRequest,
+    ListAttemptsRequest, Plan, PlanStep, PutPlanRequest,
 };
 use serde_json::Value;
 
-use crate::Client;
-use crate::by_id;
+use crate::{Client, by_id, has_etag, is_absent};
 
 /// A plan of steps that have not begun: `1`, `2` and so on.
 pub fn plan(goal: &str, titles: &[&str]) -> Plan {
@@ -29,10 +27,10 @@ pub fn put(thread_id: &str, etag: &str, plan: Plan) -> PutPlanRequest {
     PutPlanRequest {
         thread: by_id(thread_id),
         plan: Some(plan),
-        precondition: Some(match etag {
-            "" => Precondition::Absent(()),
-            etag => Precondition::Etag(etag.to_owned()),
-        }),
+        precondition: match etag {
+            "" => is_absent(),
+            etag => has_etag(etag),
+        },
     }
 }
 
@@ -46,8 +44,8 @@ pub fn put_any(thread_id: &str, plan: Plan) -> PutPlanRequest {
 }
 
 /// An attempt; one without an error went well.
-pub fn attempt(task: &str, action: &str, error: &str) -> Iteration {
-    Iteration {
+pub fn attempt(task: &str, action: &str, error: &str) -> Attempt {
+    Attempt {
         task: task.to_owned(),
         action: action.to_owned(),
         error: error.to_owned(),
@@ -103,23 +101,23 @@ impl Client {
     pub async fn log_attempt(
         &self,
         thread_id: &str,
-        iteration: Iteration,
+        attempt: Attempt,
         request_id: &str,
-    ) -> AppendIterationResponse {
-        let request = AppendIterationRequest {
+    ) -> AppendAttemptResponse {
+        let request = AppendAttemptRequest {
             thread: by_id(thread_id),
-            iteration: Some(iteration),
+            attempt: Some(attempt),
             request_id: request_id.to_owned(),
         };
         self.call(request).await
     }
 
     /// All attempts that a request selects, page by page.
-    pub async fn attempts(&self, mut request: ListIterationsRequest) -> Vec<Iteration> {
+    pub async fn attempts(&self, mut request: ListAttemptsRequest) -> Vec<Attempt> {
         let mut all = Vec::new();
         loop {
             let page = self.call(request.clone()).await;
-            all.extend(page.iterations);
+            all.extend(page.attempts);
             if page.next_page_token.is_empty() {
                 return all;
             }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
-    BuildContextRequest, BuildContextResponse, Degradation, DegradationReason, RecallRequest,
-    RecallResponse, SearchMemoriesRequest, SearchMemoriesResponse, SearchRequest, SearchResponse,
-    build_context_request, recall_request, search_memories_request, search_request,
+    BuildContextRequest, BuildContextResponse, Degradation, DegradationReason, Freshness,
+    RecallRequest, RecallResponse, SearchMemoriesRequest, SearchMemoriesResponse, SearchRequest,
+    SearchResponse, freshness::Requirement,
 };
 
 use crate::calls::Call;
@@ -51,65 +51,57 @@ pub async fn eventually(what: &str, deadline: Duration, mut check: impl AsyncFnM
     eventually_some(what, deadline, async || check().await.then_some(())).await;
 }
 
-/// The `freshness` of any request: [`at_least`] and [`eventual`] make it.
-pub trait Fresh {
-    /// Everything up to a revision.
-    fn at_least(revision: String) -> Self;
-    /// Only what is indexed.
-    fn eventual() -> Self;
+/// Everything up to a revision; an empty one stands for the default, the newest changes.
+pub fn at_least(revision: impl Into<String>) -> Option<Freshness> {
+    let revision = revision.into();
+    (!revision.is_empty()).then(|| revision.into())
 }
 
-/// Everything up to a revision; an empty one stands for the default, the newest changes.
-pub fn at_least<F: Fresh>(revision: impl Into<String>) -> Option<F> {
-    let revision = revision.into();
-    (!revision.is_empty()).then(|| F::at_least(revision))
+/// Everything up to a revision, with a wait for it.
+pub fn at_least_within(
+    revision: impl Into<String>,
+    max_wait: prost_types::Duration,
+) -> Option<Freshness> {
+    Some(Freshness {
+        max_wait: Some(max_wait),
+        ..at_least(revision)?
+    })
+}
+
+/// Everything up to a revision, however long the index takes: [`Client`] asks again.
+pub fn fresh_from(revision: impl Into<String>) -> Option<Freshness> {
+    at_least_within(revision, fresh_wait())
 }
 
 /// Only what is indexed.
-pub fn eventual<F: Fresh>() -> Option<F> {
-    Some(F::eventual())
+pub fn eventual() -> Option<Freshness> {
+    Some(Freshness {
+        requirement: Some(Requirement::Eventual(())),
+        max_wait: None,
+    })
 }
 
 /// A question that may wait for the index.
 pub(crate) trait Waits {
-    /// The revision that it has to see; empty: none.
-    fn revision(&self) -> &str;
-    /// How long it waits.
-    fn max_wait(&self) -> Option<prost_types::Duration>;
+    /// Which changes it has to see.
+    fn freshness(&self) -> Option<&Freshness>;
 }
 
 macro_rules! waits {
-    ($($request:ty: $freshness:ident),+) => {$(
+    ($($request:ty),+) => {$(
         impl Waits for $request {
-            fn revision(&self) -> &str {
-                match &self.freshness {
-                    Some($freshness::Freshness::AtLeastAsFresh(revision)) => revision,
-                    Some($freshness::Freshness::Eventual(())) | None => "",
-                }
-            }
-
-            fn max_wait(&self) -> Option<prost_types::Duration> {
-                self.max_wait
-            }
-        }
-
-        impl Fresh for $freshness::Freshness {
-            fn at_least(revision: String) -> Self {
-                Self::AtLeastAsFresh(revision)
-            }
-
-            fn eventual() -> Self {
-                Self::Eventual(())
+            fn freshness(&self) -> Option<&Freshness> {
+                self.freshness.as_ref()
             }
         }
     )+};
 }
 
 waits!(
-    RecallRequest: recall_request,
-    SearchRequest: search_request,
-    BuildContextRequest: build_context_request,
-    SearchMemoriesRequest: search_memories_request
+    RecallRequest,
+    SearchRequest,
+    BuildContextRequest,
+    SearchMemoriesRequest
 );
 
 /// An answer that may lag behind.
@@ -144,7 +136,10 @@ pub(crate) async fn fresh<R>(client: &Client, request: R) -> R::Response
 where
     R: Call<Response: Lags> + Waits + Clone,
 {
-    let insists = !request.revision().is_empty() && request.max_wait() == Some(fresh_wait());
+    let insists = request.freshness().is_some_and(|fresh| {
+        matches!(fresh.requirement, Some(Requirement::AtLeastAsFresh(_)))
+            && fresh.max_wait == Some(fresh_wait())
+    });
     let start = Instant::now();
     loop {
         let answer = client.call(request.clone()).await;

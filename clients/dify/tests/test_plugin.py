@@ -250,8 +250,8 @@ def test_each_node_has_its_own_memory(chat: Chatflow) -> None:
     assert chat.texts("get_node_history", node_id="critic") == ["C0", "no"]
     # The conversation does not have them.
     assert chat.texts() == []
-    assert chat.tool("clear_node", node_id="planner")["deleted_messages"] == 6
-    assert chat.tool("clear_node", node_id="planner")["deleted_messages"] == 0
+    assert chat.tool("delete_node_memory", node_id="planner")["deleted_messages"] == 6
+    assert chat.tool("delete_node_memory", node_id="planner")["deleted_messages"] == 0
     assert chat.texts("get_node_history", node_id="planner") == []
     assert chat.texts("get_node_history", node_id="critic") == ["C0", "no"]
 
@@ -303,7 +303,7 @@ def test_users_and_apps_do_not_see_each_other(chat: Chatflow) -> None:
         assert other.texts() == []
         assert other.texts("get_node_history", node_id="n") == []
         assert other.texts("recall", query="code") == []
-        assert other.tool("clear_node", node_id="n")["deleted_messages"] == 0
+        assert other.tool("delete_node_memory", node_id="n")["deleted_messages"] == 0
     assert len(chat.texts()) == len(chat.texts("get_node_history", node_id="n")) == 2
     # Apps share what they name alike.
     other = Chatflow(chat.plugin, chat.credentials, "another", chat.user)

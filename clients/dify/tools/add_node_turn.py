@@ -11,7 +11,7 @@ class AddNodeTurn(MemoryTool, Tool):
         given = tool_parameters
         node = self.node(given)
         # A node may run before the first message of its conversation is stored.
-        self.call("ThreadService/ResolveThread", {"session": node["session"]})
+        self.call("ThreadService/ResolveThread", {"session": node["thread"]["session"]})
         request: dict[str, Any] = {
             "node": node,
             "user": {"content": spoken(given, "query"), "files": files(given, "files")},

@@ -28,7 +28,7 @@ class AddTurn(MemoryTool, Tool):
         stored = self.call(
             "MessageService/AppendMessages",
             {
-                "session": self.conversation(given),
+                "thread": self.conversation(given),
                 "messages": [question, answer],
                 "request_id": request_id(),
             },

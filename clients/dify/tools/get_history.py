@@ -10,7 +10,7 @@ class GetHistory(MemoryTool, Tool):
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
         given = tool_parameters
         request: dict[str, Any] = {
-            "session": self.conversation(given),
+            "thread": self.conversation(given),
             "max_tokens": number(given, "max_tokens", 2000),
             "max_messages": number(given, "max_messages", 100),
             "model": text(given, "model"),

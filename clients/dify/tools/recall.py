@@ -10,13 +10,15 @@ class Recall(MemoryTool, Tool):
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
         given = tool_parameters
         app, user = self.names(given)
-        scope: dict[str, Any] = {"user": {"app_id": app, "user_id": user}}
+        request: dict[str, Any] = {
+            "target": {"user": {"app_id": app, "user_id": user}},
+            "query": text(given, "query"),
+            "top_k": number(given, "top_k", 5),
+        }
         if given.get("scope") == "conversation":
-            scope = {"session": self.conversation(given), "scope": "RECALL_SCOPE_THREAD"}
-        found = self.call(
-            "RecallService/Search",
-            {**scope, "query": text(given, "query"), "top_k": number(given, "top_k", 5)},
-        )
+            request["target"] = {"thread": self.conversation(given)}
+            request["scope"] = "RECALL_SCOPE_THREAD"
+        found = self.call("RecallService/Search", request)
         messages = [
             {**shown(match["message"]), "score": match.get("score", 0.0)}
             for match in found.get("matches", [])

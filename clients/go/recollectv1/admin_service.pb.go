@@ -703,9 +703,9 @@ type GetIndexStatusResponse struct {
 	Lag *durationpb.Duration `protobuf:"bytes,5,opt,name=lag,proto3" json:"lag,omitempty"`
 	// dead_letter_count is the number of changes that failed all attempts.
 	DeadLetterCount int64 `protobuf:"varint,6,opt,name=dead_letter_count,json=deadLetterCount,proto3" json:"dead_letter_count,omitempty"`
-	// last_error is the error of the newest of these changes. For KEY_SCOPE_ADMIN it
-	// may also be one of indexing as a whole in the responding process, such as an
-	// index that does not answer or a missing model: the latest of all. Empty: none.
+	// last_error is the error of the newest of these changes. For KEY_SCOPE_ADMIN it may
+	// also be a newer one of indexing as a whole, such as an index that does not answer.
+	// Empty: none.
 	LastError string `protobuf:"bytes,7,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	// last_error_time is when last_error occurred.
 	LastErrorTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_error_time,json=lastErrorTime,proto3" json:"last_error_time,omitempty"`
@@ -802,8 +802,8 @@ func (x *GetIndexStatusResponse) GetLastErrorTime() *timestamppb.Timestamp {
 // ListDeadLettersRequest requests one page.
 type ListDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// page_size is the maximum number of entries to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT.
+	// page_size is the maximum number of entries: 0 means 50; more than 500 counts as
+	// 500.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page. Empty: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1006,14 +1006,9 @@ func (x *ListDeadLettersResponse) GetNextPageToken() string {
 type ReindexRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread selects one thread. Unset: all threads of the tenant, and its memories.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*ReindexRequest_ThreadId
-	//	*ReindexRequest_Session
-	Thread isReindexRequest_Thread `protobuf_oneof:"thread"`
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// dead_letters_only selects only dead letters.
-	DeadLettersOnly bool `protobuf:"varint,3,opt,name=dead_letters_only,json=deadLettersOnly,proto3" json:"dead_letters_only,omitempty"`
+	DeadLettersOnly bool `protobuf:"varint,2,opt,name=dead_letters_only,json=deadLettersOnly,proto3" json:"dead_letters_only,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1048,27 +1043,9 @@ func (*ReindexRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *ReindexRequest) GetThread() isReindexRequest_Thread {
+func (x *ReindexRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *ReindexRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*ReindexRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ReindexRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*ReindexRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -1079,24 +1056,6 @@ func (x *ReindexRequest) GetDeadLettersOnly() bool {
 	}
 	return false
 }
-
-type isReindexRequest_Thread interface {
-	isReindexRequest_Thread()
-}
-
-type ReindexRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ReindexRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*ReindexRequest_ThreadId) isReindexRequest_Thread() {}
-
-func (*ReindexRequest_Session) isReindexRequest_Thread() {}
 
 // ReindexResponse reports the amount of work.
 type ReindexResponse struct {
@@ -1147,21 +1106,23 @@ func (x *ReindexResponse) GetQueuedCount() int64 {
 // ListTransactionsRequest requests one page.
 type ListTransactionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread selects changes of one thread. Unset: all.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*ListTransactionsRequest_ThreadId
-	//	*ListTransactionsRequest_Session
-	Thread isListTransactionsRequest_Thread `protobuf_oneof:"thread"`
-	// page_size is the maximum number of entries to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT.
-	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token is next_page_token of the previous page, with the same thread_id and
-	// actor. Empty: the first page.
-	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// thread selects changes of one thread, also of a deleted one by its thread_id.
+	// Unset: all.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// page_size is the maximum number of entries: 0 means 50; more than 500 counts as
+	// 500.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is next_page_token of the previous page; all other fields except
+	// page_size must be unchanged. Empty: the first page.
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// actor selects changes made by one actor, such as an API key's name. Empty: all.
-	Actor         string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
+	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
+	// actions selects changes of any of these kinds: at most 32. Empty: all.
+	Actions []TransactionAction `protobuf:"varint,5,rep,packed,name=actions,proto3,enum=recollect.v1.TransactionAction" json:"actions,omitempty"`
+	// start_time selects changes made at or after this time.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// end_time selects changes made before this time.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1196,27 +1157,9 @@ func (*ListTransactionsRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *ListTransactionsRequest) GetThread() isListTransactionsRequest_Thread {
+func (x *ListTransactionsRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *ListTransactionsRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*ListTransactionsRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ListTransactionsRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*ListTransactionsRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -1242,23 +1185,26 @@ func (x *ListTransactionsRequest) GetActor() string {
 	return ""
 }
 
-type isListTransactionsRequest_Thread interface {
-	isListTransactionsRequest_Thread()
+func (x *ListTransactionsRequest) GetActions() []TransactionAction {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
 }
 
-type ListTransactionsRequest_ThreadId struct {
-	// thread_id is the thread's UUID, also that of a deleted thread.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
+func (x *ListTransactionsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
 }
 
-type ListTransactionsRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
+func (x *ListTransactionsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
 }
-
-func (*ListTransactionsRequest_ThreadId) isListTransactionsRequest_Thread() {}
-
-func (*ListTransactionsRequest_Session) isListTransactionsRequest_Thread() {}
 
 // ListTransactionsResponse is one page of the audit log.
 type ListTransactionsResponse struct {
@@ -1362,7 +1308,7 @@ type GetNodeMemoryStatusResponse struct {
 	// lag is the age of the oldest waiting turn. Zero: none is waiting.
 	Lag *durationpb.Duration `protobuf:"bytes,3,opt,name=lag,proto3" json:"lag,omitempty"`
 	// pending_deletion_count is the number of objects of deleted node memories that
-	// are still to be erased. They can no longer be read.
+	// are still to be deleted. They can no longer be read.
 	PendingDeletionCount int64 `protobuf:"varint,4,opt,name=pending_deletion_count,json=pendingDeletionCount,proto3" json:"pending_deletion_count,omitempty"`
 	// failing_node_count is the number of nodes whose last flush failed;
 	// ListNodeMemories has the errors.
@@ -2259,16 +2205,127 @@ func (x *GetDeletionResponse) GetDeletion() *Deletion {
 	return nil
 }
 
-// DeletionPlace is a place that data was erased from.
+// ListDeletionsRequest requests one page.
+type ListDeletionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// page_size is the maximum number of deletions to return: 0 means 50; values above 500
+	// count as 500; a negative value is INVALID_ARGUMENT.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is next_page_token of the previous page. Empty: the first page.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeletionsRequest) Reset() {
+	*x = ListDeletionsRequest{}
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeletionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeletionsRequest) ProtoMessage() {}
+
+func (x *ListDeletionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeletionsRequest.ProtoReflect.Descriptor instead.
+func (*ListDeletionsRequest) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ListDeletionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListDeletionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListDeletionsResponse is one page of deletions.
+type ListDeletionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// deletions are the deletions of this page, without places.
+	Deletions []*Deletion `protobuf:"bytes,1,rep,name=deletions,proto3" json:"deletions,omitempty"`
+	// next_page_token requests the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeletionsResponse) Reset() {
+	*x = ListDeletionsResponse{}
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeletionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeletionsResponse) ProtoMessage() {}
+
+func (x *ListDeletionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeletionsResponse.ProtoReflect.Descriptor instead.
+func (*ListDeletionsResponse) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ListDeletionsResponse) GetDeletions() []*Deletion {
+	if x != nil {
+		return x.Deletions
+	}
+	return nil
+}
+
+func (x *ListDeletionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// DeletionPlace is a place that data was deleted from.
 type DeletionPlace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name is a table of the database, such as `messages`; `object_deletions` are objects
-	// still to be erased, `outbox` changes still to be applied to the index, `contents`
+	// still to be deleted, `outbox` changes still to be applied to the index, `contents`
 	// files within messages, and `index` is the vector index.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// erased_count is the number of items that this deletion found there and erased. 0 for
-	// the index, which erases without counting.
-	ErasedCount int64 `protobuf:"varint,2,opt,name=erased_count,json=erasedCount,proto3" json:"erased_count,omitempty"`
+	// deleted_count is the number of items that this deletion found there and deleted. 0 for
+	// the index, which deletes without counting.
+	DeletedCount int64 `protobuf:"varint,2,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// remaining_count is the number of items left, counted for this response. What was
 	// created after the deletion had finished does not count.
 	RemainingCount int64 `protobuf:"varint,3,opt,name=remaining_count,json=remainingCount,proto3" json:"remaining_count,omitempty"`
@@ -2278,7 +2335,7 @@ type DeletionPlace struct {
 
 func (x *DeletionPlace) Reset() {
 	*x = DeletionPlace{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[28]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2347,7 @@ func (x *DeletionPlace) String() string {
 func (*DeletionPlace) ProtoMessage() {}
 
 func (x *DeletionPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[28]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2360,7 @@ func (x *DeletionPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletionPlace.ProtoReflect.Descriptor instead.
 func (*DeletionPlace) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{28}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DeletionPlace) GetName() string {
@@ -2313,9 +2370,9 @@ func (x *DeletionPlace) GetName() string {
 	return ""
 }
 
-func (x *DeletionPlace) GetErasedCount() int64 {
+func (x *DeletionPlace) GetDeletedCount() int64 {
 	if x != nil {
-		return x.ErasedCount
+		return x.DeletedCount
 	}
 	return 0
 }
@@ -2342,11 +2399,11 @@ type Deletion struct {
 	// step is what the job does now: `threads`, `memories`, `rest`, `queues`,
 	// `outside` (the index, and the files of the database), `check` or `done`.
 	Step string `protobuf:"bytes,5,opt,name=step,proto3" json:"step,omitempty"`
-	// places are all places, also those where nothing was.
+	// places are all places, including those that had no data.
 	Places []*DeletionPlace `protobuf:"bytes,6,rep,name=places,proto3" json:"places,omitempty"`
 	// storage_rewritten is true if the files of the database were rewritten after the
-	// deletion, which only `recollect dev` does, for its own Postgres. False: the rows are
-	// gone, and their former bytes are in the database's files until Postgres reuses them.
+	// deletion, which only `recollect dev` does. False: the former bytes stay in the
+	// files until Postgres reuses them.
 	StorageRewritten bool `protobuf:"varint,7,opt,name=storage_rewritten,json=storageRewritten,proto3" json:"storage_rewritten,omitempty"`
 	// last_error is why the last step failed. Empty: it did not.
 	LastError string `protobuf:"bytes,8,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
@@ -2360,7 +2417,7 @@ type Deletion struct {
 
 func (x *Deletion) Reset() {
 	*x = Deletion{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[29]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2372,7 +2429,7 @@ func (x *Deletion) String() string {
 func (*Deletion) ProtoMessage() {}
 
 func (x *Deletion) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[29]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2385,7 +2442,7 @@ func (x *Deletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deletion.ProtoReflect.Descriptor instead.
 func (*Deletion) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{29}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Deletion) GetDeletionId() string {
@@ -2458,28 +2515,28 @@ func (x *Deletion) GetFinishTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// GetErasureStatusRequest has no fields.
-type GetErasureStatusRequest struct {
+// GetDeletionStatusRequest has no fields.
+type GetDeletionStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GetErasureStatusRequest) Reset() {
-	*x = GetErasureStatusRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[30]
+func (x *GetDeletionStatusRequest) Reset() {
+	*x = GetDeletionStatusRequest{}
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GetErasureStatusRequest) String() string {
+func (x *GetDeletionStatusRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GetErasureStatusRequest) ProtoMessage() {}
+func (*GetDeletionStatusRequest) ProtoMessage() {}
 
-func (x *GetErasureStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[30]
+func (x *GetDeletionStatusRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,17 +2547,17 @@ func (x *GetErasureStatusRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetErasureStatusRequest.ProtoReflect.Descriptor instead.
-func (*GetErasureStatusRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{30}
+// Deprecated: Use GetDeletionStatusRequest.ProtoReflect.Descriptor instead.
+func (*GetDeletionStatusRequest) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{32}
 }
 
-// GetErasureStatusResponse describes the queue of erasures. What waits in it can no longer
-// be read.
-type GetErasureStatusResponse struct {
+// GetDeletionStatusResponse describes the queue of deletions. What waits in it can no
+// longer be read.
+type GetDeletionStatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// waiting_count is the number of threads, users, apps and tenants whose rows are not all
-	// erased.
+	// deleted.
 	WaitingCount int64 `protobuf:"varint,1,opt,name=waiting_count,json=waitingCount,proto3" json:"waiting_count,omitempty"`
 	// lag is the age of the oldest of them. Zero: none is waiting.
 	Lag *durationpb.Duration `protobuf:"bytes,2,opt,name=lag,proto3" json:"lag,omitempty"`
@@ -2512,21 +2569,21 @@ type GetErasureStatusResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GetErasureStatusResponse) Reset() {
-	*x = GetErasureStatusResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[31]
+func (x *GetDeletionStatusResponse) Reset() {
+	*x = GetDeletionStatusResponse{}
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GetErasureStatusResponse) String() string {
+func (x *GetDeletionStatusResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GetErasureStatusResponse) ProtoMessage() {}
+func (*GetDeletionStatusResponse) ProtoMessage() {}
 
-func (x *GetErasureStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[31]
+func (x *GetDeletionStatusResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,33 +2594,33 @@ func (x *GetErasureStatusResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetErasureStatusResponse.ProtoReflect.Descriptor instead.
-func (*GetErasureStatusResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{31}
+// Deprecated: Use GetDeletionStatusResponse.ProtoReflect.Descriptor instead.
+func (*GetDeletionStatusResponse) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{33}
 }
 
-func (x *GetErasureStatusResponse) GetWaitingCount() int64 {
+func (x *GetDeletionStatusResponse) GetWaitingCount() int64 {
 	if x != nil {
 		return x.WaitingCount
 	}
 	return 0
 }
 
-func (x *GetErasureStatusResponse) GetLag() *durationpb.Duration {
+func (x *GetDeletionStatusResponse) GetLag() *durationpb.Duration {
 	if x != nil {
 		return x.Lag
 	}
 	return nil
 }
 
-func (x *GetErasureStatusResponse) GetFailingCount() int64 {
+func (x *GetDeletionStatusResponse) GetFailingCount() int64 {
 	if x != nil {
 		return x.FailingCount
 	}
 	return 0
 }
 
-func (x *GetErasureStatusResponse) GetLastError() string {
+func (x *GetDeletionStatusResponse) GetLastError() string {
 	if x != nil {
 		return x.LastError
 	}
@@ -2579,24 +2636,22 @@ type CompareIndexesRequest struct {
 	// Empty: all messages of the app.
 	UserId string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// queries are the texts to search for: at most 100, each of 1 to 8,192 characters.
-	// Empty: stored questions, as sample_size says. Those that cannot be compared before the
-	// call's deadline, or the server's limit for a call (server.call_timeout, by default 30
-	// seconds), are left out.
+	// Those that cannot be compared before the call's deadline are left out. Empty:
+	// stored questions, as sample_size says.
 	Queries []string `protobuf:"bytes,3,rep,name=queries,proto3" json:"queries,omitempty"`
-	// sample_size is the number of stored questions that are used if queries is empty: 1 to
-	// 100; 0 means 20. These are the newest messages of users, within app_id and user_id,
-	// that end in a question mark; of a longer one the first 8,192 characters.
-	SampleSize int32 `protobuf:"varint,4,opt,name=sample_size,json=sampleSize,proto3" json:"sample_size,omitempty"`
-	// top_k is the number of best matches that each index returns for a query: 1 to 100; 0
-	// means 10.
-	TopK          int32 `protobuf:"varint,5,opt,name=top_k,json=topK,proto3" json:"top_k,omitempty"`
+	// sample_size is the number of stored questions that are used if queries is empty: 1
+	// to 100, the newest messages of users that end in a question mark. Unset: 20.
+	SampleSize *int32 `protobuf:"varint,4,opt,name=sample_size,json=sampleSize,proto3,oneof" json:"sample_size,omitempty"`
+	// top_k is the number of best matches that each index returns for a query: 1 to 100.
+	// Unset: 10.
+	TopK          *int32 `protobuf:"varint,5,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CompareIndexesRequest) Reset() {
 	*x = CompareIndexesRequest{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[32]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2663,7 @@ func (x *CompareIndexesRequest) String() string {
 func (*CompareIndexesRequest) ProtoMessage() {}
 
 func (x *CompareIndexesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[32]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2676,7 @@ func (x *CompareIndexesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareIndexesRequest.ProtoReflect.Descriptor instead.
 func (*CompareIndexesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{32}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CompareIndexesRequest) GetAppId() string {
@@ -2646,15 +2701,15 @@ func (x *CompareIndexesRequest) GetQueries() []string {
 }
 
 func (x *CompareIndexesRequest) GetSampleSize() int32 {
-	if x != nil {
-		return x.SampleSize
+	if x != nil && x.SampleSize != nil {
+		return *x.SampleSize
 	}
 	return 0
 }
 
 func (x *CompareIndexesRequest) GetTopK() int32 {
-	if x != nil {
-		return x.TopK
+	if x != nil && x.TopK != nil {
+		return *x.TopK
 	}
 	return 0
 }
@@ -2686,7 +2741,7 @@ type CompareIndexesResponse struct {
 
 func (x *CompareIndexesResponse) Reset() {
 	*x = CompareIndexesResponse{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[33]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2698,7 +2753,7 @@ func (x *CompareIndexesResponse) String() string {
 func (*CompareIndexesResponse) ProtoMessage() {}
 
 func (x *CompareIndexesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[33]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2711,7 +2766,7 @@ func (x *CompareIndexesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareIndexesResponse.ProtoReflect.Descriptor instead.
 func (*CompareIndexesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{33}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CompareIndexesResponse) GetServing() *ComparedIndex {
@@ -2780,7 +2835,7 @@ type ComparedIndex struct {
 
 func (x *ComparedIndex) Reset() {
 	*x = ComparedIndex{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[34]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2847,7 @@ func (x *ComparedIndex) String() string {
 func (*ComparedIndex) ProtoMessage() {}
 
 func (x *ComparedIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[34]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2860,7 @@ func (x *ComparedIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedIndex.ProtoReflect.Descriptor instead.
 func (*ComparedIndex) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{34}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ComparedIndex) GetCollection() string {
@@ -2856,7 +2911,7 @@ type ComparedQuery struct {
 
 func (x *ComparedQuery) Reset() {
 	*x = ComparedQuery{}
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[35]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +2923,7 @@ func (x *ComparedQuery) String() string {
 func (*ComparedQuery) ProtoMessage() {}
 
 func (x *ComparedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_admin_service_proto_msgTypes[35]
+	mi := &file_recollect_v1_admin_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +2936,7 @@ func (x *ComparedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedQuery.ProtoReflect.Descriptor instead.
 func (*ComparedQuery) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{35}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ComparedQuery) GetQuery() string {
@@ -2977,22 +3032,22 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\tmemory_id\x18\x06 \x01(\tR\bmemoryId\"~\n" +
 	"\x17ListDeadLettersResponse\x12;\n" +
 	"\fdead_letters\x18\x01 \x03(\v2\x18.recollect.v1.DeadLetterR\vdeadLetters\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9b\x01\n" +
-	"\x0eReindexRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12*\n" +
-	"\x11dead_letters_only\x18\x03 \x01(\bR\x0fdeadLettersOnlyB\b\n" +
-	"\x06thread\"4\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"m\n" +
+	"\x0eReindexRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12*\n" +
+	"\x11dead_letters_only\x18\x02 \x01(\bR\x0fdeadLettersOnly\"4\n" +
 	"\x0fReindexResponse\x12!\n" +
-	"\fqueued_count\x18\x01 \x01(\x03R\vqueuedCount\"\xca\x01\n" +
-	"\x17ListTransactionsRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1b\n" +
-	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\fqueued_count\x18\x01 \x01(\x03R\vqueuedCount\"\xc9\x02\n" +
+	"\x17ListTransactionsRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x14\n" +
-	"\x05actor\x18\x05 \x01(\tR\x05actorB\b\n" +
-	"\x06thread\"\x81\x01\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05actor\x18\x04 \x01(\tR\x05actor\x129\n" +
+	"\aactions\x18\x05 \x03(\x0e2\x1f.recollect.v1.TransactionActionR\aactions\x129\n" +
+	"\n" +
+	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\x81\x01\n" +
 	"\x18ListTransactionsResponse\x12=\n" +
 	"\ftransactions\x18\x01 \x03(\v2\x19.recollect.v1.TransactionR\ftransactions\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x1c\n" +
@@ -3055,10 +3110,17 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\vdeletion_id\x18\x01 \x01(\tR\n" +
 	"deletionId\"I\n" +
 	"\x13GetDeletionResponse\x122\n" +
-	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"o\n" +
+	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"R\n" +
+	"\x14ListDeletionsRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"u\n" +
+	"\x15ListDeletionsResponse\x124\n" +
+	"\tdeletions\x18\x01 \x03(\v2\x16.recollect.v1.DeletionR\tdeletions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"q\n" +
 	"\rDeletionPlace\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
-	"\ferased_count\x18\x02 \x01(\x03R\verasedCount\x12'\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12#\n" +
+	"\rdeleted_count\x18\x02 \x01(\x03R\fdeletedCount\x12'\n" +
 	"\x0fremaining_count\x18\x03 \x01(\x03R\x0eremainingCount\"\xae\x03\n" +
 	"\bDeletion\x12\x1f\n" +
 	"\vdeletion_id\x18\x01 \x01(\tR\n" +
@@ -3077,21 +3139,23 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"finishTimeB\n" +
 	"\n" +
-	"\b_user_id\"\x19\n" +
-	"\x17GetErasureStatusRequest\"\xb0\x01\n" +
-	"\x18GetErasureStatusResponse\x12#\n" +
+	"\b_user_id\"\x1a\n" +
+	"\x18GetDeletionStatusRequest\"\xb1\x01\n" +
+	"\x19GetDeletionStatusResponse\x12#\n" +
 	"\rwaiting_count\x18\x01 \x01(\x03R\fwaitingCount\x12+\n" +
 	"\x03lag\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03lag\x12#\n" +
 	"\rfailing_count\x18\x03 \x01(\x03R\ffailingCount\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\x04 \x01(\tR\tlastError\"\x97\x01\n" +
+	"last_error\x18\x04 \x01(\tR\tlastError\"\xbb\x01\n" +
 	"\x15CompareIndexesRequest\x12\x15\n" +
 	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x18\n" +
-	"\aqueries\x18\x03 \x03(\tR\aqueries\x12\x1f\n" +
-	"\vsample_size\x18\x04 \x01(\x05R\n" +
-	"sampleSize\x12\x13\n" +
-	"\x05top_k\x18\x05 \x01(\x05R\x04topK\"\x93\x03\n" +
+	"\aqueries\x18\x03 \x03(\tR\aqueries\x12$\n" +
+	"\vsample_size\x18\x04 \x01(\x05H\x00R\n" +
+	"sampleSize\x88\x01\x01\x12\x18\n" +
+	"\x05top_k\x18\x05 \x01(\x05H\x01R\x04topK\x88\x01\x01B\x0e\n" +
+	"\f_sample_sizeB\b\n" +
+	"\x06_top_k\"\x93\x03\n" +
 	"\x16CompareIndexesResponse\x125\n" +
 	"\aserving\x18\x01 \x01(\v2\x1b.recollect.v1.ComparedIndexR\aserving\x12/\n" +
 	"\x04next\x18\x02 \x01(\v2\x1b.recollect.v1.ComparedIndexR\x04next\x125\n" +
@@ -3150,13 +3214,12 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\rDeletionState\x12\x1e\n" +
 	"\x1aDELETION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DELETION_STATE_RUNNING\x10\x01\x12\x1b\n" +
-	"\x17DELETION_STATE_FINISHED\x10\x022\xb5\n" +
-	"\n" +
+	"\x17DELETION_STATE_FINISHED\x10\x022\x9c\v\n" +
 	"\fAdminService\x12]\n" +
 	"\rGetServerInfo\x12\".recollect.v1.GetServerInfoRequest\x1a#.recollect.v1.GetServerInfoResponse\"\x03\x90\x02\x01\x12`\n" +
 	"\x0eGetIndexStatus\x12#.recollect.v1.GetIndexStatusRequest\x1a$.recollect.v1.GetIndexStatusResponse\"\x03\x90\x02\x01\x12c\n" +
-	"\x0fListDeadLetters\x12$.recollect.v1.ListDeadLettersRequest\x1a%.recollect.v1.ListDeadLettersResponse\"\x03\x90\x02\x01\x12F\n" +
-	"\aReindex\x12\x1c.recollect.v1.ReindexRequest\x1a\x1d.recollect.v1.ReindexResponse\x12`\n" +
+	"\x0fListDeadLetters\x12$.recollect.v1.ListDeadLettersRequest\x1a%.recollect.v1.ListDeadLettersResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\aReindex\x12\x1c.recollect.v1.ReindexRequest\x1a\x1d.recollect.v1.ReindexResponse\"\x03\x90\x02\x02\x12`\n" +
 	"\x0eCompareIndexes\x12#.recollect.v1.CompareIndexesRequest\x1a$.recollect.v1.CompareIndexesResponse\"\x03\x90\x02\x01\x12f\n" +
 	"\x10ListTransactions\x12%.recollect.v1.ListTransactionsRequest\x1a&.recollect.v1.ListTransactionsResponse\"\x03\x90\x02\x01\x12o\n" +
 	"\x13GetNodeMemoryStatus\x12(.recollect.v1.GetNodeMemoryStatusRequest\x1a).recollect.v1.GetNodeMemoryStatusResponse\"\x03\x90\x02\x01\x12f\n" +
@@ -3166,8 +3229,9 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"DeleteUser\x12\x1f.recollect.v1.DeleteUserRequest\x1a .recollect.v1.DeleteUserResponse\x12L\n" +
 	"\tDeleteApp\x12\x1e.recollect.v1.DeleteAppRequest\x1a\x1f.recollect.v1.DeleteAppResponse\x12U\n" +
 	"\fDeleteTenant\x12!.recollect.v1.DeleteTenantRequest\x1a\".recollect.v1.DeleteTenantResponse\x12W\n" +
-	"\vGetDeletion\x12 .recollect.v1.GetDeletionRequest\x1a!.recollect.v1.GetDeletionResponse\"\x03\x90\x02\x01\x12f\n" +
-	"\x10GetErasureStatus\x12%.recollect.v1.GetErasureStatusRequest\x1a&.recollect.v1.GetErasureStatusResponse\"\x03\x90\x02\x01B\x9c\x01\n" +
+	"\vGetDeletion\x12 .recollect.v1.GetDeletionRequest\x1a!.recollect.v1.GetDeletionResponse\"\x03\x90\x02\x01\x12]\n" +
+	"\rListDeletions\x12\".recollect.v1.ListDeletionsRequest\x1a#.recollect.v1.ListDeletionsResponse\"\x03\x90\x02\x01\x12i\n" +
+	"\x11GetDeletionStatus\x12&.recollect.v1.GetDeletionStatusRequest\x1a'.recollect.v1.GetDeletionStatusResponse\"\x03\x90\x02\x01B\x9c\x01\n" +
 	"\x10dev.recollect.v1B\x11AdminServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (
@@ -3183,7 +3247,7 @@ func file_recollect_v1_admin_service_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_recollect_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_recollect_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_recollect_v1_admin_service_proto_goTypes = []any{
 	(IndexBackend)(0),                   // 0: recollect.v1.IndexBackend
 	(IndexState)(0),                     // 1: recollect.v1.IndexState
@@ -3220,93 +3284,102 @@ var file_recollect_v1_admin_service_proto_goTypes = []any{
 	(*DeleteTenantResponse)(nil),        // 32: recollect.v1.DeleteTenantResponse
 	(*GetDeletionRequest)(nil),          // 33: recollect.v1.GetDeletionRequest
 	(*GetDeletionResponse)(nil),         // 34: recollect.v1.GetDeletionResponse
-	(*DeletionPlace)(nil),               // 35: recollect.v1.DeletionPlace
-	(*Deletion)(nil),                    // 36: recollect.v1.Deletion
-	(*GetErasureStatusRequest)(nil),     // 37: recollect.v1.GetErasureStatusRequest
-	(*GetErasureStatusResponse)(nil),    // 38: recollect.v1.GetErasureStatusResponse
-	(*CompareIndexesRequest)(nil),       // 39: recollect.v1.CompareIndexesRequest
-	(*CompareIndexesResponse)(nil),      // 40: recollect.v1.CompareIndexesResponse
-	(*ComparedIndex)(nil),               // 41: recollect.v1.ComparedIndex
-	(*ComparedQuery)(nil),               // 42: recollect.v1.ComparedQuery
-	(*timestamppb.Timestamp)(nil),       // 43: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 44: google.protobuf.Duration
-	(*SessionRef)(nil),                  // 45: recollect.v1.SessionRef
-	(*Transaction)(nil),                 // 46: recollect.v1.Transaction
-	(*UserRef)(nil),                     // 47: recollect.v1.UserRef
-	(*AppRef)(nil),                      // 48: recollect.v1.AppRef
+	(*ListDeletionsRequest)(nil),        // 35: recollect.v1.ListDeletionsRequest
+	(*ListDeletionsResponse)(nil),       // 36: recollect.v1.ListDeletionsResponse
+	(*DeletionPlace)(nil),               // 37: recollect.v1.DeletionPlace
+	(*Deletion)(nil),                    // 38: recollect.v1.Deletion
+	(*GetDeletionStatusRequest)(nil),    // 39: recollect.v1.GetDeletionStatusRequest
+	(*GetDeletionStatusResponse)(nil),   // 40: recollect.v1.GetDeletionStatusResponse
+	(*CompareIndexesRequest)(nil),       // 41: recollect.v1.CompareIndexesRequest
+	(*CompareIndexesResponse)(nil),      // 42: recollect.v1.CompareIndexesResponse
+	(*ComparedIndex)(nil),               // 43: recollect.v1.ComparedIndex
+	(*ComparedQuery)(nil),               // 44: recollect.v1.ComparedQuery
+	(*timestamppb.Timestamp)(nil),       // 45: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 46: google.protobuf.Duration
+	(*ThreadRef)(nil),                   // 47: recollect.v1.ThreadRef
+	(TransactionAction)(0),              // 48: recollect.v1.TransactionAction
+	(*Transaction)(nil),                 // 49: recollect.v1.Transaction
+	(*UserRef)(nil),                     // 50: recollect.v1.UserRef
+	(*AppRef)(nil),                      // 51: recollect.v1.AppRef
 }
 var file_recollect_v1_admin_service_proto_depIdxs = []int32{
 	0,  // 0: recollect.v1.GetServerInfoResponse.index_backend:type_name -> recollect.v1.IndexBackend
-	43, // 1: recollect.v1.GetServerInfoResponse.start_time:type_name -> google.protobuf.Timestamp
+	45, // 1: recollect.v1.GetServerInfoResponse.start_time:type_name -> google.protobuf.Timestamp
 	9,  // 2: recollect.v1.GetServerInfoResponse.storage:type_name -> recollect.v1.StorageUsage
-	43, // 3: recollect.v1.StorageUsage.measure_time:type_name -> google.protobuf.Timestamp
+	45, // 3: recollect.v1.StorageUsage.measure_time:type_name -> google.protobuf.Timestamp
 	1,  // 4: recollect.v1.GetIndexStatusResponse.state:type_name -> recollect.v1.IndexState
-	44, // 5: recollect.v1.GetIndexStatusResponse.lag:type_name -> google.protobuf.Duration
-	43, // 6: recollect.v1.GetIndexStatusResponse.last_error_time:type_name -> google.protobuf.Timestamp
-	43, // 7: recollect.v1.DeadLetter.fail_time:type_name -> google.protobuf.Timestamp
+	46, // 5: recollect.v1.GetIndexStatusResponse.lag:type_name -> google.protobuf.Duration
+	45, // 6: recollect.v1.GetIndexStatusResponse.last_error_time:type_name -> google.protobuf.Timestamp
+	45, // 7: recollect.v1.DeadLetter.fail_time:type_name -> google.protobuf.Timestamp
 	13, // 8: recollect.v1.ListDeadLettersResponse.dead_letters:type_name -> recollect.v1.DeadLetter
-	45, // 9: recollect.v1.ReindexRequest.session:type_name -> recollect.v1.SessionRef
-	45, // 10: recollect.v1.ListTransactionsRequest.session:type_name -> recollect.v1.SessionRef
-	46, // 11: recollect.v1.ListTransactionsResponse.transactions:type_name -> recollect.v1.Transaction
-	2,  // 12: recollect.v1.GetNodeMemoryStatusResponse.backend:type_name -> recollect.v1.ObjectStoreBackend
-	44, // 13: recollect.v1.GetNodeMemoryStatusResponse.lag:type_name -> google.protobuf.Duration
-	3,  // 14: recollect.v1.ModelStatus.purpose:type_name -> recollect.v1.ModelPurpose
-	4,  // 15: recollect.v1.ModelStatus.provider:type_name -> recollect.v1.ModelProvider
-	5,  // 16: recollect.v1.ModelStatus.breaker:type_name -> recollect.v1.BreakerState
-	22, // 17: recollect.v1.GetDistillStatusResponse.models:type_name -> recollect.v1.ModelStatus
-	44, // 18: recollect.v1.GetDistillStatusResponse.lag:type_name -> google.protobuf.Duration
-	25, // 19: recollect.v1.GetModelUsageResponse.usage:type_name -> recollect.v1.ModelUsage
-	47, // 20: recollect.v1.DeleteUserRequest.user:type_name -> recollect.v1.UserRef
-	36, // 21: recollect.v1.DeleteUserResponse.deletion:type_name -> recollect.v1.Deletion
-	48, // 22: recollect.v1.DeleteAppRequest.app:type_name -> recollect.v1.AppRef
-	36, // 23: recollect.v1.DeleteAppResponse.deletion:type_name -> recollect.v1.Deletion
-	36, // 24: recollect.v1.DeleteTenantResponse.deletion:type_name -> recollect.v1.Deletion
-	36, // 25: recollect.v1.GetDeletionResponse.deletion:type_name -> recollect.v1.Deletion
-	6,  // 26: recollect.v1.Deletion.state:type_name -> recollect.v1.DeletionState
-	35, // 27: recollect.v1.Deletion.places:type_name -> recollect.v1.DeletionPlace
-	43, // 28: recollect.v1.Deletion.create_time:type_name -> google.protobuf.Timestamp
-	43, // 29: recollect.v1.Deletion.finish_time:type_name -> google.protobuf.Timestamp
-	44, // 30: recollect.v1.GetErasureStatusResponse.lag:type_name -> google.protobuf.Duration
-	41, // 31: recollect.v1.CompareIndexesResponse.serving:type_name -> recollect.v1.ComparedIndex
-	41, // 32: recollect.v1.CompareIndexesResponse.next:type_name -> recollect.v1.ComparedIndex
-	42, // 33: recollect.v1.CompareIndexesResponse.queries:type_name -> recollect.v1.ComparedQuery
-	44, // 34: recollect.v1.CompareIndexesResponse.mean_serving_duration:type_name -> google.protobuf.Duration
-	44, // 35: recollect.v1.CompareIndexesResponse.mean_next_duration:type_name -> google.protobuf.Duration
-	44, // 36: recollect.v1.ComparedQuery.serving_duration:type_name -> google.protobuf.Duration
-	44, // 37: recollect.v1.ComparedQuery.next_duration:type_name -> google.protobuf.Duration
-	7,  // 38: recollect.v1.AdminService.GetServerInfo:input_type -> recollect.v1.GetServerInfoRequest
-	10, // 39: recollect.v1.AdminService.GetIndexStatus:input_type -> recollect.v1.GetIndexStatusRequest
-	12, // 40: recollect.v1.AdminService.ListDeadLetters:input_type -> recollect.v1.ListDeadLettersRequest
-	15, // 41: recollect.v1.AdminService.Reindex:input_type -> recollect.v1.ReindexRequest
-	39, // 42: recollect.v1.AdminService.CompareIndexes:input_type -> recollect.v1.CompareIndexesRequest
-	17, // 43: recollect.v1.AdminService.ListTransactions:input_type -> recollect.v1.ListTransactionsRequest
-	19, // 44: recollect.v1.AdminService.GetNodeMemoryStatus:input_type -> recollect.v1.GetNodeMemoryStatusRequest
-	21, // 45: recollect.v1.AdminService.GetDistillStatus:input_type -> recollect.v1.GetDistillStatusRequest
-	24, // 46: recollect.v1.AdminService.GetModelUsage:input_type -> recollect.v1.GetModelUsageRequest
-	27, // 47: recollect.v1.AdminService.DeleteUser:input_type -> recollect.v1.DeleteUserRequest
-	29, // 48: recollect.v1.AdminService.DeleteApp:input_type -> recollect.v1.DeleteAppRequest
-	31, // 49: recollect.v1.AdminService.DeleteTenant:input_type -> recollect.v1.DeleteTenantRequest
-	33, // 50: recollect.v1.AdminService.GetDeletion:input_type -> recollect.v1.GetDeletionRequest
-	37, // 51: recollect.v1.AdminService.GetErasureStatus:input_type -> recollect.v1.GetErasureStatusRequest
-	8,  // 52: recollect.v1.AdminService.GetServerInfo:output_type -> recollect.v1.GetServerInfoResponse
-	11, // 53: recollect.v1.AdminService.GetIndexStatus:output_type -> recollect.v1.GetIndexStatusResponse
-	14, // 54: recollect.v1.AdminService.ListDeadLetters:output_type -> recollect.v1.ListDeadLettersResponse
-	16, // 55: recollect.v1.AdminService.Reindex:output_type -> recollect.v1.ReindexResponse
-	40, // 56: recollect.v1.AdminService.CompareIndexes:output_type -> recollect.v1.CompareIndexesResponse
-	18, // 57: recollect.v1.AdminService.ListTransactions:output_type -> recollect.v1.ListTransactionsResponse
-	20, // 58: recollect.v1.AdminService.GetNodeMemoryStatus:output_type -> recollect.v1.GetNodeMemoryStatusResponse
-	23, // 59: recollect.v1.AdminService.GetDistillStatus:output_type -> recollect.v1.GetDistillStatusResponse
-	26, // 60: recollect.v1.AdminService.GetModelUsage:output_type -> recollect.v1.GetModelUsageResponse
-	28, // 61: recollect.v1.AdminService.DeleteUser:output_type -> recollect.v1.DeleteUserResponse
-	30, // 62: recollect.v1.AdminService.DeleteApp:output_type -> recollect.v1.DeleteAppResponse
-	32, // 63: recollect.v1.AdminService.DeleteTenant:output_type -> recollect.v1.DeleteTenantResponse
-	34, // 64: recollect.v1.AdminService.GetDeletion:output_type -> recollect.v1.GetDeletionResponse
-	38, // 65: recollect.v1.AdminService.GetErasureStatus:output_type -> recollect.v1.GetErasureStatusResponse
-	52, // [52:66] is the sub-list for method output_type
-	38, // [38:52] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	47, // 9: recollect.v1.ReindexRequest.thread:type_name -> recollect.v1.ThreadRef
+	47, // 10: recollect.v1.ListTransactionsRequest.thread:type_name -> recollect.v1.ThreadRef
+	48, // 11: recollect.v1.ListTransactionsRequest.actions:type_name -> recollect.v1.TransactionAction
+	45, // 12: recollect.v1.ListTransactionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	45, // 13: recollect.v1.ListTransactionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	49, // 14: recollect.v1.ListTransactionsResponse.transactions:type_name -> recollect.v1.Transaction
+	2,  // 15: recollect.v1.GetNodeMemoryStatusResponse.backend:type_name -> recollect.v1.ObjectStoreBackend
+	46, // 16: recollect.v1.GetNodeMemoryStatusResponse.lag:type_name -> google.protobuf.Duration
+	3,  // 17: recollect.v1.ModelStatus.purpose:type_name -> recollect.v1.ModelPurpose
+	4,  // 18: recollect.v1.ModelStatus.provider:type_name -> recollect.v1.ModelProvider
+	5,  // 19: recollect.v1.ModelStatus.breaker:type_name -> recollect.v1.BreakerState
+	22, // 20: recollect.v1.GetDistillStatusResponse.models:type_name -> recollect.v1.ModelStatus
+	46, // 21: recollect.v1.GetDistillStatusResponse.lag:type_name -> google.protobuf.Duration
+	25, // 22: recollect.v1.GetModelUsageResponse.usage:type_name -> recollect.v1.ModelUsage
+	50, // 23: recollect.v1.DeleteUserRequest.user:type_name -> recollect.v1.UserRef
+	38, // 24: recollect.v1.DeleteUserResponse.deletion:type_name -> recollect.v1.Deletion
+	51, // 25: recollect.v1.DeleteAppRequest.app:type_name -> recollect.v1.AppRef
+	38, // 26: recollect.v1.DeleteAppResponse.deletion:type_name -> recollect.v1.Deletion
+	38, // 27: recollect.v1.DeleteTenantResponse.deletion:type_name -> recollect.v1.Deletion
+	38, // 28: recollect.v1.GetDeletionResponse.deletion:type_name -> recollect.v1.Deletion
+	38, // 29: recollect.v1.ListDeletionsResponse.deletions:type_name -> recollect.v1.Deletion
+	6,  // 30: recollect.v1.Deletion.state:type_name -> recollect.v1.DeletionState
+	37, // 31: recollect.v1.Deletion.places:type_name -> recollect.v1.DeletionPlace
+	45, // 32: recollect.v1.Deletion.create_time:type_name -> google.protobuf.Timestamp
+	45, // 33: recollect.v1.Deletion.finish_time:type_name -> google.protobuf.Timestamp
+	46, // 34: recollect.v1.GetDeletionStatusResponse.lag:type_name -> google.protobuf.Duration
+	43, // 35: recollect.v1.CompareIndexesResponse.serving:type_name -> recollect.v1.ComparedIndex
+	43, // 36: recollect.v1.CompareIndexesResponse.next:type_name -> recollect.v1.ComparedIndex
+	44, // 37: recollect.v1.CompareIndexesResponse.queries:type_name -> recollect.v1.ComparedQuery
+	46, // 38: recollect.v1.CompareIndexesResponse.mean_serving_duration:type_name -> google.protobuf.Duration
+	46, // 39: recollect.v1.CompareIndexesResponse.mean_next_duration:type_name -> google.protobuf.Duration
+	46, // 40: recollect.v1.ComparedQuery.serving_duration:type_name -> google.protobuf.Duration
+	46, // 41: recollect.v1.ComparedQuery.next_duration:type_name -> google.protobuf.Duration
+	7,  // 42: recollect.v1.AdminService.GetServerInfo:input_type -> recollect.v1.GetServerInfoRequest
+	10, // 43: recollect.v1.AdminService.GetIndexStatus:input_type -> recollect.v1.GetIndexStatusRequest
+	12, // 44: recollect.v1.AdminService.ListDeadLetters:input_type -> recollect.v1.ListDeadLettersRequest
+	15, // 45: recollect.v1.AdminService.Reindex:input_type -> recollect.v1.ReindexRequest
+	41, // 46: recollect.v1.AdminService.CompareIndexes:input_type -> recollect.v1.CompareIndexesRequest
+	17, // 47: recollect.v1.AdminService.ListTransactions:input_type -> recollect.v1.ListTransactionsRequest
+	19, // 48: recollect.v1.AdminService.GetNodeMemoryStatus:input_type -> recollect.v1.GetNodeMemoryStatusRequest
+	21, // 49: recollect.v1.AdminService.GetDistillStatus:input_type -> recollect.v1.GetDistillStatusRequest
+	24, // 50: recollect.v1.AdminService.GetModelUsage:input_type -> recollect.v1.GetModelUsageRequest
+	27, // 51: recollect.v1.AdminService.DeleteUser:input_type -> recollect.v1.DeleteUserRequest
+	29, // 52: recollect.v1.AdminService.DeleteApp:input_type -> recollect.v1.DeleteAppRequest
+	31, // 53: recollect.v1.AdminService.DeleteTenant:input_type -> recollect.v1.DeleteTenantRequest
+	33, // 54: recollect.v1.AdminService.GetDeletion:input_type -> recollect.v1.GetDeletionRequest
+	35, // 55: recollect.v1.AdminService.ListDeletions:input_type -> recollect.v1.ListDeletionsRequest
+	39, // 56: recollect.v1.AdminService.GetDeletionStatus:input_type -> recollect.v1.GetDeletionStatusRequest
+	8,  // 57: recollect.v1.AdminService.GetServerInfo:output_type -> recollect.v1.GetServerInfoResponse
+	11, // 58: recollect.v1.AdminService.GetIndexStatus:output_type -> recollect.v1.GetIndexStatusResponse
+	14, // 59: recollect.v1.AdminService.ListDeadLetters:output_type -> recollect.v1.ListDeadLettersResponse
+	16, // 60: recollect.v1.AdminService.Reindex:output_type -> recollect.v1.ReindexResponse
+	42, // 61: recollect.v1.AdminService.CompareIndexes:output_type -> recollect.v1.CompareIndexesResponse
+	18, // 62: recollect.v1.AdminService.ListTransactions:output_type -> recollect.v1.ListTransactionsResponse
+	20, // 63: recollect.v1.AdminService.GetNodeMemoryStatus:output_type -> recollect.v1.GetNodeMemoryStatusResponse
+	23, // 64: recollect.v1.AdminService.GetDistillStatus:output_type -> recollect.v1.GetDistillStatusResponse
+	26, // 65: recollect.v1.AdminService.GetModelUsage:output_type -> recollect.v1.GetModelUsageResponse
+	28, // 66: recollect.v1.AdminService.DeleteUser:output_type -> recollect.v1.DeleteUserResponse
+	30, // 67: recollect.v1.AdminService.DeleteApp:output_type -> recollect.v1.DeleteAppResponse
+	32, // 68: recollect.v1.AdminService.DeleteTenant:output_type -> recollect.v1.DeleteTenantResponse
+	34, // 69: recollect.v1.AdminService.GetDeletion:output_type -> recollect.v1.GetDeletionResponse
+	36, // 70: recollect.v1.AdminService.ListDeletions:output_type -> recollect.v1.ListDeletionsResponse
+	40, // 71: recollect.v1.AdminService.GetDeletionStatus:output_type -> recollect.v1.GetDeletionStatusResponse
+	57, // [57:72] is the sub-list for method output_type
+	42, // [42:57] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_admin_service_proto_init() }
@@ -3316,23 +3389,16 @@ func file_recollect_v1_admin_service_proto_init() {
 	}
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_transaction_proto_init()
-	file_recollect_v1_admin_service_proto_msgTypes[8].OneofWrappers = []any{
-		(*ReindexRequest_ThreadId)(nil),
-		(*ReindexRequest_Session)(nil),
-	}
-	file_recollect_v1_admin_service_proto_msgTypes[10].OneofWrappers = []any{
-		(*ListTransactionsRequest_ThreadId)(nil),
-		(*ListTransactionsRequest_Session)(nil),
-	}
 	file_recollect_v1_admin_service_proto_msgTypes[17].OneofWrappers = []any{}
-	file_recollect_v1_admin_service_proto_msgTypes[29].OneofWrappers = []any{}
+	file_recollect_v1_admin_service_proto_msgTypes[31].OneofWrappers = []any{}
+	file_recollect_v1_admin_service_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_admin_service_proto_rawDesc), len(file_recollect_v1_admin_service_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   36,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,7 +32,8 @@ const (
 	AdminService_DeleteApp_FullMethodName           = "/recollect.v1.AdminService/DeleteApp"
 	AdminService_DeleteTenant_FullMethodName        = "/recollect.v1.AdminService/DeleteTenant"
 	AdminService_GetDeletion_FullMethodName         = "/recollect.v1.AdminService/GetDeletion"
-	AdminService_GetErasureStatus_FullMethodName    = "/recollect.v1.AdminService/GetErasureStatus"
+	AdminService_ListDeletions_FullMethodName       = "/recollect.v1.AdminService/ListDeletions"
+	AdminService_GetDeletionStatus_FullMethodName   = "/recollect.v1.AdminService/GetDeletionStatus"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -56,27 +57,22 @@ type AdminServiceClient interface {
 	// It is idempotent: indexed items are overwritten with the same content.
 	Reindex(ctx context.Context, in *ReindexRequest, opts ...grpc.CallOption) (*ReindexResponse, error)
 	// CompareIndexes searches with the same queries in both indexes of a server that is
-	// changing its embedding model: in the one that serves, and in the next one, which is
-	// filled beside it while `embedding_next` is configured. It shows which messages each
-	// of them finds and how long that takes, before the next one serves. It changes
-	// nothing, and requires KEY_SCOPE_ADMIN.
-	//
-	// Both search by meaning and by keyword, as Search does by default. A small overlap
+	// changing its embedding model: the one that serves, and the next one, which is
+	// filled beside it while `embedding_next` is configured. It changes nothing, and
+	// requires KEY_SCOPE_ADMIN. Both search by meaning and by keyword. A small overlap
 	// does not say which of them is better.
 	//
 	//	grpcurl -plaintext -d '{"app_id": "support"}'
 	//	  127.0.0.1:50051 recollect.v1.AdminService/CompareIndexes
 	CompareIndexes(ctx context.Context, in *CompareIndexesRequest, opts ...grpc.CallOption) (*CompareIndexesResponse, error)
-	// ListTransactions lists the audit log of the caller's tenant, newest first:
-	// every committed change, and refused calls that would have made a change. It
-	// requires KEY_SCOPE_ADMIN.
+	// ListTransactions lists the audit log of the caller's tenant, newest first: every
+	// committed change, and refused calls that would have made a change. It requires
+	// KEY_SCOPE_ADMIN.
 	//
 	// A change is logged in its own transaction. Refusals are logged within about a
-	// second, equal ones as one entry; they can be lost if a server is killed or has
-	// too many different ones at once (counted by the metric
-	// recollect_refusals_dropped_total). Not logged: reads, calls refused before the
-	// caller is known (UNAUTHENTICATED, OVERLOADED), calls that the caller cancelled,
-	// and single requests that a stream refuses.
+	// second, equal ones as one entry; some can be lost if a server is killed or has too
+	// many different ones. Reads, calls of unknown callers, OVERLOADED, cancelled calls
+	// and refused requests of a stream are not logged.
 	ListTransactions(ctx context.Context, in *ListTransactionsRequest, opts ...grpc.CallOption) (*ListTransactionsResponse, error)
 	// GetNodeMemoryStatus reports how far object storage is behind the node turns of
 	// the caller's tenant.
@@ -87,10 +83,10 @@ type AdminServiceClient interface {
 	// GetModelUsage returns the number of tokens that models used for the caller's
 	// tenant.
 	GetModelUsage(ctx context.Context, in *GetModelUsageRequest, opts ...grpc.CallOption) (*GetModelUsageResponse, error)
-	// DeleteUser erases everything of one user of an app: threads with their messages,
+	// DeleteUser deletes everything of one user of an app: threads with their messages,
 	// derived texts, plans, logs, working and node memories, objects and remembered
 	// requests; memories; and their entries in every index. The threads can no longer be
-	// read when it returns, or within moments; a background job erases everything and
+	// read when it returns, or within moments; a background job deletes everything and
 	// completes the receipt, which GetDeletion returns. Until then nothing can be created
 	// for the user (ERROR_REASON_DELETION_IN_PROGRESS). A second call returns the deletion
 	// in progress.
@@ -98,20 +94,23 @@ type AdminServiceClient interface {
 	//	grpcurl -plaintext -d '{"user": {"app_id": "support", "user_id": "ada"}}'
 	//	  127.0.0.1:50051 recollect.v1.AdminService/DeleteUser
 	DeleteUser(ctx context.Context, in *DeleteUserRequest, opts ...grpc.CallOption) (*DeleteUserResponse, error)
-	// DeleteApp erases everything of an app, as DeleteUser does for all its users, and the
+	// DeleteApp deletes everything of an app, as DeleteUser does for all its users, and the
 	// app's policy.
 	DeleteApp(ctx context.Context, in *DeleteAppRequest, opts ...grpc.CallOption) (*DeleteAppResponse, error)
-	// DeleteTenant erases everything of the caller's tenant, as DeleteApp does for all its
-	// apps, and its files, secrets, token counts and API keys but the caller's own, which
-	// follows the deletion. The audit log and receipts stay for as long as the server keeps
-	// them. It requires KEY_SCOPE_ADMIN.
+	// DeleteTenant deletes everything of the caller's tenant, as DeleteApp does for all
+	// its apps, and its files, secrets, token counts and API keys. The key of the call is
+	// kept, so that it can read the receipt. The audit log and receipts stay for as long
+	// as the server keeps them. It requires KEY_SCOPE_ADMIN.
 	DeleteTenant(ctx context.Context, in *DeleteTenantRequest, opts ...grpc.CallOption) (*DeleteTenantResponse, error)
 	// GetDeletion returns the receipt of a deletion, with what is left counted again. A
 	// receipt is kept for as long as the audit log (database.transaction_retention).
 	GetDeletion(ctx context.Context, in *GetDeletionRequest, opts ...grpc.CallOption) (*GetDeletionResponse, error)
-	// GetErasureStatus reports how far the background job that erases deleted and expired
-	// threads, users, apps and tenants is behind in the caller's tenant.
-	GetErasureStatus(ctx context.Context, in *GetErasureStatusRequest, opts ...grpc.CallOption) (*GetErasureStatusResponse, error)
+	// ListDeletions lists the deletions of users, apps and of the tenant that began while their
+	// receipts are kept, newest first. GetDeletion counts what one of them erased.
+	ListDeletions(ctx context.Context, in *ListDeletionsRequest, opts ...grpc.CallOption) (*ListDeletionsResponse, error)
+	// GetDeletionStatus reports how far the background job that removes deleted and
+	// expired threads, users, apps and tenants is behind in the caller's tenant.
+	GetDeletionStatus(ctx context.Context, in *GetDeletionStatusRequest, opts ...grpc.CallOption) (*GetDeletionStatusResponse, error)
 }
 
 type adminServiceClient struct {
@@ -252,10 +251,20 @@ func (c *adminServiceClient) GetDeletion(ctx context.Context, in *GetDeletionReq
 	return out, nil
 }
 
-func (c *adminServiceClient) GetErasureStatus(ctx context.Context, in *GetErasureStatusRequest, opts ...grpc.CallOption) (*GetErasureStatusResponse, error) {
+func (c *adminServiceClient) ListDeletions(ctx context.Context, in *ListDeletionsRequest, opts ...grpc.CallOption) (*ListDeletionsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(GetErasureStatusResponse)
-	err := c.cc.Invoke(ctx, AdminService_GetErasureStatus_FullMethodName, in, out, cOpts...)
+	out := new(ListDeletionsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListDeletions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) GetDeletionStatus(ctx context.Context, in *GetDeletionStatusRequest, opts ...grpc.CallOption) (*GetDeletionStatusResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetDeletionStatusResponse)
+	err := c.cc.Invoke(ctx, AdminService_GetDeletionStatus_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -283,27 +292,22 @@ type AdminServiceServer interface {
 	// It is idempotent: indexed items are overwritten with the same content.
 	Reindex(context.Context, *ReindexRequest) (*ReindexResponse, error)
 	// CompareIndexes searches with the same queries in both indexes of a server that is
-	// changing its embedding model: in the one that serves, and in the next one, which is
-	// filled beside it while `embedding_next` is configured. It shows which messages each
-	// of them finds and how long that takes, before the next one serves. It changes
-	// nothing, and requires KEY_SCOPE_ADMIN.
-	//
-	// Both search by meaning and by keyword, as Search does by default. A small overlap
+	// changing its embedding model: the one that serves, and the next one, which is
+	// filled beside it while `embedding_next` is configured. It changes nothing, and
+	// requires KEY_SCOPE_ADMIN. Both search by meaning and by keyword. A small overlap
 	// does not say which of them is better.
 	//
 	//	grpcurl -plaintext -d '{"app_id": "support"}'
 	//	  127.0.0.1:50051 recollect.v1.AdminService/CompareIndexes
 	CompareIndexes(context.Context, *CompareIndexesRequest) (*CompareIndexesResponse, error)
-	// ListTransactions lists the audit log of the caller's tenant, newest first:
-	// every committed change, and refused calls that would have made a change. It
-	// requires KEY_SCOPE_ADMIN.
+	// ListTransactions lists the audit log of the caller's tenant, newest first: every
+	// committed change, and refused calls that would have made a change. It requires
+	// KEY_SCOPE_ADMIN.
 	//
 	// A change is logged in its own transaction. Refusals are logged within about a
-	// second, equal ones as one entry; they can be lost if a server is killed or has
-	// too many different ones at once (counted by the metric
-	// recollect_refusals_dropped_total). Not logged: reads, calls refused before the
-	// caller is known (UNAUTHENTICATED, OVERLOADED), calls that the caller cancelled,
-	// and single requests that a stream refuses.
+	// second, equal ones as one entry; some can be lost if a server is killed or has too
+	// many different ones. Reads, calls of unknown callers, OVERLOADED, cancelled calls
+	// and refused requests of a stream are not logged.
 	ListTransactions(context.Context, *ListTransactionsRequest) (*ListTransactionsResponse, error)
 	// GetNodeMemoryStatus reports how far object storage is behind the node turns of
 	// the caller's tenant.
@@ -314,10 +318,10 @@ type AdminServiceServer interface {
 	// GetModelUsage returns the number of tokens that models used for the caller's
 	// tenant.
 	GetModelUsage(context.Context, *GetModelUsageRequest) (*GetModelUsageResponse, error)
-	// DeleteUser erases everything of one user of an app: threads with their messages,
+	// DeleteUser deletes everything of one user of an app: threads with their messages,
 	// derived texts, plans, logs, working and node memories, objects and remembered
 	// requests; memories; and their entries in every index. The threads can no longer be
-	// read when it returns, or within moments; a background job erases everything and
+	// read when it returns, or within moments; a background job deletes everything and
 	// completes the receipt, which GetDeletion returns. Until then nothing can be created
 	// for the user (ERROR_REASON_DELETION_IN_PROGRESS). A second call returns the deletion
 	// in progress.
@@ -325,20 +329,23 @@ type AdminServiceServer interface {
 	//	grpcurl -plaintext -d '{"user": {"app_id": "support", "user_id": "ada"}}'
 	//	  127.0.0.1:50051 recollect.v1.AdminService/DeleteUser
 	DeleteUser(context.Context, *DeleteUserRequest) (*DeleteUserResponse, error)
-	// DeleteApp erases everything of an app, as DeleteUser does for all its users, and the
+	// DeleteApp deletes everything of an app, as DeleteUser does for all its users, and the
 	// app's policy.
 	DeleteApp(context.Context, *DeleteAppRequest) (*DeleteAppResponse, error)
-	// DeleteTenant erases everything of the caller's tenant, as DeleteApp does for all its
-	// apps, and its files, secrets, token counts and API keys but the caller's own, which
-	// follows the deletion. The audit log and receipts stay for as long as the server keeps
-	// them. It requires KEY_SCOPE_ADMIN.
+	// DeleteTenant deletes everything of the caller's tenant, as DeleteApp does for all
+	// its apps, and its files, secrets, token counts and API keys. The key of the call is
+	// kept, so that it can read the receipt. The audit log and receipts stay for as long
+	// as the server keeps them. It requires KEY_SCOPE_ADMIN.
 	DeleteTenant(context.Context, *DeleteTenantRequest) (*DeleteTenantResponse, error)
 	// GetDeletion returns the receipt of a deletion, with what is left counted again. A
 	// receipt is kept for as long as the audit log (database.transaction_retention).
 	GetDeletion(context.Context, *GetDeletionRequest) (*GetDeletionResponse, error)
-	// GetErasureStatus reports how far the background job that erases deleted and expired
-	// threads, users, apps and tenants is behind in the caller's tenant.
-	GetErasureStatus(context.Context, *GetErasureStatusRequest) (*GetErasureStatusResponse, error)
+	// ListDeletions lists the deletions of users, apps and of the tenant that began while their
+	// receipts are kept, newest first. GetDeletion counts what one of them erased.
+	ListDeletions(context.Context, *ListDeletionsRequest) (*ListDeletionsResponse, error)
+	// GetDeletionStatus reports how far the background job that removes deleted and
+	// expired threads, users, apps and tenants is behind in the caller's tenant.
+	GetDeletionStatus(context.Context, *GetDeletionStatusRequest) (*GetDeletionStatusResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -388,8 +395,11 @@ func (UnimplementedAdminServiceServer) DeleteTenant(context.Context, *DeleteTena
 func (UnimplementedAdminServiceServer) GetDeletion(context.Context, *GetDeletionRequest) (*GetDeletionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetDeletion not implemented")
 }
-func (UnimplementedAdminServiceServer) GetErasureStatus(context.Context, *GetErasureStatusRequest) (*GetErasureStatusResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method GetErasureStatus not implemented")
+func (UnimplementedAdminServiceServer) ListDeletions(context.Context, *ListDeletionsRequest) (*ListDeletionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListDeletions not implemented")
+}
+func (UnimplementedAdminServiceServer) GetDeletionStatus(context.Context, *GetDeletionStatusRequest) (*GetDeletionStatusResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetDeletionStatus not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -646,20 +656,38 @@ func _AdminService_GetDeletion_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
-func _AdminService_GetErasureStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(GetErasureStatusRequest)
+func _AdminService_ListDeletions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListDeletionsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(AdminServiceServer).GetErasureStatus(ctx, in)
+		return srv.(AdminServiceServer).ListDeletions(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: AdminService_GetErasureStatus_FullMethodName,
+		FullMethod: AdminService_ListDeletions_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AdminServiceServer).GetErasureStatus(ctx, req.(*GetErasureStatusRequest))
+		return srv.(AdminServiceServer).ListDeletions(ctx, req.(*ListDeletionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_GetDeletionStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetDeletionStatusRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).GetDeletionStatus(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_GetDeletionStatus_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).GetDeletionStatus(ctx, req.(*GetDeletionStatusRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -724,8 +752,12 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _AdminService_GetDeletion_Handler,
 		},
 		{
-			MethodName: "GetErasureStatus",
-			Handler:    _AdminService_GetErasureStatus_Handler,
+			MethodName: "ListDeletions",
+			Handler:    _AdminService_ListDeletions_Handler,
+		},
+		{
+			MethodName: "GetDeletionStatus",
+			Handler:    _AdminService_GetDeletionStatus_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -27,14 +27,13 @@ type CheckpointValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// channel is the channel's name: 1 to 512 bytes of UTF-8 without NUL characters.
 	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
-	// version is the value's version, which names the same value for ever: 1 to 128 bytes
-	// of UTF-8 without NUL characters.
+	// version is the value's version: 1 to 128 bytes of UTF-8 without NUL characters. A
+	// version always identifies the same data.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	// type is the caller's name for the encoding of data: at most 64 bytes.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// data is the value. Unset in a request: a checkpoint of the thread and namespace has
-	// the value; type is ignored. A value that is not stored is left out, also if it is
-	// stored later. It is always set in responses.
+	// data is the value. Unset in a request: a checkpoint of the thread and namespace
+	// already has it; type is ignored. It is always set in responses.
 	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -211,9 +210,8 @@ type Checkpoint struct {
 	Data []byte `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
 	// metadata is a JSON object, as in Document.json.
 	Metadata string `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// values are the values of its channels, ordered by channel. One that was not stored
-	// when the checkpoint was put is left out; PutCheckpointResponse.missing_values counted
-	// it.
+	// values are the values of its channels, ordered by channel, without those that were
+	// not stored when the checkpoint was put (PutCheckpointResponse.missing_value_count).
 	Values []*CheckpointValue `protobuf:"bytes,9,rep,name=values,proto3" json:"values,omitempty"`
 	// writes are the writes after this checkpoint, ordered by task_path, task_id and
 	// index.
@@ -335,33 +333,27 @@ func (x *Checkpoint) GetCreateTime() *timestamppb.Timestamp {
 // MiB.
 type PutCheckpointRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*PutCheckpointRequest_ThreadId
-	//	*PutCheckpointRequest_Session
-	Thread isPutCheckpointRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required. A session that does not exist is created.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// namespace is the graph or subgraph: at most 1,024 bytes of UTF-8 without NUL
 	// characters. Empty: the root graph.
-	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// checkpoint_id names the checkpoint: 1 to 128 bytes of UTF-8 without NUL characters.
 	// Ids must grow with time, such as UUIDs of version 6.
-	CheckpointId string `protobuf:"bytes,4,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
+	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	// parent_checkpoint_id is the checkpoint that this one follows: at most 128 bytes.
 	// Empty: none.
-	ParentCheckpointId string `protobuf:"bytes,5,opt,name=parent_checkpoint_id,json=parentCheckpointId,proto3" json:"parent_checkpoint_id,omitempty"`
+	ParentCheckpointId string `protobuf:"bytes,4,opt,name=parent_checkpoint_id,json=parentCheckpointId,proto3" json:"parent_checkpoint_id,omitempty"`
 	// type is the caller's name for the encoding of data: at most 64 bytes.
-	Type string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
+	Type string `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
 	// data is the checkpoint without its values.
-	Data []byte `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
+	Data []byte `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
 	// metadata is a JSON object of at most 64 KiB, also with its numbers written without
 	// exponents, within the other limits of DocumentInput.json. Empty: `{}`.
-	Metadata string `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// values are the values of all channels: at most 1,024, each channel once. Those that
-	// the parent had already need no data. They have at most 16 MiB together; more is
-	// INVALID_ARGUMENT.
-	Values        []*CheckpointValue `protobuf:"bytes,9,rep,name=values,proto3" json:"values,omitempty"`
+	Metadata string `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// values are the values of all channels: at most 1,024, each channel once, at most 16
+	// MiB together. Those that the parent had already need no data.
+	Values        []*CheckpointValue `protobuf:"bytes,8,rep,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -396,27 +388,9 @@ func (*PutCheckpointRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *PutCheckpointRequest) GetThread() isPutCheckpointRequest_Thread {
+func (x *PutCheckpointRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *PutCheckpointRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*PutCheckpointRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *PutCheckpointRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*PutCheckpointRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -470,35 +444,17 @@ func (x *PutCheckpointRequest) GetValues() []*CheckpointValue {
 	return nil
 }
 
-type isPutCheckpointRequest_Thread interface {
-	isPutCheckpointRequest_Thread()
-}
-
-type PutCheckpointRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type PutCheckpointRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*PutCheckpointRequest_ThreadId) isPutCheckpointRequest_Thread() {}
-
-func (*PutCheckpointRequest_Session) isPutCheckpointRequest_Thread() {}
-
 // PutCheckpointResponse reports what was stored.
 type PutCheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread_id is the UUID of the thread.
 	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// missing_values is the number of values of the request that have no data and are not
-	// stored, because they never were or were erased meanwhile. The checkpoint is stored and
-	// returned without them; putting it again with their data completes it.
-	MissingValues int64 `protobuf:"varint,2,opt,name=missing_values,json=missingValues,proto3" json:"missing_values,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// missing_value_count is the number of values of the request that have no data and
+	// are not stored. The checkpoint is stored without them; putting it again with their
+	// data completes it.
+	MissingValueCount int64 `protobuf:"varint,2,opt,name=missing_value_count,json=missingValueCount,proto3" json:"missing_value_count,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *PutCheckpointResponse) Reset() {
@@ -538,9 +494,9 @@ func (x *PutCheckpointResponse) GetThreadId() string {
 	return ""
 }
 
-func (x *PutCheckpointResponse) GetMissingValues() int64 {
+func (x *PutCheckpointResponse) GetMissingValueCount() int64 {
 	if x != nil {
-		return x.MissingValues
+		return x.MissingValueCount
 	}
 	return 0
 }
@@ -548,24 +504,19 @@ func (x *PutCheckpointResponse) GetMissingValues() int64 {
 // PutCheckpointWritesRequest contains writes of one checkpoint.
 type PutCheckpointWritesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*PutCheckpointWritesRequest_ThreadId
-	//	*PutCheckpointWritesRequest_Session
-	Thread isPutCheckpointWritesRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required. A session that does not exist is created.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// namespace is the checkpoint's namespace.
-	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// checkpoint_id is the checkpoint. Required.
-	CheckpointId string `protobuf:"bytes,4,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
-	// writes are the writes: 1 to 1,024. A task_id and index that occurs twice is
-	// INVALID_ARGUMENT. All writes of a checkpoint have at most 16 MiB together, in which
-	// each counts with its names and another 256 bytes; more is INVALID_ARGUMENT.
-	Writes []*CheckpointWrite `protobuf:"bytes,5,rep,name=writes,proto3" json:"writes,omitempty"`
+	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
+	// writes are the writes: 1 to 1,024, without two of the same task_id and index. All
+	// writes of a checkpoint have at most 16 MiB together, each with its names and
+	// another 256 bytes.
+	Writes []*CheckpointWrite `protobuf:"bytes,4,rep,name=writes,proto3" json:"writes,omitempty"`
 	// replace replaces writes that exist with the same task_id and index. Otherwise they
 	// stay as they are.
-	Replace       bool `protobuf:"varint,6,opt,name=replace,proto3" json:"replace,omitempty"`
+	Replace       bool `protobuf:"varint,5,opt,name=replace,proto3" json:"replace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -600,27 +551,9 @@ func (*PutCheckpointWritesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *PutCheckpointWritesRequest) GetThread() isPutCheckpointWritesRequest_Thread {
+func (x *PutCheckpointWritesRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *PutCheckpointWritesRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*PutCheckpointWritesRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *PutCheckpointWritesRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*PutCheckpointWritesRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -652,24 +585,6 @@ func (x *PutCheckpointWritesRequest) GetReplace() bool {
 	}
 	return false
 }
-
-type isPutCheckpointWritesRequest_Thread interface {
-	isPutCheckpointWritesRequest_Thread()
-}
-
-type PutCheckpointWritesRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type PutCheckpointWritesRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*PutCheckpointWritesRequest_ThreadId) isPutCheckpointWritesRequest_Thread() {}
-
-func (*PutCheckpointWritesRequest_Session) isPutCheckpointWritesRequest_Thread() {}
 
 // PutCheckpointWritesResponse names the thread.
 type PutCheckpointWritesResponse struct {
@@ -720,17 +635,12 @@ func (x *PutCheckpointWritesResponse) GetThreadId() string {
 // GetCheckpointRequest names a checkpoint.
 type GetCheckpointRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*GetCheckpointRequest_ThreadId
-	//	*GetCheckpointRequest_Session
-	Thread isGetCheckpointRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// namespace is the checkpoint's namespace.
-	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// checkpoint_id is the checkpoint. Empty: the latest of the namespace.
-	CheckpointId  string `protobuf:"bytes,4,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
+	CheckpointId  string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -765,27 +675,9 @@ func (*GetCheckpointRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *GetCheckpointRequest) GetThread() isGetCheckpointRequest_Thread {
+func (x *GetCheckpointRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *GetCheckpointRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*GetCheckpointRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *GetCheckpointRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*GetCheckpointRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -804,26 +696,8 @@ func (x *GetCheckpointRequest) GetCheckpointId() string {
 	return ""
 }
 
-type isGetCheckpointRequest_Thread interface {
-	isGetCheckpointRequest_Thread()
-}
-
-type GetCheckpointRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type GetCheckpointRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*GetCheckpointRequest_ThreadId) isGetCheckpointRequest_Thread() {}
-
-func (*GetCheckpointRequest_Session) isGetCheckpointRequest_Thread() {}
-
 // GetCheckpointResponse returns the checkpoint. It can be larger than 4 MiB, up to 40
-// MiB; let the client receive as much.
+// MiB; set the client's limit for received messages accordingly.
 type GetCheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// checkpoint is the checkpoint. Unset: there is no such checkpoint, or no such thread.
@@ -872,30 +746,25 @@ func (x *GetCheckpointResponse) GetCheckpoint() *Checkpoint {
 // ListCheckpointsRequest requests one page.
 type ListCheckpointsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// scope selects whose checkpoints to list. Required.
-	//
-	// Types that are valid to be assigned to Scope:
-	//
-	//	*ListCheckpointsRequest_ThreadId
-	//	*ListCheckpointsRequest_Session
-	//	*ListCheckpointsRequest_User
-	Scope isListCheckpointsRequest_Scope `protobuf_oneof:"scope"`
+	// target selects whose checkpoints to list: of one thread, or of all threads of a user.
+	// Required; an app is INVALID_ARGUMENT.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// namespace selects one namespace. Unset: all.
-	Namespace *string `protobuf:"bytes,4,opt,name=namespace,proto3,oneof" json:"namespace,omitempty"`
+	Namespace *string `protobuf:"bytes,2,opt,name=namespace,proto3,oneof" json:"namespace,omitempty"`
 	// checkpoint_id selects the checkpoints of this id. Empty: all.
-	CheckpointId string `protobuf:"bytes,5,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
+	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	// before selects the checkpoints with a smaller id. Empty: all.
-	Before string `protobuf:"bytes,6,opt,name=before,proto3" json:"before,omitempty"`
+	Before string `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`
 	// metadata selects the checkpoints whose metadata has all fields of this JSON object,
 	// each with an equal value: at most 8 KiB. Empty: all.
-	Metadata string `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// page_size is the maximum number of checkpoints to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT. A page has fewer entries if
-	// they would exceed a 4 MiB response, but at least one.
-	PageSize int32 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	Metadata string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// page_size is the maximum number of checkpoints: 0 means 50; more than 500 counts as
+	// 500. A page has fewer entries if they would exceed a 4 MiB response, but at least
+	// one.
+	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page of the same request. Empty: the
 	// first page.
-	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -930,36 +799,9 @@ func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *ListCheckpointsRequest) GetScope() isListCheckpointsRequest_Scope {
+func (x *ListCheckpointsRequest) GetTarget() *Target {
 	if x != nil {
-		return x.Scope
-	}
-	return nil
-}
-
-func (x *ListCheckpointsRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Scope.(*ListCheckpointsRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ListCheckpointsRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Scope.(*ListCheckpointsRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *ListCheckpointsRequest) GetUser() *UserRef {
-	if x != nil {
-		if x, ok := x.Scope.(*ListCheckpointsRequest_User); ok {
-			return x.User
-		}
+		return x.Target
 	}
 	return nil
 }
@@ -1006,34 +848,8 @@ func (x *ListCheckpointsRequest) GetPageToken() string {
 	return ""
 }
 
-type isListCheckpointsRequest_Scope interface {
-	isListCheckpointsRequest_Scope()
-}
-
-type ListCheckpointsRequest_ThreadId struct {
-	// thread_id selects those of one thread, by its UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ListCheckpointsRequest_Session struct {
-	// session selects those of one thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-type ListCheckpointsRequest_User struct {
-	// user selects those of all threads of a user, or with an empty user_id of all
-	// threads of the app without a user.
-	User *UserRef `protobuf:"bytes,3,opt,name=user,proto3,oneof"`
-}
-
-func (*ListCheckpointsRequest_ThreadId) isListCheckpointsRequest_Scope() {}
-
-func (*ListCheckpointsRequest_Session) isListCheckpointsRequest_Scope() {}
-
-func (*ListCheckpointsRequest_User) isListCheckpointsRequest_Scope() {}
-
-// ListCheckpointsResponse is one page. One checkpoint can make it larger than 4 MiB, as
-// GetCheckpointResponse.
+// ListCheckpointsResponse is one page. One checkpoint can make it larger than 4 MiB, up
+// to 40 MiB.
 type ListCheckpointsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// checkpoints are the checkpoints of this page.
@@ -1093,9 +909,9 @@ type CopyCheckpointsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// source is the thread to copy from. One that does not exist has nothing to copy.
 	// Required.
-	Source *SessionRef `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Source *ThreadRef `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// target is the thread to copy into. Required.
-	Target        *SessionRef `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
+	Target        *ThreadRef `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1130,14 +946,14 @@ func (*CopyCheckpointsRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *CopyCheckpointsRequest) GetSource() *SessionRef {
+func (x *CopyCheckpointsRequest) GetSource() *ThreadRef {
 	if x != nil {
 		return x.Source
 	}
 	return nil
 }
 
-func (x *CopyCheckpointsRequest) GetTarget() *SessionRef {
+func (x *CopyCheckpointsRequest) GetTarget() *ThreadRef {
 	if x != nil {
 		return x.Target
 	}
@@ -1190,11 +1006,11 @@ func (x *CopyCheckpointsResponse) GetCopiedCount() int64 {
 	return 0
 }
 
-// DeleteCheckpointsRequest selects checkpoints. Either sessions or user is required.
+// DeleteCheckpointsRequest selects checkpoints. Either threads or user is required.
 type DeleteCheckpointsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// sessions select the checkpoints of these threads: at most 100.
-	Sessions []*SessionRef `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	// threads select the checkpoints of these threads: at most 100.
+	Threads []*ThreadRef `protobuf:"bytes,1,rep,name=threads,proto3" json:"threads,omitempty"`
 	// user selects the checkpoints of all threads of a user, or with an empty user_id of
 	// all threads of the app without a user. It requires metadata.
 	User *UserRef `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
@@ -1238,9 +1054,9 @@ func (*DeleteCheckpointsRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *DeleteCheckpointsRequest) GetSessions() []*SessionRef {
+func (x *DeleteCheckpointsRequest) GetThreads() []*ThreadRef {
 	if x != nil {
-		return x.Sessions
+		return x.Threads
 	}
 	return nil
 }
@@ -1266,10 +1082,10 @@ func (x *DeleteCheckpointsRequest) GetKeepLatest() bool {
 	return false
 }
 
-// DeleteCheckpointsResponse reports what was erased.
+// DeleteCheckpointsResponse reports what was deleted.
 type DeleteCheckpointsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// deleted_count is the number of checkpoints that were erased.
+	// deleted_count is the number of checkpoints that were deleted.
 	DeletedCount  int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1345,77 +1161,68 @@ const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\x06writes\x18\n" +
 	" \x03(\v2\x1d.recollect.v1.CheckpointWriteR\x06writes\x12;\n" +
 	"\vcreate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xe5\x02\n" +
-	"\x14PutCheckpointRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1c\n" +
-	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12#\n" +
-	"\rcheckpoint_id\x18\x04 \x01(\tR\fcheckpointId\x120\n" +
-	"\x14parent_checkpoint_id\x18\x05 \x01(\tR\x12parentCheckpointId\x12\x12\n" +
-	"\x04type\x18\x06 \x01(\tR\x04type\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\x12\x1a\n" +
-	"\bmetadata\x18\b \x01(\tR\bmetadata\x125\n" +
-	"\x06values\x18\t \x03(\v2\x1d.recollect.v1.CheckpointValueR\x06valuesB\b\n" +
-	"\x06thread\"[\n" +
+	"createTime\"\xb7\x02\n" +
+	"\x14PutCheckpointRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12#\n" +
+	"\rcheckpoint_id\x18\x03 \x01(\tR\fcheckpointId\x120\n" +
+	"\x14parent_checkpoint_id\x18\x04 \x01(\tR\x12parentCheckpointId\x12\x12\n" +
+	"\x04type\x18\x05 \x01(\tR\x04type\x12\x12\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data\x12\x1a\n" +
+	"\bmetadata\x18\a \x01(\tR\bmetadata\x125\n" +
+	"\x06values\x18\b \x03(\v2\x1d.recollect.v1.CheckpointValueR\x06values\"d\n" +
 	"\x15PutCheckpointResponse\x12\x1b\n" +
-	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12%\n" +
-	"\x0emissing_values\x18\x02 \x01(\x03R\rmissingValues\"\x8f\x02\n" +
-	"\x1aPutCheckpointWritesRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1c\n" +
-	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12#\n" +
-	"\rcheckpoint_id\x18\x04 \x01(\tR\fcheckpointId\x125\n" +
-	"\x06writes\x18\x05 \x03(\v2\x1d.recollect.v1.CheckpointWriteR\x06writes\x12\x18\n" +
-	"\areplace\x18\x06 \x01(\bR\areplaceB\b\n" +
-	"\x06thread\":\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12.\n" +
+	"\x13missing_value_count\x18\x02 \x01(\x03R\x11missingValueCount\"\xe1\x01\n" +
+	"\x1aPutCheckpointWritesRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12#\n" +
+	"\rcheckpoint_id\x18\x03 \x01(\tR\fcheckpointId\x125\n" +
+	"\x06writes\x18\x04 \x03(\v2\x1d.recollect.v1.CheckpointWriteR\x06writes\x12\x18\n" +
+	"\areplace\x18\x05 \x01(\bR\areplace\":\n" +
 	"\x1bPutCheckpointWritesResponse\x12\x1b\n" +
-	"\tthread_id\x18\x01 \x01(\tR\bthreadId\"\xb8\x01\n" +
-	"\x14GetCheckpointRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1c\n" +
-	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12#\n" +
-	"\rcheckpoint_id\x18\x04 \x01(\tR\fcheckpointIdB\b\n" +
-	"\x06thread\"Q\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\"\x8a\x01\n" +
+	"\x14GetCheckpointRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12#\n" +
+	"\rcheckpoint_id\x18\x03 \x01(\tR\fcheckpointId\"Q\n" +
 	"\x15GetCheckpointResponse\x128\n" +
 	"\n" +
 	"checkpoint\x18\x01 \x01(\v2\x18.recollect.v1.CheckpointR\n" +
-	"checkpoint\"\xe9\x02\n" +
-	"\x16ListCheckpointsRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12+\n" +
-	"\x04user\x18\x03 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12!\n" +
-	"\tnamespace\x18\x04 \x01(\tH\x01R\tnamespace\x88\x01\x01\x12#\n" +
-	"\rcheckpoint_id\x18\x05 \x01(\tR\fcheckpointId\x12\x16\n" +
-	"\x06before\x18\x06 \x01(\tR\x06before\x12\x1a\n" +
-	"\bmetadata\x18\a \x01(\tR\bmetadata\x12\x1b\n" +
-	"\tpage_size\x18\b \x01(\x05R\bpageSize\x12\x1d\n" +
+	"checkpoint\"\x8c\x02\n" +
+	"\x16ListCheckpointsRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12!\n" +
+	"\tnamespace\x18\x02 \x01(\tH\x00R\tnamespace\x88\x01\x01\x12#\n" +
+	"\rcheckpoint_id\x18\x03 \x01(\tR\fcheckpointId\x12\x16\n" +
+	"\x06before\x18\x04 \x01(\tR\x06before\x12\x1a\n" +
+	"\bmetadata\x18\x05 \x01(\tR\bmetadata\x12\x1b\n" +
+	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\t \x01(\tR\tpageTokenB\a\n" +
-	"\x05scopeB\f\n" +
+	"page_token\x18\a \x01(\tR\tpageTokenB\f\n" +
 	"\n" +
 	"_namespace\"}\n" +
 	"\x17ListCheckpointsResponse\x12:\n" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x18.recollect.v1.CheckpointR\vcheckpoints\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"|\n" +
-	"\x16CopyCheckpointsRequest\x120\n" +
-	"\x06source\x18\x01 \x01(\v2\x18.recollect.v1.SessionRefR\x06source\x120\n" +
-	"\x06target\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefR\x06target\"<\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"z\n" +
+	"\x16CopyCheckpointsRequest\x12/\n" +
+	"\x06source\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06source\x12/\n" +
+	"\x06target\x18\x02 \x01(\v2\x17.recollect.v1.ThreadRefR\x06target\"<\n" +
 	"\x17CopyCheckpointsResponse\x12!\n" +
-	"\fcopied_count\x18\x01 \x01(\x03R\vcopiedCount\"\xb8\x01\n" +
-	"\x18DeleteCheckpointsRequest\x124\n" +
-	"\bsessions\x18\x01 \x03(\v2\x18.recollect.v1.SessionRefR\bsessions\x12)\n" +
+	"\fcopied_count\x18\x01 \x01(\x03R\vcopiedCount\"\xb5\x01\n" +
+	"\x18DeleteCheckpointsRequest\x121\n" +
+	"\athreads\x18\x01 \x03(\v2\x17.recollect.v1.ThreadRefR\athreads\x12)\n" +
 	"\x04user\x18\x02 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x12\x1a\n" +
 	"\bmetadata\x18\x03 \x03(\tR\bmetadata\x12\x1f\n" +
 	"\vkeep_latest\x18\x04 \x01(\bR\n" +
 	"keepLatest\"@\n" +
 	"\x19DeleteCheckpointsResponse\x12#\n" +
-	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount2\xe3\x04\n" +
-	"\x11CheckpointService\x12X\n" +
-	"\rPutCheckpoint\x12\".recollect.v1.PutCheckpointRequest\x1a#.recollect.v1.PutCheckpointResponse\x12j\n" +
-	"\x13PutCheckpointWrites\x12(.recollect.v1.PutCheckpointWritesRequest\x1a).recollect.v1.PutCheckpointWritesResponse\x12]\n" +
+	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount2\xf2\x04\n" +
+	"\x11CheckpointService\x12]\n" +
+	"\rPutCheckpoint\x12\".recollect.v1.PutCheckpointRequest\x1a#.recollect.v1.PutCheckpointResponse\"\x03\x90\x02\x02\x12o\n" +
+	"\x13PutCheckpointWrites\x12(.recollect.v1.PutCheckpointWritesRequest\x1a).recollect.v1.PutCheckpointWritesResponse\"\x03\x90\x02\x02\x12]\n" +
 	"\rGetCheckpoint\x12\".recollect.v1.GetCheckpointRequest\x1a#.recollect.v1.GetCheckpointResponse\"\x03\x90\x02\x01\x12c\n" +
-	"\x0fListCheckpoints\x12$.recollect.v1.ListCheckpointsRequest\x1a%.recollect.v1.ListCheckpointsResponse\"\x03\x90\x02\x01\x12^\n" +
-	"\x0fCopyCheckpoints\x12$.recollect.v1.CopyCheckpointsRequest\x1a%.recollect.v1.CopyCheckpointsResponse\x12d\n" +
+	"\x0fListCheckpoints\x12$.recollect.v1.ListCheckpointsRequest\x1a%.recollect.v1.ListCheckpointsResponse\"\x03\x90\x02\x01\x12c\n" +
+	"\x0fCopyCheckpoints\x12$.recollect.v1.CopyCheckpointsRequest\x1a%.recollect.v1.CopyCheckpointsResponse\"\x03\x90\x02\x02\x12d\n" +
 	"\x11DeleteCheckpoints\x12&.recollect.v1.DeleteCheckpointsRequest\x1a'.recollect.v1.DeleteCheckpointsResponseB\xa1\x01\n" +
 	"\x10dev.recollect.v1B\x16CheckpointServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
@@ -1449,43 +1256,43 @@ var file_recollect_v1_checkpoint_service_proto_goTypes = []any{
 	(*DeleteCheckpointsRequest)(nil),    // 13: recollect.v1.DeleteCheckpointsRequest
 	(*DeleteCheckpointsResponse)(nil),   // 14: recollect.v1.DeleteCheckpointsResponse
 	(*timestamppb.Timestamp)(nil),       // 15: google.protobuf.Timestamp
-	(*SessionRef)(nil),                  // 16: recollect.v1.SessionRef
-	(*UserRef)(nil),                     // 17: recollect.v1.UserRef
+	(*ThreadRef)(nil),                   // 16: recollect.v1.ThreadRef
+	(*Target)(nil),                      // 17: recollect.v1.Target
+	(*UserRef)(nil),                     // 18: recollect.v1.UserRef
 }
 var file_recollect_v1_checkpoint_service_proto_depIdxs = []int32{
 	0,  // 0: recollect.v1.Checkpoint.values:type_name -> recollect.v1.CheckpointValue
 	1,  // 1: recollect.v1.Checkpoint.writes:type_name -> recollect.v1.CheckpointWrite
 	15, // 2: recollect.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
-	16, // 3: recollect.v1.PutCheckpointRequest.session:type_name -> recollect.v1.SessionRef
+	16, // 3: recollect.v1.PutCheckpointRequest.thread:type_name -> recollect.v1.ThreadRef
 	0,  // 4: recollect.v1.PutCheckpointRequest.values:type_name -> recollect.v1.CheckpointValue
-	16, // 5: recollect.v1.PutCheckpointWritesRequest.session:type_name -> recollect.v1.SessionRef
+	16, // 5: recollect.v1.PutCheckpointWritesRequest.thread:type_name -> recollect.v1.ThreadRef
 	1,  // 6: recollect.v1.PutCheckpointWritesRequest.writes:type_name -> recollect.v1.CheckpointWrite
-	16, // 7: recollect.v1.GetCheckpointRequest.session:type_name -> recollect.v1.SessionRef
+	16, // 7: recollect.v1.GetCheckpointRequest.thread:type_name -> recollect.v1.ThreadRef
 	2,  // 8: recollect.v1.GetCheckpointResponse.checkpoint:type_name -> recollect.v1.Checkpoint
-	16, // 9: recollect.v1.ListCheckpointsRequest.session:type_name -> recollect.v1.SessionRef
-	17, // 10: recollect.v1.ListCheckpointsRequest.user:type_name -> recollect.v1.UserRef
-	2,  // 11: recollect.v1.ListCheckpointsResponse.checkpoints:type_name -> recollect.v1.Checkpoint
-	16, // 12: recollect.v1.CopyCheckpointsRequest.source:type_name -> recollect.v1.SessionRef
-	16, // 13: recollect.v1.CopyCheckpointsRequest.target:type_name -> recollect.v1.SessionRef
-	16, // 14: recollect.v1.DeleteCheckpointsRequest.sessions:type_name -> recollect.v1.SessionRef
-	17, // 15: recollect.v1.DeleteCheckpointsRequest.user:type_name -> recollect.v1.UserRef
-	3,  // 16: recollect.v1.CheckpointService.PutCheckpoint:input_type -> recollect.v1.PutCheckpointRequest
-	5,  // 17: recollect.v1.CheckpointService.PutCheckpointWrites:input_type -> recollect.v1.PutCheckpointWritesRequest
-	7,  // 18: recollect.v1.CheckpointService.GetCheckpoint:input_type -> recollect.v1.GetCheckpointRequest
-	9,  // 19: recollect.v1.CheckpointService.ListCheckpoints:input_type -> recollect.v1.ListCheckpointsRequest
-	11, // 20: recollect.v1.CheckpointService.CopyCheckpoints:input_type -> recollect.v1.CopyCheckpointsRequest
-	13, // 21: recollect.v1.CheckpointService.DeleteCheckpoints:input_type -> recollect.v1.DeleteCheckpointsRequest
-	4,  // 22: recollect.v1.CheckpointService.PutCheckpoint:output_type -> recollect.v1.PutCheckpointResponse
-	6,  // 23: recollect.v1.CheckpointService.PutCheckpointWrites:output_type -> recollect.v1.PutCheckpointWritesResponse
-	8,  // 24: recollect.v1.CheckpointService.GetCheckpoint:output_type -> recollect.v1.GetCheckpointResponse
-	10, // 25: recollect.v1.CheckpointService.ListCheckpoints:output_type -> recollect.v1.ListCheckpointsResponse
-	12, // 26: recollect.v1.CheckpointService.CopyCheckpoints:output_type -> recollect.v1.CopyCheckpointsResponse
-	14, // 27: recollect.v1.CheckpointService.DeleteCheckpoints:output_type -> recollect.v1.DeleteCheckpointsResponse
-	22, // [22:28] is the sub-list for method output_type
-	16, // [16:22] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	17, // 9: recollect.v1.ListCheckpointsRequest.target:type_name -> recollect.v1.Target
+	2,  // 10: recollect.v1.ListCheckpointsResponse.checkpoints:type_name -> recollect.v1.Checkpoint
+	16, // 11: recollect.v1.CopyCheckpointsRequest.source:type_name -> recollect.v1.ThreadRef
+	16, // 12: recollect.v1.CopyCheckpointsRequest.target:type_name -> recollect.v1.ThreadRef
+	16, // 13: recollect.v1.DeleteCheckpointsRequest.threads:type_name -> recollect.v1.ThreadRef
+	18, // 14: recollect.v1.DeleteCheckpointsRequest.user:type_name -> recollect.v1.UserRef
+	3,  // 15: recollect.v1.CheckpointService.PutCheckpoint:input_type -> recollect.v1.PutCheckpointRequest
+	5,  // 16: recollect.v1.CheckpointService.PutCheckpointWrites:input_type -> recollect.v1.PutCheckpointWritesRequest
+	7,  // 17: recollect.v1.CheckpointService.GetCheckpoint:input_type -> recollect.v1.GetCheckpointRequest
+	9,  // 18: recollect.v1.CheckpointService.ListCheckpoints:input_type -> recollect.v1.ListCheckpointsRequest
+	11, // 19: recollect.v1.CheckpointService.CopyCheckpoints:input_type -> recollect.v1.CopyCheckpointsRequest
+	13, // 20: recollect.v1.CheckpointService.DeleteCheckpoints:input_type -> recollect.v1.DeleteCheckpointsRequest
+	4,  // 21: recollect.v1.CheckpointService.PutCheckpoint:output_type -> recollect.v1.PutCheckpointResponse
+	6,  // 22: recollect.v1.CheckpointService.PutCheckpointWrites:output_type -> recollect.v1.PutCheckpointWritesResponse
+	8,  // 23: recollect.v1.CheckpointService.GetCheckpoint:output_type -> recollect.v1.GetCheckpointResponse
+	10, // 24: recollect.v1.CheckpointService.ListCheckpoints:output_type -> recollect.v1.ListCheckpointsResponse
+	12, // 25: recollect.v1.CheckpointService.CopyCheckpoints:output_type -> recollect.v1.CopyCheckpointsResponse
+	14, // 26: recollect.v1.CheckpointService.DeleteCheckpoints:output_type -> recollect.v1.DeleteCheckpointsResponse
+	21, // [21:27] is the sub-list for method output_type
+	15, // [15:21] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_checkpoint_service_proto_init() }
@@ -1495,23 +1302,7 @@ func file_recollect_v1_checkpoint_service_proto_init() {
 	}
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_checkpoint_service_proto_msgTypes[0].OneofWrappers = []any{}
-	file_recollect_v1_checkpoint_service_proto_msgTypes[3].OneofWrappers = []any{
-		(*PutCheckpointRequest_ThreadId)(nil),
-		(*PutCheckpointRequest_Session)(nil),
-	}
-	file_recollect_v1_checkpoint_service_proto_msgTypes[5].OneofWrappers = []any{
-		(*PutCheckpointWritesRequest_ThreadId)(nil),
-		(*PutCheckpointWritesRequest_Session)(nil),
-	}
-	file_recollect_v1_checkpoint_service_proto_msgTypes[7].OneofWrappers = []any{
-		(*GetCheckpointRequest_ThreadId)(nil),
-		(*GetCheckpointRequest_Session)(nil),
-	}
-	file_recollect_v1_checkpoint_service_proto_msgTypes[9].OneofWrappers = []any{
-		(*ListCheckpointsRequest_ThreadId)(nil),
-		(*ListCheckpointsRequest_Session)(nil),
-		(*ListCheckpointsRequest_User)(nil),
-	}
+	file_recollect_v1_checkpoint_service_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

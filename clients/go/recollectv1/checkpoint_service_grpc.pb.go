@@ -31,21 +31,17 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CheckpointService stores the state of an agent's run, step by step, so that it can
-// continue, go back or be inspected. It carries LangGraph's checkpoints and knows nothing
-// of their content: values are opaque bytes.
+// CheckpointService stores the checkpoints of a run of an agent, as the checkpointers
+// of LangGraph make them. It knows nothing of their content: values are opaque bytes. A
+// checkpoint has values by channel and version; a call contains the data of those that
+// changed since the parent. docs/documents.md says how they are stored.
 //
-// A checkpoint has values by channel and version. A call contains the data of those that
-// changed since the parent; the others are found by their versions. Values are stored
-// compressed, in parts that are recognized by their SHA-256: of a value that
-// grows a little with each step, each step stores only what is new.
-//
-// Checkpoints belong to a thread: clearing, deleting or expiry of the thread erases them.
-// Exports do not contain them.
+// Checkpoints belong to a thread: clearing, deleting or expiry of the thread deletes
+// them. Exports do not contain them.
 type CheckpointServiceClient interface {
-	// PutCheckpoint stores a checkpoint. It creates the session's thread if it does not exist.
-	// It is idempotent: an existing checkpoint of the same id gets the new content; values
-	// that exist stay as they are.
+	// PutCheckpoint stores a checkpoint. It creates the session's thread if it does not
+	// exist. It is idempotent: an existing checkpoint of the same id gets the new
+	// content; values that exist stay as they are.
 	PutCheckpoint(ctx context.Context, in *PutCheckpointRequest, opts ...grpc.CallOption) (*PutCheckpointResponse, error)
 	// PutCheckpointWrites stores what a task has written after a checkpoint, before the
 	// next one. It creates the session's thread if it does not exist; the checkpoint may be
@@ -62,7 +58,7 @@ type CheckpointServiceClient interface {
 	// another value of the same namespace, channel and version, nothing is copied:
 	// ERROR_REASON_CHECKPOINT_VALUES_DIFFER.
 	CopyCheckpoints(ctx context.Context, in *CopyCheckpointsRequest, opts ...grpc.CallOption) (*CopyCheckpointsResponse, error)
-	// DeleteCheckpoints erases checkpoints with their values and writes. The threads and
+	// DeleteCheckpoints deletes checkpoints with their values and writes. The threads and
 	// their messages stay. It is idempotent.
 	DeleteCheckpoints(ctx context.Context, in *DeleteCheckpointsRequest, opts ...grpc.CallOption) (*DeleteCheckpointsResponse, error)
 }
@@ -139,21 +135,17 @@ func (c *checkpointServiceClient) DeleteCheckpoints(ctx context.Context, in *Del
 // All implementations must embed UnimplementedCheckpointServiceServer
 // for forward compatibility.
 //
-// CheckpointService stores the state of an agent's run, step by step, so that it can
-// continue, go back or be inspected. It carries LangGraph's checkpoints and knows nothing
-// of their content: values are opaque bytes.
+// CheckpointService stores the checkpoints of a run of an agent, as the checkpointers
+// of LangGraph make them. It knows nothing of their content: values are opaque bytes. A
+// checkpoint has values by channel and version; a call contains the data of those that
+// changed since the parent. docs/documents.md says how they are stored.
 //
-// A checkpoint has values by channel and version. A call contains the data of those that
-// changed since the parent; the others are found by their versions. Values are stored
-// compressed, in parts that are recognized by their SHA-256: of a value that
-// grows a little with each step, each step stores only what is new.
-//
-// Checkpoints belong to a thread: clearing, deleting or expiry of the thread erases them.
-// Exports do not contain them.
+// Checkpoints belong to a thread: clearing, deleting or expiry of the thread deletes
+// them. Exports do not contain them.
 type CheckpointServiceServer interface {
-	// PutCheckpoint stores a checkpoint. It creates the session's thread if it does not exist.
-	// It is idempotent: an existing checkpoint of the same id gets the new content; values
-	// that exist stay as they are.
+	// PutCheckpoint stores a checkpoint. It creates the session's thread if it does not
+	// exist. It is idempotent: an existing checkpoint of the same id gets the new
+	// content; values that exist stay as they are.
 	PutCheckpoint(context.Context, *PutCheckpointRequest) (*PutCheckpointResponse, error)
 	// PutCheckpointWrites stores what a task has written after a checkpoint, before the
 	// next one. It creates the session's thread if it does not exist; the checkpoint may be
@@ -170,7 +162,7 @@ type CheckpointServiceServer interface {
 	// another value of the same namespace, channel and version, nothing is copied:
 	// ERROR_REASON_CHECKPOINT_VALUES_DIFFER.
 	CopyCheckpoints(context.Context, *CopyCheckpointsRequest) (*CopyCheckpointsResponse, error)
-	// DeleteCheckpoints erases checkpoints with their values and writes. The threads and
+	// DeleteCheckpoints deletes checkpoints with their values and writes. The threads and
 	// their messages stay. It is idempotent.
 	DeleteCheckpoints(context.Context, *DeleteCheckpointsRequest) (*DeleteCheckpointsResponse, error)
 	mustEmbedUnimplementedCheckpointServiceServer()

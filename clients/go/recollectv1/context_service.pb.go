@@ -9,8 +9,6 @@ package recollectv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	durationpb "google.golang.org/protobuf/types/known/durationpb"
-	emptypb "google.golang.org/protobuf/types/known/emptypb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -24,13 +22,10 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ContextBlockKind is the kind of a block. Blocks are in the order of these
-// numbers: what changes least comes first, so that prompt caches of model providers
-// match a long prefix. Exception: in MEMORY_MODE_WORKING and
-// MEMORY_MODE_OBSERVATIONAL the plan, the memories and the matches come, in this
-// order, after the recent messages, right before the input, or last without one:
-// there the recent messages only grow at their end, while the plan changes with every
-// step, and memories and matches with every query.
+// ContextBlockKind is the kind of a block. Blocks are in the order of these numbers, so
+// that what changes least comes first and prompt caches match a long prefix. Exception:
+// in MEMORY_MODE_WORKING and MEMORY_MODE_OBSERVATIONAL the plan, the memories and the
+// matches come, in this order, after the recent messages. See docs/context.md.
 type ContextBlockKind int32
 
 const (
@@ -38,38 +33,28 @@ const (
 	ContextBlockKind_CONTEXT_BLOCK_KIND_UNSPECIFIED ContextBlockKind = 0
 	// CONTEXT_BLOCK_KIND_SYSTEM is the system prompt.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_SYSTEM ContextBlockKind = 1
-	// CONTEXT_BLOCK_KIND_DISTILLED is the derived text for the messages that are not
-	// in full: the summary in MEMORY_MODE_WORKING, the observations in
-	// MEMORY_MODE_OBSERVATIONAL. It is one message of ROLE_USER that identifies
-	// itself as a record and contains each summary or observation as a line of JSON.
-	// A summary stays the same until the next one continues it. Observations are in
-	// chronological order and only added at the end until a reflection replaces them.
-	// Texts that do not fit are omitted as a whole, oldest first, and listed in
-	// omitted. Only texts that cover messages on the path to the head are included.
+	// CONTEXT_BLOCK_KIND_DISTILLED is the text for the messages that are not in full: the
+	// summary in MEMORY_MODE_WORKING, the observations in MEMORY_MODE_OBSERVATIONAL. It
+	// is one message of ROLE_USER with lines of JSON.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_DISTILLED ContextBlockKind = 2
-	// CONTEXT_BLOCK_KIND_MEMORIES is the long-term memories of the user: one message
-	// of ROLE_USER that quotes each memory as a line of JSON.
+	// CONTEXT_BLOCK_KIND_MEMORIES is the long-term memories of the user: one message of
+	// ROLE_USER that quotes each memory as a line of JSON.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_MEMORIES ContextBlockKind = 3
 	// CONTEXT_BLOCK_KIND_RECALLED is the matches and their neighbors: one message of
-	// ROLE_USER that quotes each message as a line of JSON and identifies them as
-	// quotations. It has no message that another block contains: none of the recent
-	// messages, and none whose sentences all stand in the summary or the observations.
-	// Of a long match that does not fit, an excerpt is quoted: the parts that share most
-	// words with the query. Its line has `"excerpt": true`.
+	// ROLE_USER that quotes each message as a line of JSON. It has no message that
+	// another block contains.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_RECALLED ContextBlockKind = 4
 	// CONTEXT_BLOCK_KIND_RECENT is the newest turns of the conversation. In
 	// MEMORY_MODE_WORKING and MEMORY_MODE_OBSERVATIONAL it is all messages that no
-	// derived text covers, at most 10,000: those after it, and older ones whose derived
-	// text was erased.
+	// derived text covers, at most 10,000.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_RECENT ContextBlockKind = 5
 	// CONTEXT_BLOCK_KIND_NODE is the dialogue of a node.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_NODE ContextBlockKind = 6
 	// CONTEXT_BLOCK_KIND_INPUT is the current input.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_INPUT ContextBlockKind = 7
-	// CONTEXT_BLOCK_KIND_PLAN is the plan of the thread in MEMORY_MODE_OBSERVATIONAL,
-	// if it has one: one message of ROLE_USER that quotes the goal and each step as a
-	// line of JSON. If not all fit, steps that are over are left out first, and
-	// truncated is set.
+	// CONTEXT_BLOCK_KIND_PLAN is the plan of the thread in MEMORY_MODE_OBSERVATIONAL: one
+	// message of ROLE_USER that quotes the goal and each step as a line of JSON.
+	// truncated is set if steps were left out.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_PLAN ContextBlockKind = 8
 )
 
@@ -129,73 +114,60 @@ func (ContextBlockKind) EnumDescriptor() ([]byte, []int) {
 // BuildContextRequest describes the context to compile.
 type BuildContextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the conversation. Required, except with MEMORY_MODE_NONE in
-	// policy.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*BuildContextRequest_ThreadId
-	//	*BuildContextRequest_Session
-	Thread isBuildContextRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the conversation. Required, except with MEMORY_MODE_NONE in policy. A
+	// session that does not exist has no messages; a wider scope still searches other
+	// threads.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// head_message_id is the last message of the conversation, by message_id or
 	// external_id. Empty: the thread's head. Later messages and other branches are
 	// searched only with all_branches.
-	HeadMessageId string `protobuf:"bytes,3,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
+	HeadMessageId string `protobuf:"bytes,2,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
 	// system_prompt comes first, unchanged: at most 256 KiB.
-	SystemPrompt string `protobuf:"bytes,4,opt,name=system_prompt,json=systemPrompt,proto3" json:"system_prompt,omitempty"`
+	SystemPrompt string `protobuf:"bytes,3,opt,name=system_prompt,json=systemPrompt,proto3" json:"system_prompt,omitempty"`
 	// input is the current user message, which comes last: at most 64 text, json,
 	// file and opaque parts, together at most 1 MiB. Empty if the message has already been
 	// appended to the thread.
-	Input []*Part `protobuf:"bytes,5,rep,name=input,proto3" json:"input,omitempty"`
+	Input []*Part `protobuf:"bytes,4,rep,name=input,proto3" json:"input,omitempty"`
 	// input_name is the name of the input's speaker: at most 256 characters.
-	InputName string `protobuf:"bytes,6,opt,name=input_name,json=inputName,proto3" json:"input_name,omitempty"`
+	InputName string `protobuf:"bytes,5,opt,name=input_name,json=inputName,proto3" json:"input_name,omitempty"`
 	// query is the text that memory is searched for: at most 8,192 characters. Empty:
 	// the text of input, or else of the newest user message, up to 8,192 characters.
-	Query string `protobuf:"bytes,7,opt,name=query,proto3" json:"query,omitempty"`
+	Query string `protobuf:"bytes,6,opt,name=query,proto3" json:"query,omitempty"`
 	// max_tokens is the token budget of the whole context: 1 to 10,000,000. Unset: the
-	// policy's context_tokens, by default a part of the model's window by mode. It is
-	// filled in this order:
-	// system prompt and input; the summary or the observations, newest first; recent
-	// turns, newest first; the plan; long-term memories, best first; matches, best
-	// first, each with its neighbors. If summary or observations and the messages in full do not
-	// both fit, summary or observations have at most half of what system prompt and
-	// input leave. With the default budget of these two modes memories and matches together
-	// have at most 4,000 tokens. The response counts what did not fit in cuts.
-	MaxTokens *int32 `protobuf:"varint,8,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// model is the model whose tokenizer counts tokens, as in GetHistoryRequest. If its
-	// window is known, the default of max_tokens follows from it, unless a level of the
-	// policy sets context_window.
-	Model string `protobuf:"bytes,9,opt,name=model,proto3" json:"model,omitempty"`
+	// policy's context_tokens, by default a part of the model's window. docs/context.md
+	// says in which order it is filled.
+	MaxTokens *int32 `protobuf:"varint,7,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
+	// model is the model whose tokenizer counts tokens, as in GetHistoryRequest. The
+	// default of max_tokens follows from its window, if that is known and no policy sets
+	// context_window.
+	Model string `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
 	// policy has the fields that this request sets differently from thread and app.
-	Policy *MemoryPolicy `protobuf:"bytes,10,opt,name=policy,proto3" json:"policy,omitempty"`
+	Policy *MemoryPolicy `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
 	// node_id is the node whose dialogue is used in MEMORY_MODE_NODE, and is required
 	// there: 1 to 128 characters.
-	NodeId string `protobuf:"bytes,11,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	NodeId string `protobuf:"bytes,10,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	// current_message_id is the message that the node's dialogue leads to, as in
 	// GetNodeHistoryRequest. Empty: head_message_id.
-	CurrentMessageId string `protobuf:"bytes,12,opt,name=current_message_id,json=currentMessageId,proto3" json:"current_message_id,omitempty"`
+	CurrentMessageId string `protobuf:"bytes,11,opt,name=current_message_id,json=currentMessageId,proto3" json:"current_message_id,omitempty"`
 	// oversized_turn says how to handle a newest turn that alone exceeds the budget.
 	// Default: OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT.
-	OversizedTurn OversizedTurnPolicy `protobuf:"varint,13,opt,name=oversized_turn,json=oversizedTurn,proto3,enum=recollect.v1.OversizedTurnPolicy" json:"oversized_turn,omitempty"`
+	OversizedTurn OversizedTurnPolicy `protobuf:"varint,12,opt,name=oversized_turn,json=oversizedTurn,proto3,enum=recollect.v1.OversizedTurnPolicy" json:"oversized_turn,omitempty"`
 	// filter selects matches. It does not apply to recent messages.
-	Filter *MessageFilter `protobuf:"bytes,14,opt,name=filter,proto3" json:"filter,omitempty"`
+	Filter *MessageFilter `protobuf:"bytes,13,opt,name=filter,proto3" json:"filter,omitempty"`
 	// method is the search method. Default: SEARCH_METHOD_HYBRID.
-	Method SearchMethod `protobuf:"varint,15,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
-	// freshness selects which of the changes that wait to be indexed the searches for
-	// messages and memories include, as in RecallRequest. Unset: the newest ones.
-	//
-	// Types that are valid to be assigned to Freshness:
-	//
-	//	*BuildContextRequest_AtLeastAsFresh
-	//	*BuildContextRequest_Eventual
-	Freshness isBuildContextRequest_Freshness `protobuf_oneof:"freshness"`
-	// max_wait is the longest wait for at_least_as_fresh: 0 to 30 seconds. Unset: 2
-	// seconds.
-	MaxWait *durationpb.Duration `protobuf:"bytes,18,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	Method SearchMethod `protobuf:"varint,14,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
+	// freshness selects which of the changes that wait to be indexed are searched. Unset:
+	// the newest.
+	Freshness *Freshness `protobuf:"bytes,15,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// all_branches includes matches on inactive branches.
-	AllBranches bool `protobuf:"varint,19,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
+	AllBranches bool `protobuf:"varint,16,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
 	// formats are the formats to render the context in, in addition to blocks.
-	Formats       []ProviderFormat `protobuf:"varint,20,rep,packed,name=formats,proto3,enum=recollect.v1.ProviderFormat" json:"formats,omitempty"`
+	Formats []ProviderFormat `protobuf:"varint,17,rep,packed,name=formats,proto3,enum=recollect.v1.ProviderFormat" json:"formats,omitempty"`
+	// reserve_tokens is the part of the budget to keep free for what the caller adds,
+	// such as tools and the model's answer: 0 to 10,000,000. Unset: 0.
+	ReserveTokens *int32 `protobuf:"varint,18,opt,name=reserve_tokens,json=reserveTokens,proto3,oneof" json:"reserve_tokens,omitempty"`
+	// explain requests effective_policy and omitted in the response.
+	Explain       bool `protobuf:"varint,19,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -230,27 +202,9 @@ func (*BuildContextRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_context_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *BuildContextRequest) GetThread() isBuildContextRequest_Thread {
+func (x *BuildContextRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *BuildContextRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*BuildContextRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *BuildContextRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*BuildContextRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -346,34 +300,9 @@ func (x *BuildContextRequest) GetMethod() SearchMethod {
 	return SearchMethod_SEARCH_METHOD_UNSPECIFIED
 }
 
-func (x *BuildContextRequest) GetFreshness() isBuildContextRequest_Freshness {
+func (x *BuildContextRequest) GetFreshness() *Freshness {
 	if x != nil {
 		return x.Freshness
-	}
-	return nil
-}
-
-func (x *BuildContextRequest) GetAtLeastAsFresh() string {
-	if x != nil {
-		if x, ok := x.Freshness.(*BuildContextRequest_AtLeastAsFresh); ok {
-			return x.AtLeastAsFresh
-		}
-	}
-	return ""
-}
-
-func (x *BuildContextRequest) GetEventual() *emptypb.Empty {
-	if x != nil {
-		if x, ok := x.Freshness.(*BuildContextRequest_Eventual); ok {
-			return x.Eventual
-		}
-	}
-	return nil
-}
-
-func (x *BuildContextRequest) GetMaxWait() *durationpb.Duration {
-	if x != nil {
-		return x.MaxWait
 	}
 	return nil
 }
@@ -392,44 +321,19 @@ func (x *BuildContextRequest) GetFormats() []ProviderFormat {
 	return nil
 }
 
-type isBuildContextRequest_Thread interface {
-	isBuildContextRequest_Thread()
+func (x *BuildContextRequest) GetReserveTokens() int32 {
+	if x != nil && x.ReserveTokens != nil {
+		return *x.ReserveTokens
+	}
+	return 0
 }
 
-type BuildContextRequest_ThreadId struct {
-	// thread_id is the conversation's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
+func (x *BuildContextRequest) GetExplain() bool {
+	if x != nil {
+		return x.Explain
+	}
+	return false
 }
-
-type BuildContextRequest_Session struct {
-	// session is the caller's own names for the conversation. If it does not exist
-	// yet, it has no messages; a scope beyond the thread still searches other
-	// threads.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*BuildContextRequest_ThreadId) isBuildContextRequest_Thread() {}
-
-func (*BuildContextRequest_Session) isBuildContextRequest_Thread() {}
-
-type isBuildContextRequest_Freshness interface {
-	isBuildContextRequest_Freshness()
-}
-
-type BuildContextRequest_AtLeastAsFresh struct {
-	// at_least_as_fresh is the revision of a write: the searches wait until the index
-	// has all changes up to that write, of its thread or its user's memories.
-	AtLeastAsFresh string `protobuf:"bytes,16,opt,name=at_least_as_fresh,json=atLeastAsFresh,proto3,oneof"`
-}
-
-type BuildContextRequest_Eventual struct {
-	// eventual searches only what is indexed.
-	Eventual *emptypb.Empty `protobuf:"bytes,17,opt,name=eventual,proto3,oneof"`
-}
-
-func (*BuildContextRequest_AtLeastAsFresh) isBuildContextRequest_Freshness() {}
-
-func (*BuildContextRequest_Eventual) isBuildContextRequest_Freshness() {}
 
 // ContextMessage is a message of a context.
 type ContextMessage struct {
@@ -440,10 +344,9 @@ type ContextMessage struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// parts are the content.
 	Parts []*Part `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`
-	// message_id is the id of the stored message. Empty: the message is not a stored
-	// one (system prompt, derived text, memories, matches, input). To append such a
-	// message to a thread, give it the metadata `"recollect_injected": true`; see
-	// MessageInput.
+	// message_id is the id of the stored message. Empty: the message is not a stored one.
+	// To append such a message to a thread, give it the metadata `"recollect_injected":
+	// true`.
 	MessageId string `protobuf:"bytes,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// token_count is its size in tokens of the response's tokenizer.
 	TokenCount int32 `protobuf:"varint,5,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
@@ -834,17 +737,9 @@ type ContextCut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// kind is the block. It may be missing from the context altogether.
 	Kind ContextBlockKind `protobuf:"varint,1,opt,name=kind,proto3,enum=recollect.v1.ContextBlockKind" json:"kind,omitempty"`
-	// item_count is the number of items that were left out:
-	//
-	//   - CONTEXT_BLOCK_KIND_RECENT and CONTEXT_BLOCK_KIND_NODE: messages before the first
-	//     one of the block, back to the beginning of the conversation or dialogue, and steps
-	//     of the newest turn. In MEMORY_MODE_WORKING and MEMORY_MODE_OBSERVATIONAL only those
-	//     that no derived text covers.
-	//   - CONTEXT_BLOCK_KIND_DISTILLED: summaries and observations.
-	//   - CONTEXT_BLOCK_KIND_MEMORIES and CONTEXT_BLOCK_KIND_RECALLED: memories, and matches
-	//     with their neighbors, that were found and exceed the budget.
-	//
-	// 0: texts were only shortened.
+	// item_count is the number of messages, memories, summaries or observations that were
+	// left out because they are older than the window or exceed the budget. 0: texts were
+	// only shortened.
 	ItemCount int64 `protobuf:"varint,2,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
 	// token_count is their size in tokens of `o200k_base`, as stored, including what was
 	// shortened off texts of the newest turn and of matches.
@@ -904,91 +799,6 @@ func (x *ContextCut) GetTokenCount() int64 {
 	return 0
 }
 
-// RenderedContext is a context in one format.
-type RenderedContext struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// format is the format.
-	Format ProviderFormat `protobuf:"varint,1,opt,name=format,proto3,enum=recollect.v1.ProviderFormat" json:"format,omitempty"`
-	// body is the context. For a provider's API it is JSON text of an object with the
-	// request's fields that hold the conversation, to which the caller adds the others,
-	// such as the model:
-	//   - PROVIDER_FORMAT_OPENAI_CHAT: `{"messages": […]}`
-	//   - PROVIDER_FORMAT_OPENAI_RESPONSES: `{"instructions": "…", "input": […]}`
-	//   - PROVIDER_FORMAT_ANTHROPIC_MESSAGES: `{"system": "…", "messages": […]}`
-	//   - PROVIDER_FORMAT_GEMINI: `{"systemInstruction": {…}, "contents": […]}`
-	//
-	// `instructions`, `system` and `systemInstruction` are missing without a system prompt.
-	// In all of them, results directly follow their calls; a call without a result, or a
-	// result without a call, is described in text. Arguments of calls are byte for byte
-	// what the model wrote, except where the API requires an object and they are none:
-	// then they are the `arguments` of one. Images become images, as file_delivery of the
-	// policy says; other files are described in text. A signed URL is valid for
-	// objects.url_lifetime of the server (15 minutes).
-	//
-	// PROVIDER_FORMAT_TEXT is no JSON but the text itself: the system prompt unchanged;
-	// then each message after a label (the policy's user_label or assistant_label, or
-	// `System` or `Tool`); finally the assistant_label, where the model continues. Text
-	// that contains such a label cannot be distinguished from a message; use another
-	// format if that matters.
-	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
-	// dropped_part_count is the number of Reasoning and OpaquePart in the messages that
-	// are not in body, mostly because another provider made them.
-	DroppedPartCount int32 `protobuf:"varint,3,opt,name=dropped_part_count,json=droppedPartCount,proto3" json:"dropped_part_count,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *RenderedContext) Reset() {
-	*x = RenderedContext{}
-	mi := &file_recollect_v1_context_service_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RenderedContext) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RenderedContext) ProtoMessage() {}
-
-func (x *RenderedContext) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_context_service_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RenderedContext.ProtoReflect.Descriptor instead.
-func (*RenderedContext) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_context_service_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *RenderedContext) GetFormat() ProviderFormat {
-	if x != nil {
-		return x.Format
-	}
-	return ProviderFormat_PROVIDER_FORMAT_UNSPECIFIED
-}
-
-func (x *RenderedContext) GetBody() string {
-	if x != nil {
-		return x.Body
-	}
-	return ""
-}
-
-func (x *RenderedContext) GetDroppedPartCount() int32 {
-	if x != nil {
-		return x.DroppedPartCount
-	}
-	return 0
-}
-
 // BuildContextResponse is the compiled context.
 type BuildContextResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1002,10 +812,11 @@ type BuildContextResponse struct {
 	Tokenizer string `protobuf:"bytes,3,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
 	// hash is the SHA-256 over the blocks' hashes, in hexadecimal.
 	Hash string `protobuf:"bytes,4,opt,name=hash,proto3" json:"hash,omitempty"`
-	// effective_policy is the policy that applied.
+	// effective_policy is the policy that applied, if explain is set.
 	EffectivePolicy *EffectivePolicy `protobuf:"bytes,5,opt,name=effective_policy,json=effectivePolicy,proto3" json:"effective_policy,omitempty"`
-	// omitted lists what was left out, with reasons: at most 200 entries. Of the messages that
-	// were found but did not become matches, it has at most 50, of the best; Recall with explain lists more.
+	// omitted lists what was left out, with reasons, if explain is set: at most 200
+	// entries. Of messages that were found and did not become matches, it has the 50
+	// best; Recall lists more.
 	Omitted []*ContextOmission `protobuf:"bytes,6,rep,name=omitted,proto3" json:"omitted,omitempty"`
 	// degradations list what is missing from the response because a component was
 	// unavailable or behind. Empty: nothing.
@@ -1014,8 +825,8 @@ type BuildContextResponse struct {
 	Rendered []*RenderedContext `protobuf:"bytes,8,rep,name=rendered,proto3" json:"rendered,omitempty"`
 	// method is how messages and memories were matched, as in RecallResponse.
 	Method SearchMethod `protobuf:"varint,9,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
-	// max_tokens is the token budget that applied: the request's, or else the policy's
-	// context_tokens.
+	// max_tokens is the token budget that applied, without the reserved tokens: the
+	// request's, or else the policy's context_tokens, less reserve_tokens.
 	MaxTokens int32 `protobuf:"varint,10,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
 	// cuts count what was left out, one for each kind of block that lacks something, in
 	// the order of the kinds. Empty: nothing was left out.
@@ -1026,7 +837,7 @@ type BuildContextResponse struct {
 
 func (x *BuildContextResponse) Reset() {
 	*x = BuildContextResponse{}
-	mi := &file_recollect_v1_context_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_context_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +849,7 @@ func (x *BuildContextResponse) String() string {
 func (*BuildContextResponse) ProtoMessage() {}
 
 func (x *BuildContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_context_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_context_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +862,7 @@ func (x *BuildContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildContextResponse.ProtoReflect.Descriptor instead.
 func (*BuildContextResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_context_service_proto_rawDescGZIP(), []int{7}
+	return file_recollect_v1_context_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BuildContextResponse) GetBlocks() []*ContextBlock {
@@ -1135,34 +946,32 @@ var File_recollect_v1_context_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\n" +
-	"\"recollect/v1/context_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\x98\a\n" +
-	"\x13BuildContextRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12&\n" +
-	"\x0fhead_message_id\x18\x03 \x01(\tR\rheadMessageId\x12#\n" +
-	"\rsystem_prompt\x18\x04 \x01(\tR\fsystemPrompt\x12(\n" +
-	"\x05input\x18\x05 \x03(\v2\x12.recollect.v1.PartR\x05input\x12\x1d\n" +
+	"\"recollect/v1/context_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xd4\x06\n" +
+	"\x13BuildContextRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
+	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12#\n" +
+	"\rsystem_prompt\x18\x03 \x01(\tR\fsystemPrompt\x12(\n" +
+	"\x05input\x18\x04 \x03(\v2\x12.recollect.v1.PartR\x05input\x12\x1d\n" +
 	"\n" +
-	"input_name\x18\x06 \x01(\tR\tinputName\x12\x14\n" +
-	"\x05query\x18\a \x01(\tR\x05query\x12\"\n" +
+	"input_name\x18\x05 \x01(\tR\tinputName\x12\x14\n" +
+	"\x05query\x18\x06 \x01(\tR\x05query\x12\"\n" +
 	"\n" +
-	"max_tokens\x18\b \x01(\x05H\x02R\tmaxTokens\x88\x01\x01\x12\x14\n" +
-	"\x05model\x18\t \x01(\tR\x05model\x122\n" +
-	"\x06policy\x18\n" +
-	" \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12\x17\n" +
-	"\anode_id\x18\v \x01(\tR\x06nodeId\x12,\n" +
-	"\x12current_message_id\x18\f \x01(\tR\x10currentMessageId\x12H\n" +
-	"\x0eoversized_turn\x18\r \x01(\x0e2!.recollect.v1.OversizedTurnPolicyR\roversizedTurn\x123\n" +
-	"\x06filter\x18\x0e \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x122\n" +
-	"\x06method\x18\x0f \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12+\n" +
-	"\x11at_least_as_fresh\x18\x10 \x01(\tH\x01R\x0eatLeastAsFresh\x124\n" +
-	"\beventual\x18\x11 \x01(\v2\x16.google.protobuf.EmptyH\x01R\beventual\x124\n" +
-	"\bmax_wait\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12!\n" +
-	"\fall_branches\x18\x13 \x01(\bR\vallBranches\x126\n" +
-	"\aformats\x18\x14 \x03(\x0e2\x1c.recollect.v1.ProviderFormatR\aformatsB\b\n" +
-	"\x06threadB\v\n" +
-	"\tfreshnessB\r\n" +
-	"\v_max_tokens\"\xf3\x01\n" +
+	"max_tokens\x18\a \x01(\x05H\x00R\tmaxTokens\x88\x01\x01\x12\x14\n" +
+	"\x05model\x18\b \x01(\tR\x05model\x122\n" +
+	"\x06policy\x18\t \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12\x17\n" +
+	"\anode_id\x18\n" +
+	" \x01(\tR\x06nodeId\x12,\n" +
+	"\x12current_message_id\x18\v \x01(\tR\x10currentMessageId\x12H\n" +
+	"\x0eoversized_turn\x18\f \x01(\x0e2!.recollect.v1.OversizedTurnPolicyR\roversizedTurn\x123\n" +
+	"\x06filter\x18\r \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x122\n" +
+	"\x06method\x18\x0e \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x125\n" +
+	"\tfreshness\x18\x0f \x01(\v2\x17.recollect.v1.FreshnessR\tfreshness\x12!\n" +
+	"\fall_branches\x18\x10 \x01(\bR\vallBranches\x126\n" +
+	"\aformats\x18\x11 \x03(\x0e2\x1c.recollect.v1.ProviderFormatR\aformats\x12*\n" +
+	"\x0ereserve_tokens\x18\x12 \x01(\x05H\x01R\rreserveTokens\x88\x01\x01\x12\x18\n" +
+	"\aexplain\x18\x13 \x01(\bR\aexplainB\r\n" +
+	"\v_max_tokensB\x11\n" +
+	"\x0f_reserve_tokens\"\xf3\x01\n" +
 	"\x0eContextMessage\x12&\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x12.recollect.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12(\n" +
@@ -1205,11 +1014,7 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\n" +
 	"item_count\x18\x02 \x01(\x03R\titemCount\x12\x1f\n" +
 	"\vtoken_count\x18\x03 \x01(\x03R\n" +
-	"tokenCount\"\x89\x01\n" +
-	"\x0fRenderedContext\x124\n" +
-	"\x06format\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatR\x06format\x12\x12\n" +
-	"\x04body\x18\x02 \x01(\tR\x04body\x12,\n" +
-	"\x12dropped_part_count\x18\x03 \x01(\x05R\x10droppedPartCount\"\x9d\x04\n" +
+	"tokenCount\"\x9d\x04\n" +
 	"\x14BuildContextResponse\x122\n" +
 	"\x06blocks\x18\x01 \x03(\v2\x1a.recollect.v1.ContextBlockR\x06blocks\x12!\n" +
 	"\ftotal_tokens\x18\x02 \x01(\x05R\vtotalTokens\x12\x1c\n" +
@@ -1251,7 +1056,7 @@ func file_recollect_v1_context_service_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_context_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_recollect_v1_context_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_recollect_v1_context_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_recollect_v1_context_service_proto_goTypes = []any{
 	(ContextBlockKind)(0),         // 0: recollect.v1.ContextBlockKind
 	(*BuildContextRequest)(nil),   // 1: recollect.v1.BuildContextRequest
@@ -1260,59 +1065,56 @@ var file_recollect_v1_context_service_proto_goTypes = []any{
 	(*ContextBlock)(nil),          // 4: recollect.v1.ContextBlock
 	(*ContextOmission)(nil),       // 5: recollect.v1.ContextOmission
 	(*ContextCut)(nil),            // 6: recollect.v1.ContextCut
-	(*RenderedContext)(nil),       // 7: recollect.v1.RenderedContext
-	(*BuildContextResponse)(nil),  // 8: recollect.v1.BuildContextResponse
-	(*SessionRef)(nil),            // 9: recollect.v1.SessionRef
-	(*Part)(nil),                  // 10: recollect.v1.Part
-	(*MemoryPolicy)(nil),          // 11: recollect.v1.MemoryPolicy
-	(OversizedTurnPolicy)(0),      // 12: recollect.v1.OversizedTurnPolicy
-	(*MessageFilter)(nil),         // 13: recollect.v1.MessageFilter
-	(SearchMethod)(0),             // 14: recollect.v1.SearchMethod
-	(*emptypb.Empty)(nil),         // 15: google.protobuf.Empty
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
-	(ProviderFormat)(0),           // 17: recollect.v1.ProviderFormat
-	(Role)(0),                     // 18: recollect.v1.Role
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(RecallReason)(0),             // 20: recollect.v1.RecallReason
-	(OmissionReason)(0),           // 21: recollect.v1.OmissionReason
-	(*EffectivePolicy)(nil),       // 22: recollect.v1.EffectivePolicy
-	(*Degradation)(nil),           // 23: recollect.v1.Degradation
+	(*BuildContextResponse)(nil),  // 7: recollect.v1.BuildContextResponse
+	(*ThreadRef)(nil),             // 8: recollect.v1.ThreadRef
+	(*Part)(nil),                  // 9: recollect.v1.Part
+	(*MemoryPolicy)(nil),          // 10: recollect.v1.MemoryPolicy
+	(OversizedTurnPolicy)(0),      // 11: recollect.v1.OversizedTurnPolicy
+	(*MessageFilter)(nil),         // 12: recollect.v1.MessageFilter
+	(SearchMethod)(0),             // 13: recollect.v1.SearchMethod
+	(*Freshness)(nil),             // 14: recollect.v1.Freshness
+	(ProviderFormat)(0),           // 15: recollect.v1.ProviderFormat
+	(Role)(0),                     // 16: recollect.v1.Role
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(RecallReason)(0),             // 18: recollect.v1.RecallReason
+	(OmissionReason)(0),           // 19: recollect.v1.OmissionReason
+	(*EffectivePolicy)(nil),       // 20: recollect.v1.EffectivePolicy
+	(*Degradation)(nil),           // 21: recollect.v1.Degradation
+	(*RenderedContext)(nil),       // 22: recollect.v1.RenderedContext
 }
 var file_recollect_v1_context_service_proto_depIdxs = []int32{
-	9,  // 0: recollect.v1.BuildContextRequest.session:type_name -> recollect.v1.SessionRef
-	10, // 1: recollect.v1.BuildContextRequest.input:type_name -> recollect.v1.Part
-	11, // 2: recollect.v1.BuildContextRequest.policy:type_name -> recollect.v1.MemoryPolicy
-	12, // 3: recollect.v1.BuildContextRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
-	13, // 4: recollect.v1.BuildContextRequest.filter:type_name -> recollect.v1.MessageFilter
-	14, // 5: recollect.v1.BuildContextRequest.method:type_name -> recollect.v1.SearchMethod
-	15, // 6: recollect.v1.BuildContextRequest.eventual:type_name -> google.protobuf.Empty
-	16, // 7: recollect.v1.BuildContextRequest.max_wait:type_name -> google.protobuf.Duration
-	17, // 8: recollect.v1.BuildContextRequest.formats:type_name -> recollect.v1.ProviderFormat
-	18, // 9: recollect.v1.ContextMessage.role:type_name -> recollect.v1.Role
-	10, // 10: recollect.v1.ContextMessage.parts:type_name -> recollect.v1.Part
-	19, // 11: recollect.v1.ContextMessage.create_time:type_name -> google.protobuf.Timestamp
-	20, // 12: recollect.v1.ContextSource.reasons:type_name -> recollect.v1.RecallReason
-	0,  // 13: recollect.v1.ContextBlock.kind:type_name -> recollect.v1.ContextBlockKind
-	2,  // 14: recollect.v1.ContextBlock.messages:type_name -> recollect.v1.ContextMessage
-	3,  // 15: recollect.v1.ContextBlock.sources:type_name -> recollect.v1.ContextSource
-	0,  // 16: recollect.v1.ContextOmission.kind:type_name -> recollect.v1.ContextBlockKind
-	21, // 17: recollect.v1.ContextOmission.reason:type_name -> recollect.v1.OmissionReason
-	0,  // 18: recollect.v1.ContextCut.kind:type_name -> recollect.v1.ContextBlockKind
-	17, // 19: recollect.v1.RenderedContext.format:type_name -> recollect.v1.ProviderFormat
-	4,  // 20: recollect.v1.BuildContextResponse.blocks:type_name -> recollect.v1.ContextBlock
-	22, // 21: recollect.v1.BuildContextResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
-	5,  // 22: recollect.v1.BuildContextResponse.omitted:type_name -> recollect.v1.ContextOmission
-	23, // 23: recollect.v1.BuildContextResponse.degradations:type_name -> recollect.v1.Degradation
-	7,  // 24: recollect.v1.BuildContextResponse.rendered:type_name -> recollect.v1.RenderedContext
-	14, // 25: recollect.v1.BuildContextResponse.method:type_name -> recollect.v1.SearchMethod
-	6,  // 26: recollect.v1.BuildContextResponse.cuts:type_name -> recollect.v1.ContextCut
-	1,  // 27: recollect.v1.ContextService.BuildContext:input_type -> recollect.v1.BuildContextRequest
-	8,  // 28: recollect.v1.ContextService.BuildContext:output_type -> recollect.v1.BuildContextResponse
-	28, // [28:29] is the sub-list for method output_type
-	27, // [27:28] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	8,  // 0: recollect.v1.BuildContextRequest.thread:type_name -> recollect.v1.ThreadRef
+	9,  // 1: recollect.v1.BuildContextRequest.input:type_name -> recollect.v1.Part
+	10, // 2: recollect.v1.BuildContextRequest.policy:type_name -> recollect.v1.MemoryPolicy
+	11, // 3: recollect.v1.BuildContextRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
+	12, // 4: recollect.v1.BuildContextRequest.filter:type_name -> recollect.v1.MessageFilter
+	13, // 5: recollect.v1.BuildContextRequest.method:type_name -> recollect.v1.SearchMethod
+	14, // 6: recollect.v1.BuildContextRequest.freshness:type_name -> recollect.v1.Freshness
+	15, // 7: recollect.v1.BuildContextRequest.formats:type_name -> recollect.v1.ProviderFormat
+	16, // 8: recollect.v1.ContextMessage.role:type_name -> recollect.v1.Role
+	9,  // 9: recollect.v1.ContextMessage.parts:type_name -> recollect.v1.Part
+	17, // 10: recollect.v1.ContextMessage.create_time:type_name -> google.protobuf.Timestamp
+	18, // 11: recollect.v1.ContextSource.reasons:type_name -> recollect.v1.RecallReason
+	0,  // 12: recollect.v1.ContextBlock.kind:type_name -> recollect.v1.ContextBlockKind
+	2,  // 13: recollect.v1.ContextBlock.messages:type_name -> recollect.v1.ContextMessage
+	3,  // 14: recollect.v1.ContextBlock.sources:type_name -> recollect.v1.ContextSource
+	0,  // 15: recollect.v1.ContextOmission.kind:type_name -> recollect.v1.ContextBlockKind
+	19, // 16: recollect.v1.ContextOmission.reason:type_name -> recollect.v1.OmissionReason
+	0,  // 17: recollect.v1.ContextCut.kind:type_name -> recollect.v1.ContextBlockKind
+	4,  // 18: recollect.v1.BuildContextResponse.blocks:type_name -> recollect.v1.ContextBlock
+	20, // 19: recollect.v1.BuildContextResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
+	5,  // 20: recollect.v1.BuildContextResponse.omitted:type_name -> recollect.v1.ContextOmission
+	21, // 21: recollect.v1.BuildContextResponse.degradations:type_name -> recollect.v1.Degradation
+	22, // 22: recollect.v1.BuildContextResponse.rendered:type_name -> recollect.v1.RenderedContext
+	13, // 23: recollect.v1.BuildContextResponse.method:type_name -> recollect.v1.SearchMethod
+	6,  // 24: recollect.v1.BuildContextResponse.cuts:type_name -> recollect.v1.ContextCut
+	1,  // 25: recollect.v1.ContextService.BuildContext:input_type -> recollect.v1.BuildContextRequest
+	7,  // 26: recollect.v1.ContextService.BuildContext:output_type -> recollect.v1.BuildContextResponse
+	26, // [26:27] is the sub-list for method output_type
+	25, // [25:26] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_context_service_proto_init() }
@@ -1324,19 +1126,14 @@ func file_recollect_v1_context_service_proto_init() {
 	file_recollect_v1_policy_proto_init()
 	file_recollect_v1_recall_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_context_service_proto_msgTypes[0].OneofWrappers = []any{
-		(*BuildContextRequest_ThreadId)(nil),
-		(*BuildContextRequest_Session)(nil),
-		(*BuildContextRequest_AtLeastAsFresh)(nil),
-		(*BuildContextRequest_Eventual)(nil),
-	}
+	file_recollect_v1_context_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_context_service_proto_rawDesc), len(file_recollect_v1_context_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,7 +28,7 @@ const (
 //
 // ContextService compiles the context that a model receives.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "system_prompt": "You help.",
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}, "system_prompt": "You help.",
 //	  "input": [{"text": "What is my dog called?"}], "max_tokens": 4000,
 //	  "formats": ["PROVIDER_FORMAT_OPENAI_CHAT"]}'
 //	  127.0.0.1:50051 recollect.v1.ContextService/BuildContext
@@ -63,7 +63,7 @@ func (c *contextServiceClient) BuildContext(ctx context.Context, in *BuildContex
 //
 // ContextService compiles the context that a model receives.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "system_prompt": "You help.",
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}, "system_prompt": "You help.",
 //	  "input": [{"text": "What is my dog called?"}], "max_tokens": 4000,
 //	  "formats": ["PROVIDER_FORMAT_OPENAI_CHAT"]}'
 //	  127.0.0.1:50051 recollect.v1.ContextService/BuildContext

@@ -209,20 +209,16 @@ type DocumentInput struct {
 	Namespace []string `protobuf:"bytes,1,rep,name=namespace,proto3" json:"namespace,omitempty"`
 	// key is the document's name: 1 to 512 bytes of UTF-8 without NUL characters.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// json is the value: a JSON object (RFC 8259) of at most 1 MiB, nested at most 100
-	// deep, without NUL characters (`\u0000`). Numbers have at most 400 characters, and the
-	// 1 MiB also holds with numbers written without exponents. Of a field that occurs twice,
+	// json is the value: a JSON object of at most 1 MiB, nested at most 100 deep, without
+	// NUL characters. Numbers have at most 400 characters. Of a field that occurs twice,
 	// the last value counts.
 	Json string `protobuf:"bytes,3,opt,name=json,proto3" json:"json,omitempty"`
 	// ttl is how long the document lives after it was stored or last refreshed: 1 second
 	// to 10 years. Unset: without end.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// index_fields are the fields whose texts a query matches, at most 16 of 1 to 256
-	// bytes: `$` is the whole value as JSON; `title`, `author.name`, `chapters[0].text`,
-	// `chapters[-1].text` and `chapters[*].text` are paths. A path that ends at a list has
-	// the texts of its elements; other values than texts count as their JSON text, and null
-	// as none. The texts together are cut after 8,192 characters. Empty: a query does not
-	// match the document.
+	// index_fields are paths of the fields whose texts a query matches, such as `title`
+	// or `chapters[*].text`: at most 16 of 1 to 256 bytes; `$` is the whole value. Empty:
+	// a query does not match the document. See docs/documents.md.
 	IndexFields   []string `protobuf:"bytes,5,rep,name=index_fields,json=indexFields,proto3" json:"index_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -651,19 +647,22 @@ type SearchDocumentsRequest struct {
 	NamespacePrefix []string `protobuf:"bytes,2,rep,name=namespace_prefix,json=namespacePrefix,proto3" json:"namespace_prefix,omitempty"`
 	// conditions must all hold: at most 32.
 	Conditions []*DocumentCondition `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// query is a text to match with the indexed texts by word, and with an embedding model
-	// also by meaning, of at most 256 documents: at most 8,192 characters. If more are
-	// selected, degradations says so. The documents with an indexed text come first, the best match first, those that do not
-	// match at all with score 0; then those without an indexed text, the one stored last
-	// first. Empty: all selected documents, the one stored last first.
+	// query is a text to match with the indexed texts by word, and with an embedding
+	// model also by meaning: at most 8,192 characters. Empty: all selected documents, the
+	// one stored last first. See docs/documents.md.
 	Query string `protobuf:"bytes,4,opt,name=query,proto3" json:"query,omitempty"`
-	// limit is the maximum number of documents to return: 1 to 1,000. Unset: 10.
-	Limit *int32 `protobuf:"varint,5,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// offset is the number of documents to skip: 0 to 100,000; with a query 0 to 1,000.
-	Offset int32 `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
+	// page_size is the maximum number of documents: 0 means 50; more than 500 counts as
+	// 500.
+	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is next_page_token of the previous page; all other fields except page_size
+	// and skip must be unchanged. Empty: the first page.
+	PageToken string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// skip is the number of documents to leave out before the page: 0 to 100,000;
+	// with a query 0 to 1,000.
+	Skip int32 `protobuf:"varint,7,opt,name=skip,proto3" json:"skip,omitempty"`
 	// refresh_ttl makes each returned document that has a ttl live for its ttl from now
 	// on. Documents that did not fit into the response stay as they are.
-	RefreshTtl    bool `protobuf:"varint,7,opt,name=refresh_ttl,json=refreshTtl,proto3" json:"refresh_ttl,omitempty"`
+	RefreshTtl    bool `protobuf:"varint,8,opt,name=refresh_ttl,json=refreshTtl,proto3" json:"refresh_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -726,16 +725,23 @@ func (x *SearchDocumentsRequest) GetQuery() string {
 	return ""
 }
 
-func (x *SearchDocumentsRequest) GetLimit() int32 {
-	if x != nil && x.Limit != nil {
-		return *x.Limit
+func (x *SearchDocumentsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
 	}
 	return 0
 }
 
-func (x *SearchDocumentsRequest) GetOffset() int32 {
+func (x *SearchDocumentsRequest) GetPageToken() string {
 	if x != nil {
-		return x.Offset
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *SearchDocumentsRequest) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
 	}
 	return 0
 }
@@ -806,11 +812,10 @@ func (x *FoundDocument) GetScore() float32 {
 // SearchDocumentsResponse contains the selected documents.
 type SearchDocumentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// documents are the documents: fewer than limit if they would exceed a 4 MiB response.
+	// documents are the documents of this page.
 	Documents []*FoundDocument `protobuf:"bytes,1,rep,name=documents,proto3" json:"documents,omitempty"`
-	// next_offset is the offset of the next document. 0: there are no more, or the next one
-	// is beyond the largest offset.
-	NextOffset int32 `protobuf:"varint,2,opt,name=next_offset,json=nextOffset,proto3" json:"next_offset,omitempty"`
+	// next_page_token requests the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// degradations list what is missing from the response because a component was
 	// unavailable or behind. Empty: nothing.
 	Degradations []*Degradation `protobuf:"bytes,3,rep,name=degradations,proto3" json:"degradations,omitempty"`
@@ -857,11 +862,11 @@ func (x *SearchDocumentsResponse) GetDocuments() []*FoundDocument {
 	return nil
 }
 
-func (x *SearchDocumentsResponse) GetNextOffset() int32 {
+func (x *SearchDocumentsResponse) GetNextPageToken() string {
 	if x != nil {
-		return x.NextOffset
+		return x.NextPageToken
 	}
-	return 0
+	return ""
 }
 
 func (x *SearchDocumentsResponse) GetDegradations() []*Degradation {
@@ -892,10 +897,14 @@ type ListNamespacesRequest struct {
 	// max_depth cuts the namespaces that match after this many labels, without duplicates:
 	// 1 to 16. Unset: they are not cut.
 	MaxDepth *int32 `protobuf:"varint,4,opt,name=max_depth,json=maxDepth,proto3,oneof" json:"max_depth,omitempty"`
-	// limit is the maximum number of namespaces to return: 1 to 1,000. Unset: 100.
-	Limit *int32 `protobuf:"varint,5,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// offset is the number of namespaces to skip: 0 to 100,000.
-	Offset        int32 `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
+	// page_size is the maximum number of namespaces: 0 means 50; more than 500 counts as
+	// 500.
+	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is next_page_token of the previous page; all other fields except page_size
+	// and skip must be unchanged. Empty: the first page.
+	PageToken string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// skip is the number of namespaces to leave out before the page: 0 to 100,000.
+	Skip          int32 `protobuf:"varint,7,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,16 +967,23 @@ func (x *ListNamespacesRequest) GetMaxDepth() int32 {
 	return 0
 }
 
-func (x *ListNamespacesRequest) GetLimit() int32 {
-	if x != nil && x.Limit != nil {
-		return *x.Limit
+func (x *ListNamespacesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
 	}
 	return 0
 }
 
-func (x *ListNamespacesRequest) GetOffset() int32 {
+func (x *ListNamespacesRequest) GetPageToken() string {
 	if x != nil {
-		return x.Offset
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListNamespacesRequest) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
 	}
 	return 0
 }
@@ -1023,8 +1039,8 @@ type ListNamespacesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// namespaces are the namespaces, ordered label by label by Unicode code point.
 	Namespaces []*Namespace `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
-	// next_offset is the offset of the next namespace. 0: there are no more.
-	NextOffset    int32 `protobuf:"varint,2,opt,name=next_offset,json=nextOffset,proto3" json:"next_offset,omitempty"`
+	// next_page_token requests the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1066,11 +1082,11 @@ func (x *ListNamespacesResponse) GetNamespaces() []*Namespace {
 	return nil
 }
 
-func (x *ListNamespacesResponse) GetNextOffset() int32 {
+func (x *ListNamespacesResponse) GetNextPageToken() string {
 	if x != nil {
-		return x.NextOffset
+		return x.NextPageToken
 	}
-	return 0
+	return ""
 }
 
 // DeleteDocumentsRequest names documents of one user.
@@ -1128,7 +1144,7 @@ func (x *DeleteDocumentsRequest) GetDocuments() []*DocumentRef {
 	return nil
 }
 
-// DeleteDocumentsResponse reports what was erased.
+// DeleteDocumentsResponse reports what was deleted.
 type DeleteDocumentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// deleted_count is the number of documents that existed.
@@ -1216,47 +1232,47 @@ const file_recollect_v1_document_service_proto_rawDesc = "" +
 	"\x11DocumentCondition\x12\x14\n" +
 	"\x05field\x18\x01 \x03(\tR\x05field\x12:\n" +
 	"\boperator\x18\x02 \x01(\x0e2\x1e.recollect.v1.DocumentOperatorR\boperator\x12\x12\n" +
-	"\x04json\x18\x03 \x01(\tR\x04json\"\xa3\x02\n" +
+	"\x04json\x18\x03 \x01(\tR\x04json\"\xb6\x02\n" +
 	"\x16SearchDocumentsRequest\x12)\n" +
 	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x12)\n" +
 	"\x10namespace_prefix\x18\x02 \x03(\tR\x0fnamespacePrefix\x12?\n" +
 	"\n" +
 	"conditions\x18\x03 \x03(\v2\x1f.recollect.v1.DocumentConditionR\n" +
 	"conditions\x12\x14\n" +
-	"\x05query\x18\x04 \x01(\tR\x05query\x12\x19\n" +
-	"\x05limit\x18\x05 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x16\n" +
-	"\x06offset\x18\x06 \x01(\x05R\x06offset\x12\x1f\n" +
-	"\vrefresh_ttl\x18\a \x01(\bR\n" +
-	"refreshTtlB\b\n" +
-	"\x06_limit\"h\n" +
+	"\x05query\x18\x04 \x01(\tR\x05query\x12\x1b\n" +
+	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\x12\x12\n" +
+	"\x04skip\x18\a \x01(\x05R\x04skip\x12\x1f\n" +
+	"\vrefresh_ttl\x18\b \x01(\bR\n" +
+	"refreshTtl\"h\n" +
 	"\rFoundDocument\x122\n" +
 	"\bdocument\x18\x01 \x01(\v2\x16.recollect.v1.DocumentR\bdocument\x12\x19\n" +
 	"\x05score\x18\x02 \x01(\x02H\x00R\x05score\x88\x01\x01B\b\n" +
-	"\x06_score\"\xe8\x01\n" +
+	"\x06_score\"\xef\x01\n" +
 	"\x17SearchDocumentsResponse\x129\n" +
-	"\tdocuments\x18\x01 \x03(\v2\x1b.recollect.v1.FoundDocumentR\tdocuments\x12\x1f\n" +
-	"\vnext_offset\x18\x02 \x01(\x05R\n" +
-	"nextOffset\x12=\n" +
+	"\tdocuments\x18\x01 \x03(\v2\x1b.recollect.v1.FoundDocumentR\tdocuments\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12=\n" +
 	"\fdegradations\x18\x03 \x03(\v2\x19.recollect.v1.DegradationR\fdegradations\x122\n" +
-	"\x06method\x18\x04 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xdf\x01\n" +
+	"\x06method\x18\x04 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xf2\x01\n" +
 	"\x15ListNamespacesRequest\x12)\n" +
 	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x12\x16\n" +
 	"\x06prefix\x18\x02 \x03(\tR\x06prefix\x12\x16\n" +
 	"\x06suffix\x18\x03 \x03(\tR\x06suffix\x12 \n" +
-	"\tmax_depth\x18\x04 \x01(\x05H\x00R\bmaxDepth\x88\x01\x01\x12\x19\n" +
-	"\x05limit\x18\x05 \x01(\x05H\x01R\x05limit\x88\x01\x01\x12\x16\n" +
-	"\x06offset\x18\x06 \x01(\x05R\x06offsetB\f\n" +
+	"\tmax_depth\x18\x04 \x01(\x05H\x00R\bmaxDepth\x88\x01\x01\x12\x1b\n" +
+	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"_max_depthB\b\n" +
-	"\x06_limit\"#\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\x12\x12\n" +
+	"\x04skip\x18\a \x01(\x05R\x04skipB\f\n" +
+	"\n" +
+	"_max_depth\"#\n" +
 	"\tNamespace\x12\x16\n" +
-	"\x06labels\x18\x01 \x03(\tR\x06labels\"r\n" +
+	"\x06labels\x18\x01 \x03(\tR\x06labels\"y\n" +
 	"\x16ListNamespacesResponse\x127\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\v2\x17.recollect.v1.NamespaceR\n" +
-	"namespaces\x12\x1f\n" +
-	"\vnext_offset\x18\x02 \x01(\x05R\n" +
-	"nextOffset\"|\n" +
+	"namespaces\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"|\n" +
 	"\x16DeleteDocumentsRequest\x12)\n" +
 	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x127\n" +
 	"\tdocuments\x18\x02 \x03(\v2\x19.recollect.v1.DocumentRefR\tdocuments\">\n" +
@@ -1269,9 +1285,9 @@ const file_recollect_v1_document_service_proto_rawDesc = "" +
 	"\x19DOCUMENT_OPERATOR_GREATER\x10\x03\x12&\n" +
 	"\"DOCUMENT_OPERATOR_GREATER_OR_EQUAL\x10\x04\x12\x1a\n" +
 	"\x16DOCUMENT_OPERATOR_LESS\x10\x05\x12#\n" +
-	"\x1fDOCUMENT_OPERATOR_LESS_OR_EQUAL\x10\x062\xeb\x03\n" +
-	"\x0fDocumentService\x12U\n" +
-	"\fPutDocuments\x12!.recollect.v1.PutDocumentsRequest\x1a\".recollect.v1.PutDocumentsResponse\x12Z\n" +
+	"\x1fDOCUMENT_OPERATOR_LESS_OR_EQUAL\x10\x062\xf0\x03\n" +
+	"\x0fDocumentService\x12Z\n" +
+	"\fPutDocuments\x12!.recollect.v1.PutDocumentsRequest\x1a\".recollect.v1.PutDocumentsResponse\"\x03\x90\x02\x02\x12Z\n" +
 	"\fGetDocuments\x12!.recollect.v1.GetDocumentsRequest\x1a\".recollect.v1.GetDocumentsResponse\"\x03\x90\x02\x01\x12c\n" +
 	"\x0fSearchDocuments\x12$.recollect.v1.SearchDocumentsRequest\x1a%.recollect.v1.SearchDocumentsResponse\"\x03\x90\x02\x01\x12`\n" +
 	"\x0eListNamespaces\x12#.recollect.v1.ListNamespacesRequest\x1a$.recollect.v1.ListNamespacesResponse\"\x03\x90\x02\x01\x12^\n" +
@@ -1362,7 +1378,6 @@ func file_recollect_v1_document_service_proto_init() {
 	}
 	file_recollect_v1_recall_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_document_service_proto_msgTypes[8].OneofWrappers = []any{}
 	file_recollect_v1_document_service_proto_msgTypes[9].OneofWrappers = []any{}
 	file_recollect_v1_document_service_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}

@@ -39,24 +39,22 @@ const (
 //	  "{\"theme\": \"dark\"}"}]}' 127.0.0.1:50051
 //	  recollect.v1.DocumentService/PutDocuments
 //
-// A namespace is a path of labels, like a directory. A document belongs to a user and to
-// no thread: deleting the user, the app or the tenant erases it, deleting a thread does
-// not. A document with a ttl is unreadable as soon as it has expired; a background job
-// then erases it. Exports of a tenant contain no documents.
+// A document belongs to a user and to no thread: deleting the user, the app or the
+// tenant deletes it. A document with a ttl is unreadable as soon as it has expired.
+// Exports of a tenant contain no documents.
 type DocumentServiceClient interface {
-	// PutDocuments stores documents, all or none. A document that exists is replaced, with
-	// its ttl; its create_time stays. It is idempotent, except for update_time, expire_time
-	// and the response: a repeat of a call whose response was lost, as clients make it, does
-	// not count the documents in created_count again.
+	// PutDocuments stores documents, all or none. A document that exists is replaced,
+	// with its ttl; its create_time stays. It is idempotent, except for update_time,
+	// expire_time and created_count.
 	PutDocuments(ctx context.Context, in *PutDocumentsRequest, opts ...grpc.CallOption) (*PutDocumentsResponse, error)
 	// GetDocuments returns documents by namespace and key.
 	GetDocuments(ctx context.Context, in *GetDocumentsRequest, opts ...grpc.CallOption) (*GetDocumentsResponse, error)
 	// SearchDocuments finds documents below a namespace by the values of their fields, and
 	// with a query by the meaning and the words of their indexed text.
 	SearchDocuments(ctx context.Context, in *SearchDocumentsRequest, opts ...grpc.CallOption) (*SearchDocumentsResponse, error)
-	// ListNamespaces lists the namespaces that have documents, in order.
+	// ListNamespaces lists the namespaces that have documents, ordered label by label.
 	ListNamespaces(ctx context.Context, in *ListNamespacesRequest, opts ...grpc.CallOption) (*ListNamespacesResponse, error)
-	// DeleteDocuments erases documents by namespace and key. It is idempotent.
+	// DeleteDocuments deletes documents by namespace and key. It is idempotent.
 	DeleteDocuments(ctx context.Context, in *DeleteDocumentsRequest, opts ...grpc.CallOption) (*DeleteDocumentsResponse, error)
 }
 
@@ -131,24 +129,22 @@ func (c *documentServiceClient) DeleteDocuments(ctx context.Context, in *DeleteD
 //	  "{\"theme\": \"dark\"}"}]}' 127.0.0.1:50051
 //	  recollect.v1.DocumentService/PutDocuments
 //
-// A namespace is a path of labels, like a directory. A document belongs to a user and to
-// no thread: deleting the user, the app or the tenant erases it, deleting a thread does
-// not. A document with a ttl is unreadable as soon as it has expired; a background job
-// then erases it. Exports of a tenant contain no documents.
+// A document belongs to a user and to no thread: deleting the user, the app or the
+// tenant deletes it. A document with a ttl is unreadable as soon as it has expired.
+// Exports of a tenant contain no documents.
 type DocumentServiceServer interface {
-	// PutDocuments stores documents, all or none. A document that exists is replaced, with
-	// its ttl; its create_time stays. It is idempotent, except for update_time, expire_time
-	// and the response: a repeat of a call whose response was lost, as clients make it, does
-	// not count the documents in created_count again.
+	// PutDocuments stores documents, all or none. A document that exists is replaced,
+	// with its ttl; its create_time stays. It is idempotent, except for update_time,
+	// expire_time and created_count.
 	PutDocuments(context.Context, *PutDocumentsRequest) (*PutDocumentsResponse, error)
 	// GetDocuments returns documents by namespace and key.
 	GetDocuments(context.Context, *GetDocumentsRequest) (*GetDocumentsResponse, error)
 	// SearchDocuments finds documents below a namespace by the values of their fields, and
 	// with a query by the meaning and the words of their indexed text.
 	SearchDocuments(context.Context, *SearchDocumentsRequest) (*SearchDocumentsResponse, error)
-	// ListNamespaces lists the namespaces that have documents, in order.
+	// ListNamespaces lists the namespaces that have documents, ordered label by label.
 	ListNamespaces(context.Context, *ListNamespacesRequest) (*ListNamespacesResponse, error)
-	// DeleteDocuments erases documents by namespace and key. It is idempotent.
+	// DeleteDocuments deletes documents by namespace and key. It is idempotent.
 	DeleteDocuments(context.Context, *DeleteDocumentsRequest) (*DeleteDocumentsResponse, error)
 	mustEmbedUnimplementedDocumentServiceServer()
 }

@@ -21,10 +21,10 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ErrorReason is the kind of an error. Each error status contains a
-// google.rpc.ErrorInfo with the domain `recollect` and, as reason, one of these
-// names without the prefix `ERROR_REASON_`, for example `{"reason":
-// "THREAD_NOT_FOUND", "domain": "recollect"}`.
+// ErrorReason is the reason of an error. Every error has, in its details, a
+// google.rpc.ErrorInfo with the domain `recollect.dev` and, as reason, one of these
+// names without the prefix `ERROR_REASON_`, for example `{"reason": "THREAD_NOT_FOUND",
+// "domain": "recollect.dev"}`.
 type ErrorReason int32
 
 const (
@@ -77,15 +77,13 @@ const (
 	// ERROR_REASON_INTERNAL (INTERNAL): a defect in Recollect. The server's log has
 	// the details under the id in the metadata key `incident`.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 14
-	// ERROR_REASON_NODE_MEMORY_CORRUPT (DATA_LOSS): the stored object of a node
-	// memory cannot be read. It is left unchanged; the metadata key `object_key`
-	// contains its key and `kept_as` the key of a copy, empty if there is nothing to
-	// copy. Replace the object with a valid one, or start over with ClearNodeMemory,
-	// which keeps the copy.
+	// ERROR_REASON_NODE_MEMORY_CORRUPT (DATA_LOSS): the stored object of a node memory
+	// cannot be read. Metadata: `object_key`, and `kept_as`, the key of a copy. Replace
+	// the object with a valid one, or start over with DeleteNodeMemory, which keeps the
+	// copy.
 	ErrorReason_ERROR_REASON_NODE_MEMORY_CORRUPT ErrorReason = 15
-	// ERROR_REASON_NODE_MEMORY_FULL (FAILED_PRECONDITION): the node memory has
-	// reached its maximum size (objects.max_object_bytes). Clear it, or use another
-	// node_id.
+	// ERROR_REASON_NODE_MEMORY_FULL (FAILED_PRECONDITION): the node memory has reached
+	// its maximum size (objects.max_object_bytes). Delete it, or use another node_id.
 	ErrorReason_ERROR_REASON_NODE_MEMORY_FULL ErrorReason = 16
 	// ERROR_REASON_OBJECT_STORE_UNAVAILABLE (UNAVAILABLE): object storage does not
 	// answer. Acknowledged turns are safe. A google.rpc.RetryInfo contains the delay
@@ -106,10 +104,9 @@ const (
 	// ERROR_REASON_EPHEMERAL_THREAD (FAILED_PRECONDITION): the thread is ephemeral,
 	// and the call is an import into it or an export of it.
 	ErrorReason_ERROR_REASON_EPHEMERAL_THREAD ErrorReason = 21
-	// ERROR_REASON_PERMISSION_DENIED (PERMISSION_DENIED): the caller's API key lacks
-	// the scope of the call. The metadata key `scope` contains the missing scope:
-	// `read`, `write`, `erase` or `admin`; the key `field` the field whose value needs
-	// it, if the method alone does not (see KEY_SCOPE_ERASE).
+	// ERROR_REASON_PERMISSION_DENIED (PERMISSION_DENIED): the caller's API key lacks the
+	// scope of the call. Metadata: `scope`, the missing one (`read`, `write`, `delete` or
+	// `admin`), and `field`, if the value of a field needs it.
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 22
 	// ERROR_REASON_API_KEY_NOT_FOUND (NOT_FOUND): the tenant has no such API key.
 	ErrorReason_ERROR_REASON_API_KEY_NOT_FOUND ErrorReason = 23
@@ -122,10 +119,9 @@ const (
 	// for secrets, or not the one that this secret was encrypted with. Set
 	// secrets.key, or add the old key to secrets.previous_keys.
 	ErrorReason_ERROR_REASON_SECRETS_UNAVAILABLE ErrorReason = 26
-	// ERROR_REASON_ETAG_CHANGED (ABORTED): the object has changed since the caller
-	// read it, or does not exist, or exists although the request requires that it is
-	// absent. Read it again, then retry. The metadata key `etag` contains the current
-	// etag; it is empty if the object does not exist.
+	// ERROR_REASON_ETAG_CHANGED (ABORTED): the object does not meet the precondition: it
+	// changed, does not exist, or exists. Read it again, then retry. Metadata: `etag`,
+	// the current one, empty if the object does not exist.
 	ErrorReason_ERROR_REASON_ETAG_CHANGED ErrorReason = 27
 	// ERROR_REASON_MEMORY_NOT_FOUND (NOT_FOUND): the tenant has no such memory.
 	ErrorReason_ERROR_REASON_MEMORY_NOT_FOUND ErrorReason = 28
@@ -135,9 +131,9 @@ const (
 	// ERROR_REASON_LONG_TERM_MEMORY_OFF (FAILED_PRECONDITION): long-term memory is
 	// switched off on this server (memories.enabled).
 	ErrorReason_ERROR_REASON_LONG_TERM_MEMORY_OFF ErrorReason = 30
-	// ERROR_REASON_ITERATION_LOG_FULL (FAILED_PRECONDITION): the thread's log has
+	// ERROR_REASON_ATTEMPT_LOG_FULL (FAILED_PRECONDITION): the thread's log has
 	// 10,000 attempts, the maximum. Continue in another thread, or clear this one.
-	ErrorReason_ERROR_REASON_ITERATION_LOG_FULL ErrorReason = 31
+	ErrorReason_ERROR_REASON_ATTEMPT_LOG_FULL ErrorReason = 31
 	// ERROR_REASON_SERVER_STOPPING (UNAVAILABLE): the server process is stopping and
 	// ended a stream in progress. A google.rpc.RetryInfo contains the delay before a
 	// retry, with another process or with this one after its restart.
@@ -146,26 +142,20 @@ const (
 	// 100,000 events, the maximum. Continue in another thread, or clear this one.
 	ErrorReason_ERROR_REASON_EVENT_LOG_FULL ErrorReason = 33
 	// ERROR_REASON_QUOTA_EXCEEDED (RESOURCE_EXHAUSTED): the caller's tenant or API key
-	// makes too many calls per second or at a time, or the tenant would store more than it
-	// may. A google.rpc.QuotaFailure contains the subject, `tenant:NAME` or
-	// `api_key:NAME`, and its limit. The server's configuration sets the limits:
-	// server.tenant_share and key_share, tenant_calls_per_second and
-	// key_calls_per_second; a google.rpc.RetryInfo contains the delay before a retry. Of
-	// storage, server.tenant_messages and tenant_bytes: without RetryInfo, because a retry
-	// fails until something is deleted or the limit is raised. The metadata key `setting`
-	// names the one that was exceeded; nothing was stored.
+	// exceeds a limit of calls or storage; nothing was stored. Metadata: `setting`, the
+	// limit's name. With a google.rpc.RetryInfo, retry after its delay. See
+	// docs/configuration.md.
 	ErrorReason_ERROR_REASON_QUOTA_EXCEEDED ErrorReason = 34
 	// ERROR_REASON_TOKEN_KEYS_UNAVAILABLE (UNAVAILABLE): the call carries a token
 	// (JWT), and the issuer's public keys cannot be read at the moment. A
 	// google.rpc.RetryInfo contains the delay before a retry.
 	ErrorReason_ERROR_REASON_TOKEN_KEYS_UNAVAILABLE ErrorReason = 35
 	// ERROR_REASON_DELETION_IN_PROGRESS (FAILED_PRECONDITION): the user, the app or the
-	// tenant is being deleted, and nothing can be created in it until that has finished.
-	// AdminService.GetErasureStatus and GetDeletion report on it. Or the thread is large
-	// and being cleared (ThreadService.ClearThread).
+	// tenant is being deleted, or a large thread is being cleared. Retry after that has
+	// finished (AdminService.GetDeletion).
 	ErrorReason_ERROR_REASON_DELETION_IN_PROGRESS ErrorReason = 36
-	// ERROR_REASON_DELETION_NOT_FOUND (NOT_FOUND): the tenant has no such deletion, or its
-	// receipt was forgotten.
+	// ERROR_REASON_DELETION_NOT_FOUND (NOT_FOUND): the tenant has no such deletion, or
+	// its receipt was deleted with the audit log of its time.
 	ErrorReason_ERROR_REASON_DELETION_NOT_FOUND ErrorReason = 37
 	// ERROR_REASON_NO_SECOND_INDEX (FAILED_PRECONDITION): the server has one index, and the
 	// call compares two. Set embedding_next and restart.
@@ -210,7 +200,7 @@ var (
 		28: "ERROR_REASON_MEMORY_NOT_FOUND",
 		29: "ERROR_REASON_PLAN_NOT_FOUND",
 		30: "ERROR_REASON_LONG_TERM_MEMORY_OFF",
-		31: "ERROR_REASON_ITERATION_LOG_FULL",
+		31: "ERROR_REASON_ATTEMPT_LOG_FULL",
 		32: "ERROR_REASON_SERVER_STOPPING",
 		33: "ERROR_REASON_EVENT_LOG_FULL",
 		34: "ERROR_REASON_QUOTA_EXCEEDED",
@@ -252,7 +242,7 @@ var (
 		"ERROR_REASON_MEMORY_NOT_FOUND":         28,
 		"ERROR_REASON_PLAN_NOT_FOUND":           29,
 		"ERROR_REASON_LONG_TERM_MEMORY_OFF":     30,
-		"ERROR_REASON_ITERATION_LOG_FULL":       31,
+		"ERROR_REASON_ATTEMPT_LOG_FULL":         31,
 		"ERROR_REASON_SERVER_STOPPING":          32,
 		"ERROR_REASON_EVENT_LOG_FULL":           33,
 		"ERROR_REASON_QUOTA_EXCEEDED":           34,
@@ -295,7 +285,7 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xa1\v\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\x9f\v\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -328,8 +318,8 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\x19ERROR_REASON_ETAG_CHANGED\x10\x1b\x12!\n" +
 	"\x1dERROR_REASON_MEMORY_NOT_FOUND\x10\x1c\x12\x1f\n" +
 	"\x1bERROR_REASON_PLAN_NOT_FOUND\x10\x1d\x12%\n" +
-	"!ERROR_REASON_LONG_TERM_MEMORY_OFF\x10\x1e\x12#\n" +
-	"\x1fERROR_REASON_ITERATION_LOG_FULL\x10\x1f\x12 \n" +
+	"!ERROR_REASON_LONG_TERM_MEMORY_OFF\x10\x1e\x12!\n" +
+	"\x1dERROR_REASON_ATTEMPT_LOG_FULL\x10\x1f\x12 \n" +
 	"\x1cERROR_REASON_SERVER_STOPPING\x10 \x12\x1f\n" +
 	"\x1bERROR_REASON_EVENT_LOG_FULL\x10!\x12\x1f\n" +
 	"\x1bERROR_REASON_QUOTA_EXCEEDED\x10\"\x12'\n" +

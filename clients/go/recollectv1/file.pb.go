@@ -178,8 +178,8 @@ type FileRef struct {
 	// registered. Always false for a url. Only in responses; ignored in requests.
 	Dangling bool `protobuf:"varint,10,opt,name=dangling,proto3" json:"dangling,omitempty"`
 	// width is the width of an image in pixels: 0 to 100,000. 0: unknown; with a `data:`
-	// URL, read from a PNG, JPEG, GIF or WebP image. Width and height determine how many
-	// tokens an image counts; an image of unknown size counts as 1,024 × 1,024 pixels.
+	// URL, the server reads it from the image. The tokens of an image follow from width
+	// and height.
 	Width int32 `protobuf:"varint,11,opt,name=width,proto3" json:"width,omitempty"`
 	// height is the height of an image in pixels: 0 to 100,000. 0: unknown.
 	Height int32 `protobuf:"varint,12,opt,name=height,proto3" json:"height,omitempty"`
@@ -349,14 +349,9 @@ type FileRef_ToolFileId struct {
 }
 
 type FileRef_Url struct {
-	// url is the URL of the file: 1 byte to 1 MiB; the message has a limit of its own.
-	//
-	// A `data:` URL contains the file itself. With object storage, its content is
-	// stored there once for each tenant, and erased with the last message that refers
-	// to it; the URL comes back as `ni:///sha-256;DIGEST` (RFC 6920), which
-	// FileService.GetFileContent resolves and which later messages of the tenant may
-	// use as well. Exports contain `data:` URLs. Without object storage, the URL is
-	// stored in the message and comes back as it was.
+	// url is the URL of the file: 1 byte to 1 MiB. A `data:` URL contains the file
+	// itself; with object storage it comes back as `ni:///sha-256;DIGEST`, which
+	// FileService.GetFileContent resolves. See docs/files.md.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3,oneof"`
 }
 

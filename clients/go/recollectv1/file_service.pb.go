@@ -369,9 +369,7 @@ func (x *GetFileContentResponse) GetContent() []byte {
 // ListFilesRequest requests one page.
 type ListFilesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// page_size is the maximum number of files to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT. A page has fewer
-	// entries if they would exceed a 4 MiB response.
+	// page_size is the maximum number of files: 0 means 50; more than 500 counts as 500.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page, with the same
 	// transfer_method. Empty: the first page.
@@ -667,9 +665,9 @@ const file_recollect_v1_file_service_proto_rawDesc = "" +
 	"\x03url\x18\x03 \x01(\tH\x00R\x03urlB\n" +
 	"\n" +
 	"\blocation\"\x14\n" +
-	"\x12DeleteFileResponse2\xb7\x03\n" +
-	"\vFileService\x12U\n" +
-	"\fRegisterFile\x12!.recollect.v1.RegisterFileRequest\x1a\".recollect.v1.RegisterFileResponse\x12K\n" +
+	"\x12DeleteFileResponse2\xbc\x03\n" +
+	"\vFileService\x12Z\n" +
+	"\fRegisterFile\x12!.recollect.v1.RegisterFileRequest\x1a\".recollect.v1.RegisterFileResponse\"\x03\x90\x02\x02\x12K\n" +
 	"\aGetFile\x12\x1c.recollect.v1.GetFileRequest\x1a\x1d.recollect.v1.GetFileResponse\"\x03\x90\x02\x01\x12`\n" +
 	"\x0eGetFileContent\x12#.recollect.v1.GetFileContentRequest\x1a$.recollect.v1.GetFileContentResponse\"\x03\x90\x02\x01\x12Q\n" +
 	"\tListFiles\x12\x1e.recollect.v1.ListFilesRequest\x1a\x1f.recollect.v1.ListFilesResponse\"\x03\x90\x02\x01\x12O\n" +

@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// KeyScope is a kind of call that a key may make. Other calls return
+// KeyScope is a kind of call that a key may make. Other calls are refused with
 // PERMISSION_DENIED.
 type KeyScope int32
 
@@ -32,19 +32,13 @@ const (
 	// KEY_SCOPE_READ allows reading: Get, List and Export methods, Recall, Search,
 	// BuildContext, and the status of the service.
 	KeyScope_KEY_SCOPE_READ KeyScope = 1
-	// KEY_SCOPE_WRITE allows adding and changing: append, import, create, resolve,
-	// update, register, set a head or a policy, flush, reindex.
+	// KEY_SCOPE_WRITE allows adding and changing: append, import, create, resolve, put,
+	// update, register, set a head, copy, flush and reindex.
 	KeyScope_KEY_SCOPE_WRITE KeyScope = 2
-	// KEY_SCOPE_ERASE allows erasing: Delete, Clear and Forget methods. Together with
-	// KEY_SCOPE_WRITE it also allows changes that erase stored content earlier, which
-	// KEY_SCOPE_WRITE alone does not: a ttl that ends a stored thread earlier
-	// (UpdateThread, PutWorkingMemory with ttl_erases_thread); a policy with a shorter
-	// ttl, node_ttl, memory_max_age or memory_max_inactivity, or a smaller
-	// memory_max_count, than the one in effect; and a new memory beyond
-	// memory_max_count, for which another is erased. Memories that are extracted from
-	// messages in the background are not refused, whichever key appended the messages:
-	// beyond memory_max_count, those whose last use is oldest are erased.
-	KeyScope_KEY_SCOPE_ERASE KeyScope = 3
+	// KEY_SCOPE_DELETE allows deleting: Delete methods and ClearThread. Together with
+	// KEY_SCOPE_WRITE it also allows changes that delete stored content earlier, such as
+	// a shorter ttl. See docs/deletion.md.
+	KeyScope_KEY_SCOPE_DELETE KeyScope = 3
 	// KEY_SCOPE_ADMIN includes the other scopes and allows managing keys and secrets,
 	// reading the audit log (ListTransactions) and comparing indexes (CompareIndexes).
 	KeyScope_KEY_SCOPE_ADMIN KeyScope = 4
@@ -56,14 +50,14 @@ var (
 		0: "KEY_SCOPE_UNSPECIFIED",
 		1: "KEY_SCOPE_READ",
 		2: "KEY_SCOPE_WRITE",
-		3: "KEY_SCOPE_ERASE",
+		3: "KEY_SCOPE_DELETE",
 		4: "KEY_SCOPE_ADMIN",
 	}
 	KeyScope_value = map[string]int32{
 		"KEY_SCOPE_UNSPECIFIED": 0,
 		"KEY_SCOPE_READ":        1,
 		"KEY_SCOPE_WRITE":       2,
-		"KEY_SCOPE_ERASE":       3,
+		"KEY_SCOPE_DELETE":      3,
 		"KEY_SCOPE_ADMIN":       4,
 	}
 )
@@ -171,13 +165,12 @@ func (x *ApiKey) GetExpireTime() *timestamppb.Timestamp {
 // CreateApiKeyRequest describes the key to create.
 type CreateApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name is the key's name in lists and in the audit log: 1 to 128 characters,
-	// without control characters. It must not be `anonymous`, `cli` or `worker`,
-	// which are reserved, nor the name of a key of the tenant in the server's
-	// configuration.
+	// name is the key's name in lists and in the audit log: 1 to 128 characters without
+	// control characters. Reserved: `anonymous`, `cli`, `worker` and names of keys in the
+	// server's configuration.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// scopes are the kinds of calls the key may make. Empty: KEY_SCOPE_READ,
-	// KEY_SCOPE_WRITE and KEY_SCOPE_ERASE.
+	// KEY_SCOPE_WRITE and KEY_SCOPE_DELETE.
 	Scopes []KeyScope `protobuf:"varint,2,rep,packed,name=scopes,proto3,enum=recollect.v1.KeyScope" json:"scopes,omitempty"`
 	// expire_time is when the key expires; it must be in the future. Unset: never.
 	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
@@ -295,8 +288,7 @@ func (x *CreateApiKeyResponse) GetSecret() string {
 // ListApiKeysRequest requests one page.
 type ListApiKeysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// page_size is the maximum number of keys to return: 0 means 50; values above 500
-	// count as 500; a negative value is INVALID_ARGUMENT.
+	// page_size is the maximum number of keys: 0 means 50; more than 500 counts as 500.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page. Empty: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -515,12 +507,12 @@ const file_recollect_v1_key_service_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\")\n" +
 	"\x13RevokeApiKeyRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x16\n" +
-	"\x14RevokeApiKeyResponse*x\n" +
+	"\x14RevokeApiKeyResponse*y\n" +
 	"\bKeyScope\x12\x19\n" +
 	"\x15KEY_SCOPE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eKEY_SCOPE_READ\x10\x01\x12\x13\n" +
-	"\x0fKEY_SCOPE_WRITE\x10\x02\x12\x13\n" +
-	"\x0fKEY_SCOPE_ERASE\x10\x03\x12\x13\n" +
+	"\x0fKEY_SCOPE_WRITE\x10\x02\x12\x14\n" +
+	"\x10KEY_SCOPE_DELETE\x10\x03\x12\x13\n" +
 	"\x0fKEY_SCOPE_ADMIN\x10\x042\x93\x02\n" +
 	"\n" +
 	"KeyService\x12U\n" +

@@ -88,8 +88,8 @@ const (
 	LedgerState_LEDGER_STATE_SUMMARIZED LedgerState = 2
 	// LEDGER_STATE_OBSERVED: an observation covers the message.
 	LedgerState_LEDGER_STATE_OBSERVED LedgerState = 3
-	// LEDGER_STATE_ERASED: the message was erased, with everything derived from it.
-	LedgerState_LEDGER_STATE_ERASED LedgerState = 4
+	// LEDGER_STATE_DELETED: the message was deleted, with everything derived from it.
+	LedgerState_LEDGER_STATE_DELETED LedgerState = 4
 	// LEDGER_STATE_SET_ASIDE: the message was removed from the working memory by
 	// PutWorkingMemory, DeleteWorkingMemory or expiry. It is still in the thread.
 	LedgerState_LEDGER_STATE_SET_ASIDE LedgerState = 5
@@ -102,7 +102,7 @@ var (
 		1: "LEDGER_STATE_RAW",
 		2: "LEDGER_STATE_SUMMARIZED",
 		3: "LEDGER_STATE_OBSERVED",
-		4: "LEDGER_STATE_ERASED",
+		4: "LEDGER_STATE_DELETED",
 		5: "LEDGER_STATE_SET_ASIDE",
 	}
 	LedgerState_value = map[string]int32{
@@ -110,7 +110,7 @@ var (
 		"LEDGER_STATE_RAW":         1,
 		"LEDGER_STATE_SUMMARIZED":  2,
 		"LEDGER_STATE_OBSERVED":    3,
-		"LEDGER_STATE_ERASED":      4,
+		"LEDGER_STATE_DELETED":     4,
 		"LEDGER_STATE_SET_ASIDE":   5,
 	}
 )
@@ -145,13 +145,8 @@ func (LedgerState) EnumDescriptor() ([]byte, []int) {
 // VerifyThreadRequest identifies a thread.
 type VerifyThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*VerifyThreadRequest_ThreadId
-	//	*VerifyThreadRequest_Session
-	Thread        isVerifyThreadRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread        *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -186,48 +181,12 @@ func (*VerifyThreadRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_ledger_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *VerifyThreadRequest) GetThread() isVerifyThreadRequest_Thread {
+func (x *VerifyThreadRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
-
-func (x *VerifyThreadRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*VerifyThreadRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *VerifyThreadRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*VerifyThreadRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-type isVerifyThreadRequest_Thread interface {
-	isVerifyThreadRequest_Thread()
-}
-
-type VerifyThreadRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type VerifyThreadRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*VerifyThreadRequest_ThreadId) isVerifyThreadRequest_Thread() {}
-
-func (*VerifyThreadRequest_Session) isVerifyThreadRequest_Thread() {}
 
 // LedgerCount counts the messages on the path to one head by state, for one kind.
 type LedgerCount struct {
@@ -235,13 +194,13 @@ type LedgerCount struct {
 	// kind is the kind of derived text.
 	Kind LedgerKind `protobuf:"varint,1,opt,name=kind,proto3,enum=recollect.v1.LedgerKind" json:"kind,omitempty"`
 	// branch is the number of the branch. The path extends to its end, even if its
-	// newest messages were erased.
+	// newest messages were deleted.
 	Branch int32 `protobuf:"varint,2,opt,name=branch,proto3" json:"branch,omitempty"`
 	// head_message_id is the branch's newest readable message. Empty: it has none.
 	HeadMessageId string `protobuf:"bytes,3,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
 	// active is true for the branch that contains the thread's head.
 	Active bool `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
-	// message_count is the number of messages on the path, including erased ones.
+	// message_count is the number of messages on the path, including deleted ones.
 	MessageCount int64 `protobuf:"varint,5,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// raw_count is the number of messages in full.
 	RawCount int64 `protobuf:"varint,6,opt,name=raw_count,json=rawCount,proto3" json:"raw_count,omitempty"`
@@ -249,8 +208,8 @@ type LedgerCount struct {
 	SummarizedCount int64 `protobuf:"varint,7,opt,name=summarized_count,json=summarizedCount,proto3" json:"summarized_count,omitempty"`
 	// observed_count is the number of messages that an observation covers.
 	ObservedCount int64 `protobuf:"varint,8,opt,name=observed_count,json=observedCount,proto3" json:"observed_count,omitempty"`
-	// erased_count is the number of erased messages.
-	ErasedCount int64 `protobuf:"varint,9,opt,name=erased_count,json=erasedCount,proto3" json:"erased_count,omitempty"`
+	// deleted_count is the number of deleted messages.
+	DeletedCount int64 `protobuf:"varint,9,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// set_aside_count is the number of messages removed from the working memory.
 	SetAsideCount int64 `protobuf:"varint,10,opt,name=set_aside_count,json=setAsideCount,proto3" json:"set_aside_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -343,9 +302,9 @@ func (x *LedgerCount) GetObservedCount() int64 {
 	return 0
 }
 
-func (x *LedgerCount) GetErasedCount() int64 {
+func (x *LedgerCount) GetDeletedCount() int64 {
 	if x != nil {
-		return x.ErasedCount
+		return x.DeletedCount
 	}
 	return 0
 }
@@ -518,20 +477,20 @@ func (x *VerifyThreadResponse) GetFaults() []*LedgerFault {
 // ListLedgerRequest identifies a path and a kind of derived text.
 type ListLedgerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*ListLedgerRequest_ThreadId
-	//	*ListLedgerRequest_Session
-	Thread isListLedgerRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// kind is the kind of derived text. Required.
-	Kind LedgerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=recollect.v1.LedgerKind" json:"kind,omitempty"`
+	Kind LedgerKind `protobuf:"varint,2,opt,name=kind,proto3,enum=recollect.v1.LedgerKind" json:"kind,omitempty"`
 	// head_message_id is the last message of the path, by message_id or external_id.
 	// Empty: the thread's head.
-	HeadMessageId string `protobuf:"bytes,4,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
-	// include_texts also returns the derived texts.
-	IncludeTexts  bool `protobuf:"varint,5,opt,name=include_texts,json=includeTexts,proto3" json:"include_texts,omitempty"`
+	HeadMessageId string `protobuf:"bytes,3,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
+	// include_texts also returns the derived texts, with the first page.
+	IncludeTexts bool `protobuf:"varint,4,opt,name=include_texts,json=includeTexts,proto3" json:"include_texts,omitempty"`
+	// page_size is the maximum number of ranges: 0 means 50; more than 500 counts as 500.
+	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is next_page_token of the previous page; all other fields except page_size
+	// must be unchanged. Empty: the first page.
+	PageToken     string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -566,27 +525,9 @@ func (*ListLedgerRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_ledger_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *ListLedgerRequest) GetThread() isListLedgerRequest_Thread {
+func (x *ListLedgerRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *ListLedgerRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*ListLedgerRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ListLedgerRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*ListLedgerRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -612,23 +553,19 @@ func (x *ListLedgerRequest) GetIncludeTexts() bool {
 	return false
 }
 
-type isListLedgerRequest_Thread interface {
-	isListLedgerRequest_Thread()
+func (x *ListLedgerRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
 }
 
-type ListLedgerRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
+func (x *ListLedgerRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
-
-type ListLedgerRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*ListLedgerRequest_ThreadId) isListLedgerRequest_Thread() {}
-
-func (*ListLedgerRequest_Session) isListLedgerRequest_Thread() {}
 
 // LedgerRange is a range of consecutive messages on one path in the same state.
 type LedgerRange struct {
@@ -816,14 +753,13 @@ func (x *LedgerText) GetCreateTime() *timestamppb.Timestamp {
 // ListLedgerResponse is the ledger of one path.
 type ListLedgerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// ranges are the ranges of messages from the root to the head: at most the newest 1,000.
+	// ranges are the ranges of messages of this page, from the root to the head.
 	Ranges []*LedgerRange `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	// truncated is true if there are older ranges.
-	Truncated bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
-	// texts are the derived texts of a context of this path, if include_texts is set:
-	// the current summary, which continues all earlier ones and covers every
-	// SUMMARIZED message; or the current observations, in the order of the messages
-	// that they cover. At most 3 MiB, the newest.
+	// next_page_token requests the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// texts are the derived texts of this path, if include_texts is set: the current
+	// summary, which continues all earlier ones, or the current observations in the order
+	// of their messages. At most 3 MiB, the newest.
 	Texts         []*LedgerText `protobuf:"bytes,3,rep,name=texts,proto3" json:"texts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -866,11 +802,11 @@ func (x *ListLedgerResponse) GetRanges() []*LedgerRange {
 	return nil
 }
 
-func (x *ListLedgerResponse) GetTruncated() bool {
+func (x *ListLedgerResponse) GetNextPageToken() string {
 	if x != nil {
-		return x.Truncated
+		return x.NextPageToken
 	}
-	return false
+	return ""
 }
 
 func (x *ListLedgerResponse) GetTexts() []*LedgerText {
@@ -884,11 +820,9 @@ var File_recollect_v1_ledger_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_ledger_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/ledger_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1erecollect/v1/text_origin.proto\x1a\x19recollect/v1/thread.proto\"t\n" +
-	"\x13VerifyThreadRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
-	"\x06thread\"\xf2\x02\n" +
+	"!recollect/v1/ledger_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1erecollect/v1/text_origin.proto\x1a\x19recollect/v1/thread.proto\"F\n" +
+	"\x13VerifyThreadRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"\xf4\x02\n" +
 	"\vLedgerCount\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.recollect.v1.LedgerKindR\x04kind\x12\x16\n" +
 	"\x06branch\x18\x02 \x01(\x05R\x06branch\x12&\n" +
@@ -897,8 +831,8 @@ const file_recollect_v1_ledger_service_proto_rawDesc = "" +
 	"\rmessage_count\x18\x05 \x01(\x03R\fmessageCount\x12\x1b\n" +
 	"\traw_count\x18\x06 \x01(\x03R\brawCount\x12)\n" +
 	"\x10summarized_count\x18\a \x01(\x03R\x0fsummarizedCount\x12%\n" +
-	"\x0eobserved_count\x18\b \x01(\x03R\robservedCount\x12!\n" +
-	"\ferased_count\x18\t \x01(\x03R\verasedCount\x12&\n" +
+	"\x0eobserved_count\x18\b \x01(\x03R\robservedCount\x12#\n" +
+	"\rdeleted_count\x18\t \x01(\x03R\fdeletedCount\x12&\n" +
 	"\x0fset_aside_count\x18\n" +
 	" \x01(\x03R\rsetAsideCount\"\xbd\x01\n" +
 	"\vLedgerFault\x12,\n" +
@@ -911,14 +845,15 @@ const file_recollect_v1_ledger_service_proto_rawDesc = "" +
 	"\x14VerifyThreadResponse\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\bR\x02ok\x121\n" +
 	"\x06counts\x18\x02 \x03(\v2\x19.recollect.v1.LedgerCountR\x06counts\x121\n" +
-	"\x06faults\x18\x03 \x03(\v2\x19.recollect.v1.LedgerFaultR\x06faults\"\xed\x01\n" +
-	"\x11ListLedgerRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12,\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x18.recollect.v1.LedgerKindR\x04kind\x12&\n" +
-	"\x0fhead_message_id\x18\x04 \x01(\tR\rheadMessageId\x12#\n" +
-	"\rinclude_texts\x18\x05 \x01(\bR\fincludeTextsB\b\n" +
-	"\x06thread\"\xee\x01\n" +
+	"\x06faults\x18\x03 \x03(\v2\x19.recollect.v1.LedgerFaultR\x06faults\"\xfb\x01\n" +
+	"\x11ListLedgerRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12,\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x18.recollect.v1.LedgerKindR\x04kind\x12&\n" +
+	"\x0fhead_message_id\x18\x03 \x01(\tR\rheadMessageId\x12#\n" +
+	"\rinclude_texts\x18\x04 \x01(\bR\fincludeTexts\x12\x1b\n" +
+	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\"\xee\x01\n" +
 	"\vLedgerRange\x12/\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x19.recollect.v1.LedgerStateR\x05state\x12(\n" +
 	"\x10first_message_id\x18\x02 \x01(\tR\x0efirstMessageId\x12&\n" +
@@ -936,22 +871,22 @@ const file_recollect_v1_ledger_service_proto_rawDesc = "" +
 	"\x06origin\x18\x04 \x01(\x0e2\x18.recollect.v1.TextOriginR\x06origin\x12\x17\n" +
 	"\amade_by\x18\x05 \x01(\tR\x06madeBy\x12;\n" +
 	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\x95\x01\n" +
+	"createTime\"\x9f\x01\n" +
 	"\x12ListLedgerResponse\x121\n" +
-	"\x06ranges\x18\x01 \x03(\v2\x19.recollect.v1.LedgerRangeR\x06ranges\x12\x1c\n" +
-	"\ttruncated\x18\x02 \x01(\bR\ttruncated\x12.\n" +
+	"\x06ranges\x18\x01 \x03(\v2\x19.recollect.v1.LedgerRangeR\x06ranges\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12.\n" +
 	"\x05texts\x18\x03 \x03(\v2\x18.recollect.v1.LedgerTextR\x05texts*_\n" +
 	"\n" +
 	"LedgerKind\x12\x1b\n" +
 	"\x17LEDGER_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13LEDGER_KIND_SUMMARY\x10\x01\x12\x1b\n" +
-	"\x17LEDGER_KIND_OBSERVATION\x10\x02*\xae\x01\n" +
+	"\x17LEDGER_KIND_OBSERVATION\x10\x02*\xaf\x01\n" +
 	"\vLedgerState\x12\x1c\n" +
 	"\x18LEDGER_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10LEDGER_STATE_RAW\x10\x01\x12\x1b\n" +
 	"\x17LEDGER_STATE_SUMMARIZED\x10\x02\x12\x19\n" +
-	"\x15LEDGER_STATE_OBSERVED\x10\x03\x12\x17\n" +
-	"\x13LEDGER_STATE_ERASED\x10\x04\x12\x1a\n" +
+	"\x15LEDGER_STATE_OBSERVED\x10\x03\x12\x18\n" +
+	"\x14LEDGER_STATE_DELETED\x10\x04\x12\x1a\n" +
 	"\x16LEDGER_STATE_SET_ASIDE\x10\x052\xc1\x01\n" +
 	"\rLedgerService\x12Z\n" +
 	"\fVerifyThread\x12!.recollect.v1.VerifyThreadRequest\x1a\".recollect.v1.VerifyThreadResponse\"\x03\x90\x02\x01\x12T\n" +
@@ -984,17 +919,17 @@ var file_recollect_v1_ledger_service_proto_goTypes = []any{
 	(*LedgerRange)(nil),           // 7: recollect.v1.LedgerRange
 	(*LedgerText)(nil),            // 8: recollect.v1.LedgerText
 	(*ListLedgerResponse)(nil),    // 9: recollect.v1.ListLedgerResponse
-	(*SessionRef)(nil),            // 10: recollect.v1.SessionRef
+	(*ThreadRef)(nil),             // 10: recollect.v1.ThreadRef
 	(TextOrigin)(0),               // 11: recollect.v1.TextOrigin
 	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
 }
 var file_recollect_v1_ledger_service_proto_depIdxs = []int32{
-	10, // 0: recollect.v1.VerifyThreadRequest.session:type_name -> recollect.v1.SessionRef
+	10, // 0: recollect.v1.VerifyThreadRequest.thread:type_name -> recollect.v1.ThreadRef
 	0,  // 1: recollect.v1.LedgerCount.kind:type_name -> recollect.v1.LedgerKind
 	0,  // 2: recollect.v1.LedgerFault.kind:type_name -> recollect.v1.LedgerKind
 	3,  // 3: recollect.v1.VerifyThreadResponse.counts:type_name -> recollect.v1.LedgerCount
 	4,  // 4: recollect.v1.VerifyThreadResponse.faults:type_name -> recollect.v1.LedgerFault
-	10, // 5: recollect.v1.ListLedgerRequest.session:type_name -> recollect.v1.SessionRef
+	10, // 5: recollect.v1.ListLedgerRequest.thread:type_name -> recollect.v1.ThreadRef
 	0,  // 6: recollect.v1.ListLedgerRequest.kind:type_name -> recollect.v1.LedgerKind
 	1,  // 7: recollect.v1.LedgerRange.state:type_name -> recollect.v1.LedgerState
 	11, // 8: recollect.v1.LedgerText.origin:type_name -> recollect.v1.TextOrigin
@@ -1019,14 +954,6 @@ func file_recollect_v1_ledger_service_proto_init() {
 	}
 	file_recollect_v1_text_origin_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_ledger_service_proto_msgTypes[0].OneofWrappers = []any{
-		(*VerifyThreadRequest_ThreadId)(nil),
-		(*VerifyThreadRequest_Session)(nil),
-	}
-	file_recollect_v1_ledger_service_proto_msgTypes[4].OneofWrappers = []any{
-		(*ListLedgerRequest_ThreadId)(nil),
-		(*ListLedgerRequest_Session)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

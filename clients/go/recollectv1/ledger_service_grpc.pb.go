@@ -31,7 +31,7 @@ const (
 // each kind of derived text and each branch, every message on the path to the
 // branch's head is in exactly one state.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…"}' 127.0.0.1:50051
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}}' 127.0.0.1:50051
 //	  recollect.v1.LedgerService/VerifyThread
 type LedgerServiceClient interface {
 	// VerifyThread recomputes the ledger of a thread from its messages and derived
@@ -78,7 +78,7 @@ func (c *ledgerServiceClient) ListLedger(ctx context.Context, in *ListLedgerRequ
 // each kind of derived text and each branch, every message on the path to the
 // branch's head is in exactly one state.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…"}' 127.0.0.1:50051
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}}' 127.0.0.1:50051
 //	  recollect.v1.LedgerService/VerifyThread
 type LedgerServiceServer interface {
 	// VerifyThread recomputes the ledger of a thread from its messages and derived

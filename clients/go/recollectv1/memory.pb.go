@@ -9,7 +9,6 @@ package recollectv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -156,18 +155,17 @@ type Memory struct {
 	EventTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
 	// origin is where the memory comes from.
 	Origin MemoryOrigin `protobuf:"varint,9,opt,name=origin,proto3,enum=recollect.v1.MemoryOrigin" json:"origin,omitempty"`
-	// record_id is the caller's own id, from MemoryInput. Empty: none.
-	RecordId string `protobuf:"bytes,10,opt,name=record_id,json=recordId,proto3" json:"record_id,omitempty"`
+	// external_id is the caller's own id, from MemoryInput. Empty: none.
+	ExternalId string `protobuf:"bytes,10,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
 	// thread_id is the thread that the memory came from. Empty: none.
 	ThreadId string `protobuf:"bytes,11,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// source_message_ids are the messages that support the memory, without those
-	// erased since: at most the 32 that were named last. An extracted memory is
-	// erased with its last source, unless it is pinned; and with a memory that it was
-	// built on, and then made again of the sources that are left.
+	// source_message_ids are the messages that support the memory, without those deleted
+	// since: at most the 32 that were named last. An extracted memory is deleted with its
+	// last source, unless it is pinned.
 	SourceMessageIds []string `protobuf:"bytes,12,rep,name=source_message_ids,json=sourceMessageIds,proto3" json:"source_message_ids,omitempty"`
-	// pinned protects the memory: no policy erases it, and no extraction supersedes
-	// it.
-	Pinned bool `protobuf:"varint,13,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	// pinned protects the memory: no policy deletes it, and no extraction supersedes it.
+	// Unset in UpdateMemoryRequest: unchanged.
+	Pinned *bool `protobuf:"varint,13,opt,name=pinned,proto3,oneof" json:"pinned,omitempty"`
 	// valid_from is when the memory became valid, as far as known.
 	ValidFrom *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=valid_from,json=validFrom,proto3" json:"valid_from,omitempty"`
 	// valid_until is when a newer memory superseded it. Unset: it is valid.
@@ -191,11 +189,13 @@ type Memory struct {
 	// it since.
 	ExtractionStrategy ExtractionStrategy `protobuf:"varint,22,opt,name=extraction_strategy,json=extractionStrategy,proto3,enum=recollect.v1.ExtractionStrategy" json:"extraction_strategy,omitempty"`
 	// etag identifies this state of the memory. Each change of the memory changes it.
+	// Ignored in requests.
 	Etag string `protobuf:"bytes,23,opt,name=etag,proto3" json:"etag,omitempty"`
-	// metadata is the caller's own data about the memory. Unset: none.
-	Metadata *structpb.Struct `protobuf:"bytes,24,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// metadata is the caller's own data about the memory: a JSON object as text. Empty:
+	// none.
+	Metadata string `protobuf:"bytes,24,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// built_on_memory_ids are the memories that the extraction built it on, also those
-	// erased since, at most 1,000. Only exports have them.
+	// deleted since, at most 1,000. Only exports have them.
 	BuiltOnMemoryIds []string `protobuf:"bytes,25,rep,name=built_on_memory_ids,json=builtOnMemoryIds,proto3" json:"built_on_memory_ids,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -294,9 +294,9 @@ func (x *Memory) GetOrigin() MemoryOrigin {
 	return MemoryOrigin_MEMORY_ORIGIN_UNSPECIFIED
 }
 
-func (x *Memory) GetRecordId() string {
+func (x *Memory) GetExternalId() string {
 	if x != nil {
-		return x.RecordId
+		return x.ExternalId
 	}
 	return ""
 }
@@ -316,8 +316,8 @@ func (x *Memory) GetSourceMessageIds() []string {
 }
 
 func (x *Memory) GetPinned() bool {
-	if x != nil {
-		return x.Pinned
+	if x != nil && x.Pinned != nil {
+		return *x.Pinned
 	}
 	return false
 }
@@ -392,11 +392,11 @@ func (x *Memory) GetEtag() string {
 	return ""
 }
 
-func (x *Memory) GetMetadata() *structpb.Struct {
+func (x *Memory) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 func (x *Memory) GetBuiltOnMemoryIds() []string {
@@ -409,13 +409,10 @@ func (x *Memory) GetBuiltOnMemoryIds() []string {
 // MemoryInput is a memory to store.
 type MemoryInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// record_id is the caller's own id, such as `trip_planning_paris`, unique per app
-	// and user: at most 128 characters. Storing the same record_id again updates the
-	// memory: a different text becomes valid from then on, and the given sources
-	// replace the previous ones. If another memory already has the new text, that
-	// memory supersedes this one and takes over the record_id, unless it has its own.
-	// Empty: none.
-	RecordId string `protobuf:"bytes,1,opt,name=record_id,json=recordId,proto3" json:"record_id,omitempty"`
+	// external_id is the caller's own id, such as `trip_planning_paris`, unique per app
+	// and user: at most 128 characters. Storing it again updates the memory. Empty: none.
+	// See docs/memory/long-term.md.
+	ExternalId string `protobuf:"bytes,1,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
 	// text is the content of the memory: 1 to 4,096 characters. Text that the user
 	// already has in memory, ignoring case, whitespace and final punctuation, is not
 	// stored again.
@@ -432,13 +429,13 @@ type MemoryInput struct {
 	// source_message_ids are the messages that support the memory: at most 32, of
 	// threads of the same app and user. Other messages are INVALID_ARGUMENT.
 	SourceMessageIds []string `protobuf:"bytes,7,rep,name=source_message_ids,json=sourceMessageIds,proto3" json:"source_message_ids,omitempty"`
-	// pinned protects the memory: no policy erases it, and no extraction supersedes
-	// it.
-	Pinned bool `protobuf:"varint,8,opt,name=pinned,proto3" json:"pinned,omitempty"`
-	// metadata is the caller's own data: at most 16 KiB as JSON, 5 levels deep. Searches
-	// filter by it (MemoryFilter.metadata) and do not match its words, and contexts do not
-	// contain it. Numbers are double precision.
-	Metadata      *structpb.Struct `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// pinned protects the memory: no policy deletes it, and no extraction supersedes it.
+	// Unset: not pinned; a known memory stays as it is.
+	Pinned *bool `protobuf:"varint,8,opt,name=pinned,proto3,oneof" json:"pinned,omitempty"`
+	// metadata is the caller's own data: a JSON object as text, at most 16 KiB, 5 levels
+	// deep. Numbers keep their digits. MemoryFilter.metadata filters by it; queries do
+	// not match it. Empty: none.
+	Metadata      string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,9 +470,9 @@ func (*MemoryInput) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_memory_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *MemoryInput) GetRecordId() string {
+func (x *MemoryInput) GetExternalId() string {
 	if x != nil {
-		return x.RecordId
+		return x.ExternalId
 	}
 	return ""
 }
@@ -523,24 +520,24 @@ func (x *MemoryInput) GetSourceMessageIds() []string {
 }
 
 func (x *MemoryInput) GetPinned() bool {
-	if x != nil {
-		return x.Pinned
+	if x != nil && x.Pinned != nil {
+		return *x.Pinned
 	}
 	return false
 }
 
-func (x *MemoryInput) GetMetadata() *structpb.Struct {
+func (x *MemoryInput) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 var File_recollect_v1_memory_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xb4\b\n" +
+	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xaf\b\n" +
 	"\x06Memory\x12\x1b\n" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12\x15\n" +
 	"\x06app_id\x18\x02 \x01(\tR\x05appId\x12\x17\n" +
@@ -551,12 +548,13 @@ const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\bentities\x18\a \x03(\tR\bentities\x129\n" +
 	"\n" +
 	"event_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x122\n" +
-	"\x06origin\x18\t \x01(\x0e2\x1a.recollect.v1.MemoryOriginR\x06origin\x12\x1b\n" +
-	"\trecord_id\x18\n" +
-	" \x01(\tR\brecordId\x12\x1b\n" +
+	"\x06origin\x18\t \x01(\x0e2\x1a.recollect.v1.MemoryOriginR\x06origin\x12\x1f\n" +
+	"\vexternal_id\x18\n" +
+	" \x01(\tR\n" +
+	"externalId\x12\x1b\n" +
 	"\tthread_id\x18\v \x01(\tR\bthreadId\x12,\n" +
-	"\x12source_message_ids\x18\f \x03(\tR\x10sourceMessageIds\x12\x16\n" +
-	"\x06pinned\x18\r \x01(\bR\x06pinned\x129\n" +
+	"\x12source_message_ids\x18\f \x03(\tR\x10sourceMessageIds\x12\x1b\n" +
+	"\x06pinned\x18\r \x01(\bH\x00R\x06pinned\x88\x01\x01\x129\n" +
 	"\n" +
 	"valid_from\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tvalidFrom\x12;\n" +
 	"\vvalid_until\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
@@ -570,20 +568,23 @@ const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\rlast_use_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\vlastUseTime\x12\x17\n" +
 	"\amade_by\x18\x15 \x01(\tR\x06madeBy\x12Q\n" +
 	"\x13extraction_strategy\x18\x16 \x01(\x0e2 .recollect.v1.ExtractionStrategyR\x12extractionStrategy\x12\x12\n" +
-	"\x04etag\x18\x17 \x01(\tR\x04etag\x123\n" +
-	"\bmetadata\x18\x18 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12-\n" +
-	"\x13built_on_memory_ids\x18\x19 \x03(\tR\x10builtOnMemoryIds\"\xd6\x02\n" +
-	"\vMemoryInput\x12\x1b\n" +
-	"\trecord_id\x18\x01 \x01(\tR\brecordId\x12\x12\n" +
+	"\x04etag\x18\x17 \x01(\tR\x04etag\x12\x1a\n" +
+	"\bmetadata\x18\x18 \x01(\tR\bmetadata\x12-\n" +
+	"\x13built_on_memory_ids\x18\x19 \x03(\tR\x10builtOnMemoryIdsB\t\n" +
+	"\a_pinned\"\xd1\x02\n" +
+	"\vMemoryInput\x12\x1f\n" +
+	"\vexternal_id\x18\x01 \x01(\tR\n" +
+	"externalId\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12,\n" +
 	"\x04type\x18\x03 \x01(\x0e2\x18.recollect.v1.MemoryTypeR\x04type\x12\x16\n" +
 	"\x06topics\x18\x04 \x03(\tR\x06topics\x12\x1a\n" +
 	"\bentities\x18\x05 \x03(\tR\bentities\x129\n" +
 	"\n" +
 	"event_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12,\n" +
-	"\x12source_message_ids\x18\a \x03(\tR\x10sourceMessageIds\x12\x16\n" +
-	"\x06pinned\x18\b \x01(\bR\x06pinned\x123\n" +
-	"\bmetadata\x18\t \x01(\v2\x17.google.protobuf.StructR\bmetadata*]\n" +
+	"\x12source_message_ids\x18\a \x03(\tR\x10sourceMessageIds\x12\x1b\n" +
+	"\x06pinned\x18\b \x01(\bH\x00R\x06pinned\x88\x01\x01\x12\x1a\n" +
+	"\bmetadata\x18\t \x01(\tR\bmetadataB\t\n" +
+	"\a_pinned*]\n" +
 	"\n" +
 	"MemoryType\x12\x1b\n" +
 	"\x17MEMORY_TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
@@ -617,7 +618,6 @@ var file_recollect_v1_memory_proto_goTypes = []any{
 	(*MemoryInput)(nil),           // 3: recollect.v1.MemoryInput
 	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
 	(ExtractionStrategy)(0),       // 5: recollect.v1.ExtractionStrategy
-	(*structpb.Struct)(nil),       // 6: google.protobuf.Struct
 }
 var file_recollect_v1_memory_proto_depIdxs = []int32{
 	0,  // 0: recollect.v1.Memory.type:type_name -> recollect.v1.MemoryType
@@ -630,15 +630,13 @@ var file_recollect_v1_memory_proto_depIdxs = []int32{
 	4,  // 7: recollect.v1.Memory.persist_time:type_name -> google.protobuf.Timestamp
 	4,  // 8: recollect.v1.Memory.last_use_time:type_name -> google.protobuf.Timestamp
 	5,  // 9: recollect.v1.Memory.extraction_strategy:type_name -> recollect.v1.ExtractionStrategy
-	6,  // 10: recollect.v1.Memory.metadata:type_name -> google.protobuf.Struct
-	0,  // 11: recollect.v1.MemoryInput.type:type_name -> recollect.v1.MemoryType
-	4,  // 12: recollect.v1.MemoryInput.event_time:type_name -> google.protobuf.Timestamp
-	6,  // 13: recollect.v1.MemoryInput.metadata:type_name -> google.protobuf.Struct
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	0,  // 10: recollect.v1.MemoryInput.type:type_name -> recollect.v1.MemoryType
+	4,  // 11: recollect.v1.MemoryInput.event_time:type_name -> google.protobuf.Timestamp
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_memory_proto_init() }
@@ -647,6 +645,8 @@ func file_recollect_v1_memory_proto_init() {
 		return
 	}
 	file_recollect_v1_policy_proto_init()
+	file_recollect_v1_memory_proto_msgTypes[0].OneofWrappers = []any{}
+	file_recollect_v1_memory_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

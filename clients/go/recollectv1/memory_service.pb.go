@@ -10,9 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
-	emptypb "google.golang.org/protobuf/types/known/emptypb"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
-	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -90,7 +88,7 @@ type AddMemoriesResponse struct {
 	// the response larger than 4 MiB is left out.
 	Memories []*AddedMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// revision is an opaque token of this write, for
-	// SearchMemoriesRequest.at_least_as_fresh.
+	// Freshness.at_least_as_fresh.
 	Revision      string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -145,7 +143,7 @@ type AddedMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memory is the stored memory.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
-	// created is true if it is new. Otherwise its text or record_id was known.
+	// created is true if it is new. Otherwise its text or external_id was known.
 	Created       bool `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -202,13 +200,8 @@ type ImportMemoriesRequest struct {
 	// belong to the app and to no user. Required.
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	// memories are the memories to store: 1 to 100, within the limits of MemoryInput.
-	// memory_id and origin are required. superseded_by requires valid_until, and may
-	// name a memory that is imported later. extraction_strategy requires
-	// MEMORY_ORIGIN_EXTRACTED and must not be EXTRACTION_STRATEGY_NONE. create_time
-	// defaults to now, valid_from to create_time. app_id, user_id, update_time,
-	// persist_time and etag are ignored. A thread_id or source_message_ids of a
-	// different app and user are dropped. built_on_memory_ids are kept of those with
-	// MEMORY_ORIGIN_EXTRACTED, and may name memories that are imported later.
+	// memory_id and origin are required. docs/memory/long-term.md says which other fields
+	// are kept.
 	Memories      []*Memory `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -265,7 +258,7 @@ type ImportMemoriesResponse struct {
 	// the response larger than 4 MiB is left out.
 	Memories []*ImportedMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// revision is an opaque token of this write, for
-	// SearchMemoriesRequest.at_least_as_fresh.
+	// Freshness.at_least_as_fresh.
 	Revision      string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -501,10 +494,10 @@ type MemoryFilter struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// include_superseded also selects superseded memories.
 	IncludeSuperseded bool `protobuf:"varint,8,opt,name=include_superseded,json=includeSuperseded,proto3" json:"include_superseded,omitempty"`
-	// metadata selects memories whose metadata has each of these keys with exactly
-	// this value: a string, an integer or a boolean; at most 16 keys of at most 64
-	// letters, digits, `_` or `-`.
-	Metadata      *structpb.Struct `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// exactly this value in the memory's metadata: a string, a number, a boolean or null.
+	// Numbers compare exactly. Empty: all.
+	Metadata      string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -595,32 +588,27 @@ func (x *MemoryFilter) GetIncludeSuperseded() bool {
 	return false
 }
 
-func (x *MemoryFilter) GetMetadata() *structpb.Struct {
+func (x *MemoryFilter) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 // ListMemoriesRequest requests one page.
 type ListMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// owner selects whose memories to list. Required.
-	//
-	// Types that are valid to be assigned to Owner:
-	//
-	//	*ListMemoriesRequest_User
-	//	*ListMemoriesRequest_App
-	Owner isListMemoriesRequest_Owner `protobuf_oneof:"owner"`
+	// target selects whose memories to list: of one user, or of all users of an app and
+	// those of no user. Required; a thread is INVALID_ARGUMENT.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// filter selects memories. Unset: all valid ones.
-	Filter *MemoryFilter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
-	// page_size is the maximum number of memories to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT. A page has fewer
-	// entries if they would exceed a 4 MiB response.
-	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token is next_page_token of the previous page, with the same owner and
+	Filter *MemoryFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// page_size is the maximum number of memories: 0 means 50; more than 500 counts as
+	// 500.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is next_page_token of the previous page, with the same target and
 	// filter. Empty: the first page.
-	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -655,27 +643,9 @@ func (*ListMemoriesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *ListMemoriesRequest) GetOwner() isListMemoriesRequest_Owner {
+func (x *ListMemoriesRequest) GetTarget() *Target {
 	if x != nil {
-		return x.Owner
-	}
-	return nil
-}
-
-func (x *ListMemoriesRequest) GetUser() *UserRef {
-	if x != nil {
-		if x, ok := x.Owner.(*ListMemoriesRequest_User); ok {
-			return x.User
-		}
-	}
-	return nil
-}
-
-func (x *ListMemoriesRequest) GetApp() *AppRef {
-	if x != nil {
-		if x, ok := x.Owner.(*ListMemoriesRequest_App); ok {
-			return x.App
-		}
+		return x.Target
 	}
 	return nil
 }
@@ -700,26 +670,6 @@ func (x *ListMemoriesRequest) GetPageToken() string {
 	}
 	return ""
 }
-
-type isListMemoriesRequest_Owner interface {
-	isListMemoriesRequest_Owner()
-}
-
-type ListMemoriesRequest_User struct {
-	// user selects the memories of one user, or with an empty user_id those that
-	// belong to no user.
-	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3,oneof"`
-}
-
-type ListMemoriesRequest_App struct {
-	// app selects the memories of all users of an app, and those that belong to no
-	// user.
-	App *AppRef `protobuf:"bytes,2,opt,name=app,proto3,oneof"`
-}
-
-func (*ListMemoriesRequest_User) isListMemoriesRequest_Owner() {}
-
-func (*ListMemoriesRequest_App) isListMemoriesRequest_Owner() {}
 
 // ListMemoriesResponse is one page of memories.
 type ListMemoriesResponse struct {
@@ -779,31 +729,22 @@ func (x *ListMemoriesResponse) GetNextPageToken() string {
 // SearchMemoriesRequest requests the memories that match a query.
 type SearchMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// user is the user whose memories are searched, in the app and in all apps of its
-	// memory space. With an empty user_id: the memories of the app that belong to no
-	// user. Required.
-	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// target is the user whose memories are searched, in the app and in all apps of its
+	// memory space. Required; a thread or an app is INVALID_ARGUMENT.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// query is the text to match: 1 to 8,192 characters.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// top_k is the maximum number of memories to return: 1 to 100. Unset: 10.
 	TopK *int32 `protobuf:"varint,3,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
-	// min_score excludes memories with a lower score: 0.0 to 1.0.
-	MinScore float32 `protobuf:"fixed32,4,opt,name=min_score,json=minScore,proto3" json:"min_score,omitempty"`
+	// min_score excludes memories with a lower score: 0.0 to 1.0. Unset: 0.
+	MinScore *float32 `protobuf:"fixed32,4,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
 	// filter selects memories. Unset: all valid ones.
 	Filter *MemoryFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// method is the search method. Default: SEARCH_METHOD_HYBRID.
 	Method SearchMethod `protobuf:"varint,6,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
-	// freshness selects which of the changes that wait to be indexed the search
-	// includes, as in RecallRequest. Unset: the newest 64 memories of the user.
-	//
-	// Types that are valid to be assigned to Freshness:
-	//
-	//	*SearchMemoriesRequest_AtLeastAsFresh
-	//	*SearchMemoriesRequest_Eventual
-	Freshness isSearchMemoriesRequest_Freshness `protobuf_oneof:"freshness"`
-	// max_wait is the longest wait for at_least_as_fresh: 0 to 30 seconds. Unset: 2
-	// seconds.
-	MaxWait       *durationpb.Duration `protobuf:"bytes,9,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	// freshness selects which of the changes that wait to be indexed are searched. Unset:
+	// the newest.
+	Freshness     *Freshness `protobuf:"bytes,7,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -838,9 +779,9 @@ func (*SearchMemoriesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *SearchMemoriesRequest) GetUser() *UserRef {
+func (x *SearchMemoriesRequest) GetTarget() *Target {
 	if x != nil {
-		return x.User
+		return x.Target
 	}
 	return nil
 }
@@ -860,8 +801,8 @@ func (x *SearchMemoriesRequest) GetTopK() int32 {
 }
 
 func (x *SearchMemoriesRequest) GetMinScore() float32 {
-	if x != nil {
-		return x.MinScore
+	if x != nil && x.MinScore != nil {
+		return *x.MinScore
 	}
 	return 0
 }
@@ -880,56 +821,12 @@ func (x *SearchMemoriesRequest) GetMethod() SearchMethod {
 	return SearchMethod_SEARCH_METHOD_UNSPECIFIED
 }
 
-func (x *SearchMemoriesRequest) GetFreshness() isSearchMemoriesRequest_Freshness {
+func (x *SearchMemoriesRequest) GetFreshness() *Freshness {
 	if x != nil {
 		return x.Freshness
 	}
 	return nil
 }
-
-func (x *SearchMemoriesRequest) GetAtLeastAsFresh() string {
-	if x != nil {
-		if x, ok := x.Freshness.(*SearchMemoriesRequest_AtLeastAsFresh); ok {
-			return x.AtLeastAsFresh
-		}
-	}
-	return ""
-}
-
-func (x *SearchMemoriesRequest) GetEventual() *emptypb.Empty {
-	if x != nil {
-		if x, ok := x.Freshness.(*SearchMemoriesRequest_Eventual); ok {
-			return x.Eventual
-		}
-	}
-	return nil
-}
-
-func (x *SearchMemoriesRequest) GetMaxWait() *durationpb.Duration {
-	if x != nil {
-		return x.MaxWait
-	}
-	return nil
-}
-
-type isSearchMemoriesRequest_Freshness interface {
-	isSearchMemoriesRequest_Freshness()
-}
-
-type SearchMemoriesRequest_AtLeastAsFresh struct {
-	// at_least_as_fresh is the revision of a write: the search waits until the index
-	// has all changes of the user's memories up to that write.
-	AtLeastAsFresh string `protobuf:"bytes,7,opt,name=at_least_as_fresh,json=atLeastAsFresh,proto3,oneof"`
-}
-
-type SearchMemoriesRequest_Eventual struct {
-	// eventual searches only what is indexed.
-	Eventual *emptypb.Empty `protobuf:"bytes,8,opt,name=eventual,proto3,oneof"`
-}
-
-func (*SearchMemoriesRequest_AtLeastAsFresh) isSearchMemoriesRequest_Freshness() {}
-
-func (*SearchMemoriesRequest_Eventual) isSearchMemoriesRequest_Freshness() {}
 
 // FoundMemory is a memory that matches the query.
 type FoundMemory struct {
@@ -1056,19 +953,15 @@ func (x *SearchMemoriesResponse) GetMethod() SearchMethod {
 type UpdateMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memory names the memory by its memory_id and has the new values, within the limits
-	// of MemoryInput. Required. A text that another memory of the user already has is
-	// INVALID_ARGUMENT. Fields that update_mask cannot name are ignored.
-	//
-	// etag is the etag of the memory that the caller has read: at most 128 characters. If
-	// the memory has another etag, the call fails with ABORTED (ETAG_CHANGED, with the
-	// current etag in the error's metadata `etag`) and changes nothing. Empty: not checked.
-	// `*`: the memory must exist, which is always required.
+	// of MemoryInput. Required. A text that another memory of the user has is
+	// INVALID_ARGUMENT.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
 	// update_mask names the fields to change: `text`, `type`, `topics`, `entities`,
-	// `event_time`, `pinned`, `metadata` (the whole of it). A named field that is unset is
-	// cleared; text cannot be. Unset: the fields that are set in memory; at least one is
-	// required, and a false pinned is not set.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// `event_time`, `pinned`, `metadata`. A named field that is unset is cleared; text
+	// cannot be. Unset: the fields that are set, at least one.
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// precondition is what the memory must be. Unset: any state is changed.
+	Precondition  *Precondition `protobuf:"bytes,3,opt,name=precondition,proto3" json:"precondition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1117,13 +1010,20 @@ func (x *UpdateMemoryRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *UpdateMemoryRequest) GetPrecondition() *Precondition {
+	if x != nil {
+		return x.Precondition
+	}
+	return nil
+}
+
 // UpdateMemoryResponse returns the changed memory.
 type UpdateMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memory is the memory after the change.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
 	// revision is an opaque token of this write, for
-	// SearchMemoriesRequest.at_least_as_fresh.
+	// Freshness.at_least_as_fresh.
 	Revision      string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1237,7 +1137,7 @@ type SupersedeMemoryResponse struct {
 	// superseded is the old memory, with valid_until set.
 	Superseded *Memory `protobuf:"bytes,2,opt,name=superseded,proto3" json:"superseded,omitempty"`
 	// revision is an opaque token of this write, for
-	// SearchMemoriesRequest.at_least_as_fresh.
+	// Freshness.at_least_as_fresh.
 	Revision      string `protobuf:"bytes,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1340,13 +1240,13 @@ func (x *DeleteMemoryRequest) GetMemoryId() string {
 	return ""
 }
 
-// DeleteMemoryResponse reports what was erased.
+// DeleteMemoryResponse reports what was deleted.
 type DeleteMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// deleted is true if the memory existed.
 	Deleted bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	// revision is an opaque token of this write, for
-	// SearchMemoriesRequest.at_least_as_fresh.
+	// Freshness.at_least_as_fresh.
 	Revision      string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1396,49 +1296,46 @@ func (x *DeleteMemoryResponse) GetRevision() string {
 	return ""
 }
 
-// ForgetMemoriesRequest selects memories to erase. At least one of max_age,
+// DeleteMemoriesRequest selects memories to delete. At least one of max_age,
 // max_inactivity and max_count is required; a memory that meets any of them is
-// erased.
-type ForgetMemoriesRequest struct {
+// deleted.
+type DeleteMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// owner selects whose memories to erase. Required.
-	//
-	// Types that are valid to be assigned to Owner:
-	//
-	//	*ForgetMemoriesRequest_User
-	//	*ForgetMemoriesRequest_App
-	Owner isForgetMemoriesRequest_Owner `protobuf_oneof:"owner"`
-	// max_age erases memories that were stored longer ago than this: 1 second or
+	// target selects whose memories to delete: of one user, or of all users of an app and
+	// those of no user; max_count applies to each user. Required; a thread is
+	// INVALID_ARGUMENT.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	// max_age deletes memories that were stored longer ago than this: 1 second or
 	// more.
-	MaxAge *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// max_inactivity erases memories that no search and no context returned for
+	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// max_inactivity deletes memories that no search and no context returned for
 	// longer than this: 1 day or more. GetMemory and ListMemories do not count as
 	// use.
-	MaxInactivity *durationpb.Duration `protobuf:"bytes,4,opt,name=max_inactivity,json=maxInactivity,proto3" json:"max_inactivity,omitempty"`
+	MaxInactivity *durationpb.Duration `protobuf:"bytes,3,opt,name=max_inactivity,json=maxInactivity,proto3" json:"max_inactivity,omitempty"`
 	// max_count is the number of memories of each user to keep: 1 or more. Superseded
-	// memories are erased first, then those whose last use is oldest. Unset: no
+	// memories are deleted first, then those whose last use is oldest. Unset: no
 	// limit.
-	MaxCount *int32 `protobuf:"varint,5,opt,name=max_count,json=maxCount,proto3,oneof" json:"max_count,omitempty"`
-	// dry_run reports what would be erased and erases nothing.
-	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	MaxCount *int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3,oneof" json:"max_count,omitempty"`
+	// dry_run reports what would be deleted and deletes nothing.
+	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ForgetMemoriesRequest) Reset() {
-	*x = ForgetMemoriesRequest{}
+func (x *DeleteMemoriesRequest) Reset() {
+	*x = DeleteMemoriesRequest{}
 	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ForgetMemoriesRequest) String() string {
+func (x *DeleteMemoriesRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ForgetMemoriesRequest) ProtoMessage() {}
+func (*DeleteMemoriesRequest) ProtoMessage() {}
 
-func (x *ForgetMemoriesRequest) ProtoReflect() protoreflect.Message {
+func (x *DeleteMemoriesRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1450,114 +1347,76 @@ func (x *ForgetMemoriesRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ForgetMemoriesRequest.ProtoReflect.Descriptor instead.
-func (*ForgetMemoriesRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeleteMemoriesRequest.ProtoReflect.Descriptor instead.
+func (*DeleteMemoriesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *ForgetMemoriesRequest) GetOwner() isForgetMemoriesRequest_Owner {
+func (x *DeleteMemoriesRequest) GetTarget() *Target {
 	if x != nil {
-		return x.Owner
+		return x.Target
 	}
 	return nil
 }
 
-func (x *ForgetMemoriesRequest) GetUser() *UserRef {
-	if x != nil {
-		if x, ok := x.Owner.(*ForgetMemoriesRequest_User); ok {
-			return x.User
-		}
-	}
-	return nil
-}
-
-func (x *ForgetMemoriesRequest) GetApp() *AppRef {
-	if x != nil {
-		if x, ok := x.Owner.(*ForgetMemoriesRequest_App); ok {
-			return x.App
-		}
-	}
-	return nil
-}
-
-func (x *ForgetMemoriesRequest) GetMaxAge() *durationpb.Duration {
+func (x *DeleteMemoriesRequest) GetMaxAge() *durationpb.Duration {
 	if x != nil {
 		return x.MaxAge
 	}
 	return nil
 }
 
-func (x *ForgetMemoriesRequest) GetMaxInactivity() *durationpb.Duration {
+func (x *DeleteMemoriesRequest) GetMaxInactivity() *durationpb.Duration {
 	if x != nil {
 		return x.MaxInactivity
 	}
 	return nil
 }
 
-func (x *ForgetMemoriesRequest) GetMaxCount() int32 {
+func (x *DeleteMemoriesRequest) GetMaxCount() int32 {
 	if x != nil && x.MaxCount != nil {
 		return *x.MaxCount
 	}
 	return 0
 }
 
-func (x *ForgetMemoriesRequest) GetDryRun() bool {
+func (x *DeleteMemoriesRequest) GetDryRun() bool {
 	if x != nil {
 		return x.DryRun
 	}
 	return false
 }
 
-type isForgetMemoriesRequest_Owner interface {
-	isForgetMemoriesRequest_Owner()
-}
-
-type ForgetMemoriesRequest_User struct {
-	// user selects the memories of one user, or with an empty user_id those that
-	// belong to no user.
-	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3,oneof"`
-}
-
-type ForgetMemoriesRequest_App struct {
-	// app selects the memories of all users of an app, and those that belong to no
-	// user; max_count applies to each user.
-	App *AppRef `protobuf:"bytes,2,opt,name=app,proto3,oneof"`
-}
-
-func (*ForgetMemoriesRequest_User) isForgetMemoriesRequest_Owner() {}
-
-func (*ForgetMemoriesRequest_App) isForgetMemoriesRequest_Owner() {}
-
-// ForgetMemoriesResponse reports what was erased.
-type ForgetMemoriesResponse struct {
+// DeleteMemoriesResponse reports what was deleted.
+type DeleteMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// forgotten_count is the number of memories that this call erased, or with
-	// dry_run would erase: at most 10,000, of at most 256 users. Repeat the call
+	// deleted_count is the number of memories that this call deleted, or with
+	// dry_run would delete: at most 10,000, of at most 256 users. Repeat the call
 	// while more is true.
-	ForgottenCount int64 `protobuf:"varint,1,opt,name=forgotten_count,json=forgottenCount,proto3" json:"forgotten_count,omitempty"`
+	DeletedCount int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// memories are the first 100 of them. Metadata that would make the response larger
 	// than 4 MiB is left out.
 	Memories []*Memory `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
-	// more is true if further memories remain to be erased.
+	// more is true if further memories remain to be deleted.
 	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ForgetMemoriesResponse) Reset() {
-	*x = ForgetMemoriesResponse{}
+func (x *DeleteMemoriesResponse) Reset() {
+	*x = DeleteMemoriesResponse{}
 	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ForgetMemoriesResponse) String() string {
+func (x *DeleteMemoriesResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ForgetMemoriesResponse) ProtoMessage() {}
+func (*DeleteMemoriesResponse) ProtoMessage() {}
 
-func (x *ForgetMemoriesResponse) ProtoReflect() protoreflect.Message {
+func (x *DeleteMemoriesResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1569,26 +1428,26 @@ func (x *ForgetMemoriesResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ForgetMemoriesResponse.ProtoReflect.Descriptor instead.
-func (*ForgetMemoriesResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeleteMemoriesResponse.ProtoReflect.Descriptor instead.
+func (*DeleteMemoriesResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{21}
 }
 
-func (x *ForgetMemoriesResponse) GetForgottenCount() int64 {
+func (x *DeleteMemoriesResponse) GetDeletedCount() int64 {
 	if x != nil {
-		return x.ForgottenCount
+		return x.DeletedCount
 	}
 	return 0
 }
 
-func (x *ForgetMemoriesResponse) GetMemories() []*Memory {
+func (x *DeleteMemoriesResponse) GetMemories() []*Memory {
 	if x != nil {
 		return x.Memories
 	}
 	return nil
 }
 
-func (x *ForgetMemoriesResponse) GetMore() bool {
+func (x *DeleteMemoriesResponse) GetMore() bool {
 	if x != nil {
 		return x.More
 	}
@@ -1599,7 +1458,7 @@ var File_recollect_v1_memory_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/memory_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"v\n" +
+	"!recollect/v1/memory_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"v\n" +
 	"\x12AddMemoriesRequest\x12)\n" +
 	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x125\n" +
 	"\bmemories\x18\x02 \x03(\v2\x19.recollect.v1.MemoryInputR\bmemories\"h\n" +
@@ -1625,7 +1484,7 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x124\n" +
 	"\n" +
 	"superseded\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\n" +
-	"superseded\"\x99\x03\n" +
+	"superseded\"\x80\x03\n" +
 	"\fMemoryFilter\x12,\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x18.recollect.v1.MemoryTypeR\x04type\x12\x16\n" +
 	"\x06topics\x18\x02 \x03(\tR\x06topics\x12\x1a\n" +
@@ -1635,42 +1494,40 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12-\n" +
-	"\x12include_superseded\x18\b \x01(\bR\x11includeSuperseded\x123\n" +
-	"\bmetadata\x18\t \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\xe5\x01\n" +
-	"\x13ListMemoriesRequest\x12+\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +
-	"\x03app\x18\x02 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03app\x122\n" +
-	"\x06filter\x18\x03 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x12\x1b\n" +
-	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\x12include_superseded\x18\b \x01(\bR\x11includeSuperseded\x12\x1a\n" +
+	"\bmetadata\x18\t \x01(\tR\bmetadata\"\xb3\x01\n" +
+	"\x13ListMemoriesRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
+	"\x06filter\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageTokenB\a\n" +
-	"\x05owner\"p\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"p\n" +
 	"\x14ListMemoriesResponse\x120\n" +
 	"\bmemories\x18\x01 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa7\x03\n" +
-	"\x15SearchMemoriesRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x12\x14\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xce\x02\n" +
+	"\x15SearchMemoriesRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12\x18\n" +
-	"\x05top_k\x18\x03 \x01(\x05H\x01R\x04topK\x88\x01\x01\x12\x1b\n" +
-	"\tmin_score\x18\x04 \x01(\x02R\bminScore\x122\n" +
+	"\x05top_k\x18\x03 \x01(\x05H\x00R\x04topK\x88\x01\x01\x12 \n" +
+	"\tmin_score\x18\x04 \x01(\x02H\x01R\bminScore\x88\x01\x01\x122\n" +
 	"\x06filter\x18\x05 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x122\n" +
-	"\x06method\x18\x06 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12+\n" +
-	"\x11at_least_as_fresh\x18\a \x01(\tH\x00R\x0eatLeastAsFresh\x124\n" +
-	"\beventual\x18\b \x01(\v2\x16.google.protobuf.EmptyH\x00R\beventual\x124\n" +
-	"\bmax_wait\x18\t \x01(\v2\x19.google.protobuf.DurationR\amaxWaitB\v\n" +
-	"\tfreshnessB\b\n" +
-	"\x06_top_k\"Q\n" +
+	"\x06method\x18\x06 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x125\n" +
+	"\tfreshness\x18\a \x01(\v2\x17.recollect.v1.FreshnessR\tfreshnessB\b\n" +
+	"\x06_top_kB\f\n" +
+	"\n" +
+	"_min_score\"Q\n" +
 	"\vFoundMemory\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x02R\x05score\"\xc2\x01\n" +
 	"\x16SearchMemoriesResponse\x125\n" +
 	"\bmemories\x18\x01 \x03(\v2\x19.recollect.v1.FoundMemoryR\bmemories\x12=\n" +
 	"\fdegradations\x18\x02 \x03(\v2\x19.recollect.v1.DegradationR\fdegradations\x122\n" +
-	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\x80\x01\n" +
+	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xc0\x01\n" +
 	"\x13UpdateMemoryRequest\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"`\n" +
+	"updateMask\x12>\n" +
+	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"`\n" +
 	"\x14UpdateMemoryResponse\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\tR\brevision\"r\n" +
@@ -1687,31 +1544,29 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\"L\n" +
 	"\x14DeleteMemoryResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"\xb6\x02\n" +
-	"\x15ForgetMemoriesRequest\x12+\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +
-	"\x03app\x18\x02 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03app\x122\n" +
-	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12@\n" +
-	"\x0emax_inactivity\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\rmaxInactivity\x12 \n" +
-	"\tmax_count\x18\x05 \x01(\x05H\x01R\bmaxCount\x88\x01\x01\x12\x17\n" +
-	"\adry_run\x18\x06 \x01(\bR\x06dryRunB\a\n" +
-	"\x05ownerB\f\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"\x84\x02\n" +
+	"\x15DeleteMemoriesRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12@\n" +
+	"\x0emax_inactivity\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rmaxInactivity\x12 \n" +
+	"\tmax_count\x18\x04 \x01(\x05H\x00R\bmaxCount\x88\x01\x01\x12\x17\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRunB\f\n" +
 	"\n" +
-	"_max_count\"\x87\x01\n" +
-	"\x16ForgetMemoriesResponse\x12'\n" +
-	"\x0fforgotten_count\x18\x01 \x01(\x03R\x0eforgottenCount\x120\n" +
+	"_max_count\"\x83\x01\n" +
+	"\x16DeleteMemoriesResponse\x12#\n" +
+	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x120\n" +
 	"\bmemories\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more2\xbc\x06\n" +
-	"\rMemoryService\x12R\n" +
-	"\vAddMemories\x12 .recollect.v1.AddMemoriesRequest\x1a!.recollect.v1.AddMemoriesResponse\x12Q\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more2\xd0\x06\n" +
+	"\rMemoryService\x12W\n" +
+	"\vAddMemories\x12 .recollect.v1.AddMemoriesRequest\x1a!.recollect.v1.AddMemoriesResponse\"\x03\x90\x02\x02\x12Q\n" +
 	"\tGetMemory\x12\x1e.recollect.v1.GetMemoryRequest\x1a\x1f.recollect.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fListMemories\x12!.recollect.v1.ListMemoriesRequest\x1a\".recollect.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12`\n" +
-	"\x0eSearchMemories\x12#.recollect.v1.SearchMemoriesRequest\x1a$.recollect.v1.SearchMemoriesResponse\"\x03\x90\x02\x01\x12U\n" +
-	"\fUpdateMemory\x12!.recollect.v1.UpdateMemoryRequest\x1a\".recollect.v1.UpdateMemoryResponse\x12^\n" +
-	"\x0fSupersedeMemory\x12$.recollect.v1.SupersedeMemoryRequest\x1a%.recollect.v1.SupersedeMemoryResponse\x12U\n" +
-	"\fDeleteMemory\x12!.recollect.v1.DeleteMemoryRequest\x1a\".recollect.v1.DeleteMemoryResponse\x12[\n" +
-	"\x0eImportMemories\x12#.recollect.v1.ImportMemoriesRequest\x1a$.recollect.v1.ImportMemoriesResponse\x12[\n" +
-	"\x0eForgetMemories\x12#.recollect.v1.ForgetMemoriesRequest\x1a$.recollect.v1.ForgetMemoriesResponseB\x9d\x01\n" +
+	"\x0eSearchMemories\x12#.recollect.v1.SearchMemoriesRequest\x1a$.recollect.v1.SearchMemoriesResponse\"\x03\x90\x02\x01\x12Z\n" +
+	"\fUpdateMemory\x12!.recollect.v1.UpdateMemoryRequest\x1a\".recollect.v1.UpdateMemoryResponse\"\x03\x90\x02\x02\x12c\n" +
+	"\x0fSupersedeMemory\x12$.recollect.v1.SupersedeMemoryRequest\x1a%.recollect.v1.SupersedeMemoryResponse\"\x03\x90\x02\x02\x12U\n" +
+	"\fDeleteMemory\x12!.recollect.v1.DeleteMemoryRequest\x1a\".recollect.v1.DeleteMemoryResponse\x12`\n" +
+	"\x0eImportMemories\x12#.recollect.v1.ImportMemoriesRequest\x1a$.recollect.v1.ImportMemoriesResponse\"\x03\x90\x02\x02\x12[\n" +
+	"\x0eDeleteMemories\x12#.recollect.v1.DeleteMemoriesRequest\x1a$.recollect.v1.DeleteMemoriesResponseB\x9d\x01\n" +
 	"\x10dev.recollect.v1B\x12MemoryServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (
@@ -1748,21 +1603,21 @@ var file_recollect_v1_memory_service_proto_goTypes = []any{
 	(*SupersedeMemoryResponse)(nil), // 17: recollect.v1.SupersedeMemoryResponse
 	(*DeleteMemoryRequest)(nil),     // 18: recollect.v1.DeleteMemoryRequest
 	(*DeleteMemoryResponse)(nil),    // 19: recollect.v1.DeleteMemoryResponse
-	(*ForgetMemoriesRequest)(nil),   // 20: recollect.v1.ForgetMemoriesRequest
-	(*ForgetMemoriesResponse)(nil),  // 21: recollect.v1.ForgetMemoriesResponse
+	(*DeleteMemoriesRequest)(nil),   // 20: recollect.v1.DeleteMemoriesRequest
+	(*DeleteMemoriesResponse)(nil),  // 21: recollect.v1.DeleteMemoriesResponse
 	(*UserRef)(nil),                 // 22: recollect.v1.UserRef
 	(*MemoryInput)(nil),             // 23: recollect.v1.MemoryInput
 	(*Memory)(nil),                  // 24: recollect.v1.Memory
 	(MemoryType)(0),                 // 25: recollect.v1.MemoryType
 	(MemoryOrigin)(0),               // 26: recollect.v1.MemoryOrigin
 	(*timestamppb.Timestamp)(nil),   // 27: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),         // 28: google.protobuf.Struct
-	(*AppRef)(nil),                  // 29: recollect.v1.AppRef
-	(SearchMethod)(0),               // 30: recollect.v1.SearchMethod
-	(*emptypb.Empty)(nil),           // 31: google.protobuf.Empty
-	(*durationpb.Duration)(nil),     // 32: google.protobuf.Duration
-	(*Degradation)(nil),             // 33: recollect.v1.Degradation
-	(*fieldmaskpb.FieldMask)(nil),   // 34: google.protobuf.FieldMask
+	(*Target)(nil),                  // 28: recollect.v1.Target
+	(SearchMethod)(0),               // 29: recollect.v1.SearchMethod
+	(*Freshness)(nil),               // 30: recollect.v1.Freshness
+	(*Degradation)(nil),             // 31: recollect.v1.Degradation
+	(*fieldmaskpb.FieldMask)(nil),   // 32: google.protobuf.FieldMask
+	(*Precondition)(nil),            // 33: recollect.v1.Precondition
+	(*durationpb.Duration)(nil),     // 34: google.protobuf.Duration
 }
 var file_recollect_v1_memory_service_proto_depIdxs = []int32{
 	22, // 0: recollect.v1.AddMemoriesRequest.user:type_name -> recollect.v1.UserRef
@@ -1779,54 +1634,51 @@ var file_recollect_v1_memory_service_proto_depIdxs = []int32{
 	26, // 11: recollect.v1.MemoryFilter.origins:type_name -> recollect.v1.MemoryOrigin
 	27, // 12: recollect.v1.MemoryFilter.start_time:type_name -> google.protobuf.Timestamp
 	27, // 13: recollect.v1.MemoryFilter.end_time:type_name -> google.protobuf.Timestamp
-	28, // 14: recollect.v1.MemoryFilter.metadata:type_name -> google.protobuf.Struct
-	22, // 15: recollect.v1.ListMemoriesRequest.user:type_name -> recollect.v1.UserRef
-	29, // 16: recollect.v1.ListMemoriesRequest.app:type_name -> recollect.v1.AppRef
-	8,  // 17: recollect.v1.ListMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
-	24, // 18: recollect.v1.ListMemoriesResponse.memories:type_name -> recollect.v1.Memory
-	22, // 19: recollect.v1.SearchMemoriesRequest.user:type_name -> recollect.v1.UserRef
-	8,  // 20: recollect.v1.SearchMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
-	30, // 21: recollect.v1.SearchMemoriesRequest.method:type_name -> recollect.v1.SearchMethod
-	31, // 22: recollect.v1.SearchMemoriesRequest.eventual:type_name -> google.protobuf.Empty
-	32, // 23: recollect.v1.SearchMemoriesRequest.max_wait:type_name -> google.protobuf.Duration
-	24, // 24: recollect.v1.FoundMemory.memory:type_name -> recollect.v1.Memory
-	12, // 25: recollect.v1.SearchMemoriesResponse.memories:type_name -> recollect.v1.FoundMemory
-	33, // 26: recollect.v1.SearchMemoriesResponse.degradations:type_name -> recollect.v1.Degradation
-	30, // 27: recollect.v1.SearchMemoriesResponse.method:type_name -> recollect.v1.SearchMethod
-	24, // 28: recollect.v1.UpdateMemoryRequest.memory:type_name -> recollect.v1.Memory
-	34, // 29: recollect.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	24, // 30: recollect.v1.UpdateMemoryResponse.memory:type_name -> recollect.v1.Memory
-	23, // 31: recollect.v1.SupersedeMemoryRequest.replacement:type_name -> recollect.v1.MemoryInput
-	24, // 32: recollect.v1.SupersedeMemoryResponse.memory:type_name -> recollect.v1.Memory
-	24, // 33: recollect.v1.SupersedeMemoryResponse.superseded:type_name -> recollect.v1.Memory
-	22, // 34: recollect.v1.ForgetMemoriesRequest.user:type_name -> recollect.v1.UserRef
-	29, // 35: recollect.v1.ForgetMemoriesRequest.app:type_name -> recollect.v1.AppRef
-	32, // 36: recollect.v1.ForgetMemoriesRequest.max_age:type_name -> google.protobuf.Duration
-	32, // 37: recollect.v1.ForgetMemoriesRequest.max_inactivity:type_name -> google.protobuf.Duration
-	24, // 38: recollect.v1.ForgetMemoriesResponse.memories:type_name -> recollect.v1.Memory
-	0,  // 39: recollect.v1.MemoryService.AddMemories:input_type -> recollect.v1.AddMemoriesRequest
-	6,  // 40: recollect.v1.MemoryService.GetMemory:input_type -> recollect.v1.GetMemoryRequest
-	9,  // 41: recollect.v1.MemoryService.ListMemories:input_type -> recollect.v1.ListMemoriesRequest
-	11, // 42: recollect.v1.MemoryService.SearchMemories:input_type -> recollect.v1.SearchMemoriesRequest
-	14, // 43: recollect.v1.MemoryService.UpdateMemory:input_type -> recollect.v1.UpdateMemoryRequest
-	16, // 44: recollect.v1.MemoryService.SupersedeMemory:input_type -> recollect.v1.SupersedeMemoryRequest
-	18, // 45: recollect.v1.MemoryService.DeleteMemory:input_type -> recollect.v1.DeleteMemoryRequest
-	3,  // 46: recollect.v1.MemoryService.ImportMemories:input_type -> recollect.v1.ImportMemoriesRequest
-	20, // 47: recollect.v1.MemoryService.ForgetMemories:input_type -> recollect.v1.ForgetMemoriesRequest
-	1,  // 48: recollect.v1.MemoryService.AddMemories:output_type -> recollect.v1.AddMemoriesResponse
-	7,  // 49: recollect.v1.MemoryService.GetMemory:output_type -> recollect.v1.GetMemoryResponse
-	10, // 50: recollect.v1.MemoryService.ListMemories:output_type -> recollect.v1.ListMemoriesResponse
-	13, // 51: recollect.v1.MemoryService.SearchMemories:output_type -> recollect.v1.SearchMemoriesResponse
-	15, // 52: recollect.v1.MemoryService.UpdateMemory:output_type -> recollect.v1.UpdateMemoryResponse
-	17, // 53: recollect.v1.MemoryService.SupersedeMemory:output_type -> recollect.v1.SupersedeMemoryResponse
-	19, // 54: recollect.v1.MemoryService.DeleteMemory:output_type -> recollect.v1.DeleteMemoryResponse
-	4,  // 55: recollect.v1.MemoryService.ImportMemories:output_type -> recollect.v1.ImportMemoriesResponse
-	21, // 56: recollect.v1.MemoryService.ForgetMemories:output_type -> recollect.v1.ForgetMemoriesResponse
-	48, // [48:57] is the sub-list for method output_type
-	39, // [39:48] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	28, // 14: recollect.v1.ListMemoriesRequest.target:type_name -> recollect.v1.Target
+	8,  // 15: recollect.v1.ListMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
+	24, // 16: recollect.v1.ListMemoriesResponse.memories:type_name -> recollect.v1.Memory
+	28, // 17: recollect.v1.SearchMemoriesRequest.target:type_name -> recollect.v1.Target
+	8,  // 18: recollect.v1.SearchMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
+	29, // 19: recollect.v1.SearchMemoriesRequest.method:type_name -> recollect.v1.SearchMethod
+	30, // 20: recollect.v1.SearchMemoriesRequest.freshness:type_name -> recollect.v1.Freshness
+	24, // 21: recollect.v1.FoundMemory.memory:type_name -> recollect.v1.Memory
+	12, // 22: recollect.v1.SearchMemoriesResponse.memories:type_name -> recollect.v1.FoundMemory
+	31, // 23: recollect.v1.SearchMemoriesResponse.degradations:type_name -> recollect.v1.Degradation
+	29, // 24: recollect.v1.SearchMemoriesResponse.method:type_name -> recollect.v1.SearchMethod
+	24, // 25: recollect.v1.UpdateMemoryRequest.memory:type_name -> recollect.v1.Memory
+	32, // 26: recollect.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	33, // 27: recollect.v1.UpdateMemoryRequest.precondition:type_name -> recollect.v1.Precondition
+	24, // 28: recollect.v1.UpdateMemoryResponse.memory:type_name -> recollect.v1.Memory
+	23, // 29: recollect.v1.SupersedeMemoryRequest.replacement:type_name -> recollect.v1.MemoryInput
+	24, // 30: recollect.v1.SupersedeMemoryResponse.memory:type_name -> recollect.v1.Memory
+	24, // 31: recollect.v1.SupersedeMemoryResponse.superseded:type_name -> recollect.v1.Memory
+	28, // 32: recollect.v1.DeleteMemoriesRequest.target:type_name -> recollect.v1.Target
+	34, // 33: recollect.v1.DeleteMemoriesRequest.max_age:type_name -> google.protobuf.Duration
+	34, // 34: recollect.v1.DeleteMemoriesRequest.max_inactivity:type_name -> google.protobuf.Duration
+	24, // 35: recollect.v1.DeleteMemoriesResponse.memories:type_name -> recollect.v1.Memory
+	0,  // 36: recollect.v1.MemoryService.AddMemories:input_type -> recollect.v1.AddMemoriesRequest
+	6,  // 37: recollect.v1.MemoryService.GetMemory:input_type -> recollect.v1.GetMemoryRequest
+	9,  // 38: recollect.v1.MemoryService.ListMemories:input_type -> recollect.v1.ListMemoriesRequest
+	11, // 39: recollect.v1.MemoryService.SearchMemories:input_type -> recollect.v1.SearchMemoriesRequest
+	14, // 40: recollect.v1.MemoryService.UpdateMemory:input_type -> recollect.v1.UpdateMemoryRequest
+	16, // 41: recollect.v1.MemoryService.SupersedeMemory:input_type -> recollect.v1.SupersedeMemoryRequest
+	18, // 42: recollect.v1.MemoryService.DeleteMemory:input_type -> recollect.v1.DeleteMemoryRequest
+	3,  // 43: recollect.v1.MemoryService.ImportMemories:input_type -> recollect.v1.ImportMemoriesRequest
+	20, // 44: recollect.v1.MemoryService.DeleteMemories:input_type -> recollect.v1.DeleteMemoriesRequest
+	1,  // 45: recollect.v1.MemoryService.AddMemories:output_type -> recollect.v1.AddMemoriesResponse
+	7,  // 46: recollect.v1.MemoryService.GetMemory:output_type -> recollect.v1.GetMemoryResponse
+	10, // 47: recollect.v1.MemoryService.ListMemories:output_type -> recollect.v1.ListMemoriesResponse
+	13, // 48: recollect.v1.MemoryService.SearchMemories:output_type -> recollect.v1.SearchMemoriesResponse
+	15, // 49: recollect.v1.MemoryService.UpdateMemory:output_type -> recollect.v1.UpdateMemoryResponse
+	17, // 50: recollect.v1.MemoryService.SupersedeMemory:output_type -> recollect.v1.SupersedeMemoryResponse
+	19, // 51: recollect.v1.MemoryService.DeleteMemory:output_type -> recollect.v1.DeleteMemoryResponse
+	4,  // 52: recollect.v1.MemoryService.ImportMemories:output_type -> recollect.v1.ImportMemoriesResponse
+	21, // 53: recollect.v1.MemoryService.DeleteMemories:output_type -> recollect.v1.DeleteMemoriesResponse
+	45, // [45:54] is the sub-list for method output_type
+	36, // [36:45] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_memory_service_proto_init() }
@@ -1835,20 +1687,11 @@ func file_recollect_v1_memory_service_proto_init() {
 		return
 	}
 	file_recollect_v1_memory_proto_init()
+	file_recollect_v1_precondition_proto_init()
 	file_recollect_v1_recall_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_memory_service_proto_msgTypes[9].OneofWrappers = []any{
-		(*ListMemoriesRequest_User)(nil),
-		(*ListMemoriesRequest_App)(nil),
-	}
-	file_recollect_v1_memory_service_proto_msgTypes[11].OneofWrappers = []any{
-		(*SearchMemoriesRequest_AtLeastAsFresh)(nil),
-		(*SearchMemoriesRequest_Eventual)(nil),
-	}
-	file_recollect_v1_memory_service_proto_msgTypes[20].OneofWrappers = []any{
-		(*ForgetMemoriesRequest_User)(nil),
-		(*ForgetMemoriesRequest_App)(nil),
-	}
+	file_recollect_v1_memory_service_proto_msgTypes[11].OneofWrappers = []any{}
+	file_recollect_v1_memory_service_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -27,31 +27,29 @@ const (
 	MemoryService_SupersedeMemory_FullMethodName = "/recollect.v1.MemoryService/SupersedeMemory"
 	MemoryService_DeleteMemory_FullMethodName    = "/recollect.v1.MemoryService/DeleteMemory"
 	MemoryService_ImportMemories_FullMethodName  = "/recollect.v1.MemoryService/ImportMemories"
-	MemoryService_ForgetMemories_FullMethodName  = "/recollect.v1.MemoryService/ForgetMemories"
+	MemoryService_DeleteMemories_FullMethodName  = "/recollect.v1.MemoryService/DeleteMemories"
 )
 
 // MemoryServiceClient is the client API for MemoryService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// MemoryService manages long-term memories: facts and preferences of a user that
-// are useful beyond one session. Callers add them, or the background extracts them
-// from conversations, with the messages that support them.
+// MemoryService manages long-term memories: facts and preferences of a user that are
+// useful beyond one session. Callers add them, or the background extracts them from
+// conversations.
 //
-//	grpcurl -plaintext -d '{"user": {"app_id": "support", "user_id": "ada"},
+//	grpcurl -plaintext -d '{"target": {"user": {"app_id": "support", "user_id": "ada"}},
 //	  "query": "Where does she live?"}' 127.0.0.1:50051
 //	  recollect.v1.MemoryService/SearchMemories
 //
-// A newer fact that contradicts an older one supersedes it without erasing it: the
-// older one ends at valid_until and is returned with include_superseded. Contexts
-// quote memories as data, not as instructions.
-//
-// If long-term memory is switched off on the server, every call is
-// FAILED_PRECONDITION (LONG_TERM_MEMORY_OFF).
+// A newer fact that contradicts an older one supersedes it without deleting it: the
+// older one ends at valid_until and is returned with include_superseded. If long-term
+// memory is switched off on the server, every call is FAILED_PRECONDITION
+// (LONG_TERM_MEMORY_OFF).
 type MemoryServiceClient interface {
 	// AddMemories stores memories, all or none. It is idempotent: a known memory is
 	// returned unchanged. (An extracted memory that a caller adds stays even if its
-	// sources are erased.)
+	// sources are deleted.)
 	AddMemories(ctx context.Context, in *AddMemoriesRequest, opts ...grpc.CallOption) (*AddMemoriesResponse, error)
 	// GetMemory returns one memory.
 	GetMemory(ctx context.Context, in *GetMemoryRequest, opts ...grpc.CallOption) (*GetMemoryResponse, error)
@@ -65,16 +63,16 @@ type MemoryServiceClient interface {
 	// is kept with valid_until set. It is idempotent. A memory that a different one
 	// has superseded meanwhile is ABORTED.
 	SupersedeMemory(ctx context.Context, in *SupersedeMemoryRequest, opts ...grpc.CallOption) (*SupersedeMemoryResponse, error)
-	// DeleteMemory erases a memory, also from the index. It is idempotent. Memories
+	// DeleteMemory deletes a memory, also from the index. It is idempotent. Memories
 	// that it superseded stay superseded.
 	DeleteMemory(ctx context.Context, in *DeleteMemoryRequest, opts ...grpc.CallOption) (*DeleteMemoryResponse, error)
 	// ImportMemories stores memories of an export with their ids, times, validity and
 	// links, all or none. It is idempotent: a memory that exists with the same
-	// memory_id, or a valid one with the same text or record_id, is kept unchanged.
+	// memory_id, or a valid one with the same text or external_id, is kept unchanged.
 	ImportMemories(ctx context.Context, in *ImportMemoriesRequest, opts ...grpc.CallOption) (*ImportMemoriesResponse, error)
-	// ForgetMemories erases memories by age, disuse and count, or with dry_run
-	// reports which ones it would erase. Pinned memories stay.
-	ForgetMemories(ctx context.Context, in *ForgetMemoriesRequest, opts ...grpc.CallOption) (*ForgetMemoriesResponse, error)
+	// DeleteMemories deletes memories by age, disuse and count, or with dry_run
+	// reports which ones it would delete. Pinned memories stay.
+	DeleteMemories(ctx context.Context, in *DeleteMemoriesRequest, opts ...grpc.CallOption) (*DeleteMemoriesResponse, error)
 }
 
 type memoryServiceClient struct {
@@ -165,10 +163,10 @@ func (c *memoryServiceClient) ImportMemories(ctx context.Context, in *ImportMemo
 	return out, nil
 }
 
-func (c *memoryServiceClient) ForgetMemories(ctx context.Context, in *ForgetMemoriesRequest, opts ...grpc.CallOption) (*ForgetMemoriesResponse, error) {
+func (c *memoryServiceClient) DeleteMemories(ctx context.Context, in *DeleteMemoriesRequest, opts ...grpc.CallOption) (*DeleteMemoriesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ForgetMemoriesResponse)
-	err := c.cc.Invoke(ctx, MemoryService_ForgetMemories_FullMethodName, in, out, cOpts...)
+	out := new(DeleteMemoriesResponse)
+	err := c.cc.Invoke(ctx, MemoryService_DeleteMemories_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -179,24 +177,22 @@ func (c *memoryServiceClient) ForgetMemories(ctx context.Context, in *ForgetMemo
 // All implementations must embed UnimplementedMemoryServiceServer
 // for forward compatibility.
 //
-// MemoryService manages long-term memories: facts and preferences of a user that
-// are useful beyond one session. Callers add them, or the background extracts them
-// from conversations, with the messages that support them.
+// MemoryService manages long-term memories: facts and preferences of a user that are
+// useful beyond one session. Callers add them, or the background extracts them from
+// conversations.
 //
-//	grpcurl -plaintext -d '{"user": {"app_id": "support", "user_id": "ada"},
+//	grpcurl -plaintext -d '{"target": {"user": {"app_id": "support", "user_id": "ada"}},
 //	  "query": "Where does she live?"}' 127.0.0.1:50051
 //	  recollect.v1.MemoryService/SearchMemories
 //
-// A newer fact that contradicts an older one supersedes it without erasing it: the
-// older one ends at valid_until and is returned with include_superseded. Contexts
-// quote memories as data, not as instructions.
-//
-// If long-term memory is switched off on the server, every call is
-// FAILED_PRECONDITION (LONG_TERM_MEMORY_OFF).
+// A newer fact that contradicts an older one supersedes it without deleting it: the
+// older one ends at valid_until and is returned with include_superseded. If long-term
+// memory is switched off on the server, every call is FAILED_PRECONDITION
+// (LONG_TERM_MEMORY_OFF).
 type MemoryServiceServer interface {
 	// AddMemories stores memories, all or none. It is idempotent: a known memory is
 	// returned unchanged. (An extracted memory that a caller adds stays even if its
-	// sources are erased.)
+	// sources are deleted.)
 	AddMemories(context.Context, *AddMemoriesRequest) (*AddMemoriesResponse, error)
 	// GetMemory returns one memory.
 	GetMemory(context.Context, *GetMemoryRequest) (*GetMemoryResponse, error)
@@ -210,16 +206,16 @@ type MemoryServiceServer interface {
 	// is kept with valid_until set. It is idempotent. A memory that a different one
 	// has superseded meanwhile is ABORTED.
 	SupersedeMemory(context.Context, *SupersedeMemoryRequest) (*SupersedeMemoryResponse, error)
-	// DeleteMemory erases a memory, also from the index. It is idempotent. Memories
+	// DeleteMemory deletes a memory, also from the index. It is idempotent. Memories
 	// that it superseded stay superseded.
 	DeleteMemory(context.Context, *DeleteMemoryRequest) (*DeleteMemoryResponse, error)
 	// ImportMemories stores memories of an export with their ids, times, validity and
 	// links, all or none. It is idempotent: a memory that exists with the same
-	// memory_id, or a valid one with the same text or record_id, is kept unchanged.
+	// memory_id, or a valid one with the same text or external_id, is kept unchanged.
 	ImportMemories(context.Context, *ImportMemoriesRequest) (*ImportMemoriesResponse, error)
-	// ForgetMemories erases memories by age, disuse and count, or with dry_run
-	// reports which ones it would erase. Pinned memories stay.
-	ForgetMemories(context.Context, *ForgetMemoriesRequest) (*ForgetMemoriesResponse, error)
+	// DeleteMemories deletes memories by age, disuse and count, or with dry_run
+	// reports which ones it would delete. Pinned memories stay.
+	DeleteMemories(context.Context, *DeleteMemoriesRequest) (*DeleteMemoriesResponse, error)
 	mustEmbedUnimplementedMemoryServiceServer()
 }
 
@@ -254,8 +250,8 @@ func (UnimplementedMemoryServiceServer) DeleteMemory(context.Context, *DeleteMem
 func (UnimplementedMemoryServiceServer) ImportMemories(context.Context, *ImportMemoriesRequest) (*ImportMemoriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ImportMemories not implemented")
 }
-func (UnimplementedMemoryServiceServer) ForgetMemories(context.Context, *ForgetMemoriesRequest) (*ForgetMemoriesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ForgetMemories not implemented")
+func (UnimplementedMemoryServiceServer) DeleteMemories(context.Context, *DeleteMemoriesRequest) (*DeleteMemoriesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteMemories not implemented")
 }
 func (UnimplementedMemoryServiceServer) mustEmbedUnimplementedMemoryServiceServer() {}
 func (UnimplementedMemoryServiceServer) testEmbeddedByValue()                       {}
@@ -422,20 +418,20 @@ func _MemoryService_ImportMemories_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
-func _MemoryService_ForgetMemories_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ForgetMemoriesRequest)
+func _MemoryService_DeleteMemories_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteMemoriesRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(MemoryServiceServer).ForgetMemories(ctx, in)
+		return srv.(MemoryServiceServer).DeleteMemories(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: MemoryService_ForgetMemories_FullMethodName,
+		FullMethod: MemoryService_DeleteMemories_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(MemoryServiceServer).ForgetMemories(ctx, req.(*ForgetMemoriesRequest))
+		return srv.(MemoryServiceServer).DeleteMemories(ctx, req.(*DeleteMemoriesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -480,8 +476,8 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _MemoryService_ImportMemories_Handler,
 		},
 		{
-			MethodName: "ForgetMemories",
-			Handler:    _MemoryService_ForgetMemories_Handler,
+			MethodName: "DeleteMemories",
+			Handler:    _MemoryService_DeleteMemories_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -10,7 +10,6 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	emptypb "google.golang.org/protobuf/types/known/emptypb"
-	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -102,8 +101,8 @@ const (
 	// PROVIDER_FORMAT_GEMINI is the generateContent API of Gemini, on every platform
 	// that offers it.
 	ProviderFormat_PROVIDER_FORMAT_GEMINI ProviderFormat = 4
-	// PROVIDER_FORMAT_TEXT is plain text for completion models. It is a format to
-	// render, not one to read, and no part's provider.
+	// PROVIDER_FORMAT_TEXT is plain text for completion models. It can only be rendered:
+	// in ProviderMessages, Reasoning and OpaquePart it is INVALID_ARGUMENT.
 	ProviderFormat_PROVIDER_FORMAT_TEXT ProviderFormat = 5
 )
 
@@ -162,16 +161,11 @@ const (
 	// OVERSIZED_TURN_POLICY_UNSPECIFIED means
 	// OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT.
 	OversizedTurnPolicy_OVERSIZED_TURN_POLICY_UNSPECIFIED OversizedTurnPolicy = 0
-	// OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT keeps the user message that starts the
-	// turn and the turn's newest steps: as many as max_messages allows and as fit
-	// into max_tokens with empty texts. A step is an assistant message with its tool
-	// calls and all their results; if a result comes after a later message, the
-	// messages in between belong to the step. `truncated` is set if older steps are
-	// left out. The texts of the kept messages are then shortened, the longest first,
-	// until everything fits; `content_truncated` is set in that case. If the user
-	// message does not fit even with an empty text, the history is empty.
+	// OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT keeps the user message of the turn and its
+	// newest steps, and shortens texts until they fit, the longest first. If not even the
+	// user message fits, the history is empty. See docs/memory/conversation.md.
 	OversizedTurnPolicy_OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT OversizedTurnPolicy = 1
-	// OVERSIZED_TURN_POLICY_DROP omits the turn: the history is empty.
+	// OVERSIZED_TURN_POLICY_DROP omits the turn; the history is empty.
 	OversizedTurnPolicy_OVERSIZED_TURN_POLICY_DROP OversizedTurnPolicy = 2
 	// OVERSIZED_TURN_POLICY_FAIL fails with FAILED_PRECONDITION (TURN_TOO_LARGE),
 	// which contains the required budget.
@@ -245,8 +239,9 @@ type Message struct {
 	// parts are the content, in order, exactly as appended. File references also
 	// contain the registered metadata of the file (FileRef.file).
 	Parts []*Part `protobuf:"bytes,9,rep,name=parts,proto3" json:"parts,omitempty"`
-	// metadata is the caller's own data about the message.
-	Metadata *structpb.Struct `protobuf:"bytes,10,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// metadata is the caller's own data about the message: a JSON object as text. Empty:
+	// none.
+	Metadata string `protobuf:"bytes,10,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// token_count is the message's size in tokens of `o200k_base`: parts and
 	// speaker's name, plus 3 for the frame that chat models put around each message.
 	TokenCount int32 `protobuf:"varint,11,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
@@ -353,11 +348,11 @@ func (x *Message) GetParts() []*Part {
 	return nil
 }
 
-func (x *Message) GetMetadata() *structpb.Struct {
+func (x *Message) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 func (x *Message) GetTokenCount() int32 {
@@ -402,25 +397,16 @@ type MessageInput struct {
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// parts are the content: 1 to 64 parts, together at most 1 MiB.
 	Parts []*Part `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
-	// metadata is the caller's own data: at most 16 KiB as JSON, 5 levels deep. The
-	// entry `"recollect_injected": true` marks text that was inserted from memory,
-	// such as a recalled passage; no memories are extracted from it.
-	Metadata *structpb.Struct `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// metadata is the caller's own data: a JSON object as text, at most 16 KiB, 5 levels
+	// deep. Numbers keep their digits. No memories are extracted from a message with
+	// `"recollect_injected": true`. Empty: none.
+	Metadata string `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// create_time is when the message was said, for imports: the years 1 to 9999. It
 	// does not affect the order of messages. Unset: now.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// external_id is the caller's own id for the message: 1 to 128 characters without
-	// control characters, such as a ULID, a UUID or `msg_01`, unique in the thread.
-	// It is returned as given, and every request that names a thread accepts it in
-	// place of a message_id; a value that is both is taken as the message_id.
-	//
-	// Appending messages that all have an external_id that the thread already has,
-	// with the same role, name, parts, metadata and, where the request sets them,
-	// message_id, parent and create_time, stores nothing and returns the positions of
-	// the stored messages (replayed). Any other use of an external_id that the thread
-	// already has is ALREADY_EXISTS (MESSAGE_ALREADY_EXISTS). An erased message keeps
-	// its external_id taken, so that a retry does not restore it; of the id itself
-	// only a digest remains, until the thread is cleared or deleted. Empty: none.
+	// external_id is the caller's own id: 1 to 128 characters without control characters,
+	// unique in the thread. Requests accept it in place of a message_id; repeating an
+	// append with known ids stores nothing. Empty: none. See docs/memory/conversation.md.
 	ExternalId    string `protobuf:"bytes,9,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -509,11 +495,11 @@ func (x *MessageInput) GetParts() []*Part {
 	return nil
 }
 
-func (x *MessageInput) GetMetadata() *structpb.Struct {
+func (x *MessageInput) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 func (x *MessageInput) GetCreateTime() *timestamppb.Timestamp {
@@ -550,6 +536,73 @@ func (*MessageInput_ParentMessageId) isMessageInput_Parent() {}
 
 func (*MessageInput_Root) isMessageInput_Parent() {}
 
+// RenderedContext is a context or a history in one format.
+type RenderedContext struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// format is the format.
+	Format ProviderFormat `protobuf:"varint,1,opt,name=format,proto3,enum=recollect.v1.ProviderFormat" json:"format,omitempty"`
+	// body is the context: JSON text of an object with the request's fields that hold the
+	// conversation, such as `messages`; the caller adds the others, such as the model.
+	// With PROVIDER_FORMAT_TEXT it is plain text. See docs/formats.md.
+	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
+	// dropped_part_count is the number of Reasoning and OpaquePart in the messages that
+	// are not in body, mostly because another provider made them.
+	DroppedPartCount int32 `protobuf:"varint,3,opt,name=dropped_part_count,json=droppedPartCount,proto3" json:"dropped_part_count,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *RenderedContext) Reset() {
+	*x = RenderedContext{}
+	mi := &file_recollect_v1_message_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenderedContext) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenderedContext) ProtoMessage() {}
+
+func (x *RenderedContext) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_message_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenderedContext.ProtoReflect.Descriptor instead.
+func (*RenderedContext) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RenderedContext) GetFormat() ProviderFormat {
+	if x != nil {
+		return x.Format
+	}
+	return ProviderFormat_PROVIDER_FORMAT_UNSPECIFIED
+}
+
+func (x *RenderedContext) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
+func (x *RenderedContext) GetDroppedPartCount() int32 {
+	if x != nil {
+		return x.DroppedPartCount
+	}
+	return 0
+}
+
 // Part is one piece of a message's content.
 type Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -575,7 +628,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_recollect_v1_message_proto_msgTypes[2]
+	mi := &file_recollect_v1_message_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -587,7 +640,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_proto_msgTypes[2]
+	mi := &file_recollect_v1_message_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -600,7 +653,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_proto_rawDescGZIP(), []int{2}
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Part) GetContent() isPart_Content {
@@ -746,24 +799,19 @@ type ToolCall struct {
 	// name is the tool's name: 1 to 128 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// arguments are the arguments of the call exactly as the model wrote them, usually
-	// the JSON text of an object: at most 256 KiB. Text that is not JSON is stored as
-	// it is; see invalid_json.
+	// the JSON text of an object: at most 256 KiB. Text that is not JSON is stored as it
+	// is; see invalid_json.
 	Arguments string `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// parsed_arguments are the arguments as an object. Output only; ignored in
-	// requests. Numbers beyond 2^53 are rounded here, but not in arguments. Unset: the
-	// arguments are not a JSON object, have more than 4 KiB, or are more than 32
-	// levels deep.
-	ParsedArguments *structpb.Struct `protobuf:"bytes,4,opt,name=parsed_arguments,json=parsedArguments,proto3" json:"parsed_arguments,omitempty"`
 	// invalid_json is true if arguments are not valid JSON. Output only; ignored in
 	// requests.
-	InvalidJson   bool `protobuf:"varint,5,opt,name=invalid_json,json=invalidJson,proto3" json:"invalid_json,omitempty"`
+	InvalidJson   bool `protobuf:"varint,4,opt,name=invalid_json,json=invalidJson,proto3" json:"invalid_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_recollect_v1_message_proto_msgTypes[3]
+	mi := &file_recollect_v1_message_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +823,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_proto_msgTypes[3]
+	mi := &file_recollect_v1_message_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +836,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_proto_rawDescGZIP(), []int{3}
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ToolCall) GetToolCallId() string {
@@ -810,13 +858,6 @@ func (x *ToolCall) GetArguments() string {
 		return x.Arguments
 	}
 	return ""
-}
-
-func (x *ToolCall) GetParsedArguments() *structpb.Struct {
-	if x != nil {
-		return x.ParsedArguments
-	}
-	return nil
 }
 
 func (x *ToolCall) GetInvalidJson() bool {
@@ -844,7 +885,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_recollect_v1_message_proto_msgTypes[4]
+	mi := &file_recollect_v1_message_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +897,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_proto_msgTypes[4]
+	mi := &file_recollect_v1_message_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +910,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_proto_rawDescGZIP(), []int{4}
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ToolResult) GetToolCallId() string {
@@ -918,7 +959,7 @@ type ToolResultPart struct {
 
 func (x *ToolResultPart) Reset() {
 	*x = ToolResultPart{}
-	mi := &file_recollect_v1_message_proto_msgTypes[5]
+	mi := &file_recollect_v1_message_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +971,7 @@ func (x *ToolResultPart) String() string {
 func (*ToolResultPart) ProtoMessage() {}
 
 func (x *ToolResultPart) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_proto_msgTypes[5]
+	mi := &file_recollect_v1_message_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +984,7 @@ func (x *ToolResultPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResultPart.ProtoReflect.Descriptor instead.
 func (*ToolResultPart) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_proto_rawDescGZIP(), []int{5}
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToolResultPart) GetContent() isToolResultPart_Content {
@@ -1053,7 +1094,7 @@ type Reasoning struct {
 
 func (x *Reasoning) Reset() {
 	*x = Reasoning{}
-	mi := &file_recollect_v1_message_proto_msgTypes[6]
+	mi := &file_recollect_v1_message_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1106,7 @@ func (x *Reasoning) String() string {
 func (*Reasoning) ProtoMessage() {}
 
 func (x *Reasoning) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_proto_msgTypes[6]
+	mi := &file_recollect_v1_message_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1119,7 @@ func (x *Reasoning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reasoning.ProtoReflect.Descriptor instead.
 func (*Reasoning) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_proto_rawDescGZIP(), []int{6}
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Reasoning) GetProvider() ProviderFormat {
@@ -1143,7 +1184,7 @@ type OpaquePart struct {
 
 func (x *OpaquePart) Reset() {
 	*x = OpaquePart{}
-	mi := &file_recollect_v1_message_proto_msgTypes[7]
+	mi := &file_recollect_v1_message_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1196,7 @@ func (x *OpaquePart) String() string {
 func (*OpaquePart) ProtoMessage() {}
 
 func (x *OpaquePart) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_proto_msgTypes[7]
+	mi := &file_recollect_v1_message_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1209,7 @@ func (x *OpaquePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpaquePart.ProtoReflect.Descriptor instead.
 func (*OpaquePart) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_proto_rawDescGZIP(), []int{7}
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OpaquePart) GetProvider() ProviderFormat {
@@ -1199,14 +1240,8 @@ type ProviderMessages struct {
 	// format is the format of json. Required; PROVIDER_FORMAT_TEXT is
 	// INVALID_ARGUMENT.
 	Format ProviderFormat `protobuf:"varint,1,opt,name=format,proto3,enum=recollect.v1.ProviderFormat" json:"format,omitempty"`
-	// json is JSON text: one message; a list of messages; a request, whose messages are
-	// `messages`, `input` or `contents`; or a response, whose messages are `choices`
-	// (exactly one), `content`, `output` or `candidates` (exactly one). A request's
-	// system prompt (`system`, `instructions`, `systemInstruction`) becomes a first
-	// message of ROLE_SYSTEM. Settings, such as `model` and `tools`, are not stored.
-	// The JSON and the messages made of it have the limits of `messages`. An answer's
-	// own id of 20 to 128 characters, such as `msg_…` or `resp_…`, becomes the
-	// external_id of its message; of messages with the same id, the first one has it.
+	// json is JSON text: one message, a list of messages, a request or a response.
+	// Settings, such as `model`, are not stored. It has the limits of `messages`.
 	Json          string `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1214,7 +1249,7 @@ type ProviderMessages struct {
 
 func (x *ProviderMessages) Reset() {
 	*x = ProviderMessages{}
-	mi := &file_recollect_v1_message_proto_msgTypes[8]
+	mi := &file_recollect_v1_message_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1261,7 @@ func (x *ProviderMessages) String() string {
 func (*ProviderMessages) ProtoMessage() {}
 
 func (x *ProviderMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_proto_msgTypes[8]
+	mi := &file_recollect_v1_message_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1274,7 @@ func (x *ProviderMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderMessages.ProtoReflect.Descriptor instead.
 func (*ProviderMessages) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_proto_rawDescGZIP(), []int{8}
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ProviderMessages) GetFormat() ProviderFormat {
@@ -1259,7 +1294,7 @@ func (x *ProviderMessages) GetJson() string {
 // MessageFilter selects messages. All conditions that are set must hold.
 type MessageFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// roles selects messages of any of these roles. Empty: all roles.
+	// roles selects messages of any of these roles. Empty: all.
 	Roles []Role `protobuf:"varint,1,rep,packed,name=roles,proto3,enum=recollect.v1.Role" json:"roles,omitempty"`
 	// names selects messages whose speaker's name equals any of these: at most 32.
 	// Empty: all.
@@ -1268,17 +1303,17 @@ type MessageFilter struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// end_time selects messages whose create_time is before this time.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// metadata selects messages whose metadata has each of these keys with exactly
-	// this value: at most 16 keys of 1 to 64 letters, digits, `_` and `-`; the values
-	// are strings, whole numbers or booleans.
-	Metadata      *structpb.Struct `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// exactly this value in the message's metadata: a string, a number, a boolean or
+	// null. Numbers compare exactly. Empty: all.
+	Metadata      string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MessageFilter) Reset() {
 	*x = MessageFilter{}
-	mi := &file_recollect_v1_message_proto_msgTypes[9]
+	mi := &file_recollect_v1_message_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1325,7 @@ func (x *MessageFilter) String() string {
 func (*MessageFilter) ProtoMessage() {}
 
 func (x *MessageFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_proto_msgTypes[9]
+	mi := &file_recollect_v1_message_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1338,7 @@ func (x *MessageFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageFilter.ProtoReflect.Descriptor instead.
 func (*MessageFilter) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_proto_rawDescGZIP(), []int{9}
+	return file_recollect_v1_message_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MessageFilter) GetRoles() []Role {
@@ -1334,18 +1369,18 @@ func (x *MessageFilter) GetEndTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *MessageFilter) GetMetadata() *structpb.Struct {
+func (x *MessageFilter) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 var File_recollect_v1_message_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1arecollect/v1/message.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xcb\x03\n" +
+	"\x1arecollect/v1/message.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb2\x03\n" +
 	"\aMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x1b\n" +
@@ -1356,15 +1391,15 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\x05depth\x18\x06 \x01(\x05R\x05depth\x12&\n" +
 	"\x04role\x18\a \x01(\x0e2\x12.recollect.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\b \x01(\tR\x04name\x12(\n" +
-	"\x05parts\x18\t \x03(\v2\x12.recollect.v1.PartR\x05parts\x123\n" +
+	"\x05parts\x18\t \x03(\v2\x12.recollect.v1.PartR\x05parts\x12\x1a\n" +
 	"\bmetadata\x18\n" +
-	" \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1f\n" +
+	" \x01(\tR\bmetadata\x12\x1f\n" +
 	"\vtoken_count\x18\v \x01(\x05R\n" +
 	"tokenCount\x12;\n" +
 	"\vcreate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1f\n" +
 	"\vexternal_id\x18\r \x01(\tR\n" +
-	"externalId\"\x8c\x03\n" +
+	"externalId\"\xf3\x02\n" +
 	"\fMessageInput\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12,\n" +
@@ -1372,13 +1407,17 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\x04root\x18\x03 \x01(\v2\x16.google.protobuf.EmptyH\x00R\x04root\x12&\n" +
 	"\x04role\x18\x04 \x01(\x0e2\x12.recollect.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x05 \x01(\tR\x04name\x12(\n" +
-	"\x05parts\x18\x06 \x03(\v2\x12.recollect.v1.PartR\x05parts\x123\n" +
-	"\bmetadata\x18\a \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12;\n" +
+	"\x05parts\x18\x06 \x03(\v2\x12.recollect.v1.PartR\x05parts\x12\x1a\n" +
+	"\bmetadata\x18\a \x01(\tR\bmetadata\x12;\n" +
 	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1f\n" +
 	"\vexternal_id\x18\t \x01(\tR\n" +
 	"externalIdB\b\n" +
-	"\x06parent\"\xe9\x02\n" +
+	"\x06parent\"\x89\x01\n" +
+	"\x0fRenderedContext\x124\n" +
+	"\x06format\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatR\x06format\x12\x12\n" +
+	"\x04body\x18\x02 \x01(\tR\x04body\x12,\n" +
+	"\x12dropped_part_count\x18\x03 \x01(\x05R\x10droppedPartCount\"\xe9\x02\n" +
 	"\x04Part\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x14\n" +
 	"\x04json\x18\x02 \x01(\tH\x00R\x04json\x125\n" +
@@ -1389,14 +1428,13 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\treasoning\x18\x06 \x01(\v2\x17.recollect.v1.ReasoningH\x00R\treasoning\x122\n" +
 	"\x06opaque\x18\a \x01(\v2\x18.recollect.v1.OpaquePartH\x00R\x06opaque\x12\x1c\n" +
 	"\tsignature\x18\b \x01(\tR\tsignatureB\t\n" +
-	"\acontent\"\xc5\x01\n" +
+	"\acontent\"\x81\x01\n" +
 	"\bToolCall\x12 \n" +
 	"\ftool_call_id\x18\x01 \x01(\tR\n" +
 	"toolCallId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x03 \x01(\tR\targuments\x12B\n" +
-	"\x10parsed_arguments\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x0fparsedArguments\x12!\n" +
-	"\finvalid_json\x18\x05 \x01(\bR\vinvalidJson\"\x95\x01\n" +
+	"\targuments\x18\x03 \x01(\tR\targuments\x12!\n" +
+	"\finvalid_json\x18\x04 \x01(\bR\vinvalidJson\"\x95\x01\n" +
 	"\n" +
 	"ToolResult\x12 \n" +
 	"\ftool_call_id\x18\x01 \x01(\tR\n" +
@@ -1424,14 +1462,14 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\x04json\x18\x03 \x01(\tR\x04json\"\\\n" +
 	"\x10ProviderMessages\x124\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatR\x06format\x12\x12\n" +
-	"\x04json\x18\x02 \x01(\tR\x04json\"\xf6\x01\n" +
+	"\x04json\x18\x02 \x01(\tR\x04json\"\xdd\x01\n" +
 	"\rMessageFilter\x12(\n" +
 	"\x05roles\x18\x01 \x03(\x0e2\x12.recollect.v1.RoleR\x05roles\x12\x14\n" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x129\n" +
 	"\n" +
 	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
-	"\bend_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x123\n" +
-	"\bmetadata\x18\x05 \x01(\v2\x17.google.protobuf.StructR\bmetadata*_\n" +
+	"\bend_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1a\n" +
+	"\bmetadata\x18\x05 \x01(\tR\bmetadata*_\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
@@ -1465,57 +1503,54 @@ func file_recollect_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_recollect_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_recollect_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_recollect_v1_message_proto_goTypes = []any{
 	(Role)(0),                     // 0: recollect.v1.Role
 	(ProviderFormat)(0),           // 1: recollect.v1.ProviderFormat
 	(OversizedTurnPolicy)(0),      // 2: recollect.v1.OversizedTurnPolicy
 	(*Message)(nil),               // 3: recollect.v1.Message
 	(*MessageInput)(nil),          // 4: recollect.v1.MessageInput
-	(*Part)(nil),                  // 5: recollect.v1.Part
-	(*ToolCall)(nil),              // 6: recollect.v1.ToolCall
-	(*ToolResult)(nil),            // 7: recollect.v1.ToolResult
-	(*ToolResultPart)(nil),        // 8: recollect.v1.ToolResultPart
-	(*Reasoning)(nil),             // 9: recollect.v1.Reasoning
-	(*OpaquePart)(nil),            // 10: recollect.v1.OpaquePart
-	(*ProviderMessages)(nil),      // 11: recollect.v1.ProviderMessages
-	(*MessageFilter)(nil),         // 12: recollect.v1.MessageFilter
-	(*structpb.Struct)(nil),       // 13: google.protobuf.Struct
+	(*RenderedContext)(nil),       // 5: recollect.v1.RenderedContext
+	(*Part)(nil),                  // 6: recollect.v1.Part
+	(*ToolCall)(nil),              // 7: recollect.v1.ToolCall
+	(*ToolResult)(nil),            // 8: recollect.v1.ToolResult
+	(*ToolResultPart)(nil),        // 9: recollect.v1.ToolResultPart
+	(*Reasoning)(nil),             // 10: recollect.v1.Reasoning
+	(*OpaquePart)(nil),            // 11: recollect.v1.OpaquePart
+	(*ProviderMessages)(nil),      // 12: recollect.v1.ProviderMessages
+	(*MessageFilter)(nil),         // 13: recollect.v1.MessageFilter
 	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 	(*emptypb.Empty)(nil),         // 15: google.protobuf.Empty
 	(*FileRef)(nil),               // 16: recollect.v1.FileRef
 }
 var file_recollect_v1_message_proto_depIdxs = []int32{
 	0,  // 0: recollect.v1.Message.role:type_name -> recollect.v1.Role
-	5,  // 1: recollect.v1.Message.parts:type_name -> recollect.v1.Part
-	13, // 2: recollect.v1.Message.metadata:type_name -> google.protobuf.Struct
-	14, // 3: recollect.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	15, // 4: recollect.v1.MessageInput.root:type_name -> google.protobuf.Empty
-	0,  // 5: recollect.v1.MessageInput.role:type_name -> recollect.v1.Role
-	5,  // 6: recollect.v1.MessageInput.parts:type_name -> recollect.v1.Part
-	13, // 7: recollect.v1.MessageInput.metadata:type_name -> google.protobuf.Struct
-	14, // 8: recollect.v1.MessageInput.create_time:type_name -> google.protobuf.Timestamp
-	6,  // 9: recollect.v1.Part.tool_call:type_name -> recollect.v1.ToolCall
-	7,  // 10: recollect.v1.Part.tool_result:type_name -> recollect.v1.ToolResult
-	16, // 11: recollect.v1.Part.file:type_name -> recollect.v1.FileRef
-	9,  // 12: recollect.v1.Part.reasoning:type_name -> recollect.v1.Reasoning
-	10, // 13: recollect.v1.Part.opaque:type_name -> recollect.v1.OpaquePart
-	13, // 14: recollect.v1.ToolCall.parsed_arguments:type_name -> google.protobuf.Struct
-	8,  // 15: recollect.v1.ToolResult.content:type_name -> recollect.v1.ToolResultPart
-	16, // 16: recollect.v1.ToolResultPart.file:type_name -> recollect.v1.FileRef
-	10, // 17: recollect.v1.ToolResultPart.opaque:type_name -> recollect.v1.OpaquePart
-	1,  // 18: recollect.v1.Reasoning.provider:type_name -> recollect.v1.ProviderFormat
-	1,  // 19: recollect.v1.OpaquePart.provider:type_name -> recollect.v1.ProviderFormat
-	1,  // 20: recollect.v1.ProviderMessages.format:type_name -> recollect.v1.ProviderFormat
-	0,  // 21: recollect.v1.MessageFilter.roles:type_name -> recollect.v1.Role
-	14, // 22: recollect.v1.MessageFilter.start_time:type_name -> google.protobuf.Timestamp
-	14, // 23: recollect.v1.MessageFilter.end_time:type_name -> google.protobuf.Timestamp
-	13, // 24: recollect.v1.MessageFilter.metadata:type_name -> google.protobuf.Struct
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	6,  // 1: recollect.v1.Message.parts:type_name -> recollect.v1.Part
+	14, // 2: recollect.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	15, // 3: recollect.v1.MessageInput.root:type_name -> google.protobuf.Empty
+	0,  // 4: recollect.v1.MessageInput.role:type_name -> recollect.v1.Role
+	6,  // 5: recollect.v1.MessageInput.parts:type_name -> recollect.v1.Part
+	14, // 6: recollect.v1.MessageInput.create_time:type_name -> google.protobuf.Timestamp
+	1,  // 7: recollect.v1.RenderedContext.format:type_name -> recollect.v1.ProviderFormat
+	7,  // 8: recollect.v1.Part.tool_call:type_name -> recollect.v1.ToolCall
+	8,  // 9: recollect.v1.Part.tool_result:type_name -> recollect.v1.ToolResult
+	16, // 10: recollect.v1.Part.file:type_name -> recollect.v1.FileRef
+	10, // 11: recollect.v1.Part.reasoning:type_name -> recollect.v1.Reasoning
+	11, // 12: recollect.v1.Part.opaque:type_name -> recollect.v1.OpaquePart
+	9,  // 13: recollect.v1.ToolResult.content:type_name -> recollect.v1.ToolResultPart
+	16, // 14: recollect.v1.ToolResultPart.file:type_name -> recollect.v1.FileRef
+	11, // 15: recollect.v1.ToolResultPart.opaque:type_name -> recollect.v1.OpaquePart
+	1,  // 16: recollect.v1.Reasoning.provider:type_name -> recollect.v1.ProviderFormat
+	1,  // 17: recollect.v1.OpaquePart.provider:type_name -> recollect.v1.ProviderFormat
+	1,  // 18: recollect.v1.ProviderMessages.format:type_name -> recollect.v1.ProviderFormat
+	0,  // 19: recollect.v1.MessageFilter.roles:type_name -> recollect.v1.Role
+	14, // 20: recollect.v1.MessageFilter.start_time:type_name -> google.protobuf.Timestamp
+	14, // 21: recollect.v1.MessageFilter.end_time:type_name -> google.protobuf.Timestamp
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_message_proto_init() }
@@ -1528,7 +1563,7 @@ func file_recollect_v1_message_proto_init() {
 		(*MessageInput_ParentMessageId)(nil),
 		(*MessageInput_Root)(nil),
 	}
-	file_recollect_v1_message_proto_msgTypes[2].OneofWrappers = []any{
+	file_recollect_v1_message_proto_msgTypes[3].OneofWrappers = []any{
 		(*Part_Text)(nil),
 		(*Part_Json)(nil),
 		(*Part_ToolCall)(nil),
@@ -1537,7 +1572,7 @@ func file_recollect_v1_message_proto_init() {
 		(*Part_Reasoning)(nil),
 		(*Part_Opaque)(nil),
 	}
-	file_recollect_v1_message_proto_msgTypes[5].OneofWrappers = []any{
+	file_recollect_v1_message_proto_msgTypes[6].OneofWrappers = []any{
 		(*ToolResultPart_Text)(nil),
 		(*ToolResultPart_Json)(nil),
 		(*ToolResultPart_File)(nil),
@@ -1549,7 +1584,7 @@ func file_recollect_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_message_proto_rawDesc), len(file_recollect_v1_message_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -21,86 +21,26 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SortOrder is the order of a list.
-type SortOrder int32
-
-const (
-	// SORT_ORDER_UNSPECIFIED means SORT_ORDER_ASCENDING.
-	SortOrder_SORT_ORDER_UNSPECIFIED SortOrder = 0
-	// SORT_ORDER_ASCENDING: the lowest seq, or the oldest, first.
-	SortOrder_SORT_ORDER_ASCENDING SortOrder = 1
-	// SORT_ORDER_DESCENDING: the highest seq, or the newest, first.
-	SortOrder_SORT_ORDER_DESCENDING SortOrder = 2
-)
-
-// Enum value maps for SortOrder.
-var (
-	SortOrder_name = map[int32]string{
-		0: "SORT_ORDER_UNSPECIFIED",
-		1: "SORT_ORDER_ASCENDING",
-		2: "SORT_ORDER_DESCENDING",
-	}
-	SortOrder_value = map[string]int32{
-		"SORT_ORDER_UNSPECIFIED": 0,
-		"SORT_ORDER_ASCENDING":   1,
-		"SORT_ORDER_DESCENDING":  2,
-	}
-)
-
-func (x SortOrder) Enum() *SortOrder {
-	p := new(SortOrder)
-	*p = x
-	return p
-}
-
-func (x SortOrder) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (SortOrder) Descriptor() protoreflect.EnumDescriptor {
-	return file_recollect_v1_message_service_proto_enumTypes[0].Descriptor()
-}
-
-func (SortOrder) Type() protoreflect.EnumType {
-	return &file_recollect_v1_message_service_proto_enumTypes[0]
-}
-
-func (x SortOrder) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use SortOrder.Descriptor instead.
-func (SortOrder) EnumDescriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{0}
-}
-
 // AppendMessagesRequest contains the messages to store in one thread.
 type AppendMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*AppendMessagesRequest_ThreadId
-	//	*AppendMessagesRequest_Session
-	Thread isAppendMessagesRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required. A session that does not exist is created in the
+	// same transaction, with the ttl of the app's policy.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// messages are the messages to store, in order: 1 to 256, together at most 3 MiB.
-	Messages []*MessageInput `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
-	// request_id is a UUID that makes retries safe. The same id with the same content
-	// returns the first response again; with different content it is ALREADY_EXISTS.
-	// Ids are remembered for at least 24 hours. Empty: every call stores new
-	// messages, except those whose external_id is known (MessageInput.external_id).
-	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// expected_head is the message_id or external_id of the message that the caller
-	// expects to be the thread's head. If the head is a different message, the call
-	// fails with ABORTED and stores nothing. The empty string expects a thread
-	// without messages. Unset: not checked.
-	ExpectedHead *string `protobuf:"bytes,5,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
-	// provider_messages are the messages to store in the formats of providers' APIs, such
-	// as a model's response. Together they have at most 3 MiB and become 1 to 256
-	// messages, each of which follows the one before. INVALID_ARGUMENT beside messages.
-	// Errors name the place in the JSON.
-	ProviderMessages []*ProviderMessages `protobuf:"bytes,6,rep,name=provider_messages,json=providerMessages,proto3" json:"provider_messages,omitempty"`
+	Messages []*MessageInput `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
+	// request_id is a UUID that makes retries safe for at least 24 hours. A repeated call
+	// changes nothing and returns the first answer; with different content it is
+	// ALREADY_EXISTS. Empty: every call stores new messages.
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// expected_head is the message_id or external_id that the thread's head must have;
+	// otherwise the call is ABORTED. The empty string expects a thread without messages.
+	// Unset: not checked.
+	ExpectedHead *string `protobuf:"bytes,4,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
+	// provider_messages are messages in the formats of providers' APIs, such as a model's
+	// response: together at most 3 MiB, and 1 to 256 messages. INVALID_ARGUMENT beside
+	// messages. Errors name the place in the JSON.
+	ProviderMessages []*ProviderMessages `protobuf:"bytes,5,rep,name=provider_messages,json=providerMessages,proto3" json:"provider_messages,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -135,27 +75,9 @@ func (*AppendMessagesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *AppendMessagesRequest) GetThread() isAppendMessagesRequest_Thread {
+func (x *AppendMessagesRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *AppendMessagesRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*AppendMessagesRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *AppendMessagesRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*AppendMessagesRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -188,32 +110,12 @@ func (x *AppendMessagesRequest) GetProviderMessages() []*ProviderMessages {
 	return nil
 }
 
-type isAppendMessagesRequest_Thread interface {
-	isAppendMessagesRequest_Thread()
-}
-
-type AppendMessagesRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type AppendMessagesRequest_Session struct {
-	// session is the caller's own names for the thread. If it does not exist, this
-	// call creates it, with the ttl of the app's policy, and stores the messages:
-	// both or neither. Concurrent calls create one thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*AppendMessagesRequest_ThreadId) isAppendMessagesRequest_Thread() {}
-
-func (*AppendMessagesRequest_Session) isAppendMessagesRequest_Thread() {}
-
 // AppendMessagesResponse reports where the messages were stored.
 type AppendMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// messages are the positions of the stored messages, in the order of the request.
 	Messages []*AppendedMessage `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
-	// revision is an opaque token of this write, for RecallRequest.at_least_as_fresh.
+	// revision is an opaque token of this write, for Freshness.at_least_as_fresh.
 	Revision string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// replayed is true if the request_id, or each message by its external_id, was
 	// known and nothing new was stored.
@@ -376,15 +278,10 @@ func (x *AppendedMessage) GetExternalId() string {
 // GetMessageRequest identifies a message.
 type GetMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*GetMessageRequest_ThreadId
-	//	*GetMessageRequest_Session
-	Thread isGetMessageRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// message_id is the message_id or external_id of the message.
-	MessageId     string `protobuf:"bytes,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	MessageId     string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,27 +316,9 @@ func (*GetMessageRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *GetMessageRequest) GetThread() isGetMessageRequest_Thread {
+func (x *GetMessageRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *GetMessageRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*GetMessageRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *GetMessageRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*GetMessageRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -450,24 +329,6 @@ func (x *GetMessageRequest) GetMessageId() string {
 	}
 	return ""
 }
-
-type isGetMessageRequest_Thread interface {
-	isGetMessageRequest_Thread()
-}
-
-type GetMessageRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type GetMessageRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*GetMessageRequest_ThreadId) isGetMessageRequest_Thread() {}
-
-func (*GetMessageRequest_Session) isGetMessageRequest_Thread() {}
 
 // GetMessageResponse returns the message.
 type GetMessageResponse struct {
@@ -518,34 +379,22 @@ func (x *GetMessageResponse) GetMessage() *Message {
 // ListMessagesRequest selects messages of one thread, of a user or of an app.
 type ListMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// target selects the messages, on all branches. Required.
-	//
-	// Types that are valid to be assigned to Target:
-	//
-	//	*ListMessagesRequest_ThreadId
-	//	*ListMessagesRequest_Session
-	//	*ListMessagesRequest_User
-	//	*ListMessagesRequest_App
-	Target isListMessagesRequest_Target `protobuf_oneof:"target"`
+	// target selects the messages, on all branches: of one thread, or of all threads of a
+	// user or an app. Required.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// filter selects messages. Unset: all.
-	Filter *MessageFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
-	// order is the order by seq in a thread; by create_time, then by message_id, over a
-	// user or an app. Default: SORT_ORDER_ASCENDING.
-	Order SortOrder `protobuf:"varint,6,opt,name=order,proto3,enum=recollect.v1.SortOrder" json:"order,omitempty"`
-	// text_template renders each message as text: a Jinja expression over `role`,
-	// `name`, `text`, `seq` and `create_time`, such as `{{ name }}: {{ text }}`; at
-	// most 4 KiB. Message text is inserted as a value and never evaluated. Empty:
-	// nothing is rendered.
-	TextTemplate string `protobuf:"bytes,7,opt,name=text_template,json=textTemplate,proto3" json:"text_template,omitempty"`
-	// page_size is the maximum number of messages to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT. A page has fewer
-	// entries if they would exceed a 4 MiB response. Over a user or an app it may also
-	// have fewer, or none, if the filter excludes most messages or threads expire.
-	PageSize int32 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	Filter *MessageFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// order_by is `seq` in a thread, and `create_time` over a user or an app. With `
+	// desc` after it, the highest or newest comes first. Empty: the lowest or oldest
+	// first.
+	OrderBy string `protobuf:"bytes,3,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// page_size is the maximum number of messages: 0 means 50; more than 500 counts as
+	// 500. A page may have fewer, or none.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page; all other fields except
-	// page_size must be unchanged. No message is listed twice, and none is missing that
-	// was stored before the first page and is not erased meanwhile. Empty: the first page.
-	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// page_size must be unchanged. No message is listed twice, and none stored before the
+	// first page is left out. Empty: the first page.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,45 +429,9 @@ func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *ListMessagesRequest) GetTarget() isListMessagesRequest_Target {
+func (x *ListMessagesRequest) GetTarget() *Target {
 	if x != nil {
 		return x.Target
-	}
-	return nil
-}
-
-func (x *ListMessagesRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Target.(*ListMessagesRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ListMessagesRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Target.(*ListMessagesRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *ListMessagesRequest) GetUser() *UserRef {
-	if x != nil {
-		if x, ok := x.Target.(*ListMessagesRequest_User); ok {
-			return x.User
-		}
-	}
-	return nil
-}
-
-func (x *ListMessagesRequest) GetApp() *AppRef {
-	if x != nil {
-		if x, ok := x.Target.(*ListMessagesRequest_App); ok {
-			return x.App
-		}
 	}
 	return nil
 }
@@ -630,16 +443,9 @@ func (x *ListMessagesRequest) GetFilter() *MessageFilter {
 	return nil
 }
 
-func (x *ListMessagesRequest) GetOrder() SortOrder {
+func (x *ListMessagesRequest) GetOrderBy() string {
 	if x != nil {
-		return x.Order
-	}
-	return SortOrder_SORT_ORDER_UNSPECIFIED
-}
-
-func (x *ListMessagesRequest) GetTextTemplate() string {
-	if x != nil {
-		return x.TextTemplate
+		return x.OrderBy
 	}
 	return ""
 }
@@ -658,49 +464,13 @@ func (x *ListMessagesRequest) GetPageToken() string {
 	return ""
 }
 
-type isListMessagesRequest_Target interface {
-	isListMessagesRequest_Target()
-}
-
-type ListMessagesRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ListMessagesRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-type ListMessagesRequest_User struct {
-	// user selects the messages of all threads of one user of an app, or with an empty
-	// user_id of all threads without a user.
-	User *UserRef `protobuf:"bytes,3,opt,name=user,proto3,oneof"`
-}
-
-type ListMessagesRequest_App struct {
-	// app selects the messages of all threads of an app.
-	App *AppRef `protobuf:"bytes,4,opt,name=app,proto3,oneof"`
-}
-
-func (*ListMessagesRequest_ThreadId) isListMessagesRequest_Target() {}
-
-func (*ListMessagesRequest_Session) isListMessagesRequest_Target() {}
-
-func (*ListMessagesRequest_User) isListMessagesRequest_Target() {}
-
-func (*ListMessagesRequest_App) isListMessagesRequest_Target() {}
-
 // ListMessagesResponse is one page of messages.
 type ListMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// messages are the messages of this page.
 	Messages []*Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
-	// rendered_texts are the rendered messages, one for each of messages. Empty
-	// without text_template.
-	RenderedTexts []string `protobuf:"bytes,2,rep,name=rendered_texts,json=renderedTexts,proto3" json:"rendered_texts,omitempty"`
 	// next_page_token requests the next page. Empty: this is the last page.
-	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -742,13 +512,6 @@ func (x *ListMessagesResponse) GetMessages() []*Message {
 	return nil
 }
 
-func (x *ListMessagesResponse) GetRenderedTexts() []string {
-	if x != nil {
-		return x.RenderedTexts
-	}
-	return nil
-}
-
 func (x *ListMessagesResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
@@ -759,33 +522,31 @@ func (x *ListMessagesResponse) GetNextPageToken() string {
 // GetHistoryRequest requests the conversation that ends at one message.
 type GetHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*GetHistoryRequest_ThreadId
-	//	*GetHistoryRequest_Session
-	Thread isGetHistoryRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required. A session that does not exist has an empty history.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// head_message_id is the last message of the history, by message_id or
 	// external_id. Empty: the thread's head.
-	HeadMessageId string `protobuf:"bytes,3,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
+	HeadMessageId string `protobuf:"bytes,2,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
 	// max_tokens is the token budget of the whole response: 1 to 10,000,000. Unset:
 	// 2,000.
-	MaxTokens *int32 `protobuf:"varint,4,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
+	MaxTokens *int32 `protobuf:"varint,3,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
 	// max_messages is the maximum number of messages: 1 to 500. Unset: 100. Older
 	// turns are omitted as a whole; a newest turn with more messages is handled by
 	// oversized_turn.
-	MaxMessages *int32 `protobuf:"varint,5,opt,name=max_messages,json=maxMessages,proto3,oneof" json:"max_messages,omitempty"`
+	MaxMessages *int32 `protobuf:"varint,4,opt,name=max_messages,json=maxMessages,proto3,oneof" json:"max_messages,omitempty"`
 	// oversized_turn says how to handle a newest turn larger than max_tokens or
 	// max_messages. Default: OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT.
-	OversizedTurn OversizedTurnPolicy `protobuf:"varint,6,opt,name=oversized_turn,json=oversizedTurn,proto3,enum=recollect.v1.OversizedTurnPolicy" json:"oversized_turn,omitempty"`
+	OversizedTurn OversizedTurnPolicy `protobuf:"varint,5,opt,name=oversized_turn,json=oversizedTurn,proto3,enum=recollect.v1.OversizedTurnPolicy" json:"oversized_turn,omitempty"`
 	// model is the model whose tokenizer counts tokens, such as `gpt-4o`: at most 128
 	// characters. Empty or unknown: `o200k_base`. The response names the tokenizer
 	// that was used.
-	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
+	Model string `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
 	// include_events adds the events of an agent that belong to the returned messages.
-	// Default: false; a history has messages alone.
-	IncludeEvents bool `protobuf:"varint,8,opt,name=include_events,json=includeEvents,proto3" json:"include_events,omitempty"`
+	// Default: false.
+	IncludeEvents bool `protobuf:"varint,7,opt,name=include_events,json=includeEvents,proto3" json:"include_events,omitempty"`
+	// formats are the formats to render messages in as well, such as a provider's request
+	// body. The policy of the thread says how images are delivered. Empty: none.
+	Formats       []ProviderFormat `protobuf:"varint,8,rep,packed,name=formats,proto3,enum=recollect.v1.ProviderFormat" json:"formats,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,27 +581,9 @@ func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *GetHistoryRequest) GetThread() isGetHistoryRequest_Thread {
+func (x *GetHistoryRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *GetHistoryRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*GetHistoryRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *GetHistoryRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*GetHistoryRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -887,32 +630,19 @@ func (x *GetHistoryRequest) GetIncludeEvents() bool {
 	return false
 }
 
-type isGetHistoryRequest_Thread interface {
-	isGetHistoryRequest_Thread()
+func (x *GetHistoryRequest) GetFormats() []ProviderFormat {
+	if x != nil {
+		return x.Formats
+	}
+	return nil
 }
-
-type GetHistoryRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type GetHistoryRequest_Session struct {
-	// session is the caller's own names for the thread. If it does not exist yet, the
-	// history is empty.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*GetHistoryRequest_ThreadId) isGetHistoryRequest_Thread() {}
-
-func (*GetHistoryRequest_Session) isGetHistoryRequest_Thread() {}
 
 // GetHistoryResponse is a conversation, ready for a model.
 type GetHistoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// messages are whole turns in conversation order, or the part of an oversized
-	// newest turn that OversizedTurnPolicy keeps. The first message is never an
-	// assistant or tool message whose user message was omitted. A response holds at
-	// most 3.5 MiB; older turns beyond that are omitted.
+	// messages are whole turns in conversation order, or the part of an oversized newest
+	// turn that OversizedTurnPolicy keeps. The first one is never an answer whose
+	// question was omitted. A response holds at most 3.5 MiB.
 	Messages []*Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	// total_tokens is the size of all messages in tokens; at most max_tokens.
 	TotalTokens int32 `protobuf:"varint,2,opt,name=total_tokens,json=totalTokens,proto3" json:"total_tokens,omitempty"`
@@ -932,8 +662,11 @@ type GetHistoryResponse struct {
 	// omitted_token_count is their size in tokens of `o200k_base`, as stored, including
 	// what was shortened off texts of the newest turn.
 	OmittedTokenCount int64 `protobuf:"varint,8,opt,name=omitted_token_count,json=omittedTokenCount,proto3" json:"omitted_token_count,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// rendered are the messages in each of formats, in that order. Where they would make the
+	// response larger than 3.5 MiB, older turns are omitted.
+	Rendered      []*RenderedContext `protobuf:"bytes,9,rep,name=rendered,proto3" json:"rendered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetHistoryResponse) Reset() {
@@ -1022,18 +755,20 @@ func (x *GetHistoryResponse) GetOmittedTokenCount() int64 {
 	return 0
 }
 
-// DeleteMessageRequest identifies the message to erase.
+func (x *GetHistoryResponse) GetRendered() []*RenderedContext {
+	if x != nil {
+		return x.Rendered
+	}
+	return nil
+}
+
+// DeleteMessageRequest identifies the message to delete.
 type DeleteMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*DeleteMessageRequest_ThreadId
-	//	*DeleteMessageRequest_Session
-	Thread isDeleteMessageRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// message_id is the message_id or external_id of the message.
-	MessageId     string `protobuf:"bytes,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	MessageId     string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1068,27 +803,9 @@ func (*DeleteMessageRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *DeleteMessageRequest) GetThread() isDeleteMessageRequest_Thread {
+func (x *DeleteMessageRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *DeleteMessageRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*DeleteMessageRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *DeleteMessageRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*DeleteMessageRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -1100,28 +817,10 @@ func (x *DeleteMessageRequest) GetMessageId() string {
 	return ""
 }
 
-type isDeleteMessageRequest_Thread interface {
-	isDeleteMessageRequest_Thread()
-}
-
-type DeleteMessageRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type DeleteMessageRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*DeleteMessageRequest_ThreadId) isDeleteMessageRequest_Thread() {}
-
-func (*DeleteMessageRequest_Session) isDeleteMessageRequest_Thread() {}
-
 // DeleteMessageResponse confirms the deletion.
 type DeleteMessageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// revision is an opaque token of this write, for RecallRequest.at_least_as_fresh.
+	// revision is an opaque token of this write, for Freshness.at_least_as_fresh.
 	Revision      string `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1168,9 +867,9 @@ func (x *DeleteMessageResponse) GetRevision() string {
 // into several requests.
 type ImportMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// session names the thread, which is created if it does not exist. An ephemeral
+	// thread is the thread. Required. A session that does not exist is created; an ephemeral
 	// thread is FAILED_PRECONDITION.
-	Session *SessionRef `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// messages are the messages to store, in order: 1 to 256, together at most 3 MiB.
 	Messages []*MessageInput `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
 	// request_id is a UUID that makes repeating the import safe, as in
@@ -1213,9 +912,9 @@ func (*ImportMessagesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *ImportMessagesRequest) GetSession() *SessionRef {
+func (x *ImportMessagesRequest) GetThread() *ThreadRef {
 	if x != nil {
-		return x.Session
+		return x.Thread
 	}
 	return nil
 }
@@ -1346,7 +1045,7 @@ type ImportedMessages struct {
 	MessageCount int32 `protobuf:"varint,2,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// first_seq is the seq of the first stored message.
 	FirstSeq int64 `protobuf:"varint,3,opt,name=first_seq,json=firstSeq,proto3" json:"first_seq,omitempty"`
-	// revision is an opaque token of this write, for RecallRequest.at_least_as_fresh.
+	// revision is an opaque token of this write, for Freshness.at_least_as_fresh.
 	Revision string `protobuf:"bytes,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// replayed is true if the request_id, or each message by its external_id, was
 	// known and nothing new was stored.
@@ -1491,21 +1190,13 @@ func (x *ImportError) GetField() string {
 // messages refer to.
 type ExportMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// selection is what to export. Unset: all data of the tenant.
-	//
-	// Types that are valid to be assigned to Selection:
-	//
-	//	*ExportMessagesRequest_ThreadId
-	//	*ExportMessagesRequest_Session
-	//	*ExportMessagesRequest_User
-	//	*ExportMessagesRequest_App
-	Selection isExportMessagesRequest_Selection `protobuf_oneof:"selection"`
-	// after_thread_id continues an interrupted export with the threads created after
-	// this one, which must have been sent completely. App policies are not sent
-	// again; files are sent with the threads that refer to them. A deleted thread is
-	// NOT_FOUND; name an earlier one. It cannot be combined with thread_id or session.
-	// Empty: all threads.
-	AfterThreadId string `protobuf:"bytes,5,opt,name=after_thread_id,json=afterThreadId,proto3" json:"after_thread_id,omitempty"`
+	// target is what to export. A thread comes without long-term memories; an ephemeral one
+	// is FAILED_PRECONDITION. Unset: all data of the tenant.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	// after_thread_id continues an interrupted export after this thread, which must have
+	// been sent completely. App policies are not sent again. INVALID_ARGUMENT with a
+	// thread as target. Empty: all threads.
+	AfterThreadId string `protobuf:"bytes,2,opt,name=after_thread_id,json=afterThreadId,proto3" json:"after_thread_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1540,45 +1231,9 @@ func (*ExportMessagesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *ExportMessagesRequest) GetSelection() isExportMessagesRequest_Selection {
+func (x *ExportMessagesRequest) GetTarget() *Target {
 	if x != nil {
-		return x.Selection
-	}
-	return nil
-}
-
-func (x *ExportMessagesRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Selection.(*ExportMessagesRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ExportMessagesRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Selection.(*ExportMessagesRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesRequest) GetUser() *UserRef {
-	if x != nil {
-		if x, ok := x.Selection.(*ExportMessagesRequest_User); ok {
-			return x.User
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesRequest) GetApp() *AppRef {
-	if x != nil {
-		if x, ok := x.Selection.(*ExportMessagesRequest_App); ok {
-			return x.App
-		}
+		return x.Target
 	}
 	return nil
 }
@@ -1589,40 +1244,6 @@ func (x *ExportMessagesRequest) GetAfterThreadId() string {
 	}
 	return ""
 }
-
-type isExportMessagesRequest_Selection interface {
-	isExportMessagesRequest_Selection()
-}
-
-type ExportMessagesRequest_ThreadId struct {
-	// thread_id selects one thread, without long-term memories. An ephemeral
-	// thread is FAILED_PRECONDITION.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ExportMessagesRequest_Session struct {
-	// session selects one thread by the caller's own names, as thread_id does.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-type ExportMessagesRequest_User struct {
-	// user selects the threads and memories of one user, or with an empty user_id
-	// those that belong to no user.
-	User *UserRef `protobuf:"bytes,3,opt,name=user,proto3,oneof"`
-}
-
-type ExportMessagesRequest_App struct {
-	// app selects the threads and memories of all users of one app.
-	App *AppRef `protobuf:"bytes,4,opt,name=app,proto3,oneof"`
-}
-
-func (*ExportMessagesRequest_ThreadId) isExportMessagesRequest_Selection() {}
-
-func (*ExportMessagesRequest_Session) isExportMessagesRequest_Selection() {}
-
-func (*ExportMessagesRequest_User) isExportMessagesRequest_Selection() {}
-
-func (*ExportMessagesRequest_App) isExportMessagesRequest_Selection() {}
 
 // ExportMessagesResponse is one record of an export.
 type ExportMessagesResponse struct {
@@ -1639,7 +1260,7 @@ type ExportMessagesResponse struct {
 	//	*ExportMessagesResponse_NodeMessage
 	//	*ExportMessagesResponse_Summary
 	//	*ExportMessagesResponse_Plan
-	//	*ExportMessagesResponse_Iteration
+	//	*ExportMessagesResponse_Attempt
 	//	*ExportMessagesResponse_Memory
 	//	*ExportMessagesResponse_Event
 	Record        isExportMessagesResponse_Record `protobuf_oneof:"record"`
@@ -1756,10 +1377,10 @@ func (x *ExportMessagesResponse) GetPlan() *Plan {
 	return nil
 }
 
-func (x *ExportMessagesResponse) GetIteration() *Iteration {
+func (x *ExportMessagesResponse) GetAttempt() *Attempt {
 	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Iteration); ok {
-			return x.Iteration
+		if x, ok := x.Record.(*ExportMessagesResponse_Attempt); ok {
+			return x.Attempt
 		}
 	}
 	return nil
@@ -1795,7 +1416,7 @@ type ExportMessagesResponse_Thread struct {
 
 type ExportMessagesResponse_Message struct {
 	// message is the next message of the current thread, in order of seq. If the
-	// message that it follows was erased, parent_message_id names the nearest
+	// message that it follows was deleted, parent_message_id names the nearest
 	// remaining ancestor.
 	Message *Message `protobuf:"bytes,2,opt,name=message,proto3,oneof"`
 }
@@ -1834,10 +1455,10 @@ type ExportMessagesResponse_Plan struct {
 	Plan *Plan `protobuf:"bytes,8,opt,name=plan,proto3,oneof"`
 }
 
-type ExportMessagesResponse_Iteration struct {
-	// iteration is the next iteration of the current thread's log, after its plan,
+type ExportMessagesResponse_Attempt struct {
+	// attempt is the next attempt of the current thread's log, after its plan,
 	// oldest first.
-	Iteration *Iteration `protobuf:"bytes,9,opt,name=iteration,proto3,oneof"`
+	Attempt *Attempt `protobuf:"bytes,9,opt,name=attempt,proto3,oneof"`
 }
 
 type ExportMessagesResponse_Memory struct {
@@ -1847,7 +1468,7 @@ type ExportMessagesResponse_Memory struct {
 }
 
 type ExportMessagesResponse_Event struct {
-	// event is the next event of the current thread's event log, after its iterations,
+	// event is the next event of the current thread's event log, after its attempts,
 	// by number.
 	Event *AgentEvent `protobuf:"bytes,11,opt,name=event,proto3,oneof"`
 }
@@ -1868,7 +1489,7 @@ func (*ExportMessagesResponse_Summary) isExportMessagesResponse_Record() {}
 
 func (*ExportMessagesResponse_Plan) isExportMessagesResponse_Record() {}
 
-func (*ExportMessagesResponse_Iteration) isExportMessagesResponse_Record() {}
+func (*ExportMessagesResponse_Attempt) isExportMessagesResponse_Record() {}
 
 func (*ExportMessagesResponse_Memory) isExportMessagesResponse_Record() {}
 
@@ -1948,20 +1569,14 @@ type ExportSummary struct {
 	NodeMessageCount int64 `protobuf:"varint,6,opt,name=node_message_count,json=nodeMessageCount,proto3" json:"node_message_count,omitempty"`
 	// unreadable_node_count is the number of node memories that cannot be read.
 	UnreadableNodeCount int64 `protobuf:"varint,7,opt,name=unreadable_node_count,json=unreadableNodeCount,proto3" json:"unreadable_node_count,omitempty"`
-	// checksum is a SHA-256, in hexadecimal, of the content, independent of the order
-	// of policies, files, threads and memories. It covers what an import stores
-	// again: app policies; files; names, titles, metadata, policies and heads of
-	// threads; messages with their ids, external ids, parents and times; plans and
-	// iterations without times; events with their times; memories with their ids, sources, times and links. It
-	// does not cover what an import changes: thread_id, seq, branch, depth, token
-	// counts, etags, expiry, times of storage (except of messages and memories), of
-	// change, use and indexing, and file metadata in references. The export of an
-	// import therefore has the same checksum as the imported export.
+	// checksum is a SHA-256, in hexadecimal, of what an import stores again, independent
+	// of the order of policies, files, threads and memories. The export of an import has
+	// the same checksum. See docs/cli.md.
 	Checksum string `protobuf:"bytes,8,opt,name=checksum,proto3" json:"checksum,omitempty"`
 	// plan_count is the number of plans.
 	PlanCount int64 `protobuf:"varint,9,opt,name=plan_count,json=planCount,proto3" json:"plan_count,omitempty"`
-	// iteration_count is the number of iterations.
-	IterationCount int64 `protobuf:"varint,10,opt,name=iteration_count,json=iterationCount,proto3" json:"iteration_count,omitempty"`
+	// attempt_count is the number of attempts.
+	AttemptCount int64 `protobuf:"varint,10,opt,name=attempt_count,json=attemptCount,proto3" json:"attempt_count,omitempty"`
 	// memory_count is the number of long-term memories.
 	MemoryCount int64 `protobuf:"varint,11,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
 	// event_count is the number of events of agents.
@@ -2063,9 +1678,9 @@ func (x *ExportSummary) GetPlanCount() int64 {
 	return 0
 }
 
-func (x *ExportSummary) GetIterationCount() int64 {
+func (x *ExportSummary) GetAttemptCount() int64 {
 	if x != nil {
-		return x.IterationCount
+		return x.AttemptCount
 	}
 	return 0
 }
@@ -2088,16 +1703,14 @@ var File_recollect_v1_message_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\n" +
-	"\"recollect/v1/message_service.proto\x12\frecollect.v1\x1a\x1frecollect/v1/error_reason.proto\x1a\x17recollect/v1/file.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x17recollect/v1/plan.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"\xd6\x02\n" +
-	"\x15AppendMessagesRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x126\n" +
-	"\bmessages\x18\x03 \x03(\v2\x1a.recollect.v1.MessageInputR\bmessages\x12\x1d\n" +
+	"\"recollect/v1/message_service.proto\x12\frecollect.v1\x1a\x1frecollect/v1/error_reason.proto\x1a\x18recollect/v1/event.proto\x1a\x17recollect/v1/file.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x17recollect/v1/plan.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"\xa8\x02\n" +
+	"\x15AppendMessagesRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x126\n" +
+	"\bmessages\x18\x02 \x03(\v2\x1a.recollect.v1.MessageInputR\bmessages\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\x12(\n" +
-	"\rexpected_head\x18\x05 \x01(\tH\x01R\fexpectedHead\x88\x01\x01\x12K\n" +
-	"\x11provider_messages\x18\x06 \x03(\v2\x1e.recollect.v1.ProviderMessagesR\x10providerMessagesB\b\n" +
-	"\x06threadB\x10\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12(\n" +
+	"\rexpected_head\x18\x04 \x01(\tH\x00R\fexpectedHead\x88\x01\x01\x12K\n" +
+	"\x11provider_messages\x18\x05 \x03(\v2\x1e.recollect.v1.ProviderMessagesR\x10providerMessagesB\x10\n" +
 	"\x0e_expected_head\"\xcf\x01\n" +
 	"\x16AppendMessagesResponse\x129\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1d.recollect.v1.AppendedMessageR\bmessages\x12\x1a\n" +
@@ -2113,44 +1726,35 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\vtoken_count\x18\x04 \x01(\x05R\n" +
 	"tokenCount\x12\x1f\n" +
 	"\vexternal_id\x18\x05 \x01(\tR\n" +
-	"externalId\"\x91\x01\n" +
-	"\x11GetMessageRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1d\n" +
+	"externalId\"c\n" +
+	"\x11GetMessageRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1d\n" +
 	"\n" +
-	"message_id\x18\x03 \x01(\tR\tmessageIdB\b\n" +
-	"\x06thread\"E\n" +
+	"message_id\x18\x02 \x01(\tR\tmessageId\"E\n" +
 	"\x12GetMessageResponse\x12/\n" +
-	"\amessage\x18\x01 \x01(\v2\x15.recollect.v1.MessageR\amessage\"\x90\x03\n" +
-	"\x13ListMessagesRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12+\n" +
-	"\x04user\x18\x03 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +
-	"\x03app\x18\x04 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03app\x123\n" +
-	"\x06filter\x18\x05 \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x12-\n" +
-	"\x05order\x18\x06 \x01(\x0e2\x17.recollect.v1.SortOrderR\x05order\x12#\n" +
-	"\rtext_template\x18\a \x01(\tR\ftextTemplate\x12\x1b\n" +
-	"\tpage_size\x18\b \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\amessage\x18\x01 \x01(\v2\x15.recollect.v1.MessageR\amessage\"\xcf\x01\n" +
+	"\x13ListMessagesRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x123\n" +
+	"\x06filter\x18\x02 \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x12\x19\n" +
+	"\border_by\x18\x03 \x01(\tR\aorderBy\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\t \x01(\tR\tpageTokenB\b\n" +
-	"\x06target\"\x98\x01\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"q\n" +
 	"\x14ListMessagesResponse\x121\n" +
-	"\bmessages\x18\x01 \x03(\v2\x15.recollect.v1.MessageR\bmessages\x12%\n" +
-	"\x0erendered_texts\x18\x02 \x03(\tR\rrenderedTexts\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x8d\x03\n" +
-	"\x11GetHistoryRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12&\n" +
-	"\x0fhead_message_id\x18\x03 \x01(\tR\rheadMessageId\x12\"\n" +
+	"\bmessages\x18\x01 \x03(\v2\x15.recollect.v1.MessageR\bmessages\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x97\x03\n" +
+	"\x11GetHistoryRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
+	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12\"\n" +
 	"\n" +
-	"max_tokens\x18\x04 \x01(\x05H\x01R\tmaxTokens\x88\x01\x01\x12&\n" +
-	"\fmax_messages\x18\x05 \x01(\x05H\x02R\vmaxMessages\x88\x01\x01\x12H\n" +
-	"\x0eoversized_turn\x18\x06 \x01(\x0e2!.recollect.v1.OversizedTurnPolicyR\roversizedTurn\x12\x14\n" +
-	"\x05model\x18\a \x01(\tR\x05model\x12%\n" +
-	"\x0einclude_events\x18\b \x01(\bR\rincludeEventsB\b\n" +
-	"\x06threadB\r\n" +
+	"max_tokens\x18\x03 \x01(\x05H\x00R\tmaxTokens\x88\x01\x01\x12&\n" +
+	"\fmax_messages\x18\x04 \x01(\x05H\x01R\vmaxMessages\x88\x01\x01\x12H\n" +
+	"\x0eoversized_turn\x18\x05 \x01(\x0e2!.recollect.v1.OversizedTurnPolicyR\roversizedTurn\x12\x14\n" +
+	"\x05model\x18\x06 \x01(\tR\x05model\x12%\n" +
+	"\x0einclude_events\x18\a \x01(\bR\rincludeEvents\x126\n" +
+	"\aformats\x18\b \x03(\x0e2\x1c.recollect.v1.ProviderFormatR\aformatsB\r\n" +
 	"\v_max_tokensB\x0f\n" +
-	"\r_max_messages\"\xe9\x02\n" +
+	"\r_max_messages\"\xa4\x03\n" +
 	"\x12GetHistoryResponse\x121\n" +
 	"\bmessages\x18\x01 \x03(\v2\x15.recollect.v1.MessageR\bmessages\x12!\n" +
 	"\ftotal_tokens\x18\x02 \x01(\x05R\vtotalTokens\x12\x1c\n" +
@@ -2159,17 +1763,16 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\ttokenizer\x18\x05 \x01(\tR\ttokenizer\x120\n" +
 	"\x06events\x18\x06 \x03(\v2\x18.recollect.v1.AgentEventR\x06events\x122\n" +
 	"\x15omitted_message_count\x18\a \x01(\x03R\x13omittedMessageCount\x12.\n" +
-	"\x13omitted_token_count\x18\b \x01(\x03R\x11omittedTokenCount\"\x94\x01\n" +
-	"\x14DeleteMessageRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1d\n" +
+	"\x13omitted_token_count\x18\b \x01(\x03R\x11omittedTokenCount\x129\n" +
+	"\brendered\x18\t \x03(\v2\x1d.recollect.v1.RenderedContextR\brendered\"f\n" +
+	"\x14DeleteMessageRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1d\n" +
 	"\n" +
-	"message_id\x18\x03 \x01(\tR\tmessageIdB\b\n" +
-	"\x06thread\"3\n" +
+	"message_id\x18\x02 \x01(\tR\tmessageId\"3\n" +
 	"\x15DeleteMessageResponse\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\tR\brevision\"\xef\x01\n" +
-	"\x15ImportMessagesRequest\x122\n" +
-	"\asession\x18\x01 \x01(\v2\x18.recollect.v1.SessionRefR\asession\x126\n" +
+	"\brevision\x18\x01 \x01(\tR\brevision\"\xec\x01\n" +
+	"\x15ImportMessagesRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.recollect.v1.MessageInputR\bmessages\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12K\n" +
@@ -2188,14 +1791,10 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\vImportError\x121\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x19.recollect.v1.ErrorReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"\xf8\x01\n" +
-	"\x15ExportMessagesRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12+\n" +
-	"\x04user\x18\x03 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +
-	"\x03app\x18\x04 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03app\x12&\n" +
-	"\x0fafter_thread_id\x18\x05 \x01(\tR\rafterThreadIdB\v\n" +
-	"\tselection\"\xd9\x04\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"m\n" +
+	"\x15ExportMessagesRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12&\n" +
+	"\x0fafter_thread_id\x18\x02 \x01(\tR\rafterThreadId\"\xd3\x04\n" +
 	"\x16ExportMessagesResponse\x12.\n" +
 	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadH\x00R\x06thread\x121\n" +
 	"\amessage\x18\x02 \x01(\v2\x15.recollect.v1.MessageH\x00R\amessage\x128\n" +
@@ -2205,8 +1804,8 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\x04node\x18\x05 \x01(\v2\x1a.recollect.v1.ExportedNodeH\x00R\x04node\x12>\n" +
 	"\fnode_message\x18\x06 \x01(\v2\x19.recollect.v1.NodeMessageH\x00R\vnodeMessage\x127\n" +
 	"\asummary\x18\a \x01(\v2\x1b.recollect.v1.ExportSummaryH\x00R\asummary\x12(\n" +
-	"\x04plan\x18\b \x01(\v2\x12.recollect.v1.PlanH\x00R\x04plan\x127\n" +
-	"\titeration\x18\t \x01(\v2\x17.recollect.v1.IterationH\x00R\titeration\x12.\n" +
+	"\x04plan\x18\b \x01(\v2\x12.recollect.v1.PlanH\x00R\x04plan\x121\n" +
+	"\aattempt\x18\t \x01(\v2\x15.recollect.v1.AttemptH\x00R\aattempt\x12.\n" +
 	"\x06memory\x18\n" +
 	" \x01(\v2\x14.recollect.v1.MemoryH\x00R\x06memory\x120\n" +
 	"\x05event\x18\v \x01(\v2\x18.recollect.v1.AgentEventH\x00R\x05eventB\b\n" +
@@ -2215,7 +1814,7 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x1e\n" +
 	"\n" +
 	"unreadable\x18\x02 \x01(\bR\n" +
-	"unreadable\"\xc9\x03\n" +
+	"unreadable\"\xc5\x03\n" +
 	"\rExportSummary\x12(\n" +
 	"\x10app_policy_count\x18\x01 \x01(\x03R\x0eappPolicyCount\x12\x1d\n" +
 	"\n" +
@@ -2228,16 +1827,12 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\x15unreadable_node_count\x18\a \x01(\x03R\x13unreadableNodeCount\x12\x1a\n" +
 	"\bchecksum\x18\b \x01(\tR\bchecksum\x12\x1d\n" +
 	"\n" +
-	"plan_count\x18\t \x01(\x03R\tplanCount\x12'\n" +
-	"\x0fiteration_count\x18\n" +
-	" \x01(\x03R\x0eiterationCount\x12!\n" +
+	"plan_count\x18\t \x01(\x03R\tplanCount\x12#\n" +
+	"\rattempt_count\x18\n" +
+	" \x01(\x03R\fattemptCount\x12!\n" +
 	"\fmemory_count\x18\v \x01(\x03R\vmemoryCount\x12\x1f\n" +
 	"\vevent_count\x18\f \x01(\x03R\n" +
-	"eventCount*\\\n" +
-	"\tSortOrder\x12\x1a\n" +
-	"\x16SORT_ORDER_UNSPECIFIED\x10\x00\x12\x18\n" +
-	"\x14SORT_ORDER_ASCENDING\x10\x01\x12\x19\n" +
-	"\x15SORT_ORDER_DESCENDING\x10\x022\x94\x05\n" +
+	"eventCount2\x94\x05\n" +
 	"\x0eMessageService\x12[\n" +
 	"\x0eAppendMessages\x12#.recollect.v1.AppendMessagesRequest\x1a$.recollect.v1.AppendMessagesResponse\x12T\n" +
 	"\n" +
@@ -2262,104 +1857,100 @@ func file_recollect_v1_message_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_message_service_proto_rawDescData
 }
 
-var file_recollect_v1_message_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_recollect_v1_message_service_proto_goTypes = []any{
-	(SortOrder)(0),                 // 0: recollect.v1.SortOrder
-	(*AppendMessagesRequest)(nil),  // 1: recollect.v1.AppendMessagesRequest
-	(*AppendMessagesResponse)(nil), // 2: recollect.v1.AppendMessagesResponse
-	(*AppendedMessage)(nil),        // 3: recollect.v1.AppendedMessage
-	(*GetMessageRequest)(nil),      // 4: recollect.v1.GetMessageRequest
-	(*GetMessageResponse)(nil),     // 5: recollect.v1.GetMessageResponse
-	(*ListMessagesRequest)(nil),    // 6: recollect.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),   // 7: recollect.v1.ListMessagesResponse
-	(*GetHistoryRequest)(nil),      // 8: recollect.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),     // 9: recollect.v1.GetHistoryResponse
-	(*DeleteMessageRequest)(nil),   // 10: recollect.v1.DeleteMessageRequest
-	(*DeleteMessageResponse)(nil),  // 11: recollect.v1.DeleteMessageResponse
-	(*ImportMessagesRequest)(nil),  // 12: recollect.v1.ImportMessagesRequest
-	(*ImportMessagesResponse)(nil), // 13: recollect.v1.ImportMessagesResponse
-	(*ImportedMessages)(nil),       // 14: recollect.v1.ImportedMessages
-	(*ImportError)(nil),            // 15: recollect.v1.ImportError
-	(*ExportMessagesRequest)(nil),  // 16: recollect.v1.ExportMessagesRequest
-	(*ExportMessagesResponse)(nil), // 17: recollect.v1.ExportMessagesResponse
-	(*ExportedNode)(nil),           // 18: recollect.v1.ExportedNode
-	(*ExportSummary)(nil),          // 19: recollect.v1.ExportSummary
-	(*SessionRef)(nil),             // 20: recollect.v1.SessionRef
-	(*MessageInput)(nil),           // 21: recollect.v1.MessageInput
-	(*ProviderMessages)(nil),       // 22: recollect.v1.ProviderMessages
-	(*Message)(nil),                // 23: recollect.v1.Message
-	(*UserRef)(nil),                // 24: recollect.v1.UserRef
-	(*AppRef)(nil),                 // 25: recollect.v1.AppRef
-	(*MessageFilter)(nil),          // 26: recollect.v1.MessageFilter
-	(OversizedTurnPolicy)(0),       // 27: recollect.v1.OversizedTurnPolicy
-	(*AgentEvent)(nil),             // 28: recollect.v1.AgentEvent
+	(*AppendMessagesRequest)(nil),  // 0: recollect.v1.AppendMessagesRequest
+	(*AppendMessagesResponse)(nil), // 1: recollect.v1.AppendMessagesResponse
+	(*AppendedMessage)(nil),        // 2: recollect.v1.AppendedMessage
+	(*GetMessageRequest)(nil),      // 3: recollect.v1.GetMessageRequest
+	(*GetMessageResponse)(nil),     // 4: recollect.v1.GetMessageResponse
+	(*ListMessagesRequest)(nil),    // 5: recollect.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),   // 6: recollect.v1.ListMessagesResponse
+	(*GetHistoryRequest)(nil),      // 7: recollect.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),     // 8: recollect.v1.GetHistoryResponse
+	(*DeleteMessageRequest)(nil),   // 9: recollect.v1.DeleteMessageRequest
+	(*DeleteMessageResponse)(nil),  // 10: recollect.v1.DeleteMessageResponse
+	(*ImportMessagesRequest)(nil),  // 11: recollect.v1.ImportMessagesRequest
+	(*ImportMessagesResponse)(nil), // 12: recollect.v1.ImportMessagesResponse
+	(*ImportedMessages)(nil),       // 13: recollect.v1.ImportedMessages
+	(*ImportError)(nil),            // 14: recollect.v1.ImportError
+	(*ExportMessagesRequest)(nil),  // 15: recollect.v1.ExportMessagesRequest
+	(*ExportMessagesResponse)(nil), // 16: recollect.v1.ExportMessagesResponse
+	(*ExportedNode)(nil),           // 17: recollect.v1.ExportedNode
+	(*ExportSummary)(nil),          // 18: recollect.v1.ExportSummary
+	(*ThreadRef)(nil),              // 19: recollect.v1.ThreadRef
+	(*MessageInput)(nil),           // 20: recollect.v1.MessageInput
+	(*ProviderMessages)(nil),       // 21: recollect.v1.ProviderMessages
+	(*Message)(nil),                // 22: recollect.v1.Message
+	(*Target)(nil),                 // 23: recollect.v1.Target
+	(*MessageFilter)(nil),          // 24: recollect.v1.MessageFilter
+	(OversizedTurnPolicy)(0),       // 25: recollect.v1.OversizedTurnPolicy
+	(ProviderFormat)(0),            // 26: recollect.v1.ProviderFormat
+	(*AgentEvent)(nil),             // 27: recollect.v1.AgentEvent
+	(*RenderedContext)(nil),        // 28: recollect.v1.RenderedContext
 	(ErrorReason)(0),               // 29: recollect.v1.ErrorReason
 	(*Thread)(nil),                 // 30: recollect.v1.Thread
 	(*AppPolicy)(nil),              // 31: recollect.v1.AppPolicy
 	(*File)(nil),                   // 32: recollect.v1.File
 	(*NodeMessage)(nil),            // 33: recollect.v1.NodeMessage
 	(*Plan)(nil),                   // 34: recollect.v1.Plan
-	(*Iteration)(nil),              // 35: recollect.v1.Iteration
+	(*Attempt)(nil),                // 35: recollect.v1.Attempt
 	(*Memory)(nil),                 // 36: recollect.v1.Memory
 }
 var file_recollect_v1_message_service_proto_depIdxs = []int32{
-	20, // 0: recollect.v1.AppendMessagesRequest.session:type_name -> recollect.v1.SessionRef
-	21, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	22, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
-	3,  // 3: recollect.v1.AppendMessagesResponse.messages:type_name -> recollect.v1.AppendedMessage
-	20, // 4: recollect.v1.GetMessageRequest.session:type_name -> recollect.v1.SessionRef
-	23, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
-	20, // 6: recollect.v1.ListMessagesRequest.session:type_name -> recollect.v1.SessionRef
-	24, // 7: recollect.v1.ListMessagesRequest.user:type_name -> recollect.v1.UserRef
-	25, // 8: recollect.v1.ListMessagesRequest.app:type_name -> recollect.v1.AppRef
-	26, // 9: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
-	0,  // 10: recollect.v1.ListMessagesRequest.order:type_name -> recollect.v1.SortOrder
-	23, // 11: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
-	20, // 12: recollect.v1.GetHistoryRequest.session:type_name -> recollect.v1.SessionRef
-	27, // 13: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
-	23, // 14: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
-	28, // 15: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
-	20, // 16: recollect.v1.DeleteMessageRequest.session:type_name -> recollect.v1.SessionRef
-	20, // 17: recollect.v1.ImportMessagesRequest.session:type_name -> recollect.v1.SessionRef
-	21, // 18: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	22, // 19: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
-	14, // 20: recollect.v1.ImportMessagesResponse.imported:type_name -> recollect.v1.ImportedMessages
-	15, // 21: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
-	29, // 22: recollect.v1.ImportError.reason:type_name -> recollect.v1.ErrorReason
-	20, // 23: recollect.v1.ExportMessagesRequest.session:type_name -> recollect.v1.SessionRef
-	24, // 24: recollect.v1.ExportMessagesRequest.user:type_name -> recollect.v1.UserRef
-	25, // 25: recollect.v1.ExportMessagesRequest.app:type_name -> recollect.v1.AppRef
-	30, // 26: recollect.v1.ExportMessagesResponse.thread:type_name -> recollect.v1.Thread
-	23, // 27: recollect.v1.ExportMessagesResponse.message:type_name -> recollect.v1.Message
-	31, // 28: recollect.v1.ExportMessagesResponse.app_policy:type_name -> recollect.v1.AppPolicy
-	32, // 29: recollect.v1.ExportMessagesResponse.file:type_name -> recollect.v1.File
-	18, // 30: recollect.v1.ExportMessagesResponse.node:type_name -> recollect.v1.ExportedNode
-	33, // 31: recollect.v1.ExportMessagesResponse.node_message:type_name -> recollect.v1.NodeMessage
-	19, // 32: recollect.v1.ExportMessagesResponse.summary:type_name -> recollect.v1.ExportSummary
-	34, // 33: recollect.v1.ExportMessagesResponse.plan:type_name -> recollect.v1.Plan
-	35, // 34: recollect.v1.ExportMessagesResponse.iteration:type_name -> recollect.v1.Iteration
-	36, // 35: recollect.v1.ExportMessagesResponse.memory:type_name -> recollect.v1.Memory
-	28, // 36: recollect.v1.ExportMessagesResponse.event:type_name -> recollect.v1.AgentEvent
-	1,  // 37: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
-	4,  // 38: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
-	6,  // 39: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
-	8,  // 40: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
-	10, // 41: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
-	12, // 42: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
-	16, // 43: recollect.v1.MessageService.ExportMessages:input_type -> recollect.v1.ExportMessagesRequest
-	2,  // 44: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
-	5,  // 45: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
-	7,  // 46: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
-	9,  // 47: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
-	11, // 48: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
-	13, // 49: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
-	17, // 50: recollect.v1.MessageService.ExportMessages:output_type -> recollect.v1.ExportMessagesResponse
-	44, // [44:51] is the sub-list for method output_type
-	37, // [37:44] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	19, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	20, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	21, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	2,  // 3: recollect.v1.AppendMessagesResponse.messages:type_name -> recollect.v1.AppendedMessage
+	19, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	22, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
+	23, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
+	24, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
+	22, // 8: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
+	19, // 9: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	25, // 10: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
+	26, // 11: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
+	22, // 12: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
+	27, // 13: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
+	28, // 14: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
+	19, // 15: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	19, // 16: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	20, // 17: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	21, // 18: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	13, // 19: recollect.v1.ImportMessagesResponse.imported:type_name -> recollect.v1.ImportedMessages
+	14, // 20: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
+	29, // 21: recollect.v1.ImportError.reason:type_name -> recollect.v1.ErrorReason
+	23, // 22: recollect.v1.ExportMessagesRequest.target:type_name -> recollect.v1.Target
+	30, // 23: recollect.v1.ExportMessagesResponse.thread:type_name -> recollect.v1.Thread
+	22, // 24: recollect.v1.ExportMessagesResponse.message:type_name -> recollect.v1.Message
+	31, // 25: recollect.v1.ExportMessagesResponse.app_policy:type_name -> recollect.v1.AppPolicy
+	32, // 26: recollect.v1.ExportMessagesResponse.file:type_name -> recollect.v1.File
+	17, // 27: recollect.v1.ExportMessagesResponse.node:type_name -> recollect.v1.ExportedNode
+	33, // 28: recollect.v1.ExportMessagesResponse.node_message:type_name -> recollect.v1.NodeMessage
+	18, // 29: recollect.v1.ExportMessagesResponse.summary:type_name -> recollect.v1.ExportSummary
+	34, // 30: recollect.v1.ExportMessagesResponse.plan:type_name -> recollect.v1.Plan
+	35, // 31: recollect.v1.ExportMessagesResponse.attempt:type_name -> recollect.v1.Attempt
+	36, // 32: recollect.v1.ExportMessagesResponse.memory:type_name -> recollect.v1.Memory
+	27, // 33: recollect.v1.ExportMessagesResponse.event:type_name -> recollect.v1.AgentEvent
+	0,  // 34: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
+	3,  // 35: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
+	5,  // 36: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
+	7,  // 37: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
+	9,  // 38: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
+	11, // 39: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
+	15, // 40: recollect.v1.MessageService.ExportMessages:input_type -> recollect.v1.ExportMessagesRequest
+	1,  // 41: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
+	4,  // 42: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
+	6,  // 43: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
+	8,  // 44: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
+	10, // 45: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
+	12, // 46: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
+	16, // 47: recollect.v1.MessageService.ExportMessages:output_type -> recollect.v1.ExportMessagesResponse
+	41, // [41:48] is the sub-list for method output_type
+	34, // [34:41] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_message_service_proto_init() }
@@ -2368,6 +1959,7 @@ func file_recollect_v1_message_service_proto_init() {
 		return
 	}
 	file_recollect_v1_error_reason_proto_init()
+	file_recollect_v1_event_proto_init()
 	file_recollect_v1_file_proto_init()
 	file_recollect_v1_memory_proto_init()
 	file_recollect_v1_message_proto_init()
@@ -2375,37 +1967,11 @@ func file_recollect_v1_message_service_proto_init() {
 	file_recollect_v1_plan_proto_init()
 	file_recollect_v1_policy_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_message_service_proto_msgTypes[0].OneofWrappers = []any{
-		(*AppendMessagesRequest_ThreadId)(nil),
-		(*AppendMessagesRequest_Session)(nil),
-	}
-	file_recollect_v1_message_service_proto_msgTypes[3].OneofWrappers = []any{
-		(*GetMessageRequest_ThreadId)(nil),
-		(*GetMessageRequest_Session)(nil),
-	}
-	file_recollect_v1_message_service_proto_msgTypes[5].OneofWrappers = []any{
-		(*ListMessagesRequest_ThreadId)(nil),
-		(*ListMessagesRequest_Session)(nil),
-		(*ListMessagesRequest_User)(nil),
-		(*ListMessagesRequest_App)(nil),
-	}
-	file_recollect_v1_message_service_proto_msgTypes[7].OneofWrappers = []any{
-		(*GetHistoryRequest_ThreadId)(nil),
-		(*GetHistoryRequest_Session)(nil),
-	}
-	file_recollect_v1_message_service_proto_msgTypes[9].OneofWrappers = []any{
-		(*DeleteMessageRequest_ThreadId)(nil),
-		(*DeleteMessageRequest_Session)(nil),
-	}
+	file_recollect_v1_message_service_proto_msgTypes[0].OneofWrappers = []any{}
+	file_recollect_v1_message_service_proto_msgTypes[7].OneofWrappers = []any{}
 	file_recollect_v1_message_service_proto_msgTypes[12].OneofWrappers = []any{
 		(*ImportMessagesResponse_Imported)(nil),
 		(*ImportMessagesResponse_Error)(nil),
-	}
-	file_recollect_v1_message_service_proto_msgTypes[15].OneofWrappers = []any{
-		(*ExportMessagesRequest_ThreadId)(nil),
-		(*ExportMessagesRequest_Session)(nil),
-		(*ExportMessagesRequest_User)(nil),
-		(*ExportMessagesRequest_App)(nil),
 	}
 	file_recollect_v1_message_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*ExportMessagesResponse_Thread)(nil),
@@ -2416,7 +1982,7 @@ func file_recollect_v1_message_service_proto_init() {
 		(*ExportMessagesResponse_NodeMessage)(nil),
 		(*ExportMessagesResponse_Summary)(nil),
 		(*ExportMessagesResponse_Plan)(nil),
-		(*ExportMessagesResponse_Iteration)(nil),
+		(*ExportMessagesResponse_Attempt)(nil),
 		(*ExportMessagesResponse_Memory)(nil),
 		(*ExportMessagesResponse_Event)(nil),
 	}
@@ -2425,14 +1991,13 @@ func file_recollect_v1_message_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_message_service_proto_rawDesc), len(file_recollect_v1_message_service_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      0,
 			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_recollect_v1_message_service_proto_goTypes,
 		DependencyIndexes: file_recollect_v1_message_service_proto_depIdxs,
-		EnumInfos:         file_recollect_v1_message_service_proto_enumTypes,
 		MessageInfos:      file_recollect_v1_message_service_proto_msgTypes,
 	}.Build()
 	File_recollect_v1_message_service_proto = out.File

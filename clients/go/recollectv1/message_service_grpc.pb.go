@@ -35,13 +35,13 @@ const (
 // MessageService stores messages and returns them exactly. It needs no language
 // model and no index: history works while both are unavailable.
 //
-//	grpcurl -plaintext -d '{"session": {"app_id": "support", "user_id": "ada",
-//	  "session_key": "thread:42"}, "messages": [
+//	grpcurl -plaintext -d '{"thread": {"session": {"app_id": "support", "user_id": "ada",
+//	  "session_key": "42"}}, "messages": [
 //	  {"role": "ROLE_USER", "parts": [{"text": "My dog is called Pixel."}]},
 //	  {"role": "ROLE_ASSISTANT", "parts": [{"text": "A fine name!"}]}]}'
 //	  127.0.0.1:50051 recollect.v1.MessageService/AppendMessages
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "max_tokens": 2000}'
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}, "max_tokens": 2000}'
 //	  127.0.0.1:50051 recollect.v1.MessageService/GetHistory
 type MessageServiceClient interface {
 	// AppendMessages stores messages at the end of a thread, or on a new branch: all
@@ -50,36 +50,30 @@ type MessageServiceClient interface {
 	AppendMessages(ctx context.Context, in *AppendMessagesRequest, opts ...grpc.CallOption) (*AppendMessagesResponse, error)
 	// GetMessage returns one message.
 	GetMessage(ctx context.Context, in *GetMessageRequest, opts ...grpc.CallOption) (*GetMessageResponse, error)
-	// ListMessages lists the messages of a thread on all branches, filtered, sorted
-	// and in pages.
+	// ListMessages lists the messages of a thread, a user or an app on all branches,
+	// filtered, sorted and in pages.
 	ListMessages(ctx context.Context, in *ListMessagesRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error)
 	// GetHistory returns the conversation that ends at one message, truncated to a
 	// token budget: the history to give to a chat model.
 	GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error)
-	// DeleteMessage erases one message, the texts derived from it, and extracted
+	// DeleteMessage deletes one message, the texts derived from it, and extracted
 	// memories that no other message supports. The messages after it stay readable.
 	DeleteMessage(ctx context.Context, in *DeleteMessageRequest, opts ...grpc.CallOption) (*DeleteMessageResponse, error)
-	// ImportMessages stores many conversations over one stream. Each request is
-	// stored or refused as a whole, and answered in order; a refused request does not
-	// stop the others. Nothing is extracted from imported messages: their memories
-	// come from ImportMemories, so that memories that were corrected or erased since
-	// do not reappear. What is imported is indexed after what is appended. A stream that
+	// ImportMessages stores many conversations over one stream. Each request is stored or
+	// refused as a whole, and answered in order; a refused request does not stop the
+	// others. Nothing is extracted from imported messages: their memories come from
+	// ImportMemories. Imported messages are indexed after appended ones. A stream that
 	// sends nothing for server.stream_idle_timeout (default 5 minutes) ends with
 	// DEADLINE_EXCEEDED.
 	ImportMessages(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportMessagesRequest, ImportMessagesResponse], error)
-	// ExportMessages streams all data of a tenant, or a part of it, for import
-	// elsewhere: app policies, registered files, then each thread, oldest first by
-	// creation, with its messages on all branches, its node memories, its plan,
-	// its log of iterations and its event log, and finally long-term memories (even if long-term memory
-	// is switched off). The last record is the summary; an export without it is
-	// incomplete and can be continued after the last thread that was sent completely
-	// (after_thread_id).
+	// ExportMessages streams all data of a tenant, or a part of it, for import elsewhere:
+	// app policies, registered files, then each thread, oldest first, with its messages
+	// on all branches, node memories, plan, attempts and events, and finally long-term
+	// memories. The last record is the summary; an export without it is incomplete and
+	// can be continued with after_thread_id.
 	//
-	// Not exported: API keys, secrets, ephemeral threads, memories extracted from
-	// ephemeral threads alone (unless pinned), and data that is derived from messages
-	// again: the ledger, summaries, observations, working memories and the index. Data
-	// stored during the export may or may not be included; of each
-	// thread, the export has what existed when that thread was read.
+	// Keys, secrets, documents, checkpoints, ephemeral threads and everything that is
+	// derived from messages are not exported. See docs/cli.md.
 	ExportMessages(ctx context.Context, in *ExportMessagesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportMessagesResponse], error)
 }
 
@@ -180,13 +174,13 @@ type MessageService_ExportMessagesClient = grpc.ServerStreamingClient[ExportMess
 // MessageService stores messages and returns them exactly. It needs no language
 // model and no index: history works while both are unavailable.
 //
-//	grpcurl -plaintext -d '{"session": {"app_id": "support", "user_id": "ada",
-//	  "session_key": "thread:42"}, "messages": [
+//	grpcurl -plaintext -d '{"thread": {"session": {"app_id": "support", "user_id": "ada",
+//	  "session_key": "42"}}, "messages": [
 //	  {"role": "ROLE_USER", "parts": [{"text": "My dog is called Pixel."}]},
 //	  {"role": "ROLE_ASSISTANT", "parts": [{"text": "A fine name!"}]}]}'
 //	  127.0.0.1:50051 recollect.v1.MessageService/AppendMessages
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "max_tokens": 2000}'
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}, "max_tokens": 2000}'
 //	  127.0.0.1:50051 recollect.v1.MessageService/GetHistory
 type MessageServiceServer interface {
 	// AppendMessages stores messages at the end of a thread, or on a new branch: all
@@ -195,36 +189,30 @@ type MessageServiceServer interface {
 	AppendMessages(context.Context, *AppendMessagesRequest) (*AppendMessagesResponse, error)
 	// GetMessage returns one message.
 	GetMessage(context.Context, *GetMessageRequest) (*GetMessageResponse, error)
-	// ListMessages lists the messages of a thread on all branches, filtered, sorted
-	// and in pages.
+	// ListMessages lists the messages of a thread, a user or an app on all branches,
+	// filtered, sorted and in pages.
 	ListMessages(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error)
 	// GetHistory returns the conversation that ends at one message, truncated to a
 	// token budget: the history to give to a chat model.
 	GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error)
-	// DeleteMessage erases one message, the texts derived from it, and extracted
+	// DeleteMessage deletes one message, the texts derived from it, and extracted
 	// memories that no other message supports. The messages after it stay readable.
 	DeleteMessage(context.Context, *DeleteMessageRequest) (*DeleteMessageResponse, error)
-	// ImportMessages stores many conversations over one stream. Each request is
-	// stored or refused as a whole, and answered in order; a refused request does not
-	// stop the others. Nothing is extracted from imported messages: their memories
-	// come from ImportMemories, so that memories that were corrected or erased since
-	// do not reappear. What is imported is indexed after what is appended. A stream that
+	// ImportMessages stores many conversations over one stream. Each request is stored or
+	// refused as a whole, and answered in order; a refused request does not stop the
+	// others. Nothing is extracted from imported messages: their memories come from
+	// ImportMemories. Imported messages are indexed after appended ones. A stream that
 	// sends nothing for server.stream_idle_timeout (default 5 minutes) ends with
 	// DEADLINE_EXCEEDED.
 	ImportMessages(grpc.BidiStreamingServer[ImportMessagesRequest, ImportMessagesResponse]) error
-	// ExportMessages streams all data of a tenant, or a part of it, for import
-	// elsewhere: app policies, registered files, then each thread, oldest first by
-	// creation, with its messages on all branches, its node memories, its plan,
-	// its log of iterations and its event log, and finally long-term memories (even if long-term memory
-	// is switched off). The last record is the summary; an export without it is
-	// incomplete and can be continued after the last thread that was sent completely
-	// (after_thread_id).
+	// ExportMessages streams all data of a tenant, or a part of it, for import elsewhere:
+	// app policies, registered files, then each thread, oldest first, with its messages
+	// on all branches, node memories, plan, attempts and events, and finally long-term
+	// memories. The last record is the summary; an export without it is incomplete and
+	// can be continued with after_thread_id.
 	//
-	// Not exported: API keys, secrets, ephemeral threads, memories extracted from
-	// ephemeral threads alone (unless pinned), and data that is derived from messages
-	// again: the ledger, summaries, observations, working memories and the index. Data
-	// stored during the export may or may not be included; of each
-	// thread, the export has what existed when that thread was read.
+	// Keys, secrets, documents, checkpoints, ephemeral threads and everything that is
+	// derived from messages are not exported. See docs/cli.md.
 	ExportMessages(*ExportMessagesRequest, grpc.ServerStreamingServer[ExportMessagesResponse]) error
 	mustEmbedUnimplementedMessageServiceServer()
 }

@@ -27,15 +27,10 @@ const (
 // conversations have separate memories.
 type NodeRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the conversation. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*NodeRef_ThreadId
-	//	*NodeRef_Session
-	Thread isNodeRef_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// node_id is the node: 1 to 128 characters.
-	NodeId        string `protobuf:"bytes,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	NodeId        string `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -70,27 +65,9 @@ func (*NodeRef) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_node_memory_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *NodeRef) GetThread() isNodeRef_Thread {
+func (x *NodeRef) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *NodeRef) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*NodeRef_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *NodeRef) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*NodeRef_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -101,24 +78,6 @@ func (x *NodeRef) GetNodeId() string {
 	}
 	return ""
 }
-
-type isNodeRef_Thread interface {
-	isNodeRef_Thread()
-}
-
-type NodeRef_ThreadId struct {
-	// thread_id is the conversation's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type NodeRef_Session struct {
-	// session is the caller's own names for the conversation.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*NodeRef_ThreadId) isNodeRef_Thread() {}
-
-func (*NodeRef_Session) isNodeRef_Thread() {}
 
 // NodeMessageInput is one message of a turn to add.
 type NodeMessageInput struct {
@@ -195,20 +154,15 @@ func (x *NodeMessageInput) GetCreateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// AddNodeTurnRequest contains one turn.
-//
-// A turn belongs to a message of the thread, and the node's dialogue follows the
-// thread's branches. A node in a loop adds any number of turns to one message; they
-// follow each other. A turn of a message that awaits an answer, a user's or a tool's,
-// belongs to one answer: the next one that is appended, the one under way, or the
-// newest one if it has no turns yet. Where another answer is the current one, the turn
-// is in no history.
+// AddNodeTurnRequest contains one turn. A turn belongs to a message of the thread, and
+// the node's dialogue follows the thread's branches. A node in a loop adds any number
+// of turns to one message. docs/memory/node.md says which answer a turn belongs to.
 type AddNodeTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// node identifies the node.
 	Node *NodeRef `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// parent is the message that the turn follows. Unset: the last turn of the message that
-	// the turn belongs to, or else of the nearest message before it in the conversation.
+	// parent is the message that the turn follows. Unset: the last turn of the message
+	// that the turn belongs to, or else of the nearest message before it.
 	//
 	// Types that are valid to be assigned to Parent:
 	//
@@ -222,9 +176,9 @@ type AddNodeTurnRequest struct {
 	Assistant *NodeMessageInput `protobuf:"bytes,5,opt,name=assistant,proto3" json:"assistant,omitempty"`
 	// request_id is a UUID that makes retries safe, as in AppendMessagesRequest.
 	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// place says where in the conversation the turn belongs. Unset: to the message that has
-	// the id user.message_id, or else to parent_message_id if it is a message of the thread,
-	// or else to the thread's head.
+	// place says where in the conversation the turn belongs. Unset: to the message with
+	// the id user.message_id, or else to parent_message_id if it is a message of the
+	// thread, or else to the thread's head.
 	//
 	// Types that are valid to be assigned to Place:
 	//
@@ -348,11 +302,9 @@ type isAddNodeTurnRequest_Parent interface {
 }
 
 type AddNodeTurnRequest_ParentMessageId struct {
-	// parent_message_id is a message of the node memory, or a message of the thread, by
-	// message_id or external_id: 1 to 128 characters. A message of the thread stands for
-	// its last turn, or that of its nearest ancestor that has one; turns that were added
-	// to the same message come between. Naming an earlier message of the node memory
-	// starts a new branch.
+	// parent_message_id is a message of the node memory, or a message of the thread,
+	// which stands for its last turn: 1 to 128 characters. Naming an earlier message of
+	// the node memory starts a new branch.
 	ParentMessageId string `protobuf:"bytes,2,opt,name=parent_message_id,json=parentMessageId,proto3,oneof"`
 }
 
@@ -372,7 +324,7 @@ type isAddNodeTurnRequest_Place interface {
 type AddNodeTurnRequest_MessageId struct {
 	// message_id is the message of the thread that the node ran for, by message_id or
 	// external_id: 1 to 128 characters. It may be the external_id of a message that is
-	// appended later; until then the turn is in histories that name this id alone.
+	// appended later.
 	MessageId string `protobuf:"bytes,7,opt,name=message_id,json=messageId,proto3,oneof"`
 }
 
@@ -501,10 +453,8 @@ type FlushNodeMemoryResponse struct {
 	// flushed_turn_count is the number of turns that this call folded in; 0 if none
 	// were waiting or a concurrent flush folded them in.
 	FlushedTurnCount int32 `protobuf:"varint,1,opt,name=flushed_turn_count,json=flushedTurnCount,proto3" json:"flushed_turn_count,omitempty"`
-	// object_key is the key of the node memory in object storage.
-	ObjectKey     string `protobuf:"bytes,2,opt,name=object_key,json=objectKey,proto3" json:"object_key,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *FlushNodeMemoryResponse) Reset() {
@@ -544,23 +494,14 @@ func (x *FlushNodeMemoryResponse) GetFlushedTurnCount() int32 {
 	return 0
 }
 
-func (x *FlushNodeMemoryResponse) GetObjectKey() string {
-	if x != nil {
-		return x.ObjectKey
-	}
-	return ""
-}
-
 // GetNodeHistoryRequest requests the dialogue of a node.
 type GetNodeHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// node identifies the node.
 	Node *NodeRef `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// current_message_id is the message that the dialogue leads to: a message of the
-	// thread, by message_id or external_id, with all turns of it and of the messages before
-	// it; or a message of the node memory. A message of the thread whose path has no turns
-	// yields an empty history. After SetHead to a message that was answered before, the
-	// turns of its former answers are left out. Empty: the thread's head.
+	// thread, by message_id or external_id, or a message of the node memory. Empty: the
+	// thread's head. See docs/memory/node.md.
 	CurrentMessageId string `protobuf:"bytes,2,opt,name=current_message_id,json=currentMessageId,proto3" json:"current_message_id,omitempty"`
 	// max_tokens is the token budget of the whole response: 1 to 10,000,000. Unset:
 	// 2,000.
@@ -750,8 +691,8 @@ func (x *GetNodeHistoryResponse) GetOmittedTokenCount() int64 {
 	return 0
 }
 
-// ClearNodeMemoryRequest identifies a node.
-type ClearNodeMemoryRequest struct {
+// DeleteNodeMemoryRequest identifies a node.
+type DeleteNodeMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// node identifies the node.
 	Node          *NodeRef `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -759,20 +700,20 @@ type ClearNodeMemoryRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ClearNodeMemoryRequest) Reset() {
-	*x = ClearNodeMemoryRequest{}
+func (x *DeleteNodeMemoryRequest) Reset() {
+	*x = DeleteNodeMemoryRequest{}
 	mi := &file_recollect_v1_node_memory_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ClearNodeMemoryRequest) String() string {
+func (x *DeleteNodeMemoryRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ClearNodeMemoryRequest) ProtoMessage() {}
+func (*DeleteNodeMemoryRequest) ProtoMessage() {}
 
-func (x *ClearNodeMemoryRequest) ProtoReflect() protoreflect.Message {
+func (x *DeleteNodeMemoryRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_node_memory_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -784,41 +725,41 @@ func (x *ClearNodeMemoryRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ClearNodeMemoryRequest.ProtoReflect.Descriptor instead.
-func (*ClearNodeMemoryRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeleteNodeMemoryRequest.ProtoReflect.Descriptor instead.
+func (*DeleteNodeMemoryRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_node_memory_service_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *ClearNodeMemoryRequest) GetNode() *NodeRef {
+func (x *DeleteNodeMemoryRequest) GetNode() *NodeRef {
 	if x != nil {
 		return x.Node
 	}
 	return nil
 }
 
-// ClearNodeMemoryResponse reports what was erased.
-type ClearNodeMemoryResponse struct {
+// DeleteNodeMemoryResponse reports what was deleted.
+type DeleteNodeMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// deleted_message_count is the number of messages erased by this call.
+	// deleted_message_count is the number of messages deleted by this call.
 	DeletedMessageCount int64 `protobuf:"varint,1,opt,name=deleted_message_count,json=deletedMessageCount,proto3" json:"deleted_message_count,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
 
-func (x *ClearNodeMemoryResponse) Reset() {
-	*x = ClearNodeMemoryResponse{}
+func (x *DeleteNodeMemoryResponse) Reset() {
+	*x = DeleteNodeMemoryResponse{}
 	mi := &file_recollect_v1_node_memory_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ClearNodeMemoryResponse) String() string {
+func (x *DeleteNodeMemoryResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ClearNodeMemoryResponse) ProtoMessage() {}
+func (*DeleteNodeMemoryResponse) ProtoMessage() {}
 
-func (x *ClearNodeMemoryResponse) ProtoReflect() protoreflect.Message {
+func (x *DeleteNodeMemoryResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_node_memory_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -830,12 +771,12 @@ func (x *ClearNodeMemoryResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ClearNodeMemoryResponse.ProtoReflect.Descriptor instead.
-func (*ClearNodeMemoryResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeleteNodeMemoryResponse.ProtoReflect.Descriptor instead.
+func (*DeleteNodeMemoryResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_node_memory_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *ClearNodeMemoryResponse) GetDeletedMessageCount() int64 {
+func (x *DeleteNodeMemoryResponse) GetDeletedMessageCount() int64 {
 	if x != nil {
 		return x.DeletedMessageCount
 	}
@@ -845,19 +786,14 @@ func (x *ClearNodeMemoryResponse) GetDeletedMessageCount() int64 {
 // ListNodeMemoriesRequest identifies a conversation.
 type ListNodeMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the conversation. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*ListNodeMemoriesRequest_ThreadId
-	//	*ListNodeMemoriesRequest_Session
-	Thread isListNodeMemoriesRequest_Thread `protobuf_oneof:"thread"`
-	// page_size is the maximum number of entries to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT.
-	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// page_size is the maximum number of entries: 0 means 50; more than 500 counts as
+	// 500.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page, for the same conversation.
 	// Empty: the first page.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -892,27 +828,9 @@ func (*ListNodeMemoriesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_node_memory_service_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *ListNodeMemoriesRequest) GetThread() isListNodeMemoriesRequest_Thread {
+func (x *ListNodeMemoriesRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *ListNodeMemoriesRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*ListNodeMemoriesRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ListNodeMemoriesRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*ListNodeMemoriesRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -931,48 +849,28 @@ func (x *ListNodeMemoriesRequest) GetPageToken() string {
 	return ""
 }
 
-type isListNodeMemoriesRequest_Thread interface {
-	isListNodeMemoriesRequest_Thread()
-}
-
-type ListNodeMemoriesRequest_ThreadId struct {
-	// thread_id is the conversation's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ListNodeMemoriesRequest_Session struct {
-	// session is the caller's own names for the conversation.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*ListNodeMemoriesRequest_ThreadId) isListNodeMemoriesRequest_Thread() {}
-
-func (*ListNodeMemoriesRequest_Session) isListNodeMemoriesRequest_Thread() {}
-
 // NodeMemory describes the memory of one node.
 type NodeMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// node_id is the node's id.
 	NodeId string `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// object_key is the key of the node memory in object storage.
-	ObjectKey string `protobuf:"bytes,2,opt,name=object_key,json=objectKey,proto3" json:"object_key,omitempty"`
 	// message_count is the number of its messages, including waiting ones.
-	MessageCount int64 `protobuf:"varint,3,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	MessageCount int64 `protobuf:"varint,2,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// waiting_turn_count is the number of turns waiting for a flush.
-	WaitingTurnCount int64 `protobuf:"varint,4,opt,name=waiting_turn_count,json=waitingTurnCount,proto3" json:"waiting_turn_count,omitempty"`
+	WaitingTurnCount int64 `protobuf:"varint,3,opt,name=waiting_turn_count,json=waitingTurnCount,proto3" json:"waiting_turn_count,omitempty"`
 	// size_bytes is the size of the object's JSON in bytes before compression. 0:
 	// nothing was flushed yet.
-	SizeBytes int64 `protobuf:"varint,5,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	SizeBytes int64 `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	// update_time is when a turn was last added.
-	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// flush_time is when the object was last written. Unset: never.
-	FlushTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=flush_time,json=flushTime,proto3" json:"flush_time,omitempty"`
-	// expire_time is when the memory is erased because of the policy's node_ttl.
+	FlushTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=flush_time,json=flushTime,proto3" json:"flush_time,omitempty"`
+	// expire_time is when the memory is deleted because of the policy's node_ttl.
 	// Unset: with its thread.
-	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// last_error is the error of the last flush. Empty: it succeeded, or there was
 	// none.
-	LastError     string `protobuf:"bytes,9,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	LastError     string `protobuf:"bytes,8,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1010,13 +908,6 @@ func (*NodeMemory) Descriptor() ([]byte, []int) {
 func (x *NodeMemory) GetNodeId() string {
 	if x != nil {
 		return x.NodeId
-	}
-	return ""
-}
-
-func (x *NodeMemory) GetObjectKey() string {
-	if x != nil {
-		return x.ObjectKey
 	}
 	return ""
 }
@@ -1129,12 +1020,10 @@ var File_recollect_v1_node_memory_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_node_memory_service_proto_rawDesc = "" +
 	"\n" +
-	"&recollect/v1/node_memory_service.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x19recollect/v1/thread.proto\"\x81\x01\n" +
-	"\aNodeRef\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x17\n" +
-	"\anode_id\x18\x03 \x01(\tR\x06nodeIdB\b\n" +
-	"\x06thread\"\xb5\x01\n" +
+	"&recollect/v1/node_memory_service.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x19recollect/v1/thread.proto\"S\n" +
+	"\aNodeRef\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x17\n" +
+	"\anode_id\x18\x02 \x01(\tR\x06nodeId\"\xb5\x01\n" +
 	"\x10NodeMessageInput\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x18\n" +
@@ -1160,11 +1049,9 @@ const file_recollect_v1_node_memory_service_proto_rawDesc = "" +
 	"\x14assistant_message_id\x18\x02 \x01(\tR\x12assistantMessageId\x12\x1a\n" +
 	"\breplayed\x18\x03 \x01(\bR\breplayed\"C\n" +
 	"\x16FlushNodeMemoryRequest\x12)\n" +
-	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\"f\n" +
+	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\"G\n" +
 	"\x17FlushNodeMemoryResponse\x12,\n" +
-	"\x12flushed_turn_count\x18\x01 \x01(\x05R\x10flushedTurnCount\x12\x1d\n" +
-	"\n" +
-	"object_key\x18\x02 \x01(\tR\tobjectKey\"\xbc\x02\n" +
+	"\x12flushed_turn_count\x18\x01 \x01(\x05R\x10flushedTurnCount\"\xbc\x02\n" +
 	"\x15GetNodeHistoryRequest\x12)\n" +
 	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\x12,\n" +
 	"\x12current_message_id\x18\x02 \x01(\tR\x10currentMessageId\x12\"\n" +
@@ -1182,43 +1069,39 @@ const file_recollect_v1_node_memory_service_proto_rawDesc = "" +
 	"\x11content_truncated\x18\x04 \x01(\bR\x10contentTruncated\x12\x1c\n" +
 	"\ttokenizer\x18\x05 \x01(\tR\ttokenizer\x122\n" +
 	"\x15omitted_message_count\x18\x06 \x01(\x03R\x13omittedMessageCount\x12.\n" +
-	"\x13omitted_token_count\x18\a \x01(\x03R\x11omittedTokenCount\"C\n" +
-	"\x16ClearNodeMemoryRequest\x12)\n" +
-	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\"M\n" +
-	"\x17ClearNodeMemoryResponse\x122\n" +
-	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\"\xb4\x01\n" +
-	"\x17ListNodeMemoriesRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1b\n" +
-	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\x13omitted_token_count\x18\a \x01(\x03R\x11omittedTokenCount\"D\n" +
+	"\x17DeleteNodeMemoryRequest\x12)\n" +
+	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\"N\n" +
+	"\x18DeleteNodeMemoryResponse\x122\n" +
+	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\"\x86\x01\n" +
+	"\x17ListNodeMemoriesRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageTokenB\b\n" +
-	"\x06thread\"\x8a\x03\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\xeb\x02\n" +
 	"\n" +
 	"NodeMemory\x12\x17\n" +
-	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x1d\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12#\n" +
+	"\rmessage_count\x18\x02 \x01(\x03R\fmessageCount\x12,\n" +
+	"\x12waiting_turn_count\x18\x03 \x01(\x03R\x10waitingTurnCount\x12\x1d\n" +
 	"\n" +
-	"object_key\x18\x02 \x01(\tR\tobjectKey\x12#\n" +
-	"\rmessage_count\x18\x03 \x01(\x03R\fmessageCount\x12,\n" +
-	"\x12waiting_turn_count\x18\x04 \x01(\x03R\x10waitingTurnCount\x12\x1d\n" +
-	"\n" +
-	"size_bytes\x18\x05 \x01(\x03R\tsizeBytes\x12;\n" +
-	"\vupdate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"size_bytes\x18\x04 \x01(\x03R\tsizeBytes\x12;\n" +
+	"\vupdate_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x129\n" +
 	"\n" +
-	"flush_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tflushTime\x12;\n" +
-	"\vexpire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"flush_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tflushTime\x12;\n" +
+	"\vexpire_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\t \x01(\tR\tlastError\"\x81\x01\n" +
+	"last_error\x18\b \x01(\tR\tlastError\"\x81\x01\n" +
 	"\x18ListNodeMemoriesResponse\x12=\n" +
 	"\rnode_memories\x18\x01 \x03(\v2\x18.recollect.v1.NodeMemoryR\fnodeMemories\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xf1\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xf9\x03\n" +
 	"\x11NodeMemoryService\x12R\n" +
-	"\vAddNodeTurn\x12 .recollect.v1.AddNodeTurnRequest\x1a!.recollect.v1.AddNodeTurnResponse\x12^\n" +
-	"\x0fFlushNodeMemory\x12$.recollect.v1.FlushNodeMemoryRequest\x1a%.recollect.v1.FlushNodeMemoryResponse\x12`\n" +
-	"\x0eGetNodeHistory\x12#.recollect.v1.GetNodeHistoryRequest\x1a$.recollect.v1.GetNodeHistoryResponse\"\x03\x90\x02\x01\x12^\n" +
-	"\x0fClearNodeMemory\x12$.recollect.v1.ClearNodeMemoryRequest\x1a%.recollect.v1.ClearNodeMemoryResponse\x12f\n" +
+	"\vAddNodeTurn\x12 .recollect.v1.AddNodeTurnRequest\x1a!.recollect.v1.AddNodeTurnResponse\x12c\n" +
+	"\x0fFlushNodeMemory\x12$.recollect.v1.FlushNodeMemoryRequest\x1a%.recollect.v1.FlushNodeMemoryResponse\"\x03\x90\x02\x02\x12`\n" +
+	"\x0eGetNodeHistory\x12#.recollect.v1.GetNodeHistoryRequest\x1a$.recollect.v1.GetNodeHistoryResponse\"\x03\x90\x02\x01\x12a\n" +
+	"\x10DeleteNodeMemory\x12%.recollect.v1.DeleteNodeMemoryRequest\x1a&.recollect.v1.DeleteNodeMemoryResponse\x12f\n" +
 	"\x10ListNodeMemories\x12%.recollect.v1.ListNodeMemoriesRequest\x1a&.recollect.v1.ListNodeMemoriesResponse\"\x03\x90\x02\x01B\xa1\x01\n" +
 	"\x10dev.recollect.v1B\x16NodeMemoryServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
@@ -1244,12 +1127,12 @@ var file_recollect_v1_node_memory_service_proto_goTypes = []any{
 	(*FlushNodeMemoryResponse)(nil),  // 5: recollect.v1.FlushNodeMemoryResponse
 	(*GetNodeHistoryRequest)(nil),    // 6: recollect.v1.GetNodeHistoryRequest
 	(*GetNodeHistoryResponse)(nil),   // 7: recollect.v1.GetNodeHistoryResponse
-	(*ClearNodeMemoryRequest)(nil),   // 8: recollect.v1.ClearNodeMemoryRequest
-	(*ClearNodeMemoryResponse)(nil),  // 9: recollect.v1.ClearNodeMemoryResponse
+	(*DeleteNodeMemoryRequest)(nil),  // 8: recollect.v1.DeleteNodeMemoryRequest
+	(*DeleteNodeMemoryResponse)(nil), // 9: recollect.v1.DeleteNodeMemoryResponse
 	(*ListNodeMemoriesRequest)(nil),  // 10: recollect.v1.ListNodeMemoriesRequest
 	(*NodeMemory)(nil),               // 11: recollect.v1.NodeMemory
 	(*ListNodeMemoriesResponse)(nil), // 12: recollect.v1.ListNodeMemoriesResponse
-	(*SessionRef)(nil),               // 13: recollect.v1.SessionRef
+	(*ThreadRef)(nil),                // 13: recollect.v1.ThreadRef
 	(*FileRef)(nil),                  // 14: recollect.v1.FileRef
 	(*timestamppb.Timestamp)(nil),    // 15: google.protobuf.Timestamp
 	(*emptypb.Empty)(nil),            // 16: google.protobuf.Empty
@@ -1257,7 +1140,7 @@ var file_recollect_v1_node_memory_service_proto_goTypes = []any{
 	(*NodeMessage)(nil),              // 18: recollect.v1.NodeMessage
 }
 var file_recollect_v1_node_memory_service_proto_depIdxs = []int32{
-	13, // 0: recollect.v1.NodeRef.session:type_name -> recollect.v1.SessionRef
+	13, // 0: recollect.v1.NodeRef.thread:type_name -> recollect.v1.ThreadRef
 	14, // 1: recollect.v1.NodeMessageInput.files:type_name -> recollect.v1.FileRef
 	15, // 2: recollect.v1.NodeMessageInput.create_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: recollect.v1.AddNodeTurnRequest.node:type_name -> recollect.v1.NodeRef
@@ -1269,8 +1152,8 @@ var file_recollect_v1_node_memory_service_proto_depIdxs = []int32{
 	0,  // 9: recollect.v1.GetNodeHistoryRequest.node:type_name -> recollect.v1.NodeRef
 	17, // 10: recollect.v1.GetNodeHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
 	18, // 11: recollect.v1.GetNodeHistoryResponse.messages:type_name -> recollect.v1.NodeMessage
-	0,  // 12: recollect.v1.ClearNodeMemoryRequest.node:type_name -> recollect.v1.NodeRef
-	13, // 13: recollect.v1.ListNodeMemoriesRequest.session:type_name -> recollect.v1.SessionRef
+	0,  // 12: recollect.v1.DeleteNodeMemoryRequest.node:type_name -> recollect.v1.NodeRef
+	13, // 13: recollect.v1.ListNodeMemoriesRequest.thread:type_name -> recollect.v1.ThreadRef
 	15, // 14: recollect.v1.NodeMemory.update_time:type_name -> google.protobuf.Timestamp
 	15, // 15: recollect.v1.NodeMemory.flush_time:type_name -> google.protobuf.Timestamp
 	15, // 16: recollect.v1.NodeMemory.expire_time:type_name -> google.protobuf.Timestamp
@@ -1278,12 +1161,12 @@ var file_recollect_v1_node_memory_service_proto_depIdxs = []int32{
 	2,  // 18: recollect.v1.NodeMemoryService.AddNodeTurn:input_type -> recollect.v1.AddNodeTurnRequest
 	4,  // 19: recollect.v1.NodeMemoryService.FlushNodeMemory:input_type -> recollect.v1.FlushNodeMemoryRequest
 	6,  // 20: recollect.v1.NodeMemoryService.GetNodeHistory:input_type -> recollect.v1.GetNodeHistoryRequest
-	8,  // 21: recollect.v1.NodeMemoryService.ClearNodeMemory:input_type -> recollect.v1.ClearNodeMemoryRequest
+	8,  // 21: recollect.v1.NodeMemoryService.DeleteNodeMemory:input_type -> recollect.v1.DeleteNodeMemoryRequest
 	10, // 22: recollect.v1.NodeMemoryService.ListNodeMemories:input_type -> recollect.v1.ListNodeMemoriesRequest
 	3,  // 23: recollect.v1.NodeMemoryService.AddNodeTurn:output_type -> recollect.v1.AddNodeTurnResponse
 	5,  // 24: recollect.v1.NodeMemoryService.FlushNodeMemory:output_type -> recollect.v1.FlushNodeMemoryResponse
 	7,  // 25: recollect.v1.NodeMemoryService.GetNodeHistory:output_type -> recollect.v1.GetNodeHistoryResponse
-	9,  // 26: recollect.v1.NodeMemoryService.ClearNodeMemory:output_type -> recollect.v1.ClearNodeMemoryResponse
+	9,  // 26: recollect.v1.NodeMemoryService.DeleteNodeMemory:output_type -> recollect.v1.DeleteNodeMemoryResponse
 	12, // 27: recollect.v1.NodeMemoryService.ListNodeMemories:output_type -> recollect.v1.ListNodeMemoriesResponse
 	23, // [23:28] is the sub-list for method output_type
 	18, // [18:23] is the sub-list for method input_type
@@ -1301,10 +1184,6 @@ func file_recollect_v1_node_memory_service_proto_init() {
 	file_recollect_v1_message_proto_init()
 	file_recollect_v1_node_memory_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_node_memory_service_proto_msgTypes[0].OneofWrappers = []any{
-		(*NodeRef_ThreadId)(nil),
-		(*NodeRef_Session)(nil),
-	}
 	file_recollect_v1_node_memory_service_proto_msgTypes[2].OneofWrappers = []any{
 		(*AddNodeTurnRequest_ParentMessageId)(nil),
 		(*AddNodeTurnRequest_Root)(nil),
@@ -1312,10 +1191,6 @@ func file_recollect_v1_node_memory_service_proto_init() {
 		(*AddNodeTurnRequest_ThreadStart)(nil),
 	}
 	file_recollect_v1_node_memory_service_proto_msgTypes[6].OneofWrappers = []any{}
-	file_recollect_v1_node_memory_service_proto_msgTypes[10].OneofWrappers = []any{
-		(*ListNodeMemoriesRequest_ThreadId)(nil),
-		(*ListNodeMemoriesRequest_Session)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -22,7 +22,7 @@ const (
 	NodeMemoryService_AddNodeTurn_FullMethodName      = "/recollect.v1.NodeMemoryService/AddNodeTurn"
 	NodeMemoryService_FlushNodeMemory_FullMethodName  = "/recollect.v1.NodeMemoryService/FlushNodeMemory"
 	NodeMemoryService_GetNodeHistory_FullMethodName   = "/recollect.v1.NodeMemoryService/GetNodeHistory"
-	NodeMemoryService_ClearNodeMemory_FullMethodName  = "/recollect.v1.NodeMemoryService/ClearNodeMemory"
+	NodeMemoryService_DeleteNodeMemory_FullMethodName = "/recollect.v1.NodeMemoryService/DeleteNodeMemory"
 	NodeMemoryService_ListNodeMemories_FullMethodName = "/recollect.v1.NodeMemoryService/ListNodeMemories"
 )
 
@@ -31,23 +31,17 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // NodeMemoryService gives each node of a workflow its own dialogue within a
-// conversation: for several model nodes that must not see each other's messages,
-// for a node in a loop that builds on its earlier iterations, or for an agent with
-// its own history.
+// conversation: for several model nodes that must not see each other's messages, for a
+// node in a loop that builds on its earlier attempts, or for an agent with its own
+// history.
 //
-//	grpcurl -plaintext -d '{"node": {"thread_id": "…", "node_id": "planner"},
+//	grpcurl -plaintext -d '{"node": {"thread": {"thread_id": "…"}, "node_id": "planner"},
 //	  "user": {"content": "Plan a trip."}, "assistant": {"content": "Where to?"}}'
 //	  127.0.0.1:50051 recollect.v1.NodeMemoryService/AddNodeTurn
 //
-// A node memory is one JSON object in object storage, with the key
-// `TENANT/node_memory/APP_ID/THREAD_ID/NODE_ID.json`. Each name is percent-encoded
-// where necessary; a name longer than 200 bytes is cut after 100 bytes and followed
-// by `~` and its SHA-256. AddNodeTurn stores a turn in the database, and
-// FlushNodeMemory folds waiting turns into the object; a background job flushes
-// turns that no caller flushes. Turns are readable at once in either place.
-//
-// Deleting or clearing a thread erases its node memories too. A server without
-// object storage refuses these calls.
+// A node memory is one JSON object in object storage; docs/memory/node.md has its key.
+// Deleting or clearing a thread deletes its node memories. A server without object
+// storage refuses these calls.
 type NodeMemoryServiceClient interface {
 	// AddNodeTurn adds one turn of dialogue after a node has run. An acknowledged
 	// turn survives a crash.
@@ -58,8 +52,8 @@ type NodeMemoryServiceClient interface {
 	// GetNodeHistory returns the dialogue of a node that ends at one message,
 	// truncated to a token budget, with the registered metadata of its files.
 	GetNodeHistory(ctx context.Context, in *GetNodeHistoryRequest, opts ...grpc.CallOption) (*GetNodeHistoryResponse, error)
-	// ClearNodeMemory erases a node memory. It is idempotent.
-	ClearNodeMemory(ctx context.Context, in *ClearNodeMemoryRequest, opts ...grpc.CallOption) (*ClearNodeMemoryResponse, error)
+	// DeleteNodeMemory deletes the memory of a node. It is idempotent.
+	DeleteNodeMemory(ctx context.Context, in *DeleteNodeMemoryRequest, opts ...grpc.CallOption) (*DeleteNodeMemoryResponse, error)
 	// ListNodeMemories lists the nodes of a conversation that have a memory, oldest
 	// first.
 	ListNodeMemories(ctx context.Context, in *ListNodeMemoriesRequest, opts ...grpc.CallOption) (*ListNodeMemoriesResponse, error)
@@ -103,10 +97,10 @@ func (c *nodeMemoryServiceClient) GetNodeHistory(ctx context.Context, in *GetNod
 	return out, nil
 }
 
-func (c *nodeMemoryServiceClient) ClearNodeMemory(ctx context.Context, in *ClearNodeMemoryRequest, opts ...grpc.CallOption) (*ClearNodeMemoryResponse, error) {
+func (c *nodeMemoryServiceClient) DeleteNodeMemory(ctx context.Context, in *DeleteNodeMemoryRequest, opts ...grpc.CallOption) (*DeleteNodeMemoryResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ClearNodeMemoryResponse)
-	err := c.cc.Invoke(ctx, NodeMemoryService_ClearNodeMemory_FullMethodName, in, out, cOpts...)
+	out := new(DeleteNodeMemoryResponse)
+	err := c.cc.Invoke(ctx, NodeMemoryService_DeleteNodeMemory_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -128,23 +122,17 @@ func (c *nodeMemoryServiceClient) ListNodeMemories(ctx context.Context, in *List
 // for forward compatibility.
 //
 // NodeMemoryService gives each node of a workflow its own dialogue within a
-// conversation: for several model nodes that must not see each other's messages,
-// for a node in a loop that builds on its earlier iterations, or for an agent with
-// its own history.
+// conversation: for several model nodes that must not see each other's messages, for a
+// node in a loop that builds on its earlier attempts, or for an agent with its own
+// history.
 //
-//	grpcurl -plaintext -d '{"node": {"thread_id": "…", "node_id": "planner"},
+//	grpcurl -plaintext -d '{"node": {"thread": {"thread_id": "…"}, "node_id": "planner"},
 //	  "user": {"content": "Plan a trip."}, "assistant": {"content": "Where to?"}}'
 //	  127.0.0.1:50051 recollect.v1.NodeMemoryService/AddNodeTurn
 //
-// A node memory is one JSON object in object storage, with the key
-// `TENANT/node_memory/APP_ID/THREAD_ID/NODE_ID.json`. Each name is percent-encoded
-// where necessary; a name longer than 200 bytes is cut after 100 bytes and followed
-// by `~` and its SHA-256. AddNodeTurn stores a turn in the database, and
-// FlushNodeMemory folds waiting turns into the object; a background job flushes
-// turns that no caller flushes. Turns are readable at once in either place.
-//
-// Deleting or clearing a thread erases its node memories too. A server without
-// object storage refuses these calls.
+// A node memory is one JSON object in object storage; docs/memory/node.md has its key.
+// Deleting or clearing a thread deletes its node memories. A server without object
+// storage refuses these calls.
 type NodeMemoryServiceServer interface {
 	// AddNodeTurn adds one turn of dialogue after a node has run. An acknowledged
 	// turn survives a crash.
@@ -155,8 +143,8 @@ type NodeMemoryServiceServer interface {
 	// GetNodeHistory returns the dialogue of a node that ends at one message,
 	// truncated to a token budget, with the registered metadata of its files.
 	GetNodeHistory(context.Context, *GetNodeHistoryRequest) (*GetNodeHistoryResponse, error)
-	// ClearNodeMemory erases a node memory. It is idempotent.
-	ClearNodeMemory(context.Context, *ClearNodeMemoryRequest) (*ClearNodeMemoryResponse, error)
+	// DeleteNodeMemory deletes the memory of a node. It is idempotent.
+	DeleteNodeMemory(context.Context, *DeleteNodeMemoryRequest) (*DeleteNodeMemoryResponse, error)
 	// ListNodeMemories lists the nodes of a conversation that have a memory, oldest
 	// first.
 	ListNodeMemories(context.Context, *ListNodeMemoriesRequest) (*ListNodeMemoriesResponse, error)
@@ -179,8 +167,8 @@ func (UnimplementedNodeMemoryServiceServer) FlushNodeMemory(context.Context, *Fl
 func (UnimplementedNodeMemoryServiceServer) GetNodeHistory(context.Context, *GetNodeHistoryRequest) (*GetNodeHistoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetNodeHistory not implemented")
 }
-func (UnimplementedNodeMemoryServiceServer) ClearNodeMemory(context.Context, *ClearNodeMemoryRequest) (*ClearNodeMemoryResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ClearNodeMemory not implemented")
+func (UnimplementedNodeMemoryServiceServer) DeleteNodeMemory(context.Context, *DeleteNodeMemoryRequest) (*DeleteNodeMemoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteNodeMemory not implemented")
 }
 func (UnimplementedNodeMemoryServiceServer) ListNodeMemories(context.Context, *ListNodeMemoriesRequest) (*ListNodeMemoriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListNodeMemories not implemented")
@@ -260,20 +248,20 @@ func _NodeMemoryService_GetNodeHistory_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
-func _NodeMemoryService_ClearNodeMemory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ClearNodeMemoryRequest)
+func _NodeMemoryService_DeleteNodeMemory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteNodeMemoryRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(NodeMemoryServiceServer).ClearNodeMemory(ctx, in)
+		return srv.(NodeMemoryServiceServer).DeleteNodeMemory(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: NodeMemoryService_ClearNodeMemory_FullMethodName,
+		FullMethod: NodeMemoryService_DeleteNodeMemory_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(NodeMemoryServiceServer).ClearNodeMemory(ctx, req.(*ClearNodeMemoryRequest))
+		return srv.(NodeMemoryServiceServer).DeleteNodeMemory(ctx, req.(*DeleteNodeMemoryRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -316,8 +304,8 @@ var NodeMemoryService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _NodeMemoryService_GetNodeHistory_Handler,
 		},
 		{
-			MethodName: "ClearNodeMemory",
-			Handler:    _NodeMemoryService_ClearNodeMemory_Handler,
+			MethodName: "DeleteNodeMemory",
+			Handler:    _NodeMemoryService_DeleteNodeMemory_Handler,
 		},
 		{
 			MethodName: "ListNodeMemories",

@@ -163,18 +163,13 @@ func (x *Observation) GetCreateTime() *timestamppb.Timestamp {
 // GetObservationsRequest identifies a thread.
 type GetObservationsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*GetObservationsRequest_ThreadId
-	//	*GetObservationsRequest_Session
-	Thread isGetObservationsRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// head_message_id is the last message of the conversation, by message_id or
 	// external_id. Empty: the thread's head.
-	HeadMessageId string `protobuf:"bytes,3,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
+	HeadMessageId string `protobuf:"bytes,2,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
 	// include_replaced also returns the observations that a reflection replaced.
-	IncludeReplaced bool `protobuf:"varint,4,opt,name=include_replaced,json=includeReplaced,proto3" json:"include_replaced,omitempty"`
+	IncludeReplaced bool `protobuf:"varint,3,opt,name=include_replaced,json=includeReplaced,proto3" json:"include_replaced,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -209,27 +204,9 @@ func (*GetObservationsRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_observation_service_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *GetObservationsRequest) GetThread() isGetObservationsRequest_Thread {
+func (x *GetObservationsRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *GetObservationsRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*GetObservationsRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *GetObservationsRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*GetObservationsRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -248,24 +225,6 @@ func (x *GetObservationsRequest) GetIncludeReplaced() bool {
 	return false
 }
 
-type isGetObservationsRequest_Thread interface {
-	isGetObservationsRequest_Thread()
-}
-
-type GetObservationsRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type GetObservationsRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*GetObservationsRequest_ThreadId) isGetObservationsRequest_Thread() {}
-
-func (*GetObservationsRequest_Session) isGetObservationsRequest_Thread() {}
-
 // GetObservationsResponse contains the observations of a thread.
 type GetObservationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -278,7 +237,7 @@ type GetObservationsResponse struct {
 	// observation_tokens is the size of observations in tokens.
 	ObservationTokens int32 `protobuf:"varint,3,opt,name=observation_tokens,json=observationTokens,proto3" json:"observation_tokens,omitempty"`
 	// raw_message_count is the number of messages in full: those after the
-	// observations, and older ones whose observation was erased.
+	// observations, and older ones whose observation was deleted.
 	RawMessageCount int64 `protobuf:"varint,4,opt,name=raw_message_count,json=rawMessageCount,proto3" json:"raw_message_count,omitempty"`
 	// raw_message_tokens is the size of these messages in tokens.
 	RawMessageTokens int64 `protobuf:"varint,5,opt,name=raw_message_tokens,json=rawMessageTokens,proto3" json:"raw_message_tokens,omitempty"`
@@ -392,13 +351,11 @@ const file_recollect_v1_observation_service_proto_rawDesc = "" +
 	"\amade_by\x18\n" +
 	" \x01(\tR\x06madeBy\x12;\n" +
 	"\vcreate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xca\x01\n" +
-	"\x16GetObservationsRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12&\n" +
-	"\x0fhead_message_id\x18\x03 \x01(\tR\rheadMessageId\x12)\n" +
-	"\x10include_replaced\x18\x04 \x01(\bR\x0fincludeReplacedB\b\n" +
-	"\x06thread\"\xe9\x02\n" +
+	"createTime\"\x9c\x01\n" +
+	"\x16GetObservationsRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
+	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12)\n" +
+	"\x10include_replaced\x18\x03 \x01(\bR\x0fincludeReplaced\"\xe9\x02\n" +
 	"\x17GetObservationsResponse\x12=\n" +
 	"\fobservations\x18\x01 \x03(\v2\x19.recollect.v1.ObservationR\fobservations\x125\n" +
 	"\breplaced\x18\x02 \x03(\v2\x19.recollect.v1.ObservationR\breplaced\x12-\n" +
@@ -431,12 +388,12 @@ var file_recollect_v1_observation_service_proto_goTypes = []any{
 	(*GetObservationsResponse)(nil), // 2: recollect.v1.GetObservationsResponse
 	(TextOrigin)(0),                 // 3: recollect.v1.TextOrigin
 	(*timestamppb.Timestamp)(nil),   // 4: google.protobuf.Timestamp
-	(*SessionRef)(nil),              // 5: recollect.v1.SessionRef
+	(*ThreadRef)(nil),               // 5: recollect.v1.ThreadRef
 }
 var file_recollect_v1_observation_service_proto_depIdxs = []int32{
 	3, // 0: recollect.v1.Observation.origin:type_name -> recollect.v1.TextOrigin
 	4, // 1: recollect.v1.Observation.create_time:type_name -> google.protobuf.Timestamp
-	5, // 2: recollect.v1.GetObservationsRequest.session:type_name -> recollect.v1.SessionRef
+	5, // 2: recollect.v1.GetObservationsRequest.thread:type_name -> recollect.v1.ThreadRef
 	0, // 3: recollect.v1.GetObservationsResponse.observations:type_name -> recollect.v1.Observation
 	0, // 4: recollect.v1.GetObservationsResponse.replaced:type_name -> recollect.v1.Observation
 	1, // 5: recollect.v1.ObservationService.GetObservations:input_type -> recollect.v1.GetObservationsRequest
@@ -455,10 +412,6 @@ func file_recollect_v1_observation_service_proto_init() {
 	}
 	file_recollect_v1_text_origin_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_observation_service_proto_msgTypes[1].OneofWrappers = []any{
-		(*GetObservationsRequest_ThreadId)(nil),
-		(*GetObservationsRequest_Session)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -26,21 +26,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ObservationService returns the observations that the history of a long-running
-// agent was condensed to.
+// ObservationService returns the observations that the history of a long-running agent
+// was condensed to, in threads whose policy has MEMORY_MODE_OBSERVATIONAL.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…"}' 127.0.0.1:50051
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}}' 127.0.0.1:50051
 //	  recollect.v1.ObservationService/GetObservations
 //
-// It applies to threads whose policy has MEMORY_MODE_OBSERVATIONAL. In the
-// background, an Observer condenses ranges of messages into observations ahead of
-// time. When the messages in full exceed the policy's observer_tokens, observations
-// replace whole ranges at once. When the observations exceed reflector_tokens, a
-// Reflector condenses them. Between reflections the block of observations only
-// grows at its end, so that prompt caches of model providers keep matching it.
-//
-// Observations belong to the branch of the messages that they condense: another
-// branch has only those of messages that both share.
+// In the background, an Observer condenses ranges of messages into observations, and a
+// Reflector condenses observations. Observations belong to the branch of their
+// messages. See docs/memory/observational.md.
 type ObservationServiceClient interface {
 	// GetObservations returns the observations that a context of the thread contains,
 	// and the progress of the background work.
@@ -69,21 +63,15 @@ func (c *observationServiceClient) GetObservations(ctx context.Context, in *GetO
 // All implementations must embed UnimplementedObservationServiceServer
 // for forward compatibility.
 //
-// ObservationService returns the observations that the history of a long-running
-// agent was condensed to.
+// ObservationService returns the observations that the history of a long-running agent
+// was condensed to, in threads whose policy has MEMORY_MODE_OBSERVATIONAL.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…"}' 127.0.0.1:50051
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}}' 127.0.0.1:50051
 //	  recollect.v1.ObservationService/GetObservations
 //
-// It applies to threads whose policy has MEMORY_MODE_OBSERVATIONAL. In the
-// background, an Observer condenses ranges of messages into observations ahead of
-// time. When the messages in full exceed the policy's observer_tokens, observations
-// replace whole ranges at once. When the observations exceed reflector_tokens, a
-// Reflector condenses them. Between reflections the block of observations only
-// grows at its end, so that prompt caches of model providers keep matching it.
-//
-// Observations belong to the branch of the messages that they condense: another
-// branch has only those of messages that both share.
+// In the background, an Observer condenses ranges of messages into observations, and a
+// Reflector condenses observations. Observations belong to the branch of their
+// messages. See docs/memory/observational.md.
 type ObservationServiceServer interface {
 	// GetObservations returns the observations that a context of the thread contains,
 	// and the progress of the background work.

@@ -9,7 +9,6 @@ package recollectv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -172,8 +171,9 @@ type Plan struct {
 	IterationCount int32 `protobuf:"varint,3,opt,name=iteration_count,json=iterationCount,proto3" json:"iteration_count,omitempty"`
 	// steps are the steps in order: at most 200, with distinct step_ids.
 	Steps []*PlanStep `protobuf:"bytes,4,rep,name=steps,proto3" json:"steps,omitempty"`
-	// data is the caller's own data: at most 16 KiB as JSON, 5 levels deep.
-	Data *structpb.Struct `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	// data is the caller's own data: a JSON object as text, at most 16 KiB, 5 levels
+	// deep. Numbers keep their digits. Empty: none.
+	Data string `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
 	// etag identifies this state of the plan. Ignored in requests.
 	Etag string `protobuf:"bytes,6,opt,name=etag,proto3" json:"etag,omitempty"`
 	// create_time is when the thread first got a plan; replacing the plan keeps it.
@@ -243,11 +243,11 @@ func (x *Plan) GetSteps() []*PlanStep {
 	return nil
 }
 
-func (x *Plan) GetData() *structpb.Struct {
+func (x *Plan) GetData() string {
 	if x != nil {
 		return x.Data
 	}
-	return nil
+	return ""
 }
 
 func (x *Plan) GetEtag() string {
@@ -271,16 +271,16 @@ func (x *Plan) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Iteration is one attempt at a task, an entry of a thread's log.
-type Iteration struct {
+// Attempt is one attempt at a task, an entry of a thread's log.
+type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// number is the attempt's number within the thread, from 1. Ignored in requests.
 	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// task is the name of the task, by which a retry finds the attempt: at most 256
 	// characters. Empty: the thread's work as a whole.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// attempt is the attempt's number within the task, from 1. Ignored in requests.
-	Attempt int32 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// task_number is the attempt's number within its task, from 1. Ignored in requests.
+	TaskNumber int32 `protobuf:"varint,3,opt,name=task_number,json=taskNumber,proto3" json:"task_number,omitempty"`
 	// action is what was done: 1 to 4,096 characters.
 	Action string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
 	// result is the outcome: at most 4,096 characters.
@@ -298,20 +298,20 @@ type Iteration struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Iteration) Reset() {
-	*x = Iteration{}
+func (x *Attempt) Reset() {
+	*x = Attempt{}
 	mi := &file_recollect_v1_plan_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Iteration) String() string {
+func (x *Attempt) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Iteration) ProtoMessage() {}
+func (*Attempt) ProtoMessage() {}
 
-func (x *Iteration) ProtoReflect() protoreflect.Message {
+func (x *Attempt) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_plan_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -323,206 +323,107 @@ func (x *Iteration) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Iteration.ProtoReflect.Descriptor instead.
-func (*Iteration) Descriptor() ([]byte, []int) {
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Iteration) GetNumber() int64 {
+func (x *Attempt) GetNumber() int64 {
 	if x != nil {
 		return x.Number
 	}
 	return 0
 }
 
-func (x *Iteration) GetTask() string {
+func (x *Attempt) GetTask() string {
 	if x != nil {
 		return x.Task
 	}
 	return ""
 }
 
-func (x *Iteration) GetAttempt() int32 {
+func (x *Attempt) GetTaskNumber() int32 {
 	if x != nil {
-		return x.Attempt
+		return x.TaskNumber
 	}
 	return 0
 }
 
-func (x *Iteration) GetAction() string {
+func (x *Attempt) GetAction() string {
 	if x != nil {
 		return x.Action
 	}
 	return ""
 }
 
-func (x *Iteration) GetResult() string {
+func (x *Attempt) GetResult() string {
 	if x != nil {
 		return x.Result
 	}
 	return ""
 }
 
-func (x *Iteration) GetError() string {
+func (x *Attempt) GetError() string {
 	if x != nil {
 		return x.Error
 	}
 	return ""
 }
 
-func (x *Iteration) GetDiagnosis() string {
+func (x *Attempt) GetDiagnosis() string {
 	if x != nil {
 		return x.Diagnosis
 	}
 	return ""
 }
 
-func (x *Iteration) GetFix() string {
+func (x *Attempt) GetFix() string {
 	if x != nil {
 		return x.Fix
 	}
 	return ""
 }
 
-func (x *Iteration) GetCreateTime() *timestamppb.Timestamp {
+func (x *Attempt) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.CreateTime
 	}
 	return nil
-}
-
-// AgentEvent is something that an agent did or that happened to it, an entry of a
-// thread's event log. Events are no messages: no history, search, context, summary,
-// observation or memory contains them.
-type AgentEvent struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// number is the event's number within the thread, from 1, in the order of appending.
-	// Ignored in requests.
-	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// type is the kind of event, in the caller's own words, such as `execution_failed`:
-	// 1 to 128 characters.
-	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// json is the event's data: valid JSON, at most 256 KiB, 32 levels deep. It is returned
-	// exactly as it was sent. Empty: none.
-	Json string `protobuf:"bytes,3,opt,name=json,proto3" json:"json,omitempty"`
-	// create_time is when the event happened: the years 1 to 9999. It does not affect the
-	// order of events. Unset in a request: now.
-	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// message_id is the message_id or external_id of the message that the event belongs to:
-	// at most 128 characters. It is not checked, and stays when that message is erased.
-	// Unset in a request: the message_id of the thread's head. Empty: no message.
-	MessageId     *string `protobuf:"bytes,5,opt,name=message_id,json=messageId,proto3,oneof" json:"message_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AgentEvent) Reset() {
-	*x = AgentEvent{}
-	mi := &file_recollect_v1_plan_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AgentEvent) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AgentEvent) ProtoMessage() {}
-
-func (x *AgentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_plan_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AgentEvent.ProtoReflect.Descriptor instead.
-func (*AgentEvent) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_plan_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *AgentEvent) GetNumber() int64 {
-	if x != nil {
-		return x.Number
-	}
-	return 0
-}
-
-func (x *AgentEvent) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *AgentEvent) GetJson() string {
-	if x != nil {
-		return x.Json
-	}
-	return ""
-}
-
-func (x *AgentEvent) GetCreateTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreateTime
-	}
-	return nil
-}
-
-func (x *AgentEvent) GetMessageId() string {
-	if x != nil && x.MessageId != nil {
-		return *x.MessageId
-	}
-	return ""
 }
 
 var File_recollect_v1_plan_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x17recollect/v1/plan.proto\x12\frecollect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x87\x01\n" +
+	"\x17recollect/v1/plan.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x87\x01\n" +
 	"\bPlanStep\x12\x17\n" +
 	"\astep_id\x18\x01 \x01(\tR\x06stepId\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x124\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x1c.recollect.v1.PlanStepStatusR\x06status\x12\x16\n" +
-	"\x06result\x18\x04 \x01(\tR\x06result\"\xd1\x02\n" +
+	"\x06result\x18\x04 \x01(\tR\x06result\"\xb8\x02\n" +
 	"\x04Plan\x12\x12\n" +
 	"\x04goal\x18\x01 \x01(\tR\x04goal\x12#\n" +
 	"\rcurrent_phase\x18\x02 \x01(\tR\fcurrentPhase\x12'\n" +
 	"\x0fiteration_count\x18\x03 \x01(\x05R\x0eiterationCount\x12,\n" +
-	"\x05steps\x18\x04 \x03(\v2\x16.recollect.v1.PlanStepR\x05steps\x12+\n" +
-	"\x04data\x18\x05 \x01(\v2\x17.google.protobuf.StructR\x04data\x12\x12\n" +
+	"\x05steps\x18\x04 \x03(\v2\x16.recollect.v1.PlanStepR\x05steps\x12\x12\n" +
+	"\x04data\x18\x05 \x01(\tR\x04data\x12\x12\n" +
 	"\x04etag\x18\x06 \x01(\tR\x04etag\x12;\n" +
 	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\"\x84\x02\n" +
-	"\tIteration\x12\x16\n" +
+	"updateTime\"\x89\x02\n" +
+	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\x05R\aattempt\x12\x16\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x1f\n" +
+	"\vtask_number\x18\x03 \x01(\x05R\n" +
+	"taskNumber\x12\x16\n" +
 	"\x06action\x18\x04 \x01(\tR\x06action\x12\x16\n" +
 	"\x06result\x18\x05 \x01(\tR\x06result\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12\x1c\n" +
 	"\tdiagnosis\x18\a \x01(\tR\tdiagnosis\x12\x10\n" +
 	"\x03fix\x18\b \x01(\tR\x03fix\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xbc\x01\n" +
-	"\n" +
-	"AgentEvent\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
-	"\x04json\x18\x03 \x01(\tR\x04json\x12;\n" +
-	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\x12\"\n" +
-	"\n" +
-	"message_id\x18\x05 \x01(\tH\x00R\tmessageId\x88\x01\x01B\r\n" +
-	"\v_message_id*\xc8\x01\n" +
+	"createTime*\xc8\x01\n" +
 	"\x0ePlanStepStatus\x12 \n" +
 	"\x1cPLAN_STEP_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18PLAN_STEP_STATUS_PENDING\x10\x01\x12 \n" +
@@ -545,29 +446,25 @@ func file_recollect_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_recollect_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_recollect_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_recollect_v1_plan_proto_goTypes = []any{
 	(PlanStepStatus)(0),           // 0: recollect.v1.PlanStepStatus
 	(*PlanStep)(nil),              // 1: recollect.v1.PlanStep
 	(*Plan)(nil),                  // 2: recollect.v1.Plan
-	(*Iteration)(nil),             // 3: recollect.v1.Iteration
-	(*AgentEvent)(nil),            // 4: recollect.v1.AgentEvent
-	(*structpb.Struct)(nil),       // 5: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*Attempt)(nil),               // 3: recollect.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
 }
 var file_recollect_v1_plan_proto_depIdxs = []int32{
 	0, // 0: recollect.v1.PlanStep.status:type_name -> recollect.v1.PlanStepStatus
 	1, // 1: recollect.v1.Plan.steps:type_name -> recollect.v1.PlanStep
-	5, // 2: recollect.v1.Plan.data:type_name -> google.protobuf.Struct
-	6, // 3: recollect.v1.Plan.create_time:type_name -> google.protobuf.Timestamp
-	6, // 4: recollect.v1.Plan.update_time:type_name -> google.protobuf.Timestamp
-	6, // 5: recollect.v1.Iteration.create_time:type_name -> google.protobuf.Timestamp
-	6, // 6: recollect.v1.AgentEvent.create_time:type_name -> google.protobuf.Timestamp
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4, // 2: recollect.v1.Plan.create_time:type_name -> google.protobuf.Timestamp
+	4, // 3: recollect.v1.Plan.update_time:type_name -> google.protobuf.Timestamp
+	4, // 4: recollect.v1.Attempt.create_time:type_name -> google.protobuf.Timestamp
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_plan_proto_init() }
@@ -575,14 +472,13 @@ func file_recollect_v1_plan_proto_init() {
 	if File_recollect_v1_plan_proto != nil {
 		return
 	}
-	file_recollect_v1_plan_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_plan_proto_rawDesc), len(file_recollect_v1_plan_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

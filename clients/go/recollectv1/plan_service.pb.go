@@ -9,8 +9,7 @@ package recollectv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	emptypb "google.golang.org/protobuf/types/known/emptypb"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -87,25 +86,12 @@ func (BriefingPart) EnumDescriptor() ([]byte, []int) {
 // PutPlanRequest contains the new plan of a thread.
 type PutPlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*PutPlanRequest_ThreadId
-	//	*PutPlanRequest_Session
-	Thread isPutPlanRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// plan is the whole new plan. Required.
-	Plan *Plan `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
-	// precondition is what the thread's plan must be for the call to replace it. If it is
-	// not met, the call fails with ABORTED (ETAG_CHANGED, with the current etag in the
-	// error's metadata `etag`, empty if there is no plan) and stores nothing. Unset:
-	// whatever plan the thread has is replaced.
-	//
-	// Types that are valid to be assigned to Precondition:
-	//
-	//	*PutPlanRequest_Etag
-	//	*PutPlanRequest_Absent
-	Precondition  isPutPlanRequest_Precondition `protobuf_oneof:"precondition"`
+	Plan *Plan `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
+	// precondition is what the plan must be. Unset: any state is replaced.
+	Precondition  *Precondition `protobuf:"bytes,3,opt,name=precondition,proto3" json:"precondition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -140,27 +126,9 @@ func (*PutPlanRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *PutPlanRequest) GetThread() isPutPlanRequest_Thread {
+func (x *PutPlanRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *PutPlanRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*PutPlanRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *PutPlanRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*PutPlanRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -172,67 +140,12 @@ func (x *PutPlanRequest) GetPlan() *Plan {
 	return nil
 }
 
-func (x *PutPlanRequest) GetPrecondition() isPutPlanRequest_Precondition {
+func (x *PutPlanRequest) GetPrecondition() *Precondition {
 	if x != nil {
 		return x.Precondition
 	}
 	return nil
 }
-
-func (x *PutPlanRequest) GetEtag() string {
-	if x != nil {
-		if x, ok := x.Precondition.(*PutPlanRequest_Etag); ok {
-			return x.Etag
-		}
-	}
-	return ""
-}
-
-func (x *PutPlanRequest) GetAbsent() *emptypb.Empty {
-	if x != nil {
-		if x, ok := x.Precondition.(*PutPlanRequest_Absent); ok {
-			return x.Absent
-		}
-	}
-	return nil
-}
-
-type isPutPlanRequest_Thread interface {
-	isPutPlanRequest_Thread()
-}
-
-type PutPlanRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type PutPlanRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*PutPlanRequest_ThreadId) isPutPlanRequest_Thread() {}
-
-func (*PutPlanRequest_Session) isPutPlanRequest_Thread() {}
-
-type isPutPlanRequest_Precondition interface {
-	isPutPlanRequest_Precondition()
-}
-
-type PutPlanRequest_Etag struct {
-	// etag is the etag of the plan that the caller has read: at most 128 characters.
-	// `*`: the thread must have a plan. Empty: not checked.
-	Etag string `protobuf:"bytes,4,opt,name=etag,proto3,oneof"`
-}
-
-type PutPlanRequest_Absent struct {
-	// absent: the thread must have no plan.
-	Absent *emptypb.Empty `protobuf:"bytes,5,opt,name=absent,proto3,oneof"`
-}
-
-func (*PutPlanRequest_Etag) isPutPlanRequest_Precondition() {}
-
-func (*PutPlanRequest_Absent) isPutPlanRequest_Precondition() {}
 
 // PutPlanResponse returns the stored plan.
 type PutPlanResponse struct {
@@ -283,13 +196,8 @@ func (x *PutPlanResponse) GetPlan() *Plan {
 // GetPlanRequest identifies a thread.
 type GetPlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*GetPlanRequest_ThreadId
-	//	*GetPlanRequest_Session
-	Thread        isGetPlanRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread        *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,48 +232,12 @@ func (*GetPlanRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *GetPlanRequest) GetThread() isGetPlanRequest_Thread {
+func (x *GetPlanRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
-
-func (x *GetPlanRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*GetPlanRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *GetPlanRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*GetPlanRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-type isGetPlanRequest_Thread interface {
-	isGetPlanRequest_Thread()
-}
-
-type GetPlanRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type GetPlanRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*GetPlanRequest_ThreadId) isGetPlanRequest_Thread() {}
-
-func (*GetPlanRequest_Session) isGetPlanRequest_Thread() {}
 
 // GetPlanResponse returns the plan.
 type GetPlanResponse struct {
@@ -413,32 +285,22 @@ func (x *GetPlanResponse) GetPlan() *Plan {
 	return nil
 }
 
-// UpdatePlanStepRequest changes one step. At least one of status, result and
-// current_phase is required.
+// UpdatePlanStepRequest changes one step. At least one field to change is required.
 type UpdatePlanStepRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*UpdatePlanStepRequest_ThreadId
-	//	*UpdatePlanStepRequest_Session
-	Thread isUpdatePlanStepRequest_Thread `protobuf_oneof:"thread"`
-	// step_id is the step to change: 1 to 64 characters. An unknown step, or a thread
-	// without a plan, is NOT_FOUND.
-	StepId string `protobuf:"bytes,3,opt,name=step_id,json=stepId,proto3" json:"step_id,omitempty"`
-	// status is the new status. Unspecified: unchanged.
-	Status PlanStepStatus `protobuf:"varint,4,opt,name=status,proto3,enum=recollect.v1.PlanStepStatus" json:"status,omitempty"`
-	// result is the outcome of the step: at most 4,096 characters. Unset: unchanged.
-	Result *string `protobuf:"bytes,5,opt,name=result,proto3,oneof" json:"result,omitempty"`
-	// current_phase is the plan's new phase: at most 128 characters. Unset:
-	// unchanged.
-	CurrentPhase *string `protobuf:"bytes,6,opt,name=current_phase,json=currentPhase,proto3,oneof" json:"current_phase,omitempty"`
-	// etag is the etag of the plan that the caller has read: at most 128 characters.
-	// A different current etag is ABORTED, as in PutPlanRequest. Empty: not checked;
-	// concurrent changes of different steps do not conflict. `*`: the thread must have a
-	// plan, which is always required.
-	Etag          string `protobuf:"bytes,7,opt,name=etag,proto3" json:"etag,omitempty"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// step names the step by its step_id, and has the new values. Required. An unknown step,
+	// or a thread without a plan, is NOT_FOUND.
+	Step *PlanStep `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
+	// update_mask names the fields of step to change: `title`, `status`, `result`. A
+	// named field that is unset is cleared; title cannot be. Unset: the fields that are
+	// set.
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// current_phase is the plan's new phase: at most 128 characters. Unset: unchanged.
+	CurrentPhase *string `protobuf:"bytes,4,opt,name=current_phase,json=currentPhase,proto3,oneof" json:"current_phase,omitempty"`
+	// precondition is what the plan must be. Unset: any state is changed.
+	Precondition  *Precondition `protobuf:"bytes,5,opt,name=precondition,proto3" json:"precondition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,50 +335,25 @@ func (*UpdatePlanStepRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *UpdatePlanStepRequest) GetThread() isUpdatePlanStepRequest_Thread {
+func (x *UpdatePlanStepRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
 
-func (x *UpdatePlanStepRequest) GetThreadId() string {
+func (x *UpdatePlanStepRequest) GetStep() *PlanStep {
 	if x != nil {
-		if x, ok := x.Thread.(*UpdatePlanStepRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *UpdatePlanStepRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*UpdatePlanStepRequest_Session); ok {
-			return x.Session
-		}
+		return x.Step
 	}
 	return nil
 }
 
-func (x *UpdatePlanStepRequest) GetStepId() string {
+func (x *UpdatePlanStepRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	if x != nil {
-		return x.StepId
+		return x.UpdateMask
 	}
-	return ""
-}
-
-func (x *UpdatePlanStepRequest) GetStatus() PlanStepStatus {
-	if x != nil {
-		return x.Status
-	}
-	return PlanStepStatus_PLAN_STEP_STATUS_UNSPECIFIED
-}
-
-func (x *UpdatePlanStepRequest) GetResult() string {
-	if x != nil && x.Result != nil {
-		return *x.Result
-	}
-	return ""
+	return nil
 }
 
 func (x *UpdatePlanStepRequest) GetCurrentPhase() string {
@@ -526,30 +363,12 @@ func (x *UpdatePlanStepRequest) GetCurrentPhase() string {
 	return ""
 }
 
-func (x *UpdatePlanStepRequest) GetEtag() string {
+func (x *UpdatePlanStepRequest) GetPrecondition() *Precondition {
 	if x != nil {
-		return x.Etag
+		return x.Precondition
 	}
-	return ""
+	return nil
 }
-
-type isUpdatePlanStepRequest_Thread interface {
-	isUpdatePlanStepRequest_Thread()
-}
-
-type UpdatePlanStepRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type UpdatePlanStepRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*UpdatePlanStepRequest_ThreadId) isUpdatePlanStepRequest_Thread() {}
-
-func (*UpdatePlanStepRequest_Session) isUpdatePlanStepRequest_Thread() {}
 
 // UpdatePlanStepResponse returns the changed plan.
 type UpdatePlanStepResponse struct {
@@ -600,13 +419,8 @@ func (x *UpdatePlanStepResponse) GetPlan() *Plan {
 // DeletePlanRequest identifies a thread.
 type DeletePlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*DeletePlanRequest_ThreadId
-	//	*DeletePlanRequest_Session
-	Thread        isDeletePlanRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread        *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -641,50 +455,14 @@ func (*DeletePlanRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *DeletePlanRequest) GetThread() isDeletePlanRequest_Thread {
+func (x *DeletePlanRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
 
-func (x *DeletePlanRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*DeletePlanRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *DeletePlanRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*DeletePlanRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-type isDeletePlanRequest_Thread interface {
-	isDeletePlanRequest_Thread()
-}
-
-type DeletePlanRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type DeletePlanRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*DeletePlanRequest_ThreadId) isDeletePlanRequest_Thread() {}
-
-func (*DeletePlanRequest_Session) isDeletePlanRequest_Thread() {}
-
-// DeletePlanResponse reports what was erased.
+// DeletePlanResponse reports what was deleted.
 type DeletePlanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// deleted is true if there was a plan.
@@ -730,39 +508,34 @@ func (x *DeletePlanResponse) GetDeleted() bool {
 	return false
 }
 
-// AppendIterationRequest contains an attempt to log.
-type AppendIterationRequest struct {
+// AppendAttemptRequest contains an attempt to log.
+type AppendAttemptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*AppendIterationRequest_ThreadId
-	//	*AppendIterationRequest_Session
-	Thread isAppendIterationRequest_Thread `protobuf_oneof:"thread"`
-	// iteration is the attempt. Required.
-	Iteration *Iteration `protobuf:"bytes,3,opt,name=iteration,proto3" json:"iteration,omitempty"`
-	// request_id is a UUID that makes retries safe, as in AppendMessagesRequest. It
-	// is remembered as long as the log has the entry.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// attempt is the attempt. Required.
+	Attempt *Attempt `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// request_id is a UUID that makes retries safe, as in AppendMessagesRequest. It is
+	// remembered as long as the log has the entry.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AppendIterationRequest) Reset() {
-	*x = AppendIterationRequest{}
+func (x *AppendAttemptRequest) Reset() {
+	*x = AppendAttemptRequest{}
 	mi := &file_recollect_v1_plan_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AppendIterationRequest) String() string {
+func (x *AppendAttemptRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AppendIterationRequest) ProtoMessage() {}
+func (*AppendAttemptRequest) ProtoMessage() {}
 
-func (x *AppendIterationRequest) ProtoReflect() protoreflect.Message {
+func (x *AppendAttemptRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_plan_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -774,93 +547,57 @@ func (x *AppendIterationRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AppendIterationRequest.ProtoReflect.Descriptor instead.
-func (*AppendIterationRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use AppendAttemptRequest.ProtoReflect.Descriptor instead.
+func (*AppendAttemptRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *AppendIterationRequest) GetThread() isAppendIterationRequest_Thread {
+func (x *AppendAttemptRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
 
-func (x *AppendIterationRequest) GetThreadId() string {
+func (x *AppendAttemptRequest) GetAttempt() *Attempt {
 	if x != nil {
-		if x, ok := x.Thread.(*AppendIterationRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *AppendIterationRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*AppendIterationRequest_Session); ok {
-			return x.Session
-		}
+		return x.Attempt
 	}
 	return nil
 }
 
-func (x *AppendIterationRequest) GetIteration() *Iteration {
-	if x != nil {
-		return x.Iteration
-	}
-	return nil
-}
-
-func (x *AppendIterationRequest) GetRequestId() string {
+func (x *AppendAttemptRequest) GetRequestId() string {
 	if x != nil {
 		return x.RequestId
 	}
 	return ""
 }
 
-type isAppendIterationRequest_Thread interface {
-	isAppendIterationRequest_Thread()
-}
-
-type AppendIterationRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type AppendIterationRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*AppendIterationRequest_ThreadId) isAppendIterationRequest_Thread() {}
-
-func (*AppendIterationRequest_Session) isAppendIterationRequest_Thread() {}
-
-// AppendIterationResponse returns the log entry.
-type AppendIterationResponse struct {
+// AppendAttemptResponse returns the log entry.
+type AppendAttemptResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// iteration is the stored entry.
-	Iteration *Iteration `protobuf:"bytes,1,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// attempt is the stored entry.
+	Attempt *Attempt `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// replayed is true if the request_id was known and nothing new was added.
 	Replayed      bool `protobuf:"varint,2,opt,name=replayed,proto3" json:"replayed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AppendIterationResponse) Reset() {
-	*x = AppendIterationResponse{}
+func (x *AppendAttemptResponse) Reset() {
+	*x = AppendAttemptResponse{}
 	mi := &file_recollect_v1_plan_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AppendIterationResponse) String() string {
+func (x *AppendAttemptResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AppendIterationResponse) ProtoMessage() {}
+func (*AppendAttemptResponse) ProtoMessage() {}
 
-func (x *AppendIterationResponse) ProtoReflect() protoreflect.Message {
+func (x *AppendAttemptResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_plan_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -872,64 +609,58 @@ func (x *AppendIterationResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AppendIterationResponse.ProtoReflect.Descriptor instead.
-func (*AppendIterationResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use AppendAttemptResponse.ProtoReflect.Descriptor instead.
+func (*AppendAttemptResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *AppendIterationResponse) GetIteration() *Iteration {
+func (x *AppendAttemptResponse) GetAttempt() *Attempt {
 	if x != nil {
-		return x.Iteration
+		return x.Attempt
 	}
 	return nil
 }
 
-func (x *AppendIterationResponse) GetReplayed() bool {
+func (x *AppendAttemptResponse) GetReplayed() bool {
 	if x != nil {
 		return x.Replayed
 	}
 	return false
 }
 
-// ListIterationsRequest requests one page.
-type ListIterationsRequest struct {
+// ListAttemptsRequest requests one page.
+type ListAttemptsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*ListIterationsRequest_ThreadId
-	//	*ListIterationsRequest_Session
-	Thread isListIterationsRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// task selects the attempts at one task. Unset: all.
-	Task *string `protobuf:"bytes,3,opt,name=task,proto3,oneof" json:"task,omitempty"`
+	Task *string `protobuf:"bytes,2,opt,name=task,proto3,oneof" json:"task,omitempty"`
 	// failed selects attempts with an error.
-	Failed bool `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
-	// page_size is the maximum number of entries to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT. A page has fewer
-	// entries if they would exceed a 4 MiB response.
-	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	Failed bool `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	// page_size is the maximum number of entries: 0 means 50; more than 500 counts as
+	// 500.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page, with the same thread, task
 	// and failed. Empty: the first page.
-	PageToken     string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListIterationsRequest) Reset() {
-	*x = ListIterationsRequest{}
+func (x *ListAttemptsRequest) Reset() {
+	*x = ListAttemptsRequest{}
 	mi := &file_recollect_v1_plan_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListIterationsRequest) String() string {
+func (x *ListAttemptsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListIterationsRequest) ProtoMessage() {}
+func (*ListAttemptsRequest) ProtoMessage() {}
 
-func (x *ListIterationsRequest) ProtoReflect() protoreflect.Message {
+func (x *ListAttemptsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_plan_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -941,107 +672,71 @@ func (x *ListIterationsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListIterationsRequest.ProtoReflect.Descriptor instead.
-func (*ListIterationsRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListAttemptsRequest.ProtoReflect.Descriptor instead.
+func (*ListAttemptsRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *ListIterationsRequest) GetThread() isListIterationsRequest_Thread {
+func (x *ListAttemptsRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
 
-func (x *ListIterationsRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*ListIterationsRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ListIterationsRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*ListIterationsRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *ListIterationsRequest) GetTask() string {
+func (x *ListAttemptsRequest) GetTask() string {
 	if x != nil && x.Task != nil {
 		return *x.Task
 	}
 	return ""
 }
 
-func (x *ListIterationsRequest) GetFailed() bool {
+func (x *ListAttemptsRequest) GetFailed() bool {
 	if x != nil {
 		return x.Failed
 	}
 	return false
 }
 
-func (x *ListIterationsRequest) GetPageSize() int32 {
+func (x *ListAttemptsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
 	return 0
 }
 
-func (x *ListIterationsRequest) GetPageToken() string {
+func (x *ListAttemptsRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
 	}
 	return ""
 }
 
-type isListIterationsRequest_Thread interface {
-	isListIterationsRequest_Thread()
-}
-
-type ListIterationsRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ListIterationsRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*ListIterationsRequest_ThreadId) isListIterationsRequest_Thread() {}
-
-func (*ListIterationsRequest_Session) isListIterationsRequest_Thread() {}
-
-// ListIterationsResponse is one page of the log.
-type ListIterationsResponse struct {
+// ListAttemptsResponse is one page of the log.
+type ListAttemptsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// iterations are the entries of this page.
-	Iterations []*Iteration `protobuf:"bytes,1,rep,name=iterations,proto3" json:"iterations,omitempty"`
+	// attempts are the entries of this page.
+	Attempts []*Attempt `protobuf:"bytes,1,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// next_page_token requests the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListIterationsResponse) Reset() {
-	*x = ListIterationsResponse{}
+func (x *ListAttemptsResponse) Reset() {
+	*x = ListAttemptsResponse{}
 	mi := &file_recollect_v1_plan_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListIterationsResponse) String() string {
+func (x *ListAttemptsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListIterationsResponse) ProtoMessage() {}
+func (*ListAttemptsResponse) ProtoMessage() {}
 
-func (x *ListIterationsResponse) ProtoReflect() protoreflect.Message {
+func (x *ListAttemptsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_plan_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1053,388 +748,19 @@ func (x *ListIterationsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListIterationsResponse.ProtoReflect.Descriptor instead.
-func (*ListIterationsResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListAttemptsResponse.ProtoReflect.Descriptor instead.
+func (*ListAttemptsResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *ListIterationsResponse) GetIterations() []*Iteration {
+func (x *ListAttemptsResponse) GetAttempts() []*Attempt {
 	if x != nil {
-		return x.Iterations
+		return x.Attempts
 	}
 	return nil
 }
 
-func (x *ListIterationsResponse) GetNextPageToken() string {
-	if x != nil {
-		return x.NextPageToken
-	}
-	return ""
-}
-
-// AppendEventsRequest contains events to log.
-type AppendEventsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*AppendEventsRequest_ThreadId
-	//	*AppendEventsRequest_Session
-	Thread isAppendEventsRequest_Thread `protobuf_oneof:"thread"`
-	// events are the events, in order: 1 to 256, together at most 3 MiB.
-	Events []*AgentEvent `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
-	// request_id is a UUID that makes retries safe, as in AppendMessagesRequest. It is
-	// remembered as long as the log has the events.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AppendEventsRequest) Reset() {
-	*x = AppendEventsRequest{}
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AppendEventsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AppendEventsRequest) ProtoMessage() {}
-
-func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
-func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *AppendEventsRequest) GetThread() isAppendEventsRequest_Thread {
-	if x != nil {
-		return x.Thread
-	}
-	return nil
-}
-
-func (x *AppendEventsRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*AppendEventsRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *AppendEventsRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*AppendEventsRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *AppendEventsRequest) GetEvents() []*AgentEvent {
-	if x != nil {
-		return x.Events
-	}
-	return nil
-}
-
-func (x *AppendEventsRequest) GetRequestId() string {
-	if x != nil {
-		return x.RequestId
-	}
-	return ""
-}
-
-type isAppendEventsRequest_Thread interface {
-	isAppendEventsRequest_Thread()
-}
-
-type AppendEventsRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type AppendEventsRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*AppendEventsRequest_ThreadId) isAppendEventsRequest_Thread() {}
-
-func (*AppendEventsRequest_Session) isAppendEventsRequest_Thread() {}
-
-// AppendEventsResponse reports where the events were stored.
-type AppendEventsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// first_number is the number of the first event. The numbers of the others follow it.
-	FirstNumber int64 `protobuf:"varint,1,opt,name=first_number,json=firstNumber,proto3" json:"first_number,omitempty"`
-	// event_count is the number of events.
-	EventCount int32 `protobuf:"varint,2,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
-	// replayed is true if the request_id was known and nothing new was added.
-	Replayed      bool `protobuf:"varint,3,opt,name=replayed,proto3" json:"replayed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AppendEventsResponse) Reset() {
-	*x = AppendEventsResponse{}
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AppendEventsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AppendEventsResponse) ProtoMessage() {}
-
-func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
-func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *AppendEventsResponse) GetFirstNumber() int64 {
-	if x != nil {
-		return x.FirstNumber
-	}
-	return 0
-}
-
-func (x *AppendEventsResponse) GetEventCount() int32 {
-	if x != nil {
-		return x.EventCount
-	}
-	return 0
-}
-
-func (x *AppendEventsResponse) GetReplayed() bool {
-	if x != nil {
-		return x.Replayed
-	}
-	return false
-}
-
-// ListEventsRequest requests one page.
-type ListEventsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*ListEventsRequest_ThreadId
-	//	*ListEventsRequest_Session
-	Thread isListEventsRequest_Thread `protobuf_oneof:"thread"`
-	// types selects events of any of these types: at most 32. Empty: all.
-	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
-	// start_time selects events whose create_time is at or after this time.
-	StartTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// end_time selects events whose create_time is before this time.
-	EndTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// newest_first lists the events by descending number. False: by ascending number.
-	NewestFirst bool `protobuf:"varint,6,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
-	// page_size is the maximum number of events to return: 0 means 50; values above 500
-	// count as 500; a negative value is INVALID_ARGUMENT. A page has fewer entries if they
-	// would exceed a 4 MiB response.
-	PageSize int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token is next_page_token of the previous page; all other fields except
-	// page_size must be unchanged. Empty: the first page.
-	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListEventsRequest) Reset() {
-	*x = ListEventsRequest{}
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListEventsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListEventsRequest) ProtoMessage() {}
-
-func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
-func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{14}
-}
-
-func (x *ListEventsRequest) GetThread() isListEventsRequest_Thread {
-	if x != nil {
-		return x.Thread
-	}
-	return nil
-}
-
-func (x *ListEventsRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*ListEventsRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ListEventsRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*ListEventsRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *ListEventsRequest) GetTypes() []string {
-	if x != nil {
-		return x.Types
-	}
-	return nil
-}
-
-func (x *ListEventsRequest) GetStartTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.StartTime
-	}
-	return nil
-}
-
-func (x *ListEventsRequest) GetEndTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.EndTime
-	}
-	return nil
-}
-
-func (x *ListEventsRequest) GetNewestFirst() bool {
-	if x != nil {
-		return x.NewestFirst
-	}
-	return false
-}
-
-func (x *ListEventsRequest) GetPageSize() int32 {
-	if x != nil {
-		return x.PageSize
-	}
-	return 0
-}
-
-func (x *ListEventsRequest) GetPageToken() string {
-	if x != nil {
-		return x.PageToken
-	}
-	return ""
-}
-
-type isListEventsRequest_Thread interface {
-	isListEventsRequest_Thread()
-}
-
-type ListEventsRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ListEventsRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*ListEventsRequest_ThreadId) isListEventsRequest_Thread() {}
-
-func (*ListEventsRequest_Session) isListEventsRequest_Thread() {}
-
-// ListEventsResponse is one page of the event log.
-type ListEventsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// events are the events of this page.
-	Events []*AgentEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// next_page_token requests the next page. Empty: this is the last page.
-	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListEventsResponse) Reset() {
-	*x = ListEventsResponse{}
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListEventsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListEventsResponse) ProtoMessage() {}
-
-func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
-func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *ListEventsResponse) GetEvents() []*AgentEvent {
-	if x != nil {
-		return x.Events
-	}
-	return nil
-}
-
-func (x *ListEventsResponse) GetNextPageToken() string {
+func (x *ListAttemptsResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
 	}
@@ -1444,35 +770,27 @@ func (x *ListEventsResponse) GetNextPageToken() string {
 // BuildBriefingRequest describes the briefing to compose.
 type BuildBriefingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*BuildBriefingRequest_ThreadId
-	//	*BuildBriefingRequest_Session
-	Thread isBuildBriefingRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// task is the sub-agent's task: 1 to 8,192 characters. The briefing contains it
 	// unchanged.
-	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// task_name selects the attempts to include, by Iteration.task: at most 256
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// task_name selects the attempts to include, by Attempt.task: at most 256
 	// characters. Unset: all failed attempts.
-	TaskName *string `protobuf:"bytes,4,opt,name=task_name,json=taskName,proto3,oneof" json:"task_name,omitempty"`
-	// max_tokens is the token budget of the whole briefing, headings included: 200
-	// to 1,000,000. Unset: 4,000. It is filled in this order: the task, which must
-	// fit or the call is FAILED_PRECONDITION (CONTEXT_TOO_LARGE); the plan; the
-	// newest failures; the conversation, as its summary or observations and its
-	// newest turns. If the plan does not fit as a whole, results of steps are omitted
-	// first, then steps, beginning with those done.
-	MaxTokens *int32 `protobuf:"varint,5,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
+	TaskName *string `protobuf:"bytes,3,opt,name=task_name,json=taskName,proto3,oneof" json:"task_name,omitempty"`
+	// max_tokens is the token budget of the whole briefing, headings included: 200 to
+	// 1,000,000. If the task does not fit, the call is FAILED_PRECONDITION
+	// (CONTEXT_TOO_LARGE). Unset: 4,000. See docs/memory/plans.md.
+	MaxTokens *int32 `protobuf:"varint,4,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
 	// model is the model whose tokenizer counts tokens, as in GetHistoryRequest.
-	Model         string `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
+	Model         string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BuildBriefingRequest) Reset() {
 	*x = BuildBriefingRequest{}
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[16]
+	mi := &file_recollect_v1_plan_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +802,7 @@ func (x *BuildBriefingRequest) String() string {
 func (*BuildBriefingRequest) ProtoMessage() {}
 
 func (x *BuildBriefingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[16]
+	mi := &file_recollect_v1_plan_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,30 +815,12 @@ func (x *BuildBriefingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildBriefingRequest.ProtoReflect.Descriptor instead.
 func (*BuildBriefingRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{16}
+	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *BuildBriefingRequest) GetThread() isBuildBriefingRequest_Thread {
+func (x *BuildBriefingRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *BuildBriefingRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*BuildBriefingRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *BuildBriefingRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*BuildBriefingRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -1553,31 +853,11 @@ func (x *BuildBriefingRequest) GetModel() string {
 	return ""
 }
 
-type isBuildBriefingRequest_Thread interface {
-	isBuildBriefingRequest_Thread()
-}
-
-type BuildBriefingRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type BuildBriefingRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*BuildBriefingRequest_ThreadId) isBuildBriefingRequest_Thread() {}
-
-func (*BuildBriefingRequest_Session) isBuildBriefingRequest_Thread() {}
-
 // BuildBriefingResponse contains the briefing.
 type BuildBriefingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// text is the briefing in Markdown, with the sections Task, Plan, Failed attempts
-	// and Conversation in this order; empty sections are omitted. Stored text is
-	// quoted, each entry as a line of JSON in which `<`, `>`, `&` and all line breaks
-	// are escaped, so that it cannot pass for an instruction or start a section.
+	// text is the briefing in Markdown, with the sections Task, Plan, Failed attempts and
+	// Conversation; empty sections are omitted. Stored text is quoted as lines of JSON.
 	// Plan.data is not included.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// total_tokens is the size of the briefing in tokens; at most max_tokens.
@@ -1598,7 +878,7 @@ type BuildBriefingResponse struct {
 
 func (x *BuildBriefingResponse) Reset() {
 	*x = BuildBriefingResponse{}
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[17]
+	mi := &file_recollect_v1_plan_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +890,7 @@ func (x *BuildBriefingResponse) String() string {
 func (*BuildBriefingResponse) ProtoMessage() {}
 
 func (x *BuildBriefingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[17]
+	mi := &file_recollect_v1_plan_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +903,7 @@ func (x *BuildBriefingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildBriefingResponse.ProtoReflect.Descriptor instead.
 func (*BuildBriefingResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{17}
+	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BuildBriefingResponse) GetText() string {
@@ -1673,15 +953,9 @@ type BriefingCut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// part is the part. It may be missing from the briefing altogether.
 	Part BriefingPart `protobuf:"varint,1,opt,name=part,proto3,enum=recollect.v1.BriefingPart" json:"part,omitempty"`
-	// item_count is the number of items that were left out:
-	//
-	//   - BRIEFING_PART_PLAN: the goal and the steps, and steps that are there without
-	//     their results.
-	//   - BRIEFING_PART_FAILED_ATTEMPTS: failed attempts.
-	//   - BRIEFING_PART_DISTILLED: summaries and observations.
-	//   - BRIEFING_PART_CONVERSATION: messages that no summary or observation covers.
-	//
-	// 0: texts of messages were only shortened.
+	// item_count is the number of items that were left out: steps or their results,
+	// failed attempts, summaries or observations, or messages that none of these covers.
+	// 0: texts were only shortened.
 	ItemCount     int64 `protobuf:"varint,2,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1689,7 +963,7 @@ type BriefingCut struct {
 
 func (x *BriefingCut) Reset() {
 	*x = BriefingCut{}
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_plan_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +975,7 @@ func (x *BriefingCut) String() string {
 func (*BriefingCut) ProtoMessage() {}
 
 func (x *BriefingCut) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_plan_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_plan_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +988,7 @@ func (x *BriefingCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BriefingCut.ProtoReflect.Descriptor instead.
 func (*BriefingCut) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{18}
+	return file_recollect_v1_plan_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BriefingCut) GetPart() BriefingPart {
@@ -1735,103 +1009,57 @@ var File_recollect_v1_plan_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_plan_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/plan_service.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/plan.proto\x1a\x19recollect/v1/thread.proto\"\xef\x01\n" +
-	"\x0ePutPlanRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12&\n" +
-	"\x04plan\x18\x03 \x01(\v2\x12.recollect.v1.PlanR\x04plan\x12\x14\n" +
-	"\x04etag\x18\x04 \x01(\tH\x01R\x04etag\x120\n" +
-	"\x06absent\x18\x05 \x01(\v2\x16.google.protobuf.EmptyH\x01R\x06absentB\b\n" +
-	"\x06threadB\x0e\n" +
-	"\fprecondition\"9\n" +
+	"\x1frecollect/v1/plan_service.proto\x12\frecollect.v1\x1a google/protobuf/field_mask.proto\x1a\x17recollect/v1/plan.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xa9\x01\n" +
+	"\x0ePutPlanRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
+	"\x04plan\x18\x02 \x01(\v2\x12.recollect.v1.PlanR\x04plan\x12>\n" +
+	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"9\n" +
 	"\x0fPutPlanResponse\x12&\n" +
-	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"o\n" +
-	"\x0eGetPlanRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
-	"\x06thread\"9\n" +
+	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"A\n" +
+	"\x0eGetPlanRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"9\n" +
 	"\x0fGetPlanResponse\x12&\n" +
-	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"\xbd\x02\n" +
-	"\x15UpdatePlanStepRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x17\n" +
-	"\astep_id\x18\x03 \x01(\tR\x06stepId\x124\n" +
-	"\x06status\x18\x04 \x01(\x0e2\x1c.recollect.v1.PlanStepStatusR\x06status\x12\x1b\n" +
-	"\x06result\x18\x05 \x01(\tH\x01R\x06result\x88\x01\x01\x12(\n" +
-	"\rcurrent_phase\x18\x06 \x01(\tH\x02R\fcurrentPhase\x88\x01\x01\x12\x12\n" +
-	"\x04etag\x18\a \x01(\tR\x04etagB\b\n" +
-	"\x06threadB\t\n" +
-	"\a_resultB\x10\n" +
+	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"\xad\x02\n" +
+	"\x15UpdatePlanStepRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12*\n" +
+	"\x04step\x18\x02 \x01(\v2\x16.recollect.v1.PlanStepR\x04step\x12;\n" +
+	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\x12(\n" +
+	"\rcurrent_phase\x18\x04 \x01(\tH\x00R\fcurrentPhase\x88\x01\x01\x12>\n" +
+	"\fprecondition\x18\x05 \x01(\v2\x1a.recollect.v1.PreconditionR\fpreconditionB\x10\n" +
 	"\x0e_current_phase\"@\n" +
 	"\x16UpdatePlanStepResponse\x12&\n" +
-	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"r\n" +
-	"\x11DeletePlanRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
-	"\x06thread\".\n" +
+	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"D\n" +
+	"\x11DeletePlanRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\".\n" +
 	"\x12DeletePlanResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"\xcd\x01\n" +
-	"\x16AppendIterationRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x125\n" +
-	"\titeration\x18\x03 \x01(\v2\x17.recollect.v1.IterationR\titeration\x12\x1d\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"\x97\x01\n" +
+	"\x14AppendAttemptRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12/\n" +
+	"\aattempt\x18\x02 \x01(\v2\x15.recollect.v1.AttemptR\aattempt\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestIdB\b\n" +
-	"\x06thread\"l\n" +
-	"\x17AppendIterationResponse\x125\n" +
-	"\titeration\x18\x01 \x01(\v2\x17.recollect.v1.IterationR\titeration\x12\x1a\n" +
-	"\breplayed\x18\x02 \x01(\bR\breplayed\"\xec\x01\n" +
-	"\x15ListIterationsRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x17\n" +
-	"\x04task\x18\x03 \x01(\tH\x01R\x04task\x88\x01\x01\x12\x16\n" +
-	"\x06failed\x18\x04 \x01(\bR\x06failed\x12\x1b\n" +
-	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"d\n" +
+	"\x15AppendAttemptResponse\x12/\n" +
+	"\aattempt\x18\x01 \x01(\v2\x15.recollect.v1.AttemptR\aattempt\x12\x1a\n" +
+	"\breplayed\x18\x02 \x01(\bR\breplayed\"\xbc\x01\n" +
+	"\x13ListAttemptsRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x17\n" +
+	"\x04task\x18\x02 \x01(\tH\x00R\x04task\x88\x01\x01\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\bR\x06failed\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x06 \x01(\tR\tpageTokenB\b\n" +
-	"\x06threadB\a\n" +
-	"\x05_task\"y\n" +
-	"\x16ListIterationsResponse\x127\n" +
+	"page_token\x18\x05 \x01(\tR\tpageTokenB\a\n" +
+	"\x05_task\"q\n" +
+	"\x14ListAttemptsResponse\x121\n" +
+	"\battempts\x18\x01 \x03(\v2\x15.recollect.v1.AttemptR\battempts\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd4\x01\n" +
+	"\x14BuildBriefingRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12 \n" +
+	"\ttask_name\x18\x03 \x01(\tH\x00R\btaskName\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"iterations\x18\x01 \x03(\v2\x17.recollect.v1.IterationR\n" +
-	"iterations\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n" +
-	"\x13AppendEventsRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x120\n" +
-	"\x06events\x18\x03 \x03(\v2\x18.recollect.v1.AgentEventR\x06events\x12\x1d\n" +
-	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestIdB\b\n" +
-	"\x06thread\"v\n" +
-	"\x14AppendEventsResponse\x12!\n" +
-	"\ffirst_number\x18\x01 \x01(\x03R\vfirstNumber\x12\x1f\n" +
-	"\vevent_count\x18\x02 \x01(\x05R\n" +
-	"eventCount\x12\x1a\n" +
-	"\breplayed\x18\x03 \x01(\bR\breplayed\"\xd9\x02\n" +
-	"\x11ListEventsRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x14\n" +
-	"\x05types\x18\x03 \x03(\tR\x05types\x129\n" +
-	"\n" +
-	"start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
-	"\bend_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
-	"\fnewest_first\x18\x06 \x01(\bR\vnewestFirst\x12\x1b\n" +
-	"\tpage_size\x18\a \x01(\x05R\bpageSize\x12\x1d\n" +
-	"\n" +
-	"page_token\x18\b \x01(\tR\tpageTokenB\b\n" +
-	"\x06thread\"n\n" +
-	"\x12ListEventsResponse\x120\n" +
-	"\x06events\x18\x01 \x03(\v2\x18.recollect.v1.AgentEventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x82\x02\n" +
-	"\x14BuildBriefingRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x12\n" +
-	"\x04task\x18\x03 \x01(\tR\x04task\x12 \n" +
-	"\ttask_name\x18\x04 \x01(\tH\x01R\btaskName\x88\x01\x01\x12\"\n" +
-	"\n" +
-	"max_tokens\x18\x05 \x01(\x05H\x02R\tmaxTokens\x88\x01\x01\x12\x14\n" +
-	"\x05model\x18\x06 \x01(\tR\x05modelB\b\n" +
-	"\x06threadB\f\n" +
+	"max_tokens\x18\x04 \x01(\x05H\x01R\tmaxTokens\x88\x01\x01\x12\x14\n" +
+	"\x05model\x18\x05 \x01(\tR\x05modelB\f\n" +
 	"\n" +
 	"_task_nameB\r\n" +
 	"\v_max_tokens\"\xd3\x01\n" +
@@ -1851,18 +1079,15 @@ const file_recollect_v1_plan_service_proto_rawDesc = "" +
 	"\x12BRIEFING_PART_PLAN\x10\x01\x12!\n" +
 	"\x1dBRIEFING_PART_FAILED_ATTEMPTS\x10\x02\x12\x1b\n" +
 	"\x17BRIEFING_PART_DISTILLED\x10\x03\x12\x1e\n" +
-	"\x1aBRIEFING_PART_CONVERSATION\x10\x042\x9e\x06\n" +
+	"\x1aBRIEFING_PART_CONVERSATION\x10\x042\xe5\x04\n" +
 	"\vPlanService\x12F\n" +
 	"\aPutPlan\x12\x1c.recollect.v1.PutPlanRequest\x1a\x1d.recollect.v1.PutPlanResponse\x12K\n" +
 	"\aGetPlan\x12\x1c.recollect.v1.GetPlanRequest\x1a\x1d.recollect.v1.GetPlanResponse\"\x03\x90\x02\x01\x12[\n" +
 	"\x0eUpdatePlanStep\x12#.recollect.v1.UpdatePlanStepRequest\x1a$.recollect.v1.UpdatePlanStepResponse\x12O\n" +
 	"\n" +
-	"DeletePlan\x12\x1f.recollect.v1.DeletePlanRequest\x1a .recollect.v1.DeletePlanResponse\x12^\n" +
-	"\x0fAppendIteration\x12$.recollect.v1.AppendIterationRequest\x1a%.recollect.v1.AppendIterationResponse\x12`\n" +
-	"\x0eListIterations\x12#.recollect.v1.ListIterationsRequest\x1a$.recollect.v1.ListIterationsResponse\"\x03\x90\x02\x01\x12U\n" +
-	"\fAppendEvents\x12!.recollect.v1.AppendEventsRequest\x1a\".recollect.v1.AppendEventsResponse\x12T\n" +
-	"\n" +
-	"ListEvents\x12\x1f.recollect.v1.ListEventsRequest\x1a .recollect.v1.ListEventsResponse\"\x03\x90\x02\x01\x12]\n" +
+	"DeletePlan\x12\x1f.recollect.v1.DeletePlanRequest\x1a .recollect.v1.DeletePlanResponse\x12X\n" +
+	"\rAppendAttempt\x12\".recollect.v1.AppendAttemptRequest\x1a#.recollect.v1.AppendAttemptResponse\x12Z\n" +
+	"\fListAttempts\x12!.recollect.v1.ListAttemptsRequest\x1a\".recollect.v1.ListAttemptsResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\rBuildBriefing\x12\".recollect.v1.BuildBriefingRequest\x1a#.recollect.v1.BuildBriefingResponse\"\x03\x90\x02\x01B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10PlanServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
@@ -1879,84 +1104,71 @@ func file_recollect_v1_plan_service_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_plan_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_recollect_v1_plan_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_recollect_v1_plan_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_recollect_v1_plan_service_proto_goTypes = []any{
-	(BriefingPart)(0),               // 0: recollect.v1.BriefingPart
-	(*PutPlanRequest)(nil),          // 1: recollect.v1.PutPlanRequest
-	(*PutPlanResponse)(nil),         // 2: recollect.v1.PutPlanResponse
-	(*GetPlanRequest)(nil),          // 3: recollect.v1.GetPlanRequest
-	(*GetPlanResponse)(nil),         // 4: recollect.v1.GetPlanResponse
-	(*UpdatePlanStepRequest)(nil),   // 5: recollect.v1.UpdatePlanStepRequest
-	(*UpdatePlanStepResponse)(nil),  // 6: recollect.v1.UpdatePlanStepResponse
-	(*DeletePlanRequest)(nil),       // 7: recollect.v1.DeletePlanRequest
-	(*DeletePlanResponse)(nil),      // 8: recollect.v1.DeletePlanResponse
-	(*AppendIterationRequest)(nil),  // 9: recollect.v1.AppendIterationRequest
-	(*AppendIterationResponse)(nil), // 10: recollect.v1.AppendIterationResponse
-	(*ListIterationsRequest)(nil),   // 11: recollect.v1.ListIterationsRequest
-	(*ListIterationsResponse)(nil),  // 12: recollect.v1.ListIterationsResponse
-	(*AppendEventsRequest)(nil),     // 13: recollect.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),    // 14: recollect.v1.AppendEventsResponse
-	(*ListEventsRequest)(nil),       // 15: recollect.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),      // 16: recollect.v1.ListEventsResponse
-	(*BuildBriefingRequest)(nil),    // 17: recollect.v1.BuildBriefingRequest
-	(*BuildBriefingResponse)(nil),   // 18: recollect.v1.BuildBriefingResponse
-	(*BriefingCut)(nil),             // 19: recollect.v1.BriefingCut
-	(*SessionRef)(nil),              // 20: recollect.v1.SessionRef
-	(*Plan)(nil),                    // 21: recollect.v1.Plan
-	(*emptypb.Empty)(nil),           // 22: google.protobuf.Empty
-	(PlanStepStatus)(0),             // 23: recollect.v1.PlanStepStatus
-	(*Iteration)(nil),               // 24: recollect.v1.Iteration
-	(*AgentEvent)(nil),              // 25: recollect.v1.AgentEvent
-	(*timestamppb.Timestamp)(nil),   // 26: google.protobuf.Timestamp
+	(BriefingPart)(0),              // 0: recollect.v1.BriefingPart
+	(*PutPlanRequest)(nil),         // 1: recollect.v1.PutPlanRequest
+	(*PutPlanResponse)(nil),        // 2: recollect.v1.PutPlanResponse
+	(*GetPlanRequest)(nil),         // 3: recollect.v1.GetPlanRequest
+	(*GetPlanResponse)(nil),        // 4: recollect.v1.GetPlanResponse
+	(*UpdatePlanStepRequest)(nil),  // 5: recollect.v1.UpdatePlanStepRequest
+	(*UpdatePlanStepResponse)(nil), // 6: recollect.v1.UpdatePlanStepResponse
+	(*DeletePlanRequest)(nil),      // 7: recollect.v1.DeletePlanRequest
+	(*DeletePlanResponse)(nil),     // 8: recollect.v1.DeletePlanResponse
+	(*AppendAttemptRequest)(nil),   // 9: recollect.v1.AppendAttemptRequest
+	(*AppendAttemptResponse)(nil),  // 10: recollect.v1.AppendAttemptResponse
+	(*ListAttemptsRequest)(nil),    // 11: recollect.v1.ListAttemptsRequest
+	(*ListAttemptsResponse)(nil),   // 12: recollect.v1.ListAttemptsResponse
+	(*BuildBriefingRequest)(nil),   // 13: recollect.v1.BuildBriefingRequest
+	(*BuildBriefingResponse)(nil),  // 14: recollect.v1.BuildBriefingResponse
+	(*BriefingCut)(nil),            // 15: recollect.v1.BriefingCut
+	(*ThreadRef)(nil),              // 16: recollect.v1.ThreadRef
+	(*Plan)(nil),                   // 17: recollect.v1.Plan
+	(*Precondition)(nil),           // 18: recollect.v1.Precondition
+	(*PlanStep)(nil),               // 19: recollect.v1.PlanStep
+	(*fieldmaskpb.FieldMask)(nil),  // 20: google.protobuf.FieldMask
+	(*Attempt)(nil),                // 21: recollect.v1.Attempt
 }
 var file_recollect_v1_plan_service_proto_depIdxs = []int32{
-	20, // 0: recollect.v1.PutPlanRequest.session:type_name -> recollect.v1.SessionRef
-	21, // 1: recollect.v1.PutPlanRequest.plan:type_name -> recollect.v1.Plan
-	22, // 2: recollect.v1.PutPlanRequest.absent:type_name -> google.protobuf.Empty
-	21, // 3: recollect.v1.PutPlanResponse.plan:type_name -> recollect.v1.Plan
-	20, // 4: recollect.v1.GetPlanRequest.session:type_name -> recollect.v1.SessionRef
-	21, // 5: recollect.v1.GetPlanResponse.plan:type_name -> recollect.v1.Plan
-	20, // 6: recollect.v1.UpdatePlanStepRequest.session:type_name -> recollect.v1.SessionRef
-	23, // 7: recollect.v1.UpdatePlanStepRequest.status:type_name -> recollect.v1.PlanStepStatus
-	21, // 8: recollect.v1.UpdatePlanStepResponse.plan:type_name -> recollect.v1.Plan
-	20, // 9: recollect.v1.DeletePlanRequest.session:type_name -> recollect.v1.SessionRef
-	20, // 10: recollect.v1.AppendIterationRequest.session:type_name -> recollect.v1.SessionRef
-	24, // 11: recollect.v1.AppendIterationRequest.iteration:type_name -> recollect.v1.Iteration
-	24, // 12: recollect.v1.AppendIterationResponse.iteration:type_name -> recollect.v1.Iteration
-	20, // 13: recollect.v1.ListIterationsRequest.session:type_name -> recollect.v1.SessionRef
-	24, // 14: recollect.v1.ListIterationsResponse.iterations:type_name -> recollect.v1.Iteration
-	20, // 15: recollect.v1.AppendEventsRequest.session:type_name -> recollect.v1.SessionRef
-	25, // 16: recollect.v1.AppendEventsRequest.events:type_name -> recollect.v1.AgentEvent
-	20, // 17: recollect.v1.ListEventsRequest.session:type_name -> recollect.v1.SessionRef
-	26, // 18: recollect.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	26, // 19: recollect.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
-	25, // 20: recollect.v1.ListEventsResponse.events:type_name -> recollect.v1.AgentEvent
-	20, // 21: recollect.v1.BuildBriefingRequest.session:type_name -> recollect.v1.SessionRef
-	19, // 22: recollect.v1.BuildBriefingResponse.cuts:type_name -> recollect.v1.BriefingCut
-	0,  // 23: recollect.v1.BriefingCut.part:type_name -> recollect.v1.BriefingPart
-	1,  // 24: recollect.v1.PlanService.PutPlan:input_type -> recollect.v1.PutPlanRequest
-	3,  // 25: recollect.v1.PlanService.GetPlan:input_type -> recollect.v1.GetPlanRequest
-	5,  // 26: recollect.v1.PlanService.UpdatePlanStep:input_type -> recollect.v1.UpdatePlanStepRequest
-	7,  // 27: recollect.v1.PlanService.DeletePlan:input_type -> recollect.v1.DeletePlanRequest
-	9,  // 28: recollect.v1.PlanService.AppendIteration:input_type -> recollect.v1.AppendIterationRequest
-	11, // 29: recollect.v1.PlanService.ListIterations:input_type -> recollect.v1.ListIterationsRequest
-	13, // 30: recollect.v1.PlanService.AppendEvents:input_type -> recollect.v1.AppendEventsRequest
-	15, // 31: recollect.v1.PlanService.ListEvents:input_type -> recollect.v1.ListEventsRequest
-	17, // 32: recollect.v1.PlanService.BuildBriefing:input_type -> recollect.v1.BuildBriefingRequest
-	2,  // 33: recollect.v1.PlanService.PutPlan:output_type -> recollect.v1.PutPlanResponse
-	4,  // 34: recollect.v1.PlanService.GetPlan:output_type -> recollect.v1.GetPlanResponse
-	6,  // 35: recollect.v1.PlanService.UpdatePlanStep:output_type -> recollect.v1.UpdatePlanStepResponse
-	8,  // 36: recollect.v1.PlanService.DeletePlan:output_type -> recollect.v1.DeletePlanResponse
-	10, // 37: recollect.v1.PlanService.AppendIteration:output_type -> recollect.v1.AppendIterationResponse
-	12, // 38: recollect.v1.PlanService.ListIterations:output_type -> recollect.v1.ListIterationsResponse
-	14, // 39: recollect.v1.PlanService.AppendEvents:output_type -> recollect.v1.AppendEventsResponse
-	16, // 40: recollect.v1.PlanService.ListEvents:output_type -> recollect.v1.ListEventsResponse
-	18, // 41: recollect.v1.PlanService.BuildBriefing:output_type -> recollect.v1.BuildBriefingResponse
-	33, // [33:42] is the sub-list for method output_type
-	24, // [24:33] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	16, // 0: recollect.v1.PutPlanRequest.thread:type_name -> recollect.v1.ThreadRef
+	17, // 1: recollect.v1.PutPlanRequest.plan:type_name -> recollect.v1.Plan
+	18, // 2: recollect.v1.PutPlanRequest.precondition:type_name -> recollect.v1.Precondition
+	17, // 3: recollect.v1.PutPlanResponse.plan:type_name -> recollect.v1.Plan
+	16, // 4: recollect.v1.GetPlanRequest.thread:type_name -> recollect.v1.ThreadRef
+	17, // 5: recollect.v1.GetPlanResponse.plan:type_name -> recollect.v1.Plan
+	16, // 6: recollect.v1.UpdatePlanStepRequest.thread:type_name -> recollect.v1.ThreadRef
+	19, // 7: recollect.v1.UpdatePlanStepRequest.step:type_name -> recollect.v1.PlanStep
+	20, // 8: recollect.v1.UpdatePlanStepRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18, // 9: recollect.v1.UpdatePlanStepRequest.precondition:type_name -> recollect.v1.Precondition
+	17, // 10: recollect.v1.UpdatePlanStepResponse.plan:type_name -> recollect.v1.Plan
+	16, // 11: recollect.v1.DeletePlanRequest.thread:type_name -> recollect.v1.ThreadRef
+	16, // 12: recollect.v1.AppendAttemptRequest.thread:type_name -> recollect.v1.ThreadRef
+	21, // 13: recollect.v1.AppendAttemptRequest.attempt:type_name -> recollect.v1.Attempt
+	21, // 14: recollect.v1.AppendAttemptResponse.attempt:type_name -> recollect.v1.Attempt
+	16, // 15: recollect.v1.ListAttemptsRequest.thread:type_name -> recollect.v1.ThreadRef
+	21, // 16: recollect.v1.ListAttemptsResponse.attempts:type_name -> recollect.v1.Attempt
+	16, // 17: recollect.v1.BuildBriefingRequest.thread:type_name -> recollect.v1.ThreadRef
+	15, // 18: recollect.v1.BuildBriefingResponse.cuts:type_name -> recollect.v1.BriefingCut
+	0,  // 19: recollect.v1.BriefingCut.part:type_name -> recollect.v1.BriefingPart
+	1,  // 20: recollect.v1.PlanService.PutPlan:input_type -> recollect.v1.PutPlanRequest
+	3,  // 21: recollect.v1.PlanService.GetPlan:input_type -> recollect.v1.GetPlanRequest
+	5,  // 22: recollect.v1.PlanService.UpdatePlanStep:input_type -> recollect.v1.UpdatePlanStepRequest
+	7,  // 23: recollect.v1.PlanService.DeletePlan:input_type -> recollect.v1.DeletePlanRequest
+	9,  // 24: recollect.v1.PlanService.AppendAttempt:input_type -> recollect.v1.AppendAttemptRequest
+	11, // 25: recollect.v1.PlanService.ListAttempts:input_type -> recollect.v1.ListAttemptsRequest
+	13, // 26: recollect.v1.PlanService.BuildBriefing:input_type -> recollect.v1.BuildBriefingRequest
+	2,  // 27: recollect.v1.PlanService.PutPlan:output_type -> recollect.v1.PutPlanResponse
+	4,  // 28: recollect.v1.PlanService.GetPlan:output_type -> recollect.v1.GetPlanResponse
+	6,  // 29: recollect.v1.PlanService.UpdatePlanStep:output_type -> recollect.v1.UpdatePlanStepResponse
+	8,  // 30: recollect.v1.PlanService.DeletePlan:output_type -> recollect.v1.DeletePlanResponse
+	10, // 31: recollect.v1.PlanService.AppendAttempt:output_type -> recollect.v1.AppendAttemptResponse
+	12, // 32: recollect.v1.PlanService.ListAttempts:output_type -> recollect.v1.ListAttemptsResponse
+	14, // 33: recollect.v1.PlanService.BuildBriefing:output_type -> recollect.v1.BuildBriefingResponse
+	27, // [27:34] is the sub-list for method output_type
+	20, // [20:27] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_plan_service_proto_init() }
@@ -1965,52 +1177,18 @@ func file_recollect_v1_plan_service_proto_init() {
 		return
 	}
 	file_recollect_v1_plan_proto_init()
+	file_recollect_v1_precondition_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_plan_service_proto_msgTypes[0].OneofWrappers = []any{
-		(*PutPlanRequest_ThreadId)(nil),
-		(*PutPlanRequest_Session)(nil),
-		(*PutPlanRequest_Etag)(nil),
-		(*PutPlanRequest_Absent)(nil),
-	}
-	file_recollect_v1_plan_service_proto_msgTypes[2].OneofWrappers = []any{
-		(*GetPlanRequest_ThreadId)(nil),
-		(*GetPlanRequest_Session)(nil),
-	}
-	file_recollect_v1_plan_service_proto_msgTypes[4].OneofWrappers = []any{
-		(*UpdatePlanStepRequest_ThreadId)(nil),
-		(*UpdatePlanStepRequest_Session)(nil),
-	}
-	file_recollect_v1_plan_service_proto_msgTypes[6].OneofWrappers = []any{
-		(*DeletePlanRequest_ThreadId)(nil),
-		(*DeletePlanRequest_Session)(nil),
-	}
-	file_recollect_v1_plan_service_proto_msgTypes[8].OneofWrappers = []any{
-		(*AppendIterationRequest_ThreadId)(nil),
-		(*AppendIterationRequest_Session)(nil),
-	}
-	file_recollect_v1_plan_service_proto_msgTypes[10].OneofWrappers = []any{
-		(*ListIterationsRequest_ThreadId)(nil),
-		(*ListIterationsRequest_Session)(nil),
-	}
-	file_recollect_v1_plan_service_proto_msgTypes[12].OneofWrappers = []any{
-		(*AppendEventsRequest_ThreadId)(nil),
-		(*AppendEventsRequest_Session)(nil),
-	}
-	file_recollect_v1_plan_service_proto_msgTypes[14].OneofWrappers = []any{
-		(*ListEventsRequest_ThreadId)(nil),
-		(*ListEventsRequest_Session)(nil),
-	}
-	file_recollect_v1_plan_service_proto_msgTypes[16].OneofWrappers = []any{
-		(*BuildBriefingRequest_ThreadId)(nil),
-		(*BuildBriefingRequest_Session)(nil),
-	}
+	file_recollect_v1_plan_service_proto_msgTypes[4].OneofWrappers = []any{}
+	file_recollect_v1_plan_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_recollect_v1_plan_service_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_plan_service_proto_rawDesc), len(file_recollect_v1_plan_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

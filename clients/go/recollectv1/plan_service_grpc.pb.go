@@ -19,34 +19,28 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PlanService_PutPlan_FullMethodName         = "/recollect.v1.PlanService/PutPlan"
-	PlanService_GetPlan_FullMethodName         = "/recollect.v1.PlanService/GetPlan"
-	PlanService_UpdatePlanStep_FullMethodName  = "/recollect.v1.PlanService/UpdatePlanStep"
-	PlanService_DeletePlan_FullMethodName      = "/recollect.v1.PlanService/DeletePlan"
-	PlanService_AppendIteration_FullMethodName = "/recollect.v1.PlanService/AppendIteration"
-	PlanService_ListIterations_FullMethodName  = "/recollect.v1.PlanService/ListIterations"
-	PlanService_AppendEvents_FullMethodName    = "/recollect.v1.PlanService/AppendEvents"
-	PlanService_ListEvents_FullMethodName      = "/recollect.v1.PlanService/ListEvents"
-	PlanService_BuildBriefing_FullMethodName   = "/recollect.v1.PlanService/BuildBriefing"
+	PlanService_PutPlan_FullMethodName        = "/recollect.v1.PlanService/PutPlan"
+	PlanService_GetPlan_FullMethodName        = "/recollect.v1.PlanService/GetPlan"
+	PlanService_UpdatePlanStep_FullMethodName = "/recollect.v1.PlanService/UpdatePlanStep"
+	PlanService_DeletePlan_FullMethodName     = "/recollect.v1.PlanService/DeletePlan"
+	PlanService_AppendAttempt_FullMethodName  = "/recollect.v1.PlanService/AppendAttempt"
+	PlanService_ListAttempts_FullMethodName   = "/recollect.v1.PlanService/ListAttempts"
+	PlanService_BuildBriefing_FullMethodName  = "/recollect.v1.PlanService/BuildBriefing"
 )
 
 // PlanServiceClient is the client API for PlanService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PlanService stores an agent's plan, a log of its attempts and a log of its events in a
-// thread, and composes briefings for sub-agents.
+// PlanService stores an agent's plan and a log of its attempts in a thread, and composes
+// briefings for sub-agents.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "plan": {"goal": "Build the
-//	  workflow", "current_phase": "draft", "steps": [{"step_id": "1", "title":
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}, "plan": {"goal": "Build
+//	  the workflow", "current_phase": "draft", "steps": [{"step_id": "1", "title":
 //	  "Find the nodes"}]}}' 127.0.0.1:50051 recollect.v1.PlanService/PutPlan
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "events": [{"type":
-//	  "execution_failed", "json": "{\"node\": \"HTTP\", \"code\": 401}"}]}'
-//	  127.0.0.1:50051 recollect.v1.PlanService/AppendEvents
-//
-// Plan and logs belong to one thread; clearing, deleting or expiry of the thread
-// erases them.
+// Plan and log belong to one thread; clearing, deleting or expiry of the thread
+// deletes them.
 type PlanServiceClient interface {
 	// PutPlan replaces the thread's plan.
 	PutPlan(ctx context.Context, in *PutPlanRequest, opts ...grpc.CallOption) (*PutPlanResponse, error)
@@ -55,18 +49,13 @@ type PlanServiceClient interface {
 	// UpdatePlanStep changes one step and leaves the rest of the plan unchanged, so
 	// that several callers can update different steps concurrently.
 	UpdatePlanStep(ctx context.Context, in *UpdatePlanStepRequest, opts ...grpc.CallOption) (*UpdatePlanStepResponse, error)
-	// DeletePlan erases the plan; the log of iterations stays. It is idempotent.
+	// DeletePlan deletes the plan; the log of attempts stays. It is idempotent.
 	DeletePlan(ctx context.Context, in *DeletePlanRequest, opts ...grpc.CallOption) (*DeletePlanResponse, error)
-	// AppendIteration adds an attempt to the thread's log. A log holds at most 10,000
-	// attempts; more is FAILED_PRECONDITION (ITERATION_LOG_FULL).
-	AppendIteration(ctx context.Context, in *AppendIterationRequest, opts ...grpc.CallOption) (*AppendIterationResponse, error)
-	// ListIterations lists attempts, oldest first.
-	ListIterations(ctx context.Context, in *ListIterationsRequest, opts ...grpc.CallOption) (*ListIterationsResponse, error)
-	// AppendEvents adds events of an agent to the thread's event log: all of them or none.
-	// A log holds at most 100,000 events; more is FAILED_PRECONDITION (EVENT_LOG_FULL).
-	AppendEvents(ctx context.Context, in *AppendEventsRequest, opts ...grpc.CallOption) (*AppendEventsResponse, error)
-	// ListEvents lists the events of a thread.
-	ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error)
+	// AppendAttempt adds an attempt to the thread's log. A log holds at most 10,000
+	// attempts; more is FAILED_PRECONDITION (ATTEMPT_LOG_FULL).
+	AppendAttempt(ctx context.Context, in *AppendAttemptRequest, opts ...grpc.CallOption) (*AppendAttemptResponse, error)
+	// ListAttempts lists attempts, oldest first.
+	ListAttempts(ctx context.Context, in *ListAttemptsRequest, opts ...grpc.CallOption) (*ListAttemptsResponse, error)
 	// BuildBriefing composes what a sub-agent without its own memory needs: the task,
 	// the plan, failed attempts, and the conversation so far. The same state returns
 	// the same bytes.
@@ -121,40 +110,20 @@ func (c *planServiceClient) DeletePlan(ctx context.Context, in *DeletePlanReques
 	return out, nil
 }
 
-func (c *planServiceClient) AppendIteration(ctx context.Context, in *AppendIterationRequest, opts ...grpc.CallOption) (*AppendIterationResponse, error) {
+func (c *planServiceClient) AppendAttempt(ctx context.Context, in *AppendAttemptRequest, opts ...grpc.CallOption) (*AppendAttemptResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(AppendIterationResponse)
-	err := c.cc.Invoke(ctx, PlanService_AppendIteration_FullMethodName, in, out, cOpts...)
+	out := new(AppendAttemptResponse)
+	err := c.cc.Invoke(ctx, PlanService_AppendAttempt_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *planServiceClient) ListIterations(ctx context.Context, in *ListIterationsRequest, opts ...grpc.CallOption) (*ListIterationsResponse, error) {
+func (c *planServiceClient) ListAttempts(ctx context.Context, in *ListAttemptsRequest, opts ...grpc.CallOption) (*ListAttemptsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListIterationsResponse)
-	err := c.cc.Invoke(ctx, PlanService_ListIterations_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *planServiceClient) AppendEvents(ctx context.Context, in *AppendEventsRequest, opts ...grpc.CallOption) (*AppendEventsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(AppendEventsResponse)
-	err := c.cc.Invoke(ctx, PlanService_AppendEvents_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *planServiceClient) ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListEventsResponse)
-	err := c.cc.Invoke(ctx, PlanService_ListEvents_FullMethodName, in, out, cOpts...)
+	out := new(ListAttemptsResponse)
+	err := c.cc.Invoke(ctx, PlanService_ListAttempts_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -175,19 +144,15 @@ func (c *planServiceClient) BuildBriefing(ctx context.Context, in *BuildBriefing
 // All implementations must embed UnimplementedPlanServiceServer
 // for forward compatibility.
 //
-// PlanService stores an agent's plan, a log of its attempts and a log of its events in a
-// thread, and composes briefings for sub-agents.
+// PlanService stores an agent's plan and a log of its attempts in a thread, and composes
+// briefings for sub-agents.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "plan": {"goal": "Build the
-//	  workflow", "current_phase": "draft", "steps": [{"step_id": "1", "title":
+//	grpcurl -plaintext -d '{"thread": {"thread_id": "…"}, "plan": {"goal": "Build
+//	  the workflow", "current_phase": "draft", "steps": [{"step_id": "1", "title":
 //	  "Find the nodes"}]}}' 127.0.0.1:50051 recollect.v1.PlanService/PutPlan
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "events": [{"type":
-//	  "execution_failed", "json": "{\"node\": \"HTTP\", \"code\": 401}"}]}'
-//	  127.0.0.1:50051 recollect.v1.PlanService/AppendEvents
-//
-// Plan and logs belong to one thread; clearing, deleting or expiry of the thread
-// erases them.
+// Plan and log belong to one thread; clearing, deleting or expiry of the thread
+// deletes them.
 type PlanServiceServer interface {
 	// PutPlan replaces the thread's plan.
 	PutPlan(context.Context, *PutPlanRequest) (*PutPlanResponse, error)
@@ -196,18 +161,13 @@ type PlanServiceServer interface {
 	// UpdatePlanStep changes one step and leaves the rest of the plan unchanged, so
 	// that several callers can update different steps concurrently.
 	UpdatePlanStep(context.Context, *UpdatePlanStepRequest) (*UpdatePlanStepResponse, error)
-	// DeletePlan erases the plan; the log of iterations stays. It is idempotent.
+	// DeletePlan deletes the plan; the log of attempts stays. It is idempotent.
 	DeletePlan(context.Context, *DeletePlanRequest) (*DeletePlanResponse, error)
-	// AppendIteration adds an attempt to the thread's log. A log holds at most 10,000
-	// attempts; more is FAILED_PRECONDITION (ITERATION_LOG_FULL).
-	AppendIteration(context.Context, *AppendIterationRequest) (*AppendIterationResponse, error)
-	// ListIterations lists attempts, oldest first.
-	ListIterations(context.Context, *ListIterationsRequest) (*ListIterationsResponse, error)
-	// AppendEvents adds events of an agent to the thread's event log: all of them or none.
-	// A log holds at most 100,000 events; more is FAILED_PRECONDITION (EVENT_LOG_FULL).
-	AppendEvents(context.Context, *AppendEventsRequest) (*AppendEventsResponse, error)
-	// ListEvents lists the events of a thread.
-	ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error)
+	// AppendAttempt adds an attempt to the thread's log. A log holds at most 10,000
+	// attempts; more is FAILED_PRECONDITION (ATTEMPT_LOG_FULL).
+	AppendAttempt(context.Context, *AppendAttemptRequest) (*AppendAttemptResponse, error)
+	// ListAttempts lists attempts, oldest first.
+	ListAttempts(context.Context, *ListAttemptsRequest) (*ListAttemptsResponse, error)
 	// BuildBriefing composes what a sub-agent without its own memory needs: the task,
 	// the plan, failed attempts, and the conversation so far. The same state returns
 	// the same bytes.
@@ -234,17 +194,11 @@ func (UnimplementedPlanServiceServer) UpdatePlanStep(context.Context, *UpdatePla
 func (UnimplementedPlanServiceServer) DeletePlan(context.Context, *DeletePlanRequest) (*DeletePlanResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeletePlan not implemented")
 }
-func (UnimplementedPlanServiceServer) AppendIteration(context.Context, *AppendIterationRequest) (*AppendIterationResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method AppendIteration not implemented")
+func (UnimplementedPlanServiceServer) AppendAttempt(context.Context, *AppendAttemptRequest) (*AppendAttemptResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AppendAttempt not implemented")
 }
-func (UnimplementedPlanServiceServer) ListIterations(context.Context, *ListIterationsRequest) (*ListIterationsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListIterations not implemented")
-}
-func (UnimplementedPlanServiceServer) AppendEvents(context.Context, *AppendEventsRequest) (*AppendEventsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method AppendEvents not implemented")
-}
-func (UnimplementedPlanServiceServer) ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListEvents not implemented")
+func (UnimplementedPlanServiceServer) ListAttempts(context.Context, *ListAttemptsRequest) (*ListAttemptsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAttempts not implemented")
 }
 func (UnimplementedPlanServiceServer) BuildBriefing(context.Context, *BuildBriefingRequest) (*BuildBriefingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BuildBriefing not implemented")
@@ -342,74 +296,38 @@ func _PlanService_DeletePlan_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PlanService_AppendIteration_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(AppendIterationRequest)
+func _PlanService_AppendAttempt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AppendAttemptRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PlanServiceServer).AppendIteration(ctx, in)
+		return srv.(PlanServiceServer).AppendAttempt(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: PlanService_AppendIteration_FullMethodName,
+		FullMethod: PlanService_AppendAttempt_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PlanServiceServer).AppendIteration(ctx, req.(*AppendIterationRequest))
+		return srv.(PlanServiceServer).AppendAttempt(ctx, req.(*AppendAttemptRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PlanService_ListIterations_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListIterationsRequest)
+func _PlanService_ListAttempts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAttemptsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PlanServiceServer).ListIterations(ctx, in)
+		return srv.(PlanServiceServer).ListAttempts(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: PlanService_ListIterations_FullMethodName,
+		FullMethod: PlanService_ListAttempts_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PlanServiceServer).ListIterations(ctx, req.(*ListIterationsRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _PlanService_AppendEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(AppendEventsRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PlanServiceServer).AppendEvents(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PlanService_AppendEvents_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PlanServiceServer).AppendEvents(ctx, req.(*AppendEventsRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _PlanService_ListEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListEventsRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PlanServiceServer).ListEvents(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PlanService_ListEvents_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PlanServiceServer).ListEvents(ctx, req.(*ListEventsRequest))
+		return srv.(PlanServiceServer).ListAttempts(ctx, req.(*ListAttemptsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -456,20 +374,12 @@ var PlanService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PlanService_DeletePlan_Handler,
 		},
 		{
-			MethodName: "AppendIteration",
-			Handler:    _PlanService_AppendIteration_Handler,
+			MethodName: "AppendAttempt",
+			Handler:    _PlanService_AppendAttempt_Handler,
 		},
 		{
-			MethodName: "ListIterations",
-			Handler:    _PlanService_ListIterations_Handler,
-		},
-		{
-			MethodName: "AppendEvents",
-			Handler:    _PlanService_AppendEvents_Handler,
-		},
-		{
-			MethodName: "ListEvents",
-			Handler:    _PlanService_ListEvents_Handler,
+			MethodName: "ListAttempts",
+			Handler:    _PlanService_ListAttempts_Handler,
 		},
 		{
 			MethodName: "BuildBriefing",

@@ -40,16 +40,12 @@ const (
 	// MEMORY_MODE_NODE uses the dialogue of one node of a workflow within the
 	// conversation. It requires a conversation and a node_id.
 	MemoryMode_MEMORY_MODE_NODE MemoryMode = 4
-	// MEMORY_MODE_WORKING uses the working memory: the summary, the messages after it
-	// in full, long-term memories, and the best matching messages that neither summary
-	// nor messages in full contain. (Summaries are made in every mode if `summarize` is
-	// true.)
+	// MEMORY_MODE_WORKING uses the working memory: the summary, the messages after it in
+	// full, long-term memories, and the best matches that neither contains.
 	MemoryMode_MEMORY_MODE_WORKING MemoryMode = 5
-	// MEMORY_MODE_OBSERVATIONAL is for long-running agents. It uses a block of
-	// observations, which only grows at its end between reflections, the messages
-	// after them in full, long-term memories, and the best matching messages that
-	// neither observations nor messages in full contain. Only threads with this mode
-	// are observed.
+	// MEMORY_MODE_OBSERVATIONAL is for long-running agents: observations, the messages
+	// after them in full, long-term memories, and matches that neither contains. Only
+	// threads with this mode are observed.
 	MemoryMode_MEMORY_MODE_OBSERVATIONAL MemoryMode = 6
 )
 
@@ -107,10 +103,7 @@ type RecallScope int32
 
 const (
 	// RECALL_SCOPE_UNSPECIFIED takes the scope of the next level, and finally
-	// RECALL_SCOPE_USER, or RECALL_SCOPE_SPACE in an app with a memory_space. A request
-	// with an app instead of a thread searches all threads of the app; one with a user
-	// searches all threads of the user in the app, and in its memory space where that
-	// is the scope.
+	// RECALL_SCOPE_USER, or RECALL_SCOPE_SPACE in an app with a memory_space.
 	RecallScope_RECALL_SCOPE_UNSPECIFIED RecallScope = 0
 	// RECALL_SCOPE_THREAD searches the thread alone.
 	RecallScope_RECALL_SCOPE_THREAD RecallScope = 1
@@ -170,15 +163,10 @@ func (RecallScope) EnumDescriptor() ([]byte, []int) {
 	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{1}
 }
 
-// ExtractionStrategy selects which long-term memories are extracted from a
-// conversation in the background, once the thread is quiet for a moment or has
-// grown. The memories belong to the thread's app and user; MemoryService finds
-// them. Nothing is extracted from a thread without a user.
-//
-// Only messages of users and models on the path to the thread's head are read.
-// Messages with `recollect_injected: true` in their metadata, and messages that
-// contain quotations of a context, are skipped, so that memory does not feed on
-// itself. A fact that repeats a known memory is added to it as a further source.
+// ExtractionStrategy selects which long-term memories the background extracts from a
+// conversation, once the thread is quiet for a moment or has grown. They belong to the
+// thread's app and user. Nothing is extracted from a thread without a user.
+// docs/memory/long-term.md says which messages are read.
 type ExtractionStrategy int32
 
 const (
@@ -187,18 +175,13 @@ const (
 	ExtractionStrategy_EXTRACTION_STRATEGY_UNSPECIFIED ExtractionStrategy = 0
 	// EXTRACTION_STRATEGY_NONE extracts nothing.
 	ExtractionStrategy_EXTRACTION_STRATEGY_NONE ExtractionStrategy = 1
-	// EXTRACTION_STRATEGY_DISCRETE extracts single facts. They belong to the user:
-	// they outlive the branch they came from, and are erased with the last message
-	// that supports them. The same applies to preferences and custom extraction.
+	// EXTRACTION_STRATEGY_DISCRETE extracts single facts. They belong to the user,
+	// outlive the branch that they came from, and are deleted with the last message that
+	// supports them.
 	ExtractionStrategy_EXTRACTION_STRATEGY_DISCRETE ExtractionStrategy = 2
-	// EXTRACTION_STRATEGY_SUMMARY keeps one memory per thread that summarizes it in a
-	// few sentences. A newer summary continues the previous one with what is new on
-	// the path to the thread's head and replaces it. When the head moves to another
-	// branch, the newest summary made on the path to that head becomes valid again.
-	// A summary is erased with the first message that it or one that it continues was
-	// made from, because it may contain its words. The summary before it holds again,
-	// and is continued with the messages that are left. An imported summary is erased
-	// with any message that was in the thread when it was imported.
+	// EXTRACTION_STRATEGY_SUMMARY keeps one memory for each thread that summarizes it in
+	// a few sentences. A newer summary continues and replaces it. It is deleted with the
+	// first message that it was made from.
 	ExtractionStrategy_EXTRACTION_STRATEGY_SUMMARY ExtractionStrategy = 3
 	// EXTRACTION_STRATEGY_PREFERENCES extracts preferences of the user.
 	ExtractionStrategy_EXTRACTION_STRATEGY_PREFERENCES ExtractionStrategy = 4
@@ -263,14 +246,11 @@ const (
 	// FILE_DELIVERY_UNSPECIFIED takes the value of the next level, and finally
 	// FILE_DELIVERY_AUTO.
 	FileDelivery_FILE_DELIVERY_UNSPECIFIED FileDelivery = 0
-	// FILE_DELIVERY_AUTO sends an image as it was given: by its own URL, or with the
-	// content of its `data:` URL. What the server's object storage has is sent by a
-	// signed URL, or inline where the storage signs none or the format takes no URL.
-	// A server process renews a signed URL after half of its lifetime, and other
-	// processes sign other URLs; the prompt then changes from that image on. Public URLs
-	// and FILE_DELIVERY_INLINE keep it unchanged.
+	// FILE_DELIVERY_AUTO sends an image by its own URL, or with the content of its
+	// `data:` URL. An image in the server's object storage is sent by a signed URL, or
+	// inline where that is not possible. See docs/files.md.
 	FileDelivery_FILE_DELIVERY_AUTO FileDelivery = 1
-	// FILE_DELIVERY_URL sends URLs only, those of images and signed ones. Other images
+	// FILE_DELIVERY_URL sends URLs only: those of images, and signed ones. Other images
 	// are described in text.
 	FileDelivery_FILE_DELIVERY_URL FileDelivery = 2
 	// FILE_DELIVERY_INLINE sends the content of what the object storage has, for models
@@ -451,10 +431,10 @@ func (PolicyLevel) EnumDescriptor() ([]byte, []int) {
 	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
-// MemoryPolicy configures the memory of an app, a thread or one request. An unset
-// field takes the value of the next level: request, thread, app, the server's
-// configuration, default. Each request has one effective policy, which its response
-// contains.
+// MemoryPolicy configures the memory of an app, a thread or one request. An unset field
+// takes the value of the next level: request, thread, app, the server's configuration,
+// default. Each request has one effective policy; Recall and BuildContext return it
+// with `explain`.
 type MemoryPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// mode selects what a context contains from memory. Default: MEMORY_MODE_HYBRID.
@@ -480,9 +460,9 @@ type MemoryPolicy struct {
 	NeighborsAfter *int32 `protobuf:"varint,7,opt,name=neighbors_after,json=neighborsAfter,proto3,oneof" json:"neighbors_after,omitempty"`
 	// min_score excludes matches with a lower score: 0.0 to 1.0. Default: 0.
 	MinScore *float32 `protobuf:"fixed32,8,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
-	// scope selects the threads that a search covers. Default: RECALL_SCOPE_USER, all
-	// threads of the user in the app, or RECALL_SCOPE_SPACE in an app with a
-	// memory_space; a thread without a user is searched alone.
+	// scope selects the threads that a search covers. Default: RECALL_SCOPE_USER, or
+	// RECALL_SCOPE_SPACE in an app with a memory_space. A thread without a user is
+	// searched alone.
 	Scope RecallScope `protobuf:"varint,9,opt,name=scope,proto3,enum=recollect.v1.RecallScope" json:"scope,omitempty"`
 	// user_label is the user's label in PROVIDER_FORMAT_TEXT and a variable of
 	// query_prompt_template: 1 to 64 characters on one line. Default: `Human`.
@@ -490,13 +470,9 @@ type MemoryPolicy struct {
 	// assistant_label is the model's label in PROVIDER_FORMAT_TEXT and a variable of
 	// query_prompt_template: 1 to 64 characters on one line. Default: `Assistant`.
 	AssistantLabel *string `protobuf:"bytes,11,opt,name=assistant_label,json=assistantLabel,proto3,oneof" json:"assistant_label,omitempty"`
-	// query_prompt_template is a Jinja template that wraps the text of the current
-	// input before it is given to the model: at most 4 KiB. Its variables are `query`
-	// (the input's text), `name` (its speaker), `user_label` and `assistant_label`;
-	// they are inserted as values and never evaluated. Like text_template of
-	// ListMessages it has no loops and no operations that multiply text. A template
-	// that does not compile or does not use `query` is refused when it is set.
-	// Default: none; the input is used unchanged.
+	// query_prompt_template is a Jinja template that wraps the text of the current input:
+	// at most 4 KiB. It must use `query`; `name`, `user_label` and `assistant_label` are
+	// optional. Default: none. See docs/policies.md.
 	QueryPromptTemplate *string `protobuf:"bytes,12,opt,name=query_prompt_template,json=queryPromptTemplate,proto3,oneof" json:"query_prompt_template,omitempty"`
 	// shared_session_default lets requests without a session key use the thread
 	// `agent_memory:APP_ID`, which all users of the app share. Only valid in an app's
@@ -512,34 +488,22 @@ type MemoryPolicy struct {
 	// years. The policy at the time of adding a turn applies. Not valid in a request.
 	// Default: the lifetime of the thread.
 	NodeTtl *durationpb.Duration `protobuf:"bytes,16,opt,name=node_ttl,json=nodeTtl,proto3" json:"node_ttl,omitempty"`
-	// summarize lets the background summarize older turns into the working memory's
-	// context when summarization_threshold is reached; the messages stay in the
-	// thread. A summary has at most a twentieth of the window, but no less than 64
-	// and no more than 2,000 tokens. A change of this or any other field that
-	// controls background work takes effect with the thread's next message as a rule,
-	// and at the latest after 20,000 more tokens. Default: true.
+	// summarize lets the background summarize older turns into the working memory when
+	// summarization_threshold is reached. The messages stay in the thread. Default: true.
 	Summarize *bool `protobuf:"varint,17,opt,name=summarize,proto3,oneof" json:"summarize,omitempty"`
 	// context_window is the size of the model's window in tokens: 1,000 to 10,000,000.
-	// The default budget of a context (see context_tokens) uses it if any level sets it;
-	// else the window of the request's model, if it is known; else that of the model that
-	// PutWorkingMemory named, if it is known; else the default. Working memory and
-	// summaries use the window of the model that the call or PutWorkingMemory names, if it
-	// is known; else this one. Default: 128,000.
+	// Default: 128,000. docs/memory/window.md says when the window of a known model
+	// applies instead.
 	ContextWindow *int32 `protobuf:"varint,18,opt,name=context_window,json=contextWindow,proto3,oneof" json:"context_window,omitempty"`
-	// summarization_threshold is the share of the window that summary and messages
-	// may fill before older turns are summarized: 0.1 to 0.95. Afterwards the longest
-	// run of newest turns that fills less than four sevenths of that share stays in
-	// full, and always the newest turn. Default: 0.7.
+	// summarization_threshold is the share of the window that summary and messages may
+	// fill before older turns are summarized: 0.1 to 0.95. Default: 0.7.
 	SummarizationThreshold *float32 `protobuf:"fixed32,19,opt,name=summarization_threshold,json=summarizationThreshold,proto3,oneof" json:"summarization_threshold,omitempty"`
 	// observer_tokens is the size in tokens of the messages after the observations at
-	// which observations replace the older ones: 1,000 to 1,000,000. An observation
-	// covers a range of about a fifth of that size (a little more, to keep tool calls
-	// with their results), and is made ahead of time in at most an eighth of the
-	// range's tokens. At least a fifth of that size stays in full. Default: 30,000.
+	// which observations replace the older ones: 1,000 to 1,000,000. Default: 30,000.
 	ObserverTokens *int32 `protobuf:"varint,20,opt,name=observer_tokens,json=observerTokens,proto3,oneof" json:"observer_tokens,omitempty"`
 	// reflector_tokens is the size in tokens of the observations at which they are
-	// condensed, into at most a quarter of that size: 1,000 to 1,000,000. The
-	// condensing starts ahead of time, at half that size. Default: 40,000.
+	// condensed, into at most a quarter of that size: 1,000 to 1,000,000. Default:
+	// 40,000.
 	ReflectorTokens *int32 `protobuf:"varint,21,opt,name=reflector_tokens,json=reflectorTokens,proto3,oneof" json:"reflector_tokens,omitempty"`
 	// extraction_instructions tell the model what to extract with
 	// EXTRACTION_STRATEGY_CUSTOM: at most 4 KiB of plain text. Default: none; the
@@ -552,15 +516,15 @@ type MemoryPolicy struct {
 	// rebuild_expired rebuilds an expired working memory from the thread's messages
 	// when it is next read. Default: false; an expired working memory is empty.
 	RebuildExpired *bool `protobuf:"varint,24,opt,name=rebuild_expired,json=rebuildExpired,proto3,oneof" json:"rebuild_expired,omitempty"`
-	// memory_max_age erases memories of the app this long after they were stored: 1
+	// memory_max_age deletes memories of the app this long after they were stored: 1
 	// day to 100 years. Only valid in an app's policy. Default: no limit.
 	MemoryMaxAge *durationpb.Duration `protobuf:"bytes,25,opt,name=memory_max_age,json=memoryMaxAge,proto3" json:"memory_max_age,omitempty"`
-	// memory_max_inactivity erases memories that no search and no context returned
+	// memory_max_inactivity deletes memories that no search and no context returned
 	// for this long: 1 day to 100 years. Only valid in an app's policy. Default: no
 	// limit.
 	MemoryMaxInactivity *durationpb.Duration `protobuf:"bytes,26,opt,name=memory_max_inactivity,json=memoryMaxInactivity,proto3" json:"memory_max_inactivity,omitempty"`
 	// memory_max_count is the maximum number of memories of each user of the app: 1
-	// to 1,000,000. Beyond it, superseded memories are erased first, then those whose
+	// to 1,000,000. Beyond it, superseded memories are deleted first, then those whose
 	// last use is oldest. Only valid in an app's policy. Default: 10,000.
 	MemoryMaxCount *int32 `protobuf:"varint,27,opt,name=memory_max_count,json=memoryMaxCount,proto3,oneof" json:"memory_max_count,omitempty"`
 	// file_delivery selects how images reach a model in rendered formats. Default:
@@ -573,34 +537,18 @@ type MemoryPolicy struct {
 	// image_detail selects in how much detail a model looks at images. Default:
 	// IMAGE_DETAIL_AUTO.
 	ImageDetail ImageDetail `protobuf:"varint,30,opt,name=image_detail,json=imageDetail,proto3,enum=recollect.v1.ImageDetail" json:"image_detail,omitempty"`
-	// flow_session_default marks the app as a flow: requests without a session key use
-	// the thread whose session_key is the app_id, which all users of the flow share. It
-	// takes precedence over shared_session_default. Only valid in an app's policy.
-	// Default: false; a request without a key fails.
+	// flow_session_default lets requests without a session key use the thread whose
+	// session_key is the app_id, which all users share. It takes precedence over
+	// shared_session_default. Only valid in an app's policy. Default: false; a request
+	// without a key fails.
 	FlowSessionDefault *bool `protobuf:"varint,31,opt,name=flow_session_default,json=flowSessionDefault,proto3,oneof" json:"flow_session_default,omitempty"`
-	// memory_space is the name of a space that several apps of the tenant share: 1 to 128
-	// characters. A user's threads and long-term memories of all apps with the same
-	// memory_space are searched together, unless scope is narrower than
-	// RECALL_SCOPE_SPACE. Nothing else is shared: threads, session keys, histories and
-	// policies stay apart, and so do users. A search reads the members of the space
-	// anew, so an app that leaves it is not searched any more at once. A space has at most
-	// 100 apps: the policy of another one is refused with INVALID_ARGUMENT. Only valid in
-	// an app's policy. Default: none.
+	// memory_space is the name of a space, 1 to 128 characters, that at most 100 apps
+	// share: a user's threads and memories in them are searched together. Only valid in
+	// an app's policy. Default: none. See docs/memory/hybrid.md.
 	MemorySpace *string `protobuf:"bytes,32,opt,name=memory_space,json=memorySpace,proto3,oneof" json:"memory_space,omitempty"`
-	// context_tokens is the token budget of a context whose request sets no max_tokens:
-	// 1 to 10,000,000. GetHistory and GetNodeHistory have defaults of their own. Default:
-	// by mode, in parts of the window that context_window describes:
-	//
-	//   - MEMORY_MODE_NONE, MEMORY_MODE_WINDOW, MEMORY_MODE_HYBRID and MEMORY_MODE_NODE: a
-	//     quarter of it.
-	//   - MEMORY_MODE_WORKING: all but the room for the model's answer, which is an eighth
-	//     of it and at most 16,384.
-	//   - MEMORY_MODE_OBSERVATIONAL: observer_tokens and reflector_tokens, a quarter more for
-	//     what waits to be condensed, system prompt and input, and 4,000 for memories and
-	//     matches; at most as in MEMORY_MODE_WORKING.
-	//
-	// A system prompt and an input that need more get what they need, at most as in
-	// MEMORY_MODE_WORKING.
+	// context_tokens is the token budget of a context whose request sets no max_tokens: 1
+	// to 10,000,000. Default: by mode, a part of the model's window; see
+	// docs/memory/window.md.
 	ContextTokens *int32 `protobuf:"varint,33,opt,name=context_tokens,json=contextTokens,proto3,oneof" json:"context_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

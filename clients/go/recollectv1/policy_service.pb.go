@@ -26,17 +26,14 @@ const (
 type UpdateAppPolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// app_policy names the app by its app_id, 1 to 128 characters, and has the new values
-	// in policy. Required. If its etag is that of the policy that the caller has read, at
-	// most 128 characters, and the policy has changed since or was deleted, the call fails
-	// with ABORTED (ETAG_CHANGED, with the current etag in the error's metadata `etag`,
-	// empty if the app has no policy) and changes nothing. An empty etag is not checked;
-	// `*` requires that the app has a policy.
+	// in policy. Required. Its etag is ignored.
 	AppPolicy *AppPolicy `protobuf:"bytes,1,opt,name=app_policy,json=appPolicy,proto3" json:"app_policy,omitempty"`
-	// update_mask names the fields to change: at most 32 of `policy` and its fields, such
-	// as `policy.top_k`. `policy` replaces the whole policy. `policy.top_k` replaces that
-	// field, or clears it if it is unset. Unset: the fields that are set in
-	// app_policy.policy; at least one is required.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// update_mask names the fields to change: at most 32 of `policy` (the whole policy)
+	// and its fields, such as `policy.top_k`. A named field that is unset is cleared.
+	// Unset: the fields that are set, at least one.
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// precondition is what the app's policy must be. Unset: any state is changed.
+	Precondition  *Precondition `protobuf:"bytes,3,opt,name=precondition,proto3" json:"precondition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -81,6 +78,13 @@ func (x *UpdateAppPolicyRequest) GetAppPolicy() *AppPolicy {
 func (x *UpdateAppPolicyRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	if x != nil {
 		return x.UpdateMask
+	}
+	return nil
+}
+
+func (x *UpdateAppPolicyRequest) GetPrecondition() *Precondition {
+	if x != nil {
+		return x.Precondition
 	}
 	return nil
 }
@@ -226,8 +230,8 @@ func (x *GetAppPolicyResponse) GetAppPolicy() *AppPolicy {
 // ListAppPoliciesRequest requests one page.
 type ListAppPoliciesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// page_size is the maximum number of policies to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT.
+	// page_size is the maximum number of policies: 0 means 50; more than 500 counts as
+	// 500.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page. Empty: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -339,9 +343,8 @@ type DeleteAppPolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// app_id is the app: 1 to 128 characters.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
-	// etag is the etag of the policy that the caller has read, checked as in
-	// UpdateAppPolicyRequest. Empty: not checked.
-	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	// precondition is what the app's policy must be. Unset: any state is deleted.
+	Precondition  *Precondition `protobuf:"bytes,2,opt,name=precondition,proto3" json:"precondition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -383,11 +386,11 @@ func (x *DeleteAppPolicyRequest) GetAppId() string {
 	return ""
 }
 
-func (x *DeleteAppPolicyRequest) GetEtag() string {
+func (x *DeleteAppPolicyRequest) GetPrecondition() *Precondition {
 	if x != nil {
-		return x.Etag
+		return x.Precondition
 	}
-	return ""
+	return nil
 }
 
 // DeleteAppPolicyResponse reports what was deleted.
@@ -439,16 +442,11 @@ func (x *DeleteAppPolicyResponse) GetDeleted() bool {
 // GetEffectivePolicyRequest selects what the policy applies to.
 type GetEffectivePolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// target is what the policy applies to. Required.
-	//
-	// Types that are valid to be assigned to Target:
-	//
-	//	*GetEffectivePolicyRequest_ThreadId
-	//	*GetEffectivePolicyRequest_Session
-	//	*GetEffectivePolicyRequest_App
-	Target isGetEffectivePolicyRequest_Target `protobuf_oneof:"target"`
+	// target is what the policy applies to. Required. For a session that does not exist, for
+	// a user and for an app it is the policy of a new thread of the app.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// policy is the policy of a request.
-	Policy        *MemoryPolicy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
+	Policy        *MemoryPolicy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,36 +481,9 @@ func (*GetEffectivePolicyRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_policy_service_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *GetEffectivePolicyRequest) GetTarget() isGetEffectivePolicyRequest_Target {
+func (x *GetEffectivePolicyRequest) GetTarget() *Target {
 	if x != nil {
 		return x.Target
-	}
-	return nil
-}
-
-func (x *GetEffectivePolicyRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Target.(*GetEffectivePolicyRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *GetEffectivePolicyRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Target.(*GetEffectivePolicyRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *GetEffectivePolicyRequest) GetApp() *AppRef {
-	if x != nil {
-		if x, ok := x.Target.(*GetEffectivePolicyRequest_App); ok {
-			return x.App
-		}
 	}
 	return nil
 }
@@ -523,32 +494,6 @@ func (x *GetEffectivePolicyRequest) GetPolicy() *MemoryPolicy {
 	}
 	return nil
 }
-
-type isGetEffectivePolicyRequest_Target interface {
-	isGetEffectivePolicyRequest_Target()
-}
-
-type GetEffectivePolicyRequest_ThreadId struct {
-	// thread_id is a thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type GetEffectivePolicyRequest_Session struct {
-	// session is the caller's own names for a thread; if it does not exist, the
-	// app's policy applies.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-type GetEffectivePolicyRequest_App struct {
-	// app selects the policy of a new thread of the app.
-	App *AppRef `protobuf:"bytes,3,opt,name=app,proto3,oneof"`
-}
-
-func (*GetEffectivePolicyRequest_ThreadId) isGetEffectivePolicyRequest_Target() {}
-
-func (*GetEffectivePolicyRequest_Session) isGetEffectivePolicyRequest_Target() {}
-
-func (*GetEffectivePolicyRequest_App) isGetEffectivePolicyRequest_Target() {}
 
 // GetEffectivePolicyResponse contains the policy that applies.
 type GetEffectivePolicyResponse struct {
@@ -600,12 +545,13 @@ var File_recollect_v1_policy_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_policy_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/policy_service.proto\x12\frecollect.v1\x1a google/protobuf/field_mask.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"\x8d\x01\n" +
+	"!recollect/v1/policy_service.proto\x12\frecollect.v1\x1a google/protobuf/field_mask.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xcd\x01\n" +
 	"\x16UpdateAppPolicyRequest\x126\n" +
 	"\n" +
 	"app_policy\x18\x01 \x01(\v2\x17.recollect.v1.AppPolicyR\tappPolicy\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"Q\n" +
+	"updateMask\x12>\n" +
+	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"Q\n" +
 	"\x17UpdateAppPolicyResponse\x126\n" +
 	"\n" +
 	"app_policy\x18\x01 \x01(\v2\x17.recollect.v1.AppPolicyR\tappPolicy\",\n" +
@@ -620,22 +566,19 @@ const file_recollect_v1_policy_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"}\n" +
 	"\x17ListAppPoliciesResponse\x12:\n" +
 	"\fapp_policies\x18\x01 \x03(\v2\x17.recollect.v1.AppPolicyR\vappPolicies\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"o\n" +
 	"\x16DeleteAppPolicyRequest\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag\"3\n" +
+	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12>\n" +
+	"\fprecondition\x18\x02 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"3\n" +
 	"\x17DeleteAppPolicyResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"\xd8\x01\n" +
-	"\x19GetEffectivePolicyRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12(\n" +
-	"\x03app\x18\x03 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03app\x122\n" +
-	"\x06policy\x18\x04 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policyB\b\n" +
-	"\x06target\"f\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"}\n" +
+	"\x19GetEffectivePolicyRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
+	"\x06policy\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\"f\n" +
 	"\x1aGetEffectivePolicyResponse\x12H\n" +
-	"\x10effective_policy\x18\x01 \x01(\v2\x1d.recollect.v1.EffectivePolicyR\x0feffectivePolicy2\xfe\x03\n" +
-	"\rPolicyService\x12^\n" +
-	"\x0fUpdateAppPolicy\x12$.recollect.v1.UpdateAppPolicyRequest\x1a%.recollect.v1.UpdateAppPolicyResponse\x12Z\n" +
+	"\x10effective_policy\x18\x01 \x01(\v2\x1d.recollect.v1.EffectivePolicyR\x0feffectivePolicy2\x83\x04\n" +
+	"\rPolicyService\x12c\n" +
+	"\x0fUpdateAppPolicy\x12$.recollect.v1.UpdateAppPolicyRequest\x1a%.recollect.v1.UpdateAppPolicyResponse\"\x03\x90\x02\x02\x12Z\n" +
 	"\fGetAppPolicy\x12!.recollect.v1.GetAppPolicyRequest\x1a\".recollect.v1.GetAppPolicyResponse\"\x03\x90\x02\x01\x12c\n" +
 	"\x0fListAppPolicies\x12$.recollect.v1.ListAppPoliciesRequest\x1a%.recollect.v1.ListAppPoliciesResponse\"\x03\x90\x02\x01\x12^\n" +
 	"\x0fDeleteAppPolicy\x12$.recollect.v1.DeleteAppPolicyRequest\x1a%.recollect.v1.DeleteAppPolicyResponse\x12l\n" +
@@ -668,36 +611,37 @@ var file_recollect_v1_policy_service_proto_goTypes = []any{
 	(*GetEffectivePolicyResponse)(nil), // 9: recollect.v1.GetEffectivePolicyResponse
 	(*AppPolicy)(nil),                  // 10: recollect.v1.AppPolicy
 	(*fieldmaskpb.FieldMask)(nil),      // 11: google.protobuf.FieldMask
-	(*SessionRef)(nil),                 // 12: recollect.v1.SessionRef
-	(*AppRef)(nil),                     // 13: recollect.v1.AppRef
+	(*Precondition)(nil),               // 12: recollect.v1.Precondition
+	(*Target)(nil),                     // 13: recollect.v1.Target
 	(*MemoryPolicy)(nil),               // 14: recollect.v1.MemoryPolicy
 	(*EffectivePolicy)(nil),            // 15: recollect.v1.EffectivePolicy
 }
 var file_recollect_v1_policy_service_proto_depIdxs = []int32{
 	10, // 0: recollect.v1.UpdateAppPolicyRequest.app_policy:type_name -> recollect.v1.AppPolicy
 	11, // 1: recollect.v1.UpdateAppPolicyRequest.update_mask:type_name -> google.protobuf.FieldMask
-	10, // 2: recollect.v1.UpdateAppPolicyResponse.app_policy:type_name -> recollect.v1.AppPolicy
-	10, // 3: recollect.v1.GetAppPolicyResponse.app_policy:type_name -> recollect.v1.AppPolicy
-	10, // 4: recollect.v1.ListAppPoliciesResponse.app_policies:type_name -> recollect.v1.AppPolicy
-	12, // 5: recollect.v1.GetEffectivePolicyRequest.session:type_name -> recollect.v1.SessionRef
-	13, // 6: recollect.v1.GetEffectivePolicyRequest.app:type_name -> recollect.v1.AppRef
-	14, // 7: recollect.v1.GetEffectivePolicyRequest.policy:type_name -> recollect.v1.MemoryPolicy
-	15, // 8: recollect.v1.GetEffectivePolicyResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
-	0,  // 9: recollect.v1.PolicyService.UpdateAppPolicy:input_type -> recollect.v1.UpdateAppPolicyRequest
-	2,  // 10: recollect.v1.PolicyService.GetAppPolicy:input_type -> recollect.v1.GetAppPolicyRequest
-	4,  // 11: recollect.v1.PolicyService.ListAppPolicies:input_type -> recollect.v1.ListAppPoliciesRequest
-	6,  // 12: recollect.v1.PolicyService.DeleteAppPolicy:input_type -> recollect.v1.DeleteAppPolicyRequest
-	8,  // 13: recollect.v1.PolicyService.GetEffectivePolicy:input_type -> recollect.v1.GetEffectivePolicyRequest
-	1,  // 14: recollect.v1.PolicyService.UpdateAppPolicy:output_type -> recollect.v1.UpdateAppPolicyResponse
-	3,  // 15: recollect.v1.PolicyService.GetAppPolicy:output_type -> recollect.v1.GetAppPolicyResponse
-	5,  // 16: recollect.v1.PolicyService.ListAppPolicies:output_type -> recollect.v1.ListAppPoliciesResponse
-	7,  // 17: recollect.v1.PolicyService.DeleteAppPolicy:output_type -> recollect.v1.DeleteAppPolicyResponse
-	9,  // 18: recollect.v1.PolicyService.GetEffectivePolicy:output_type -> recollect.v1.GetEffectivePolicyResponse
-	14, // [14:19] is the sub-list for method output_type
-	9,  // [9:14] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	12, // 2: recollect.v1.UpdateAppPolicyRequest.precondition:type_name -> recollect.v1.Precondition
+	10, // 3: recollect.v1.UpdateAppPolicyResponse.app_policy:type_name -> recollect.v1.AppPolicy
+	10, // 4: recollect.v1.GetAppPolicyResponse.app_policy:type_name -> recollect.v1.AppPolicy
+	10, // 5: recollect.v1.ListAppPoliciesResponse.app_policies:type_name -> recollect.v1.AppPolicy
+	12, // 6: recollect.v1.DeleteAppPolicyRequest.precondition:type_name -> recollect.v1.Precondition
+	13, // 7: recollect.v1.GetEffectivePolicyRequest.target:type_name -> recollect.v1.Target
+	14, // 8: recollect.v1.GetEffectivePolicyRequest.policy:type_name -> recollect.v1.MemoryPolicy
+	15, // 9: recollect.v1.GetEffectivePolicyResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
+	0,  // 10: recollect.v1.PolicyService.UpdateAppPolicy:input_type -> recollect.v1.UpdateAppPolicyRequest
+	2,  // 11: recollect.v1.PolicyService.GetAppPolicy:input_type -> recollect.v1.GetAppPolicyRequest
+	4,  // 12: recollect.v1.PolicyService.ListAppPolicies:input_type -> recollect.v1.ListAppPoliciesRequest
+	6,  // 13: recollect.v1.PolicyService.DeleteAppPolicy:input_type -> recollect.v1.DeleteAppPolicyRequest
+	8,  // 14: recollect.v1.PolicyService.GetEffectivePolicy:input_type -> recollect.v1.GetEffectivePolicyRequest
+	1,  // 15: recollect.v1.PolicyService.UpdateAppPolicy:output_type -> recollect.v1.UpdateAppPolicyResponse
+	3,  // 16: recollect.v1.PolicyService.GetAppPolicy:output_type -> recollect.v1.GetAppPolicyResponse
+	5,  // 17: recollect.v1.PolicyService.ListAppPolicies:output_type -> recollect.v1.ListAppPoliciesResponse
+	7,  // 18: recollect.v1.PolicyService.DeleteAppPolicy:output_type -> recollect.v1.DeleteAppPolicyResponse
+	9,  // 19: recollect.v1.PolicyService.GetEffectivePolicy:output_type -> recollect.v1.GetEffectivePolicyResponse
+	15, // [15:20] is the sub-list for method output_type
+	10, // [10:15] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_policy_service_proto_init() }
@@ -706,12 +650,8 @@ func file_recollect_v1_policy_service_proto_init() {
 		return
 	}
 	file_recollect_v1_policy_proto_init()
+	file_recollect_v1_precondition_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_policy_service_proto_msgTypes[8].OneofWrappers = []any{
-		(*GetEffectivePolicyRequest_ThreadId)(nil),
-		(*GetEffectivePolicyRequest_Session)(nil),
-		(*GetEffectivePolicyRequest_App)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

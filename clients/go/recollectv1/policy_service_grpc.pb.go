@@ -48,10 +48,10 @@ type PolicyServiceClient interface {
 	// ListAppPolicies lists the apps that have a policy, oldest first.
 	ListAppPolicies(ctx context.Context, in *ListAppPoliciesRequest, opts ...grpc.CallOption) (*ListAppPoliciesResponse, error)
 	// DeleteAppPolicy deletes the policy of an app; the defaults then apply. It is
-	// idempotent without an etag.
+	// idempotent without a precondition.
 	DeleteAppPolicy(ctx context.Context, in *DeleteAppPolicyRequest, opts ...grpc.CallOption) (*DeleteAppPolicyResponse, error)
-	// GetEffectivePolicy returns the policy that applies to a thread, a session or an
-	// app, optionally with the policy of a request.
+	// GetEffectivePolicy returns the policy that applies to a thread, a user or an app,
+	// optionally with the policy of a request.
 	GetEffectivePolicy(ctx context.Context, in *GetEffectivePolicyRequest, opts ...grpc.CallOption) (*GetEffectivePolicyResponse, error)
 }
 
@@ -135,10 +135,10 @@ type PolicyServiceServer interface {
 	// ListAppPolicies lists the apps that have a policy, oldest first.
 	ListAppPolicies(context.Context, *ListAppPoliciesRequest) (*ListAppPoliciesResponse, error)
 	// DeleteAppPolicy deletes the policy of an app; the defaults then apply. It is
-	// idempotent without an etag.
+	// idempotent without a precondition.
 	DeleteAppPolicy(context.Context, *DeleteAppPolicyRequest) (*DeleteAppPolicyResponse, error)
-	// GetEffectivePolicy returns the policy that applies to a thread, a session or an
-	// app, optionally with the policy of a request.
+	// GetEffectivePolicy returns the policy that applies to a thread, a user or an app,
+	// optionally with the policy of a request.
 	GetEffectivePolicy(context.Context, *GetEffectivePolicyRequest) (*GetEffectivePolicyResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }

@@ -9,6 +9,8 @@ package recollectv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	emptypb "google.golang.org/protobuf/types/known/emptypb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -273,6 +275,106 @@ func (DegradationReason) EnumDescriptor() ([]byte, []int) {
 	return file_recollect_v1_recall_proto_rawDescGZIP(), []int{3}
 }
 
+// Freshness selects which of the changes that wait to be indexed a search includes.
+// Unset: the newest messages or memories of the scope, at most 64 with at most 128 KiB.
+type Freshness struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// requirement is what the search includes. Unset: the newest, as without Freshness.
+	//
+	// Types that are valid to be assigned to Requirement:
+	//
+	//	*Freshness_AtLeastAsFresh
+	//	*Freshness_Eventual
+	Requirement isFreshness_Requirement `protobuf_oneof:"requirement"`
+	// max_wait is the longest wait for at_least_as_fresh: 0 to 30 seconds, shortened by the
+	// call's deadline. Unset: 2 seconds. Afterwards the newest messages are matched by
+	// keyword, and degradations reports it.
+	MaxWait       *durationpb.Duration `protobuf:"bytes,3,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Freshness) Reset() {
+	*x = Freshness{}
+	mi := &file_recollect_v1_recall_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Freshness) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Freshness) ProtoMessage() {}
+
+func (x *Freshness) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_recall_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Freshness.ProtoReflect.Descriptor instead.
+func (*Freshness) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_recall_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Freshness) GetRequirement() isFreshness_Requirement {
+	if x != nil {
+		return x.Requirement
+	}
+	return nil
+}
+
+func (x *Freshness) GetAtLeastAsFresh() string {
+	if x != nil {
+		if x, ok := x.Requirement.(*Freshness_AtLeastAsFresh); ok {
+			return x.AtLeastAsFresh
+		}
+	}
+	return ""
+}
+
+func (x *Freshness) GetEventual() *emptypb.Empty {
+	if x != nil {
+		if x, ok := x.Requirement.(*Freshness_Eventual); ok {
+			return x.Eventual
+		}
+	}
+	return nil
+}
+
+func (x *Freshness) GetMaxWait() *durationpb.Duration {
+	if x != nil {
+		return x.MaxWait
+	}
+	return nil
+}
+
+type isFreshness_Requirement interface {
+	isFreshness_Requirement()
+}
+
+type Freshness_AtLeastAsFresh struct {
+	// at_least_as_fresh is the revision of a write: the search waits until the index has
+	// all changes of its thread, or of its user's memories, up to that write.
+	AtLeastAsFresh string `protobuf:"bytes,1,opt,name=at_least_as_fresh,json=atLeastAsFresh,proto3,oneof"`
+}
+
+type Freshness_Eventual struct {
+	// eventual searches only what is indexed.
+	Eventual *emptypb.Empty `protobuf:"bytes,2,opt,name=eventual,proto3,oneof"`
+}
+
+func (*Freshness_AtLeastAsFresh) isFreshness_Requirement() {}
+
+func (*Freshness_Eventual) isFreshness_Requirement() {}
+
 // Degradation is one way in which a response is incomplete.
 type Degradation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -286,7 +388,7 @@ type Degradation struct {
 
 func (x *Degradation) Reset() {
 	*x = Degradation{}
-	mi := &file_recollect_v1_recall_proto_msgTypes[0]
+	mi := &file_recollect_v1_recall_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -298,7 +400,7 @@ func (x *Degradation) String() string {
 func (*Degradation) ProtoMessage() {}
 
 func (x *Degradation) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_recall_proto_msgTypes[0]
+	mi := &file_recollect_v1_recall_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -311,7 +413,7 @@ func (x *Degradation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degradation.ProtoReflect.Descriptor instead.
 func (*Degradation) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_recall_proto_rawDescGZIP(), []int{0}
+	return file_recollect_v1_recall_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Degradation) GetReason() DegradationReason {
@@ -332,7 +434,12 @@ var File_recollect_v1_recall_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_recall_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/recall.proto\x12\frecollect.v1\"`\n" +
+	"\x19recollect/v1/recall.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\"\xb3\x01\n" +
+	"\tFreshness\x12+\n" +
+	"\x11at_least_as_fresh\x18\x01 \x01(\tH\x00R\x0eatLeastAsFresh\x124\n" +
+	"\beventual\x18\x02 \x01(\v2\x16.google.protobuf.EmptyH\x00R\beventual\x124\n" +
+	"\bmax_wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\amaxWaitB\r\n" +
+	"\vrequirement\"`\n" +
 	"\vDegradation\x127\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1f.recollect.v1.DegradationReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage*{\n" +
@@ -375,21 +482,26 @@ func file_recollect_v1_recall_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_recall_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_recollect_v1_recall_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_recollect_v1_recall_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_recollect_v1_recall_proto_goTypes = []any{
-	(SearchMethod)(0),      // 0: recollect.v1.SearchMethod
-	(RecallReason)(0),      // 1: recollect.v1.RecallReason
-	(OmissionReason)(0),    // 2: recollect.v1.OmissionReason
-	(DegradationReason)(0), // 3: recollect.v1.DegradationReason
-	(*Degradation)(nil),    // 4: recollect.v1.Degradation
+	(SearchMethod)(0),           // 0: recollect.v1.SearchMethod
+	(RecallReason)(0),           // 1: recollect.v1.RecallReason
+	(OmissionReason)(0),         // 2: recollect.v1.OmissionReason
+	(DegradationReason)(0),      // 3: recollect.v1.DegradationReason
+	(*Freshness)(nil),           // 4: recollect.v1.Freshness
+	(*Degradation)(nil),         // 5: recollect.v1.Degradation
+	(*emptypb.Empty)(nil),       // 6: google.protobuf.Empty
+	(*durationpb.Duration)(nil), // 7: google.protobuf.Duration
 }
 var file_recollect_v1_recall_proto_depIdxs = []int32{
-	3, // 0: recollect.v1.Degradation.reason:type_name -> recollect.v1.DegradationReason
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	6, // 0: recollect.v1.Freshness.eventual:type_name -> google.protobuf.Empty
+	7, // 1: recollect.v1.Freshness.max_wait:type_name -> google.protobuf.Duration
+	3, // 2: recollect.v1.Degradation.reason:type_name -> recollect.v1.DegradationReason
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_recall_proto_init() }
@@ -397,13 +509,17 @@ func file_recollect_v1_recall_proto_init() {
 	if File_recollect_v1_recall_proto != nil {
 		return
 	}
+	file_recollect_v1_recall_proto_msgTypes[0].OneofWrappers = []any{
+		(*Freshness_AtLeastAsFresh)(nil),
+		(*Freshness_Eventual)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_recall_proto_rawDesc), len(file_recollect_v1_recall_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -9,7 +9,6 @@ package recollectv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	emptypb "google.golang.org/protobuf/types/known/emptypb"
 	reflect "reflect"
 	sync "sync"
@@ -26,35 +25,22 @@ const (
 // RecallRequest requests the messages that are relevant to a query.
 type RecallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// target is where to search. Required.
-	//
-	// Types that are valid to be assigned to Target:
-	//
-	//	*RecallRequest_ThreadId
-	//	*RecallRequest_Session
-	//	*RecallRequest_User
-	//	*RecallRequest_App
-	Target isRecallRequest_Target `protobuf_oneof:"target"`
+	// target is where to search. Required. A thread provides the recent window, and its
+	// app and user limit the scope. A user or an app has no recent window; a user_id is
+	// required.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// query is the text to match, usually the user's new message: at most 8,192
 	// characters. Empty: nothing is matched, and only the recent window is returned.
-	Query string `protobuf:"bytes,5,opt,name=query,proto3" json:"query,omitempty"`
-	// policy has the fields that this request sets differently from thread and app.
-	// mode, window_enabled, window_size, recent_window, top_k, neighbors_before,
-	// neighbors_after, min_score and scope apply to recall, as follows:
-	//
-	//   - MEMORY_MODE_NONE and MEMORY_MODE_NODE: nothing is returned.
-	//   - MEMORY_MODE_WINDOW: only the window_size newest messages; the index is not
-	//     used.
-	//   - Other modes: the recent_window newest messages and the best matches.
-	//
-	// scope is INVALID_ARGUMENT with user or app.
-	Policy *MemoryPolicy `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
+	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	// policy has the fields that this request sets differently from thread and app, such
+	// as recent_window and top_k. MEMORY_MODE_NONE and MEMORY_MODE_NODE return nothing.
+	// scope is INVALID_ARGUMENT with a user or an app.
+	Policy *MemoryPolicy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
 	// filter selects matches. It does not apply to the recent window and to
 	// neighbors.
-	Filter *MessageFilter `protobuf:"bytes,7,opt,name=filter,proto3" json:"filter,omitempty"`
-	// budget limits the size of the response in tokens. It is filled in this order:
-	// the recent window, newest first; matches, best first; neighbors. Unset:
-	// unlimited.
+	Filter *MessageFilter `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	// budget limits the size of the response in tokens. It is filled in this order: the
+	// recent window, newest first; matches, best first; neighbors. Unset: unlimited.
 	//
 	// Types that are valid to be assigned to Budget:
 	//
@@ -62,28 +48,16 @@ type RecallRequest struct {
 	//	*RecallRequest_Unlimited
 	Budget isRecallRequest_Budget `protobuf_oneof:"budget"`
 	// model is the model whose tokenizer counts tokens, as in GetHistoryRequest.
-	Model string `protobuf:"bytes,10,opt,name=model,proto3" json:"model,omitempty"`
+	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
 	// method is the search method. Default: SEARCH_METHOD_HYBRID.
-	Method SearchMethod `protobuf:"varint,11,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
-	// freshness selects which of the changes that wait to be indexed the search
-	// includes. Unset: the newest messages of the scope, at most 64 with at most 128
-	// KiB of content; they are matched and ranked as if they were indexed. If more
-	// wait, the database is also searched by keyword, and degradations reports it.
-	//
-	// Types that are valid to be assigned to Freshness:
-	//
-	//	*RecallRequest_AtLeastAsFresh
-	//	*RecallRequest_Eventual
-	Freshness isRecallRequest_Freshness `protobuf_oneof:"freshness"`
-	// max_wait is the longest wait for at_least_as_fresh: 0 to 30 seconds, shortened
-	// by the call's deadline. Unset: 2 seconds. After that, and at once while the index
-	// is down, the newest messages are matched by keyword in the database, and
-	// degradations reports it.
-	MaxWait *durationpb.Duration `protobuf:"bytes,14,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	Method SearchMethod `protobuf:"varint,8,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
+	// freshness selects which of the changes that wait to be indexed are searched. Unset:
+	// the newest.
+	Freshness *Freshness `protobuf:"bytes,9,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// all_branches includes matches on inactive branches.
-	AllBranches bool `protobuf:"varint,15,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
-	// explain requests RecallResponse.omitted.
-	Explain       bool `protobuf:"varint,16,opt,name=explain,proto3" json:"explain,omitempty"`
+	AllBranches bool `protobuf:"varint,10,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
+	// explain requests effective_policy and omitted in the response.
+	Explain       bool `protobuf:"varint,11,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -118,45 +92,9 @@ func (*RecallRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_recall_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *RecallRequest) GetTarget() isRecallRequest_Target {
+func (x *RecallRequest) GetTarget() *Target {
 	if x != nil {
 		return x.Target
-	}
-	return nil
-}
-
-func (x *RecallRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Target.(*RecallRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *RecallRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Target.(*RecallRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *RecallRequest) GetUser() *UserRef {
-	if x != nil {
-		if x, ok := x.Target.(*RecallRequest_User); ok {
-			return x.User
-		}
-	}
-	return nil
-}
-
-func (x *RecallRequest) GetApp() *AppRef {
-	if x != nil {
-		if x, ok := x.Target.(*RecallRequest_App); ok {
-			return x.App
-		}
 	}
 	return nil
 }
@@ -221,34 +159,9 @@ func (x *RecallRequest) GetMethod() SearchMethod {
 	return SearchMethod_SEARCH_METHOD_UNSPECIFIED
 }
 
-func (x *RecallRequest) GetFreshness() isRecallRequest_Freshness {
+func (x *RecallRequest) GetFreshness() *Freshness {
 	if x != nil {
 		return x.Freshness
-	}
-	return nil
-}
-
-func (x *RecallRequest) GetAtLeastAsFresh() string {
-	if x != nil {
-		if x, ok := x.Freshness.(*RecallRequest_AtLeastAsFresh); ok {
-			return x.AtLeastAsFresh
-		}
-	}
-	return ""
-}
-
-func (x *RecallRequest) GetEventual() *emptypb.Empty {
-	if x != nil {
-		if x, ok := x.Freshness.(*RecallRequest_Eventual); ok {
-			return x.Eventual
-		}
-	}
-	return nil
-}
-
-func (x *RecallRequest) GetMaxWait() *durationpb.Duration {
-	if x != nil {
-		return x.MaxWait
 	}
 	return nil
 }
@@ -267,78 +180,23 @@ func (x *RecallRequest) GetExplain() bool {
 	return false
 }
 
-type isRecallRequest_Target interface {
-	isRecallRequest_Target()
-}
-
-type RecallRequest_ThreadId struct {
-	// thread_id is the current conversation: it provides the recent window, and
-	// its app and user limit the scope.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type RecallRequest_Session struct {
-	// session is the caller's own names for the current conversation. If it does not
-	// exist yet, it has no messages; a scope beyond the thread still searches other
-	// threads.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-type RecallRequest_User struct {
-	// user searches the threads of one user, without a current conversation and
-	// without a recent window. user_id is required.
-	User *UserRef `protobuf:"bytes,3,opt,name=user,proto3,oneof"`
-}
-
-type RecallRequest_App struct {
-	// app searches the threads of all users of one app, without a recent window.
-	App *AppRef `protobuf:"bytes,4,opt,name=app,proto3,oneof"`
-}
-
-func (*RecallRequest_ThreadId) isRecallRequest_Target() {}
-
-func (*RecallRequest_Session) isRecallRequest_Target() {}
-
-func (*RecallRequest_User) isRecallRequest_Target() {}
-
-func (*RecallRequest_App) isRecallRequest_Target() {}
-
 type isRecallRequest_Budget interface {
 	isRecallRequest_Budget()
 }
 
 type RecallRequest_MaxTokens struct {
 	// max_tokens is the token budget of the whole response: 1 to 10,000,000.
-	MaxTokens int32 `protobuf:"varint,8,opt,name=max_tokens,json=maxTokens,proto3,oneof"`
+	MaxTokens int32 `protobuf:"varint,5,opt,name=max_tokens,json=maxTokens,proto3,oneof"`
 }
 
 type RecallRequest_Unlimited struct {
 	// unlimited sets no token budget; the size of a response is the only limit.
-	Unlimited *emptypb.Empty `protobuf:"bytes,9,opt,name=unlimited,proto3,oneof"`
+	Unlimited *emptypb.Empty `protobuf:"bytes,6,opt,name=unlimited,proto3,oneof"`
 }
 
 func (*RecallRequest_MaxTokens) isRecallRequest_Budget() {}
 
 func (*RecallRequest_Unlimited) isRecallRequest_Budget() {}
-
-type isRecallRequest_Freshness interface {
-	isRecallRequest_Freshness()
-}
-
-type RecallRequest_AtLeastAsFresh struct {
-	// at_least_as_fresh is the revision of a write: the search waits until the index
-	// has all changes of its thread up to that write.
-	AtLeastAsFresh string `protobuf:"bytes,12,opt,name=at_least_as_fresh,json=atLeastAsFresh,proto3,oneof"`
-}
-
-type RecallRequest_Eventual struct {
-	// eventual searches only what is indexed.
-	Eventual *emptypb.Empty `protobuf:"bytes,13,opt,name=eventual,proto3,oneof"`
-}
-
-func (*RecallRequest_AtLeastAsFresh) isRecallRequest_Freshness() {}
-
-func (*RecallRequest_Eventual) isRecallRequest_Freshness() {}
 
 // RecallResponse contains the recalled messages.
 type RecallResponse struct {
@@ -357,13 +215,12 @@ type RecallResponse struct {
 	// omitted lists candidates that were left out, with reasons, if explain is set:
 	// at most 200.
 	Omitted []*OmittedMessage `protobuf:"bytes,5,rep,name=omitted,proto3" json:"omitted,omitempty"`
-	// effective_policy is the policy that applied: the request's, over the thread's,
-	// the app's, the server's and the documented defaults.
+	// effective_policy is the policy that applied, if explain is set: the request's, over
+	// the thread's, the app's, the server's and the documented defaults.
 	EffectivePolicy *EffectivePolicy `protobuf:"bytes,6,opt,name=effective_policy,json=effectivePolicy,proto3" json:"effective_policy,omitempty"`
-	// method is how messages were matched. SEARCH_METHOD_LEXICAL: by keyword alone, because
-	// that was asked for, the server has no embedding model (`embedding.kind` is
-	// `none`), or a part was unavailable (see degradations). Unspecified: nothing was
-	// searched.
+	// method is how messages were matched. SEARCH_METHOD_LEXICAL: by keyword alone,
+	// because the request asks for it, the server has no embedding model, or a component
+	// was unavailable. Unspecified: nothing was searched.
 	Method SearchMethod `protobuf:"varint,7,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
 	// cuts count the messages that were found and exceed max_tokens or the size of a
 	// response, one for each reason. Empty: nothing was left out for its size.
@@ -690,42 +547,29 @@ func (x *OmittedMessage) GetScore() float32 {
 // SearchRequest requests the best matches of a query.
 type SearchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// target is where to search. Required.
-	//
-	// Types that are valid to be assigned to Target:
-	//
-	//	*SearchRequest_ThreadId
-	//	*SearchRequest_Session
-	//	*SearchRequest_User
-	//	*SearchRequest_App
-	Target isSearchRequest_Target `protobuf_oneof:"target"`
-	// scope selects the threads to search, from thread_id or session; with user or app
-	// it is INVALID_ARGUMENT. Unspecified: the scope of the policies of thread and app,
-	// by default RECALL_SCOPE_USER.
-	Scope RecallScope `protobuf:"varint,5,opt,name=scope,proto3,enum=recollect.v1.RecallScope" json:"scope,omitempty"`
+	// target is where to search. Required. From a thread, scope selects how far beyond it
+	// the search goes; a session that does not exist has no messages. A user_id is
+	// required.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	// scope selects the threads to search from a thread; INVALID_ARGUMENT with a user or
+	// an app. Unspecified: the scope of the policies of thread and app, by default
+	// RECALL_SCOPE_USER.
+	Scope RecallScope `protobuf:"varint,2,opt,name=scope,proto3,enum=recollect.v1.RecallScope" json:"scope,omitempty"`
 	// query is the text to match: 1 to 8,192 characters.
-	Query string `protobuf:"bytes,6,opt,name=query,proto3" json:"query,omitempty"`
+	Query string `protobuf:"bytes,3,opt,name=query,proto3" json:"query,omitempty"`
 	// top_k is the maximum number of matches: 1 to 100. Unset: 10.
-	TopK *int32 `protobuf:"varint,7,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
+	TopK *int32 `protobuf:"varint,4,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
 	// filter selects matches.
-	Filter *MessageFilter `protobuf:"bytes,8,opt,name=filter,proto3" json:"filter,omitempty"`
+	Filter *MessageFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// method is the search method. Default: SEARCH_METHOD_HYBRID.
-	Method SearchMethod `protobuf:"varint,9,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
+	Method SearchMethod `protobuf:"varint,6,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
 	// min_score excludes matches with a lower score: 0.0 to 1.0. Unset: 0.
-	MinScore *float32 `protobuf:"fixed32,10,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
-	// freshness selects which of the changes that wait to be indexed the search
-	// includes, as in RecallRequest. Unset: the newest messages of the scope.
-	//
-	// Types that are valid to be assigned to Freshness:
-	//
-	//	*SearchRequest_AtLeastAsFresh
-	//	*SearchRequest_Eventual
-	Freshness isSearchRequest_Freshness `protobuf_oneof:"freshness"`
-	// max_wait is the longest wait for at_least_as_fresh: 0 to 30 seconds. Unset: 2
-	// seconds.
-	MaxWait *durationpb.Duration `protobuf:"bytes,13,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	MinScore *float32 `protobuf:"fixed32,7,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
+	// freshness selects which of the changes that wait to be indexed are searched. Unset:
+	// the newest.
+	Freshness *Freshness `protobuf:"bytes,8,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// all_branches includes matches on inactive branches.
-	AllBranches   bool `protobuf:"varint,14,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
+	AllBranches   bool `protobuf:"varint,9,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -760,45 +604,9 @@ func (*SearchRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_recall_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *SearchRequest) GetTarget() isSearchRequest_Target {
+func (x *SearchRequest) GetTarget() *Target {
 	if x != nil {
 		return x.Target
-	}
-	return nil
-}
-
-func (x *SearchRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Target.(*SearchRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *SearchRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Target.(*SearchRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *SearchRequest) GetUser() *UserRef {
-	if x != nil {
-		if x, ok := x.Target.(*SearchRequest_User); ok {
-			return x.User
-		}
-	}
-	return nil
-}
-
-func (x *SearchRequest) GetApp() *AppRef {
-	if x != nil {
-		if x, ok := x.Target.(*SearchRequest_App); ok {
-			return x.App
-		}
 	}
 	return nil
 }
@@ -845,34 +653,9 @@ func (x *SearchRequest) GetMinScore() float32 {
 	return 0
 }
 
-func (x *SearchRequest) GetFreshness() isSearchRequest_Freshness {
+func (x *SearchRequest) GetFreshness() *Freshness {
 	if x != nil {
 		return x.Freshness
-	}
-	return nil
-}
-
-func (x *SearchRequest) GetAtLeastAsFresh() string {
-	if x != nil {
-		if x, ok := x.Freshness.(*SearchRequest_AtLeastAsFresh); ok {
-			return x.AtLeastAsFresh
-		}
-	}
-	return ""
-}
-
-func (x *SearchRequest) GetEventual() *emptypb.Empty {
-	if x != nil {
-		if x, ok := x.Freshness.(*SearchRequest_Eventual); ok {
-			return x.Eventual
-		}
-	}
-	return nil
-}
-
-func (x *SearchRequest) GetMaxWait() *durationpb.Duration {
-	if x != nil {
-		return x.MaxWait
 	}
 	return nil
 }
@@ -883,58 +666,6 @@ func (x *SearchRequest) GetAllBranches() bool {
 	}
 	return false
 }
-
-type isSearchRequest_Target interface {
-	isSearchRequest_Target()
-}
-
-type SearchRequest_ThreadId struct {
-	// thread_id is a thread; scope selects how far beyond it the search goes.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type SearchRequest_Session struct {
-	// session is the caller's own names for a thread. If it does not exist yet, it has
-	// no messages; a scope beyond the thread still searches other threads.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-type SearchRequest_User struct {
-	// user searches the threads of one user. user_id is required.
-	User *UserRef `protobuf:"bytes,3,opt,name=user,proto3,oneof"`
-}
-
-type SearchRequest_App struct {
-	// app searches the threads of all users of one app.
-	App *AppRef `protobuf:"bytes,4,opt,name=app,proto3,oneof"`
-}
-
-func (*SearchRequest_ThreadId) isSearchRequest_Target() {}
-
-func (*SearchRequest_Session) isSearchRequest_Target() {}
-
-func (*SearchRequest_User) isSearchRequest_Target() {}
-
-func (*SearchRequest_App) isSearchRequest_Target() {}
-
-type isSearchRequest_Freshness interface {
-	isSearchRequest_Freshness()
-}
-
-type SearchRequest_AtLeastAsFresh struct {
-	// at_least_as_fresh is the revision of a write: the search waits until the index
-	// has all changes of its thread up to that write.
-	AtLeastAsFresh string `protobuf:"bytes,11,opt,name=at_least_as_fresh,json=atLeastAsFresh,proto3,oneof"`
-}
-
-type SearchRequest_Eventual struct {
-	// eventual searches only what is indexed.
-	Eventual *emptypb.Empty `protobuf:"bytes,12,opt,name=eventual,proto3,oneof"`
-}
-
-func (*SearchRequest_AtLeastAsFresh) isSearchRequest_Freshness() {}
-
-func (*SearchRequest_Eventual) isSearchRequest_Freshness() {}
 
 // SearchResponse contains the matches.
 type SearchResponse struct {
@@ -1015,29 +746,22 @@ var File_recollect_v1_recall_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/recall_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xd4\x05\n" +
-	"\rRecallRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12+\n" +
-	"\x04user\x18\x03 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +
-	"\x03app\x18\x04 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03app\x12\x14\n" +
-	"\x05query\x18\x05 \x01(\tR\x05query\x122\n" +
-	"\x06policy\x18\x06 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x123\n" +
-	"\x06filter\x18\a \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x12\x1f\n" +
+	"!recollect/v1/recall_service.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xdd\x03\n" +
+	"\rRecallRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12\x14\n" +
+	"\x05query\x18\x02 \x01(\tR\x05query\x122\n" +
+	"\x06policy\x18\x03 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x123\n" +
+	"\x06filter\x18\x04 \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x12\x1f\n" +
 	"\n" +
-	"max_tokens\x18\b \x01(\x05H\x01R\tmaxTokens\x126\n" +
-	"\tunlimited\x18\t \x01(\v2\x16.google.protobuf.EmptyH\x01R\tunlimited\x12\x14\n" +
-	"\x05model\x18\n" +
-	" \x01(\tR\x05model\x122\n" +
-	"\x06method\x18\v \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12+\n" +
-	"\x11at_least_as_fresh\x18\f \x01(\tH\x02R\x0eatLeastAsFresh\x124\n" +
-	"\beventual\x18\r \x01(\v2\x16.google.protobuf.EmptyH\x02R\beventual\x124\n" +
-	"\bmax_wait\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12!\n" +
-	"\fall_branches\x18\x0f \x01(\bR\vallBranches\x12\x18\n" +
-	"\aexplain\x18\x10 \x01(\bR\aexplainB\b\n" +
-	"\x06targetB\b\n" +
-	"\x06budgetB\v\n" +
-	"\tfreshness\"\xae\x03\n" +
+	"max_tokens\x18\x05 \x01(\x05H\x00R\tmaxTokens\x126\n" +
+	"\tunlimited\x18\x06 \x01(\v2\x16.google.protobuf.EmptyH\x00R\tunlimited\x12\x14\n" +
+	"\x05model\x18\a \x01(\tR\x05model\x122\n" +
+	"\x06method\x18\b \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x125\n" +
+	"\tfreshness\x18\t \x01(\v2\x17.recollect.v1.FreshnessR\tfreshness\x12!\n" +
+	"\fall_branches\x18\n" +
+	" \x01(\bR\vallBranches\x12\x18\n" +
+	"\aexplain\x18\v \x01(\bR\aexplainB\b\n" +
+	"\x06budget\"\xae\x03\n" +
 	"\x0eRecallResponse\x129\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1d.recollect.v1.RecalledMessageR\bmessages\x12!\n" +
 	"\ftotal_tokens\x18\x02 \x01(\x05R\vtotalTokens\x12\x1c\n" +
@@ -1068,25 +792,17 @@ const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x124\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1c.recollect.v1.OmissionReasonR\x06reason\x12\x14\n" +
-	"\x05score\x18\x03 \x01(\x02R\x05score\"\x92\x05\n" +
-	"\rSearchRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12+\n" +
-	"\x04user\x18\x03 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +
-	"\x03app\x18\x04 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03app\x12/\n" +
-	"\x05scope\x18\x05 \x01(\x0e2\x19.recollect.v1.RecallScopeR\x05scope\x12\x14\n" +
-	"\x05query\x18\x06 \x01(\tR\x05query\x12\x18\n" +
-	"\x05top_k\x18\a \x01(\x05H\x02R\x04topK\x88\x01\x01\x123\n" +
-	"\x06filter\x18\b \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x122\n" +
-	"\x06method\x18\t \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12 \n" +
-	"\tmin_score\x18\n" +
-	" \x01(\x02H\x03R\bminScore\x88\x01\x01\x12+\n" +
-	"\x11at_least_as_fresh\x18\v \x01(\tH\x01R\x0eatLeastAsFresh\x124\n" +
-	"\beventual\x18\f \x01(\v2\x16.google.protobuf.EmptyH\x01R\beventual\x124\n" +
-	"\bmax_wait\x18\r \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12!\n" +
-	"\fall_branches\x18\x0e \x01(\bR\vallBranchesB\b\n" +
-	"\x06targetB\v\n" +
-	"\tfreshnessB\b\n" +
+	"\x05score\x18\x03 \x01(\x02R\x05score\"\x9b\x03\n" +
+	"\rSearchRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12/\n" +
+	"\x05scope\x18\x02 \x01(\x0e2\x19.recollect.v1.RecallScopeR\x05scope\x12\x14\n" +
+	"\x05query\x18\x03 \x01(\tR\x05query\x12\x18\n" +
+	"\x05top_k\x18\x04 \x01(\x05H\x00R\x04topK\x88\x01\x01\x123\n" +
+	"\x06filter\x18\x05 \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x122\n" +
+	"\x06method\x18\x06 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12 \n" +
+	"\tmin_score\x18\a \x01(\x02H\x01R\bminScore\x88\x01\x01\x125\n" +
+	"\tfreshness\x18\b \x01(\v2\x17.recollect.v1.FreshnessR\tfreshness\x12!\n" +
+	"\fall_branches\x18\t \x01(\bR\vallBranchesB\b\n" +
 	"\x06_top_kB\f\n" +
 	"\n" +
 	"_min_score\"\xe9\x01\n" +
@@ -1114,69 +830,61 @@ func file_recollect_v1_recall_service_proto_rawDescGZIP() []byte {
 
 var file_recollect_v1_recall_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_recollect_v1_recall_service_proto_goTypes = []any{
-	(*RecallRequest)(nil),       // 0: recollect.v1.RecallRequest
-	(*RecallResponse)(nil),      // 1: recollect.v1.RecallResponse
-	(*RecallCut)(nil),           // 2: recollect.v1.RecallCut
-	(*RecalledMessage)(nil),     // 3: recollect.v1.RecalledMessage
-	(*OmittedMessage)(nil),      // 4: recollect.v1.OmittedMessage
-	(*SearchRequest)(nil),       // 5: recollect.v1.SearchRequest
-	(*SearchResponse)(nil),      // 6: recollect.v1.SearchResponse
-	(*SessionRef)(nil),          // 7: recollect.v1.SessionRef
-	(*UserRef)(nil),             // 8: recollect.v1.UserRef
-	(*AppRef)(nil),              // 9: recollect.v1.AppRef
-	(*MemoryPolicy)(nil),        // 10: recollect.v1.MemoryPolicy
-	(*MessageFilter)(nil),       // 11: recollect.v1.MessageFilter
-	(*emptypb.Empty)(nil),       // 12: google.protobuf.Empty
-	(SearchMethod)(0),           // 13: recollect.v1.SearchMethod
-	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
-	(*Degradation)(nil),         // 15: recollect.v1.Degradation
-	(*EffectivePolicy)(nil),     // 16: recollect.v1.EffectivePolicy
-	(RecallReason)(0),           // 17: recollect.v1.RecallReason
-	(*Message)(nil),             // 18: recollect.v1.Message
-	(OmissionReason)(0),         // 19: recollect.v1.OmissionReason
-	(RecallScope)(0),            // 20: recollect.v1.RecallScope
+	(*RecallRequest)(nil),   // 0: recollect.v1.RecallRequest
+	(*RecallResponse)(nil),  // 1: recollect.v1.RecallResponse
+	(*RecallCut)(nil),       // 2: recollect.v1.RecallCut
+	(*RecalledMessage)(nil), // 3: recollect.v1.RecalledMessage
+	(*OmittedMessage)(nil),  // 4: recollect.v1.OmittedMessage
+	(*SearchRequest)(nil),   // 5: recollect.v1.SearchRequest
+	(*SearchResponse)(nil),  // 6: recollect.v1.SearchResponse
+	(*Target)(nil),          // 7: recollect.v1.Target
+	(*MemoryPolicy)(nil),    // 8: recollect.v1.MemoryPolicy
+	(*MessageFilter)(nil),   // 9: recollect.v1.MessageFilter
+	(*emptypb.Empty)(nil),   // 10: google.protobuf.Empty
+	(SearchMethod)(0),       // 11: recollect.v1.SearchMethod
+	(*Freshness)(nil),       // 12: recollect.v1.Freshness
+	(*Degradation)(nil),     // 13: recollect.v1.Degradation
+	(*EffectivePolicy)(nil), // 14: recollect.v1.EffectivePolicy
+	(RecallReason)(0),       // 15: recollect.v1.RecallReason
+	(*Message)(nil),         // 16: recollect.v1.Message
+	(OmissionReason)(0),     // 17: recollect.v1.OmissionReason
+	(RecallScope)(0),        // 18: recollect.v1.RecallScope
 }
 var file_recollect_v1_recall_service_proto_depIdxs = []int32{
-	7,  // 0: recollect.v1.RecallRequest.session:type_name -> recollect.v1.SessionRef
-	8,  // 1: recollect.v1.RecallRequest.user:type_name -> recollect.v1.UserRef
-	9,  // 2: recollect.v1.RecallRequest.app:type_name -> recollect.v1.AppRef
-	10, // 3: recollect.v1.RecallRequest.policy:type_name -> recollect.v1.MemoryPolicy
-	11, // 4: recollect.v1.RecallRequest.filter:type_name -> recollect.v1.MessageFilter
-	12, // 5: recollect.v1.RecallRequest.unlimited:type_name -> google.protobuf.Empty
-	13, // 6: recollect.v1.RecallRequest.method:type_name -> recollect.v1.SearchMethod
-	12, // 7: recollect.v1.RecallRequest.eventual:type_name -> google.protobuf.Empty
-	14, // 8: recollect.v1.RecallRequest.max_wait:type_name -> google.protobuf.Duration
-	3,  // 9: recollect.v1.RecallResponse.messages:type_name -> recollect.v1.RecalledMessage
-	15, // 10: recollect.v1.RecallResponse.degradations:type_name -> recollect.v1.Degradation
-	4,  // 11: recollect.v1.RecallResponse.omitted:type_name -> recollect.v1.OmittedMessage
-	16, // 12: recollect.v1.RecallResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
-	13, // 13: recollect.v1.RecallResponse.method:type_name -> recollect.v1.SearchMethod
-	2,  // 14: recollect.v1.RecallResponse.cuts:type_name -> recollect.v1.RecallCut
-	17, // 15: recollect.v1.RecallCut.reason:type_name -> recollect.v1.RecallReason
-	18, // 16: recollect.v1.RecalledMessage.message:type_name -> recollect.v1.Message
-	17, // 17: recollect.v1.RecalledMessage.reasons:type_name -> recollect.v1.RecallReason
-	19, // 18: recollect.v1.OmittedMessage.reason:type_name -> recollect.v1.OmissionReason
-	7,  // 19: recollect.v1.SearchRequest.session:type_name -> recollect.v1.SessionRef
-	8,  // 20: recollect.v1.SearchRequest.user:type_name -> recollect.v1.UserRef
-	9,  // 21: recollect.v1.SearchRequest.app:type_name -> recollect.v1.AppRef
-	20, // 22: recollect.v1.SearchRequest.scope:type_name -> recollect.v1.RecallScope
-	11, // 23: recollect.v1.SearchRequest.filter:type_name -> recollect.v1.MessageFilter
-	13, // 24: recollect.v1.SearchRequest.method:type_name -> recollect.v1.SearchMethod
-	12, // 25: recollect.v1.SearchRequest.eventual:type_name -> google.protobuf.Empty
-	14, // 26: recollect.v1.SearchRequest.max_wait:type_name -> google.protobuf.Duration
-	3,  // 27: recollect.v1.SearchResponse.matches:type_name -> recollect.v1.RecalledMessage
-	15, // 28: recollect.v1.SearchResponse.degradations:type_name -> recollect.v1.Degradation
-	13, // 29: recollect.v1.SearchResponse.method:type_name -> recollect.v1.SearchMethod
-	2,  // 30: recollect.v1.SearchResponse.cuts:type_name -> recollect.v1.RecallCut
-	0,  // 31: recollect.v1.RecallService.Recall:input_type -> recollect.v1.RecallRequest
-	5,  // 32: recollect.v1.RecallService.Search:input_type -> recollect.v1.SearchRequest
-	1,  // 33: recollect.v1.RecallService.Recall:output_type -> recollect.v1.RecallResponse
-	6,  // 34: recollect.v1.RecallService.Search:output_type -> recollect.v1.SearchResponse
-	33, // [33:35] is the sub-list for method output_type
-	31, // [31:33] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	7,  // 0: recollect.v1.RecallRequest.target:type_name -> recollect.v1.Target
+	8,  // 1: recollect.v1.RecallRequest.policy:type_name -> recollect.v1.MemoryPolicy
+	9,  // 2: recollect.v1.RecallRequest.filter:type_name -> recollect.v1.MessageFilter
+	10, // 3: recollect.v1.RecallRequest.unlimited:type_name -> google.protobuf.Empty
+	11, // 4: recollect.v1.RecallRequest.method:type_name -> recollect.v1.SearchMethod
+	12, // 5: recollect.v1.RecallRequest.freshness:type_name -> recollect.v1.Freshness
+	3,  // 6: recollect.v1.RecallResponse.messages:type_name -> recollect.v1.RecalledMessage
+	13, // 7: recollect.v1.RecallResponse.degradations:type_name -> recollect.v1.Degradation
+	4,  // 8: recollect.v1.RecallResponse.omitted:type_name -> recollect.v1.OmittedMessage
+	14, // 9: recollect.v1.RecallResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
+	11, // 10: recollect.v1.RecallResponse.method:type_name -> recollect.v1.SearchMethod
+	2,  // 11: recollect.v1.RecallResponse.cuts:type_name -> recollect.v1.RecallCut
+	15, // 12: recollect.v1.RecallCut.reason:type_name -> recollect.v1.RecallReason
+	16, // 13: recollect.v1.RecalledMessage.message:type_name -> recollect.v1.Message
+	15, // 14: recollect.v1.RecalledMessage.reasons:type_name -> recollect.v1.RecallReason
+	17, // 15: recollect.v1.OmittedMessage.reason:type_name -> recollect.v1.OmissionReason
+	7,  // 16: recollect.v1.SearchRequest.target:type_name -> recollect.v1.Target
+	18, // 17: recollect.v1.SearchRequest.scope:type_name -> recollect.v1.RecallScope
+	9,  // 18: recollect.v1.SearchRequest.filter:type_name -> recollect.v1.MessageFilter
+	11, // 19: recollect.v1.SearchRequest.method:type_name -> recollect.v1.SearchMethod
+	12, // 20: recollect.v1.SearchRequest.freshness:type_name -> recollect.v1.Freshness
+	3,  // 21: recollect.v1.SearchResponse.matches:type_name -> recollect.v1.RecalledMessage
+	13, // 22: recollect.v1.SearchResponse.degradations:type_name -> recollect.v1.Degradation
+	11, // 23: recollect.v1.SearchResponse.method:type_name -> recollect.v1.SearchMethod
+	2,  // 24: recollect.v1.SearchResponse.cuts:type_name -> recollect.v1.RecallCut
+	0,  // 25: recollect.v1.RecallService.Recall:input_type -> recollect.v1.RecallRequest
+	5,  // 26: recollect.v1.RecallService.Search:input_type -> recollect.v1.SearchRequest
+	1,  // 27: recollect.v1.RecallService.Recall:output_type -> recollect.v1.RecallResponse
+	6,  // 28: recollect.v1.RecallService.Search:output_type -> recollect.v1.SearchResponse
+	27, // [27:29] is the sub-list for method output_type
+	25, // [25:27] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_recall_service_proto_init() }
@@ -1189,24 +897,11 @@ func file_recollect_v1_recall_service_proto_init() {
 	file_recollect_v1_recall_proto_init()
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_recall_service_proto_msgTypes[0].OneofWrappers = []any{
-		(*RecallRequest_ThreadId)(nil),
-		(*RecallRequest_Session)(nil),
-		(*RecallRequest_User)(nil),
-		(*RecallRequest_App)(nil),
 		(*RecallRequest_MaxTokens)(nil),
 		(*RecallRequest_Unlimited)(nil),
-		(*RecallRequest_AtLeastAsFresh)(nil),
-		(*RecallRequest_Eventual)(nil),
 	}
 	file_recollect_v1_recall_service_proto_msgTypes[3].OneofWrappers = []any{}
-	file_recollect_v1_recall_service_proto_msgTypes[5].OneofWrappers = []any{
-		(*SearchRequest_ThreadId)(nil),
-		(*SearchRequest_Session)(nil),
-		(*SearchRequest_User)(nil),
-		(*SearchRequest_App)(nil),
-		(*SearchRequest_AtLeastAsFresh)(nil),
-		(*SearchRequest_Eventual)(nil),
-	}
+	file_recollect_v1_recall_service_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -30,10 +30,10 @@ const (
 // RecallService finds earlier messages: the recent messages of a conversation, and
 // the best matches of a query by meaning and by keyword.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "query": "What is my dog called?"}'
-//	  127.0.0.1:50051 recollect.v1.RecallService/Recall
+//	grpcurl -plaintext -d '{"target": {"thread": {"thread_id": "…"}}, "query": "What is
+//	  my dog called?"}' 127.0.0.1:50051 recollect.v1.RecallService/Recall
 //
-//	grpcurl -plaintext -d '{"user": {"app_id": "support", "user_id": "ada"},
+//	grpcurl -plaintext -d '{"target": {"user": {"app_id": "support", "user_id": "ada"}},
 //	  "query": "refund of order 1138"}'
 //	  127.0.0.1:50051 recollect.v1.RecallService/Search
 //
@@ -85,10 +85,10 @@ func (c *recallServiceClient) Search(ctx context.Context, in *SearchRequest, opt
 // RecallService finds earlier messages: the recent messages of a conversation, and
 // the best matches of a query by meaning and by keyword.
 //
-//	grpcurl -plaintext -d '{"thread_id": "…", "query": "What is my dog called?"}'
-//	  127.0.0.1:50051 recollect.v1.RecallService/Recall
+//	grpcurl -plaintext -d '{"target": {"thread": {"thread_id": "…"}}, "query": "What is
+//	  my dog called?"}' 127.0.0.1:50051 recollect.v1.RecallService/Recall
 //
-//	grpcurl -plaintext -d '{"user": {"app_id": "support", "user_id": "ada"},
+//	grpcurl -plaintext -d '{"target": {"user": {"app_id": "support", "user_id": "ada"}},
 //	  "query": "refund of order 1138"}'
 //	  127.0.0.1:50051 recollect.v1.RecallService/Search
 //

@@ -292,8 +292,8 @@ func (x *GetSecretResponse) GetValue() string {
 // ListSecretsRequest requests one page.
 type ListSecretsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// page_size is the maximum number of secrets to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT.
+	// page_size is the maximum number of secrets: 0 means 50; more than 500 counts as
+	// 500.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page. Empty: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -41,7 +41,7 @@ type SecretServiceClient interface {
 	// ListSecrets lists the tenant's secrets without their values, sorted by name. It
 	// works without secrets.key.
 	ListSecrets(ctx context.Context, in *ListSecretsRequest, opts ...grpc.CallOption) (*ListSecretsResponse, error)
-	// DeleteSecret erases a secret. It works without secrets.key. An unknown secret
+	// DeleteSecret deletes a secret. It works without secrets.key. An unknown secret
 	// is NOT_FOUND.
 	DeleteSecret(ctx context.Context, in *DeleteSecretRequest, opts ...grpc.CallOption) (*DeleteSecretResponse, error)
 }
@@ -110,7 +110,7 @@ type SecretServiceServer interface {
 	// ListSecrets lists the tenant's secrets without their values, sorted by name. It
 	// works without secrets.key.
 	ListSecrets(context.Context, *ListSecretsRequest) (*ListSecretsResponse, error)
-	// DeleteSecret erases a secret. It works without secrets.key. An unknown secret
+	// DeleteSecret deletes a secret. It works without secrets.key. An unknown secret
 	// is NOT_FOUND.
 	DeleteSecret(context.Context, *DeleteSecretRequest) (*DeleteSecretResponse, error)
 	mustEmbedUnimplementedSecretServiceServer()

@@ -10,7 +10,6 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
-	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -110,8 +109,9 @@ type Thread struct {
 	SessionKey string `protobuf:"bytes,4,opt,name=session_key,json=sessionKey,proto3" json:"session_key,omitempty"`
 	// title is a label for display. Recollect does not interpret it.
 	Title string `protobuf:"bytes,5,opt,name=title,proto3" json:"title,omitempty"`
-	// metadata is the caller's own data about the thread.
-	Metadata *structpb.Struct `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// metadata is the caller's own data about the thread: a JSON object as text. Empty:
+	// none.
+	Metadata string `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// last_seq is the seq of the message that was appended last; 0 if no message was
 	// ever appended. It never decreases: seqs of deleted messages are not reused.
 	LastSeq int64 `protobuf:"varint,7,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
@@ -125,23 +125,21 @@ type Thread struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// update_time is when the thread or one of its messages last changed.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// expire_time is when the thread becomes unreadable; a background job then erases
+	// expire_time is when the thread becomes unreadable; a background job then deletes
 	// it. Each use of an ephemeral thread postpones it. Unset: never.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// policy has the fields that this thread sets differently from its app. Unset:
-	// none.
+	// policy has the fields that this thread sets differently from its app. Unset: none.
 	Policy *MemoryPolicy `protobuf:"bytes,13,opt,name=policy,proto3" json:"policy,omitempty"`
 	// ephemeral is true if the thread is temporary, as described in
 	// CreateThreadRequest.
 	Ephemeral bool `protobuf:"varint,14,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`
 	// ttl is input only, in UpdateThreadRequest: the thread expires this long from the
-	// call, after 1 second to 10 years. One that ends the thread earlier than expire_time,
-	// and any for an ephemeral thread, requires KEY_SCOPE_ERASE. Responses contain
-	// expire_time instead.
+	// call, after 1 second to 10 years. To end a thread earlier requires
+	// KEY_SCOPE_DELETE. Responses contain expire_time instead.
 	Ttl *durationpb.Duration `protobuf:"bytes,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// etag identifies this state of title, metadata, policy and the ttl: each
-	// UpdateThread changes it. Appends, deletions, ClearThread, SetHead and the idle
-	// time of an ephemeral thread do not.
+	// etag identifies this state of title, metadata, policy and ttl: each UpdateThread
+	// changes it. Appends, deletions, ClearThread and SetHead do not. Ignored in
+	// requests; see UpdateThreadRequest.precondition.
 	Etag          string `protobuf:"bytes,16,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -212,11 +210,11 @@ func (x *Thread) GetTitle() string {
 	return ""
 }
 
-func (x *Thread) GetMetadata() *structpb.Struct {
+func (x *Thread) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 func (x *Thread) GetLastSeq() int64 {
@@ -289,35 +287,30 @@ func (x *Thread) GetEtag() string {
 	return ""
 }
 
-// SessionRef identifies a thread by the caller's own names instead of its
-// thread_id.
+// SessionRef identifies a thread by the caller's own names instead of its thread_id.
+// Any session_key works, such as `42`; three forms have a special meaning:
+//
+//   - `user:ID` is the conversation of the user ID. The user_id may be left out; another
+//     user_id is INVALID_ARGUMENT.
+//   - `global` is one conversation that all users of the app share. It belongs to no
+//     user; a user_id is INVALID_ARGUMENT.
+//   - `agent_memory:APP_ID` is the same with the app's policy shared_session_default,
+//     which it requires. A user_id is INVALID_ARGUMENT.
 type SessionRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// app_id is the app: 1 to 128 characters. Threads of different apps are separate;
 	// workflows that should share memory use the same app_id.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
-	// user_id is the user: at most 256 characters. Empty: the thread has no user, and
-	// recall cannot search other threads of the user. If user_id is empty and
-	// session_key is `user:ID`, user_id is `ID`.
+	// user_id is the user: at most 256 characters. Empty: the thread has no user, or the
+	// user of a `user:ID` key.
 	UserId string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// session_key is the caller's key for the conversation: 1 to 512 characters. Any text
-	// is valid; these forms have a special meaning:
-	//
-	//   - `user:ID`: one conversation per user.
-	//   - `thread:ID`: one of several conversations of a user, such as a chat thread.
-	//   - `session:ID`: a conversation that a new ID starts afresh.
-	//   - `global`: one conversation that all users of the app share. It belongs to no user;
-	//     user_id is ignored.
-	//
-	// If it is empty, the first of these applies: agent_session_key; the call's metadata
-	// `x-recollect-session-id` (ImportMessages ignores it); the app_id, if the app's policy
-	// sets flow_session_default; `agent_memory:APP_ID`, if it sets shared_session_default. All
-	// users of the app share these two, which belong to no user. Otherwise the call fails with
-	// INVALID_ARGUMENT. An explicit `agent_memory:APP_ID` needs the same
-	// policy.
+	// session_key is the caller's key for the conversation, such as `42`: 1 to 512
+	// characters of any text. Empty: agent_session_key, and then the defaults that
+	// docs/memory/conversation.md lists. Keys with a special meaning: `user:ID`,
+	// `global`, `agent_memory:APP_ID`.
 	SessionKey string `protobuf:"bytes,3,opt,name=session_key,json=sessionKey,proto3" json:"session_key,omitempty"`
-	// agent_session_key is the key that an agent supplies, used if session_key is
-	// empty: at most 512 characters, in the same forms.
+	// agent_session_key is the key that an agent supplies, used if session_key is empty:
+	// at most 512 characters.
 	AgentSessionKey string `protobuf:"bytes,4,opt,name=agent_session_key,json=agentSessionKey,proto3" json:"agent_session_key,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -381,6 +374,93 @@ func (x *SessionRef) GetAgentSessionKey() string {
 	return ""
 }
 
+// ThreadRef names a thread, by its id or by the caller's own names.
+type ThreadRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// thread is the name. Exactly one is required.
+	//
+	// Types that are valid to be assigned to Thread:
+	//
+	//	*ThreadRef_ThreadId
+	//	*ThreadRef_Session
+	Thread        isThreadRef_Thread `protobuf_oneof:"thread"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ThreadRef) Reset() {
+	*x = ThreadRef{}
+	mi := &file_recollect_v1_thread_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ThreadRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ThreadRef) ProtoMessage() {}
+
+func (x *ThreadRef) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_thread_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ThreadRef.ProtoReflect.Descriptor instead.
+func (*ThreadRef) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ThreadRef) GetThread() isThreadRef_Thread {
+	if x != nil {
+		return x.Thread
+	}
+	return nil
+}
+
+func (x *ThreadRef) GetThreadId() string {
+	if x != nil {
+		if x, ok := x.Thread.(*ThreadRef_ThreadId); ok {
+			return x.ThreadId
+		}
+	}
+	return ""
+}
+
+func (x *ThreadRef) GetSession() *SessionRef {
+	if x != nil {
+		if x, ok := x.Thread.(*ThreadRef_Session); ok {
+			return x.Session
+		}
+	}
+	return nil
+}
+
+type isThreadRef_Thread interface {
+	isThreadRef_Thread()
+}
+
+type ThreadRef_ThreadId struct {
+	// thread_id is the thread's UUID.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
+}
+
+type ThreadRef_Session struct {
+	// session is the caller's own names for the thread.
+	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
+}
+
+func (*ThreadRef_ThreadId) isThreadRef_Thread() {}
+
+func (*ThreadRef_Session) isThreadRef_Thread() {}
+
 // UserRef identifies one user of an app.
 type UserRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -395,7 +475,7 @@ type UserRef struct {
 
 func (x *UserRef) Reset() {
 	*x = UserRef{}
-	mi := &file_recollect_v1_thread_proto_msgTypes[2]
+	mi := &file_recollect_v1_thread_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -407,7 +487,7 @@ func (x *UserRef) String() string {
 func (*UserRef) ProtoMessage() {}
 
 func (x *UserRef) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_thread_proto_msgTypes[2]
+	mi := &file_recollect_v1_thread_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -420,7 +500,7 @@ func (x *UserRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserRef.ProtoReflect.Descriptor instead.
 func (*UserRef) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{2}
+	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *UserRef) GetAppId() string {
@@ -448,7 +528,7 @@ type AppRef struct {
 
 func (x *AppRef) Reset() {
 	*x = AppRef{}
-	mi := &file_recollect_v1_thread_proto_msgTypes[3]
+	mi := &file_recollect_v1_thread_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -460,7 +540,7 @@ func (x *AppRef) String() string {
 func (*AppRef) ProtoMessage() {}
 
 func (x *AppRef) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_thread_proto_msgTypes[3]
+	mi := &file_recollect_v1_thread_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -473,7 +553,7 @@ func (x *AppRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppRef.ProtoReflect.Descriptor instead.
 func (*AppRef) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{3}
+	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AppRef) GetAppId() string {
@@ -482,6 +562,111 @@ func (x *AppRef) GetAppId() string {
 	}
 	return ""
 }
+
+// Target names a thread, a user or an app.
+type Target struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// target is the object. Exactly one is required.
+	//
+	// Types that are valid to be assigned to Target:
+	//
+	//	*Target_Thread
+	//	*Target_User
+	//	*Target_App
+	Target        isTarget_Target `protobuf_oneof:"target"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Target) Reset() {
+	*x = Target{}
+	mi := &file_recollect_v1_thread_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Target) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Target) ProtoMessage() {}
+
+func (x *Target) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_thread_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Target.ProtoReflect.Descriptor instead.
+func (*Target) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Target) GetTarget() isTarget_Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *Target) GetThread() *ThreadRef {
+	if x != nil {
+		if x, ok := x.Target.(*Target_Thread); ok {
+			return x.Thread
+		}
+	}
+	return nil
+}
+
+func (x *Target) GetUser() *UserRef {
+	if x != nil {
+		if x, ok := x.Target.(*Target_User); ok {
+			return x.User
+		}
+	}
+	return nil
+}
+
+func (x *Target) GetApp() *AppRef {
+	if x != nil {
+		if x, ok := x.Target.(*Target_App); ok {
+			return x.App
+		}
+	}
+	return nil
+}
+
+type isTarget_Target interface {
+	isTarget_Target()
+}
+
+type Target_Thread struct {
+	// thread is one thread.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3,oneof"`
+}
+
+type Target_User struct {
+	// user is one user of an app. An empty user_id stands for the data of the app that
+	// belongs to no user.
+	User *UserRef `protobuf:"bytes,2,opt,name=user,proto3,oneof"`
+}
+
+type Target_App struct {
+	// app is an app with all its users.
+	App *AppRef `protobuf:"bytes,3,opt,name=app,proto3,oneof"`
+}
+
+func (*Target_Thread) isTarget_Target() {}
+
+func (*Target_User) isTarget_Target() {}
+
+func (*Target_App) isTarget_Target() {}
 
 // User is one user of an app, with the size of the user's data.
 type User struct {
@@ -503,7 +688,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_recollect_v1_thread_proto_msgTypes[4]
+	mi := &file_recollect_v1_thread_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +700,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_thread_proto_msgTypes[4]
+	mi := &file_recollect_v1_thread_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +713,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{4}
+	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *User) GetUserId() string {
@@ -580,7 +765,7 @@ type App struct {
 
 func (x *App) Reset() {
 	*x = App{}
-	mi := &file_recollect_v1_thread_proto_msgTypes[5]
+	mi := &file_recollect_v1_thread_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +777,7 @@ func (x *App) String() string {
 func (*App) ProtoMessage() {}
 
 func (x *App) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_thread_proto_msgTypes[5]
+	mi := &file_recollect_v1_thread_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +790,7 @@ func (x *App) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use App.ProtoReflect.Descriptor instead.
 func (*App) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{5}
+	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *App) GetAppId() string {
@@ -650,7 +835,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_recollect_v1_thread_proto_msgTypes[6]
+	mi := &file_recollect_v1_thread_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +847,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_thread_proto_msgTypes[6]
+	mi := &file_recollect_v1_thread_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +860,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{6}
+	return file_recollect_v1_thread_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Branch) GetBranch() int32 {
@@ -731,15 +916,15 @@ var File_recollect_v1_thread_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/thread.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xf3\x04\n" +
+	"\x19recollect/v1/thread.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xda\x04\n" +
 	"\x06Thread\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06app_id\x18\x02 \x01(\tR\x05appId\x12\x17\n" +
 	"\auser_id\x18\x03 \x01(\tR\x06userId\x12\x1f\n" +
 	"\vsession_key\x18\x04 \x01(\tR\n" +
 	"sessionKey\x12\x14\n" +
-	"\x05title\x18\x05 \x01(\tR\x05title\x123\n" +
-	"\bmetadata\x18\x06 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x19\n" +
+	"\x05title\x18\x05 \x01(\tR\x05title\x12\x1a\n" +
+	"\bmetadata\x18\x06 \x01(\tR\bmetadata\x12\x19\n" +
 	"\blast_seq\x18\a \x01(\x03R\alastSeq\x12&\n" +
 	"\x0fhead_message_id\x18\b \x01(\tR\rheadMessageId\x12#\n" +
 	"\rmessage_count\x18\t \x01(\x03R\fmessageCount\x12;\n" +
@@ -760,12 +945,21 @@ const file_recollect_v1_thread_proto_rawDesc = "" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x1f\n" +
 	"\vsession_key\x18\x03 \x01(\tR\n" +
 	"sessionKey\x12*\n" +
-	"\x11agent_session_key\x18\x04 \x01(\tR\x0fagentSessionKey\"9\n" +
+	"\x11agent_session_key\x18\x04 \x01(\tR\x0fagentSessionKey\"j\n" +
+	"\tThreadRef\x12\x1d\n" +
+	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
+	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
+	"\x06thread\"9\n" +
 	"\aUserRef\x12\x15\n" +
 	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\"\x1f\n" +
 	"\x06AppRef\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\"\xd4\x01\n" +
+	"\x06app_id\x18\x01 \x01(\tR\x05appId\"\x9c\x01\n" +
+	"\x06Target\x121\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefH\x00R\x06thread\x12+\n" +
+	"\x04user\x18\x02 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +
+	"\x03app\x18\x03 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03appB\b\n" +
+	"\x06target\"\xd4\x01\n" +
 	"\x04User\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12!\n" +
 	"\fthread_count\x18\x02 \x01(\x03R\vthreadCount\x12#\n" +
@@ -807,36 +1001,40 @@ func file_recollect_v1_thread_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_thread_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_recollect_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_recollect_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_recollect_v1_thread_proto_goTypes = []any{
 	(SessionKeySource)(0),         // 0: recollect.v1.SessionKeySource
 	(*Thread)(nil),                // 1: recollect.v1.Thread
 	(*SessionRef)(nil),            // 2: recollect.v1.SessionRef
-	(*UserRef)(nil),               // 3: recollect.v1.UserRef
-	(*AppRef)(nil),                // 4: recollect.v1.AppRef
-	(*User)(nil),                  // 5: recollect.v1.User
-	(*App)(nil),                   // 6: recollect.v1.App
-	(*Branch)(nil),                // 7: recollect.v1.Branch
-	(*structpb.Struct)(nil),       // 8: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*MemoryPolicy)(nil),          // 10: recollect.v1.MemoryPolicy
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
+	(*ThreadRef)(nil),             // 3: recollect.v1.ThreadRef
+	(*UserRef)(nil),               // 4: recollect.v1.UserRef
+	(*AppRef)(nil),                // 5: recollect.v1.AppRef
+	(*Target)(nil),                // 6: recollect.v1.Target
+	(*User)(nil),                  // 7: recollect.v1.User
+	(*App)(nil),                   // 8: recollect.v1.App
+	(*Branch)(nil),                // 9: recollect.v1.Branch
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*MemoryPolicy)(nil),          // 11: recollect.v1.MemoryPolicy
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
 }
 var file_recollect_v1_thread_proto_depIdxs = []int32{
-	8,  // 0: recollect.v1.Thread.metadata:type_name -> google.protobuf.Struct
-	9,  // 1: recollect.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	9,  // 2: recollect.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	9,  // 3: recollect.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	10, // 4: recollect.v1.Thread.policy:type_name -> recollect.v1.MemoryPolicy
-	11, // 5: recollect.v1.Thread.ttl:type_name -> google.protobuf.Duration
-	9,  // 6: recollect.v1.User.last_activity_time:type_name -> google.protobuf.Timestamp
-	9,  // 7: recollect.v1.App.last_activity_time:type_name -> google.protobuf.Timestamp
-	9,  // 8: recollect.v1.Branch.create_time:type_name -> google.protobuf.Timestamp
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	10, // 0: recollect.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	10, // 1: recollect.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	10, // 2: recollect.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	11, // 3: recollect.v1.Thread.policy:type_name -> recollect.v1.MemoryPolicy
+	12, // 4: recollect.v1.Thread.ttl:type_name -> google.protobuf.Duration
+	2,  // 5: recollect.v1.ThreadRef.session:type_name -> recollect.v1.SessionRef
+	3,  // 6: recollect.v1.Target.thread:type_name -> recollect.v1.ThreadRef
+	4,  // 7: recollect.v1.Target.user:type_name -> recollect.v1.UserRef
+	5,  // 8: recollect.v1.Target.app:type_name -> recollect.v1.AppRef
+	10, // 9: recollect.v1.User.last_activity_time:type_name -> google.protobuf.Timestamp
+	10, // 10: recollect.v1.App.last_activity_time:type_name -> google.protobuf.Timestamp
+	10, // 11: recollect.v1.Branch.create_time:type_name -> google.protobuf.Timestamp
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_thread_proto_init() }
@@ -845,13 +1043,22 @@ func file_recollect_v1_thread_proto_init() {
 		return
 	}
 	file_recollect_v1_policy_proto_init()
+	file_recollect_v1_thread_proto_msgTypes[2].OneofWrappers = []any{
+		(*ThreadRef_ThreadId)(nil),
+		(*ThreadRef_Session)(nil),
+	}
+	file_recollect_v1_thread_proto_msgTypes[5].OneofWrappers = []any{
+		(*Target_Thread)(nil),
+		(*Target_User)(nil),
+		(*Target_App)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_thread_proto_rawDesc), len(file_recollect_v1_thread_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

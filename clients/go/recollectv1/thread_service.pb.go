@@ -11,7 +11,6 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
-	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -28,31 +27,22 @@ const (
 // CreateThreadRequest describes the thread to create.
 type CreateThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// session names the thread. If SessionRef provides no key, the server generates
-	// one, `session:` and a UUID; the app's shared default session is not used.
+	// session names the thread. Without a key, the server generates one, `session:` and a
+	// UUID; the app's shared default session is not used.
 	Session *SessionRef `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	// title is a label for display: at most 512 characters.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// metadata is the caller's own data: at most 16 KiB as JSON, 5 levels deep.
-	Metadata *structpb.Struct `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// metadata is the caller's own data: a JSON object as text, at most 16 KiB, 5 levels
+	// deep. Numbers keep their digits. Empty: none.
+	Metadata string `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// ttl is the thread's lifetime from now: 1 second to 10 years. Unset: the ttl of
 	// the app's policy; if that is unset too, the thread does not expire.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// policy has the fields that the thread sets differently from its app.
 	Policy *MemoryPolicy `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
-	// ephemeral makes the thread temporary. It is erased, as by DeleteThread, when it
-	// was idle for ephemeral.idle_ttl of the server's configuration (default 1 hour),
-	// and when a server starts while no other server or worker is running; a rolling
-	// restart keeps it. Uses are writes to the thread and reads of its messages,
-	// history, recall or context. Several reads within a minute, or within a tenth of
-	// a shorter idle_ttl, may count as one.
-	//
-	// Until then all features work in it, on every replica, and its content is stored
-	// on disk like that of any thread. Exceptions: an export of the tenant omits it;
-	// an export of it alone and an import into it fail with FAILED_PRECONDITION. A
-	// tenant has at most ephemeral.max_threads ephemeral threads (default 10,000)
-	// with at most ephemeral.max_bytes of messages and events (default 64 MiB); more
-	// fails with RESOURCE_EXHAUSTED.
+	// ephemeral makes the thread temporary: it is deleted when it was idle for
+	// ephemeral.idle_ttl (default 1 hour), and with the restart of the only server. See
+	// docs/memory/ephemeral.md.
 	Ephemeral     bool `protobuf:"varint,6,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -102,11 +92,11 @@ func (x *CreateThreadRequest) GetTitle() string {
 	return ""
 }
 
-func (x *CreateThreadRequest) GetMetadata() *structpb.Struct {
+func (x *CreateThreadRequest) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 func (x *CreateThreadRequest) GetTtl() *durationpb.Duration {
@@ -193,9 +183,9 @@ type ResolveThreadRequest struct {
 	Session *SessionRef `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	// title is the label of a newly created thread: at most 512 characters.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// metadata is the caller's own data of a newly created thread: at most 16 KiB as
-	// JSON, 5 levels deep.
-	Metadata *structpb.Struct `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// metadata is the caller's own data of a newly created thread: a JSON object as text,
+	// at most 16 KiB, 5 levels deep. Numbers keep their digits. Empty: none.
+	Metadata string `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// ttl is the lifetime of a newly created thread: 1 second to 10 years. Unset: as
 	// in CreateThreadRequest.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
@@ -251,11 +241,11 @@ func (x *ResolveThreadRequest) GetTitle() string {
 	return ""
 }
 
-func (x *ResolveThreadRequest) GetMetadata() *structpb.Struct {
+func (x *ResolveThreadRequest) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 func (x *ResolveThreadRequest) GetTtl() *durationpb.Duration {
@@ -346,13 +336,8 @@ func (x *ResolveThreadResponse) GetSessionKeySource() SessionKeySource {
 // GetThreadRequest identifies a thread by its id or its session.
 type GetThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*GetThreadRequest_ThreadId
-	//	*GetThreadRequest_Session
-	Thread        isGetThreadRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread        *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -387,48 +372,12 @@ func (*GetThreadRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_thread_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *GetThreadRequest) GetThread() isGetThreadRequest_Thread {
+func (x *GetThreadRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
-
-func (x *GetThreadRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*GetThreadRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *GetThreadRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*GetThreadRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-type isGetThreadRequest_Thread interface {
-	isGetThreadRequest_Thread()
-}
-
-type GetThreadRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type GetThreadRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*GetThreadRequest_ThreadId) isGetThreadRequest_Thread() {}
-
-func (*GetThreadRequest_Session) isGetThreadRequest_Thread() {}
 
 // GetThreadResponse returns the thread.
 type GetThreadResponse struct {
@@ -479,29 +428,23 @@ func (x *GetThreadResponse) GetThread() *Thread {
 // ListThreadsRequest selects threads of the caller's tenant.
 type ListThreadsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// scope selects threads. Unset: all threads of the tenant.
-	//
-	// Types that are valid to be assigned to Scope:
-	//
-	//	*ListThreadsRequest_User
-	//	*ListThreadsRequest_App
-	Scope isListThreadsRequest_Scope `protobuf_oneof:"scope"`
-	// page_size is the maximum number of threads to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT.
-	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token is next_page_token of the previous page, with the same scope, order_by
+	// target selects threads: of one user, or of an app; a thread is INVALID_ARGUMENT.
+	// Unset: all threads of the tenant.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	// page_size is the maximum number of threads: 0 means 50; more than 500 counts as
+	// 500. With metadata, a page may have fewer entries, or none.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is next_page_token of the previous page, with the same target, order_by
 	// and metadata. Empty: the first page.
-	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// order_by is `create_time` or `update_time`, with ` desc` after it for the newest
-	// first. Empty: `create_time desc`. By create_time no thread is listed twice or left
-	// out. By update_time a thread that changes between two pages takes its new place:
-	// ascending, it is listed again at the end; descending, a new list has it first.
-	OrderBy string `protobuf:"bytes,5,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
-	// metadata selects threads whose metadata has each of these keys with exactly this
-	// value: a string, an integer or a boolean; at most 16 keys of at most 64 letters,
-	// digits, `_` or `-`. A page may have fewer entries than page_size, or none, if the
-	// filter excludes most threads. Unset: all threads.
-	Metadata      *structpb.Struct `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// first. Empty: `create_time desc`. By update_time, a thread that changes between two
+	// pages moves.
+	OrderBy string `protobuf:"bytes,4,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// exactly this value in the thread's metadata: a string, a number, a boolean or null.
+	// Numbers compare exactly. Empty: all.
+	Metadata      string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -536,27 +479,9 @@ func (*ListThreadsRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_thread_service_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *ListThreadsRequest) GetScope() isListThreadsRequest_Scope {
+func (x *ListThreadsRequest) GetTarget() *Target {
 	if x != nil {
-		return x.Scope
-	}
-	return nil
-}
-
-func (x *ListThreadsRequest) GetUser() *UserRef {
-	if x != nil {
-		if x, ok := x.Scope.(*ListThreadsRequest_User); ok {
-			return x.User
-		}
-	}
-	return nil
-}
-
-func (x *ListThreadsRequest) GetApp() *AppRef {
-	if x != nil {
-		if x, ok := x.Scope.(*ListThreadsRequest_App); ok {
-			return x.App
-		}
+		return x.Target
 	}
 	return nil
 }
@@ -582,31 +507,12 @@ func (x *ListThreadsRequest) GetOrderBy() string {
 	return ""
 }
 
-func (x *ListThreadsRequest) GetMetadata() *structpb.Struct {
+func (x *ListThreadsRequest) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
-
-type isListThreadsRequest_Scope interface {
-	isListThreadsRequest_Scope()
-}
-
-type ListThreadsRequest_User struct {
-	// user selects the threads of one user of an app, or with an empty user_id
-	// those without a user.
-	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3,oneof"`
-}
-
-type ListThreadsRequest_App struct {
-	// app selects the threads of an app.
-	App *AppRef `protobuf:"bytes,2,opt,name=app,proto3,oneof"`
-}
-
-func (*ListThreadsRequest_User) isListThreadsRequest_Scope() {}
-
-func (*ListThreadsRequest_App) isListThreadsRequest_Scope() {}
 
 // ListThreadsResponse is one page of threads.
 type ListThreadsResponse struct {
@@ -668,8 +574,7 @@ type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// app_id is the app: 1 to 128 characters.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
-	// page_size is the maximum number of users to return: 0 means 50; values above 500
-	// count as 500; a negative value is INVALID_ARGUMENT.
+	// page_size is the maximum number of users: 0 means 50; more than 500 counts as 500.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page, with the same app. Empty: the
 	// first page.
@@ -788,8 +693,7 @@ func (x *ListUsersResponse) GetNextPageToken() string {
 // ListAppsRequest selects the apps of the caller's tenant.
 type ListAppsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// page_size is the maximum number of apps to return: 0 means 50; values above 500
-	// count as 500; a negative value is INVALID_ARGUMENT.
+	// page_size is the maximum number of apps: 0 means 50; more than 500 counts as 500.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page. Empty: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -896,29 +800,23 @@ func (x *ListAppsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// UpdateThreadRequest changes a thread.
+// UpdateThreadRequest changes a thread. At least one field to change is required. title
+// has at most 512 characters; metadata, a JSON object as text of at most 16 KiB and 5
+// levels, is replaced as a whole; ttl is 1 second to 10 years from now, and without one
+// (ttl named in update_mask) the thread no longer expires; fields of policy that are
+// not named stay.
 type UpdateThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread by its thread_id or, if that is empty, by its app_id,
-	// user_id and session_key, and has the new values. Required. Fields that update_mask
-	// cannot name are ignored.
-	//
-	//   - title: at most 512 characters.
-	//   - metadata replaces the whole metadata: at most 16 KiB as JSON, 5 levels deep.
-	//   - ttl makes the thread expire this long from now: 1 second to 10 years.
-	//   - policy has fields of the thread's policy; the others stay unless update_mask
-	//     names `policy`.
-	//   - etag is the etag of the thread that the caller has read: at most 128
-	//     characters. If the thread has another etag, the call fails with ABORTED
-	//     (ETAG_CHANGED, with the current etag in the error's metadata `etag`) and changes
-	//     nothing. Empty: not checked. `*`: the thread must exist, which is always required.
+	// thread names the thread by its thread_id, or else by app_id, user_id and
+	// session_key, and has the new values of the fields that update_mask can name.
+	// Required.
 	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// update_mask names the fields to change: at most 32 of `title`, `metadata`, `ttl`,
-	// `policy` and the fields of a policy, such as `policy.top_k`. A named field that is
-	// unset is cleared: without a ttl the thread no longer expires, and without a policy
-	// that of its app applies. `policy` replaces the whole policy, `policy.top_k` one field
-	// of it. Unset: the fields that are set in thread; at least one is required.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// `policy` (the whole policy) and its fields, such as `policy.top_k`. A named field
+	// that is unset is cleared. Unset: the fields that are set.
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// precondition is what the thread must be. Unset: any state is changed.
+	Precondition  *Precondition `protobuf:"bytes,3,opt,name=precondition,proto3" json:"precondition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -963,6 +861,13 @@ func (x *UpdateThreadRequest) GetThread() *Thread {
 func (x *UpdateThreadRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	if x != nil {
 		return x.UpdateMask
+	}
+	return nil
+}
+
+func (x *UpdateThreadRequest) GetPrecondition() *Precondition {
+	if x != nil {
+		return x.Precondition
 	}
 	return nil
 }
@@ -1016,13 +921,8 @@ func (x *UpdateThreadResponse) GetThread() *Thread {
 // ClearThreadRequest identifies the thread to clear.
 type ClearThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*ClearThreadRequest_ThreadId
-	//	*ClearThreadRequest_Session
-	Thread        isClearThreadRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread        *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1057,55 +957,19 @@ func (*ClearThreadRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_thread_service_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *ClearThreadRequest) GetThread() isClearThreadRequest_Thread {
+func (x *ClearThreadRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
 
-func (x *ClearThreadRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*ClearThreadRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ClearThreadRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*ClearThreadRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-type isClearThreadRequest_Thread interface {
-	isClearThreadRequest_Thread()
-}
-
-type ClearThreadRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ClearThreadRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*ClearThreadRequest_ThreadId) isClearThreadRequest_Thread() {}
-
-func (*ClearThreadRequest_Session) isClearThreadRequest_Thread() {}
-
-// ClearThreadResponse reports what was erased.
+// ClearThreadResponse reports what was deleted.
 type ClearThreadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// deleted_message_count is the number of messages erased by this call.
+	// deleted_message_count is the number of messages deleted by this call.
 	DeletedMessageCount int64 `protobuf:"varint,1,opt,name=deleted_message_count,json=deletedMessageCount,proto3" json:"deleted_message_count,omitempty"`
-	// revision is an opaque token of this write, for RecallRequest.at_least_as_fresh.
+	// revision is an opaque token of this write, for Freshness.at_least_as_fresh.
 	Revision      string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1155,16 +1019,11 @@ func (x *ClearThreadResponse) GetRevision() string {
 	return ""
 }
 
-// DeleteThreadRequest identifies the thread to erase.
+// DeleteThreadRequest identifies the thread to delete.
 type DeleteThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*DeleteThreadRequest_ThreadId
-	//	*DeleteThreadRequest_Session
-	Thread        isDeleteThreadRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread        *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1199,53 +1058,17 @@ func (*DeleteThreadRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_thread_service_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *DeleteThreadRequest) GetThread() isDeleteThreadRequest_Thread {
+func (x *DeleteThreadRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
 
-func (x *DeleteThreadRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*DeleteThreadRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *DeleteThreadRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*DeleteThreadRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-type isDeleteThreadRequest_Thread interface {
-	isDeleteThreadRequest_Thread()
-}
-
-type DeleteThreadRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type DeleteThreadRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*DeleteThreadRequest_ThreadId) isDeleteThreadRequest_Thread() {}
-
-func (*DeleteThreadRequest_Session) isDeleteThreadRequest_Thread() {}
-
-// DeleteThreadResponse reports what was erased.
+// DeleteThreadResponse reports what was deleted.
 type DeleteThreadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// deleted_message_count is the number of messages erased by this call.
+	// deleted_message_count is the number of messages deleted by this call.
 	DeletedMessageCount int64 `protobuf:"varint,1,opt,name=deleted_message_count,json=deletedMessageCount,proto3" json:"deleted_message_count,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -1291,19 +1114,14 @@ func (x *DeleteThreadResponse) GetDeletedMessageCount() int64 {
 // ListBranchesRequest identifies a thread.
 type ListBranchesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*ListBranchesRequest_ThreadId
-	//	*ListBranchesRequest_Session
-	Thread isListBranchesRequest_Thread `protobuf_oneof:"thread"`
-	// page_size is the maximum number of branches to return: 0 means 50; values above
-	// 500 count as 500; a negative value is INVALID_ARGUMENT.
-	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// page_size is the maximum number of branches: 0 means 50; more than 500 counts as
+	// 500.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page, for the same thread. Empty:
 	// the first page.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1338,27 +1156,9 @@ func (*ListBranchesRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_thread_service_proto_rawDescGZIP(), []int{18}
 }
 
-func (x *ListBranchesRequest) GetThread() isListBranchesRequest_Thread {
+func (x *ListBranchesRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *ListBranchesRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*ListBranchesRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *ListBranchesRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*ListBranchesRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -1376,24 +1176,6 @@ func (x *ListBranchesRequest) GetPageToken() string {
 	}
 	return ""
 }
-
-type isListBranchesRequest_Thread interface {
-	isListBranchesRequest_Thread()
-}
-
-type ListBranchesRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type ListBranchesRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*ListBranchesRequest_ThreadId) isListBranchesRequest_Thread() {}
-
-func (*ListBranchesRequest_Session) isListBranchesRequest_Thread() {}
 
 // ListBranchesResponse is one page of branches.
 type ListBranchesResponse struct {
@@ -1453,20 +1235,15 @@ func (x *ListBranchesResponse) GetNextPageToken() string {
 // SetHeadRequest names the new head.
 type SetHeadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*SetHeadRequest_ThreadId
-	//	*SetHeadRequest_Session
-	Thread isSetHeadRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// head_message_id is the message_id or external_id of the message that becomes
 	// the head.
-	HeadMessageId string `protobuf:"bytes,3,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
+	HeadMessageId string `protobuf:"bytes,2,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
 	// expected_head is the message_id or external_id of the message that the caller
 	// expects to be the current head. If the head is a different message, the call
 	// fails with ABORTED. Unset: not checked.
-	ExpectedHead  *string `protobuf:"bytes,4,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
+	ExpectedHead  *string `protobuf:"bytes,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1501,27 +1278,9 @@ func (*SetHeadRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_thread_service_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *SetHeadRequest) GetThread() isSetHeadRequest_Thread {
+func (x *SetHeadRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *SetHeadRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*SetHeadRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *SetHeadRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*SetHeadRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -1539,24 +1298,6 @@ func (x *SetHeadRequest) GetExpectedHead() string {
 	}
 	return ""
 }
-
-type isSetHeadRequest_Thread interface {
-	isSetHeadRequest_Thread()
-}
-
-type SetHeadRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type SetHeadRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*SetHeadRequest_ThreadId) isSetHeadRequest_Thread() {}
-
-func (*SetHeadRequest_Session) isSetHeadRequest_Thread() {}
 
 // SetHeadResponse returns the thread.
 type SetHeadResponse struct {
@@ -1607,24 +1348,16 @@ func (x *SetHeadResponse) GetThread() *Thread {
 // WatchThreadRequest identifies a thread and a position in its changes.
 type WatchThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*WatchThreadRequest_ThreadId
-	//	*WatchThreadRequest_Session
-	Thread isWatchThreadRequest_Thread `protobuf_oneof:"thread"`
-	// cursor is the cursor of an event of an earlier stream of the same thread; the
-	// stream starts with the events after it, oldest first. It is valid for as long
-	// as the server keeps transactions (database.transaction_retention, default 90
-	// days). An older cursor, or one of another thread, is INVALID_ARGUMENT. Empty:
-	// only new changes.
-	Cursor string `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// include_content adds the content of what was made, as it is when the event is
-	// sent: messages, texts of summaries, observations and reflections, extracted
-	// memories, the plan, iterations, and an agent's own events. Erased content is never
-	// sent. False: events have ids and numbers only.
-	IncludeContent bool `protobuf:"varint,4,opt,name=include_content,json=includeContent,proto3" json:"include_content,omitempty"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// cursor is that of an event of an earlier stream of the same thread, not older than
+	// database.transaction_retention (default 90 days). The stream starts with the events
+	// after it. Empty: only new changes.
+	Cursor string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// include_content adds the content of what was made, as it is when the event is sent,
+	// such as messages, summaries and memories. Deleted content is never sent. False:
+	// events have ids and numbers only.
+	IncludeContent bool `protobuf:"varint,3,opt,name=include_content,json=includeContent,proto3" json:"include_content,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1659,27 +1392,9 @@ func (*WatchThreadRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_thread_service_proto_rawDescGZIP(), []int{22}
 }
 
-func (x *WatchThreadRequest) GetThread() isWatchThreadRequest_Thread {
+func (x *WatchThreadRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *WatchThreadRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*WatchThreadRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *WatchThreadRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*WatchThreadRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -1698,24 +1413,6 @@ func (x *WatchThreadRequest) GetIncludeContent() bool {
 	return false
 }
 
-type isWatchThreadRequest_Thread interface {
-	isWatchThreadRequest_Thread()
-}
-
-type WatchThreadRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type WatchThreadRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*WatchThreadRequest_ThreadId) isWatchThreadRequest_Thread() {}
-
-func (*WatchThreadRequest_Session) isWatchThreadRequest_Thread() {}
-
 // WatchThreadResponse is a committed change.
 type WatchThreadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1726,9 +1423,8 @@ type WatchThreadResponse struct {
 	// a change whose transaction commits late comes after changes that committed
 	// before it.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// cursor is the position to resume from. Resuming misses no event and may repeat
-	// some: those of the seconds before the cursor, or of up to a minute while a
-	// transaction is held open. It is opaque and not a secret.
+	// cursor is the position to resume from. Resuming misses no event and may repeat some
+	// of the seconds before it, or of up to a minute. It is opaque and not a secret.
 	Cursor string `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// event is what happened. A client must accept events that it does not know.
 	//
@@ -1749,7 +1445,7 @@ type WatchThreadResponse struct {
 	//	*WatchThreadResponse_MemoriesExtracted
 	//	*WatchThreadResponse_MemoriesChanged
 	//	*WatchThreadResponse_PlanChanged
-	//	*WatchThreadResponse_IterationLogged
+	//	*WatchThreadResponse_AttemptLogged
 	//	*WatchThreadResponse_NodeMemoryChanged
 	//	*WatchThreadResponse_WorkingMemoryChanged
 	//	*WatchThreadResponse_ThreadReindexed
@@ -1953,10 +1649,10 @@ func (x *WatchThreadResponse) GetPlanChanged() *PlanChanged {
 	return nil
 }
 
-func (x *WatchThreadResponse) GetIterationLogged() *IterationLogged {
+func (x *WatchThreadResponse) GetAttemptLogged() *AttemptLogged {
 	if x != nil {
-		if x, ok := x.Event.(*WatchThreadResponse_IterationLogged); ok {
-			return x.IterationLogged
+		if x, ok := x.Event.(*WatchThreadResponse_AttemptLogged); ok {
+			return x.AttemptLogged
 		}
 	}
 	return nil
@@ -2032,7 +1728,7 @@ type WatchThreadResponse_HeadSet struct {
 }
 
 type WatchThreadResponse_ThreadCleared struct {
-	// thread_cleared: all messages were erased.
+	// thread_cleared: all messages were deleted.
 	ThreadCleared *ThreadCleared `protobuf:"bytes,8,opt,name=thread_cleared,json=threadCleared,proto3,oneof"`
 }
 
@@ -2047,7 +1743,7 @@ type WatchThreadResponse_MessagesAppended struct {
 }
 
 type WatchThreadResponse_MessageDeleted struct {
-	// message_deleted: a message was erased.
+	// message_deleted: a message was deleted.
 	MessageDeleted *MessageDeleted `protobuf:"bytes,11,opt,name=message_deleted,json=messageDeleted,proto3,oneof"`
 }
 
@@ -2086,13 +1782,13 @@ type WatchThreadResponse_PlanChanged struct {
 	PlanChanged *PlanChanged `protobuf:"bytes,18,opt,name=plan_changed,json=planChanged,proto3,oneof"`
 }
 
-type WatchThreadResponse_IterationLogged struct {
-	// iteration_logged: the log has a new iteration.
-	IterationLogged *IterationLogged `protobuf:"bytes,19,opt,name=iteration_logged,json=iterationLogged,proto3,oneof"`
+type WatchThreadResponse_AttemptLogged struct {
+	// attempt_logged: the log has a new attempt.
+	AttemptLogged *AttemptLogged `protobuf:"bytes,19,opt,name=attempt_logged,json=attemptLogged,proto3,oneof"`
 }
 
 type WatchThreadResponse_NodeMemoryChanged struct {
-	// node_memory_changed: a node memory got a turn, was flushed or erased.
+	// node_memory_changed: a node memory got a turn, was flushed or deleted.
 	NodeMemoryChanged *NodeMemoryChanged `protobuf:"bytes,20,opt,name=node_memory_changed,json=nodeMemoryChanged,proto3,oneof"`
 }
 
@@ -2146,7 +1842,7 @@ func (*WatchThreadResponse_MemoriesChanged) isWatchThreadResponse_Event() {}
 
 func (*WatchThreadResponse_PlanChanged) isWatchThreadResponse_Event() {}
 
-func (*WatchThreadResponse_IterationLogged) isWatchThreadResponse_Event() {}
+func (*WatchThreadResponse_AttemptLogged) isWatchThreadResponse_Event() {}
 
 func (*WatchThreadResponse_NodeMemoryChanged) isWatchThreadResponse_Event() {}
 
@@ -2162,43 +1858,39 @@ var File_recollect_v1_thread_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/thread_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/watch_event.proto\"\x93\x02\n" +
+	"!recollect/v1/thread_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/watch_event.proto\"\xfa\x01\n" +
 	"\x13CreateThreadRequest\x122\n" +
 	"\asession\x18\x01 \x01(\v2\x18.recollect.v1.SessionRefR\asession\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\x123\n" +
-	"\bmetadata\x18\x03 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12+\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x1a\n" +
+	"\bmetadata\x18\x03 \x01(\tR\bmetadata\x12+\n" +
 	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x122\n" +
 	"\x06policy\x18\x05 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12\x1c\n" +
 	"\tephemeral\x18\x06 \x01(\bR\tephemeral\"\x92\x01\n" +
 	"\x14CreateThreadResponse\x12,\n" +
 	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\x12L\n" +
-	"\x12session_key_source\x18\x02 \x01(\x0e2\x1e.recollect.v1.SessionKeySourceR\x10sessionKeySource\"\x94\x02\n" +
+	"\x12session_key_source\x18\x02 \x01(\x0e2\x1e.recollect.v1.SessionKeySourceR\x10sessionKeySource\"\xfb\x01\n" +
 	"\x14ResolveThreadRequest\x122\n" +
 	"\asession\x18\x01 \x01(\v2\x18.recollect.v1.SessionRefR\asession\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\x123\n" +
-	"\bmetadata\x18\x03 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12+\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x1a\n" +
+	"\bmetadata\x18\x03 \x01(\tR\bmetadata\x12+\n" +
 	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x122\n" +
 	"\x06policy\x18\x05 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12\x1c\n" +
 	"\tephemeral\x18\x06 \x01(\bR\tephemeral\"\xad\x01\n" +
 	"\x15ResolveThreadResponse\x12,\n" +
 	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\x12L\n" +
-	"\x12session_key_source\x18\x03 \x01(\x0e2\x1e.recollect.v1.SessionKeySourceR\x10sessionKeySource\"q\n" +
-	"\x10GetThreadRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
-	"\x06thread\"A\n" +
+	"\x12session_key_source\x18\x03 \x01(\x0e2\x1e.recollect.v1.SessionKeySourceR\x10sessionKeySource\"C\n" +
+	"\x10GetThreadRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"A\n" +
 	"\x11GetThreadResponse\x12,\n" +
-	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"\x80\x02\n" +
-	"\x12ListThreadsRequest\x12+\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +
-	"\x03app\x18\x02 \x01(\v2\x14.recollect.v1.AppRefH\x00R\x03app\x12\x1b\n" +
-	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"\xb5\x01\n" +
+	"\x12ListThreadsRequest\x12,\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x19\n" +
-	"\border_by\x18\x05 \x01(\tR\aorderBy\x123\n" +
-	"\bmetadata\x18\x06 \x01(\v2\x17.google.protobuf.StructR\bmetadataB\a\n" +
-	"\x05scope\"m\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x19\n" +
+	"\border_by\x18\x04 \x01(\tR\aorderBy\x12\x1a\n" +
+	"\bmetadata\x18\x05 \x01(\tR\bmetadata\"m\n" +
 	"\x13ListThreadsResponse\x12.\n" +
 	"\athreads\x18\x01 \x03(\v2\x14.recollect.v1.ThreadR\athreads\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n" +
@@ -2216,51 +1908,42 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"a\n" +
 	"\x10ListAppsResponse\x12%\n" +
 	"\x04apps\x18\x01 \x03(\v2\x11.recollect.v1.AppR\x04apps\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x80\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc0\x01\n" +
 	"\x13UpdateThreadRequest\x12,\n" +
 	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"D\n" +
+	"updateMask\x12>\n" +
+	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"D\n" +
 	"\x14UpdateThreadResponse\x12,\n" +
-	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"s\n" +
-	"\x12ClearThreadRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
-	"\x06thread\"e\n" +
+	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"E\n" +
+	"\x12ClearThreadRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"e\n" +
 	"\x13ClearThreadResponse\x122\n" +
 	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"t\n" +
-	"\x13DeleteThreadRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
-	"\x06thread\"J\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"F\n" +
+	"\x13DeleteThreadRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"J\n" +
 	"\x14DeleteThreadResponse\x122\n" +
-	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\"\xb0\x01\n" +
-	"\x13ListBranchesRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x1b\n" +
-	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\"\x82\x01\n" +
+	"\x13ListBranchesRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageTokenB\b\n" +
-	"\x06thread\"p\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"p\n" +
 	"\x14ListBranchesResponse\x120\n" +
 	"\bbranches\x18\x01 \x03(\v2\x14.recollect.v1.BranchR\bbranches\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd3\x01\n" +
-	"\x0eSetHeadRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12&\n" +
-	"\x0fhead_message_id\x18\x03 \x01(\tR\rheadMessageId\x12(\n" +
-	"\rexpected_head\x18\x04 \x01(\tH\x01R\fexpectedHead\x88\x01\x01B\b\n" +
-	"\x06threadB\x10\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa5\x01\n" +
+	"\x0eSetHeadRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
+	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12(\n" +
+	"\rexpected_head\x18\x03 \x01(\tH\x00R\fexpectedHead\x88\x01\x01B\x10\n" +
 	"\x0e_expected_head\"?\n" +
 	"\x0fSetHeadResponse\x12,\n" +
-	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"\xb4\x01\n" +
-	"\x12WatchThreadRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x16\n" +
-	"\x06cursor\x18\x03 \x01(\tR\x06cursor\x12'\n" +
-	"\x0finclude_content\x18\x04 \x01(\bR\x0eincludeContentB\b\n" +
-	"\x06thread\"\xf9\f\n" +
+	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"\x86\x01\n" +
+	"\x12WatchThreadRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12'\n" +
+	"\x0finclude_content\x18\x03 \x01(\bR\x0eincludeContent\"\xf3\f\n" +
 	"\x13WatchThreadResponse\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12;\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
@@ -2281,26 +1964,26 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\x0freflection_made\x18\x0f \x01(\v2\x1c.recollect.v1.ReflectionMadeH\x00R\x0ereflectionMade\x12P\n" +
 	"\x12memories_extracted\x18\x10 \x01(\v2\x1f.recollect.v1.MemoriesExtractedH\x00R\x11memoriesExtracted\x12J\n" +
 	"\x10memories_changed\x18\x11 \x01(\v2\x1d.recollect.v1.MemoriesChangedH\x00R\x0fmemoriesChanged\x12>\n" +
-	"\fplan_changed\x18\x12 \x01(\v2\x19.recollect.v1.PlanChangedH\x00R\vplanChanged\x12J\n" +
-	"\x10iteration_logged\x18\x13 \x01(\v2\x1d.recollect.v1.IterationLoggedH\x00R\x0fiterationLogged\x12Q\n" +
+	"\fplan_changed\x18\x12 \x01(\v2\x19.recollect.v1.PlanChangedH\x00R\vplanChanged\x12D\n" +
+	"\x0eattempt_logged\x18\x13 \x01(\v2\x1b.recollect.v1.AttemptLoggedH\x00R\rattemptLogged\x12Q\n" +
 	"\x13node_memory_changed\x18\x14 \x01(\v2\x1f.recollect.v1.NodeMemoryChangedH\x00R\x11nodeMemoryChanged\x12Z\n" +
 	"\x16working_memory_changed\x18\x15 \x01(\v2\".recollect.v1.WorkingMemoryChangedH\x00R\x14workingMemoryChanged\x12J\n" +
 	"\x10thread_reindexed\x18\x16 \x01(\v2\x1d.recollect.v1.ThreadReindexedH\x00R\x0fthreadReindexed\x121\n" +
 	"\x05other\x18\x17 \x01(\v2\x19.recollect.v1.OtherChangeH\x00R\x05other\x12G\n" +
 	"\x0fevents_appended\x18\x18 \x01(\v2\x1c.recollect.v1.EventsAppendedH\x00R\x0eeventsAppendedB\a\n" +
-	"\x05event2\x90\b\n" +
+	"\x05event2\x9f\b\n" +
 	"\rThreadService\x12U\n" +
-	"\fCreateThread\x12!.recollect.v1.CreateThreadRequest\x1a\".recollect.v1.CreateThreadResponse\x12X\n" +
-	"\rResolveThread\x12\".recollect.v1.ResolveThreadRequest\x1a#.recollect.v1.ResolveThreadResponse\x12Q\n" +
+	"\fCreateThread\x12!.recollect.v1.CreateThreadRequest\x1a\".recollect.v1.CreateThreadResponse\x12]\n" +
+	"\rResolveThread\x12\".recollect.v1.ResolveThreadRequest\x1a#.recollect.v1.ResolveThreadResponse\"\x03\x90\x02\x02\x12Q\n" +
 	"\tGetThread\x12\x1e.recollect.v1.GetThreadRequest\x1a\x1f.recollect.v1.GetThreadResponse\"\x03\x90\x02\x01\x12W\n" +
 	"\vListThreads\x12 .recollect.v1.ListThreadsRequest\x1a!.recollect.v1.ListThreadsResponse\"\x03\x90\x02\x01\x12Q\n" +
 	"\tListUsers\x12\x1e.recollect.v1.ListUsersRequest\x1a\x1f.recollect.v1.ListUsersResponse\"\x03\x90\x02\x01\x12N\n" +
-	"\bListApps\x12\x1d.recollect.v1.ListAppsRequest\x1a\x1e.recollect.v1.ListAppsResponse\"\x03\x90\x02\x01\x12U\n" +
-	"\fUpdateThread\x12!.recollect.v1.UpdateThreadRequest\x1a\".recollect.v1.UpdateThreadResponse\x12R\n" +
+	"\bListApps\x12\x1d.recollect.v1.ListAppsRequest\x1a\x1e.recollect.v1.ListAppsResponse\"\x03\x90\x02\x01\x12Z\n" +
+	"\fUpdateThread\x12!.recollect.v1.UpdateThreadRequest\x1a\".recollect.v1.UpdateThreadResponse\"\x03\x90\x02\x02\x12R\n" +
 	"\vClearThread\x12 .recollect.v1.ClearThreadRequest\x1a!.recollect.v1.ClearThreadResponse\x12U\n" +
 	"\fDeleteThread\x12!.recollect.v1.DeleteThreadRequest\x1a\".recollect.v1.DeleteThreadResponse\x12Z\n" +
-	"\fListBranches\x12!.recollect.v1.ListBranchesRequest\x1a\".recollect.v1.ListBranchesResponse\"\x03\x90\x02\x01\x12F\n" +
-	"\aSetHead\x12\x1c.recollect.v1.SetHeadRequest\x1a\x1d.recollect.v1.SetHeadResponse\x12Y\n" +
+	"\fListBranches\x12!.recollect.v1.ListBranchesRequest\x1a\".recollect.v1.ListBranchesResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\aSetHead\x12\x1c.recollect.v1.SetHeadRequest\x1a\x1d.recollect.v1.SetHeadResponse\"\x03\x90\x02\x02\x12Y\n" +
 	"\vWatchThread\x12 .recollect.v1.WatchThreadRequest\x1a!.recollect.v1.WatchThreadResponse\"\x03\x90\x02\x010\x01B\x9d\x01\n" +
 	"\x10dev.recollect.v1B\x12ThreadServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
@@ -2343,16 +2026,16 @@ var file_recollect_v1_thread_service_proto_goTypes = []any{
 	(*WatchThreadRequest)(nil),    // 22: recollect.v1.WatchThreadRequest
 	(*WatchThreadResponse)(nil),   // 23: recollect.v1.WatchThreadResponse
 	(*SessionRef)(nil),            // 24: recollect.v1.SessionRef
-	(*structpb.Struct)(nil),       // 25: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
-	(*MemoryPolicy)(nil),          // 27: recollect.v1.MemoryPolicy
-	(*Thread)(nil),                // 28: recollect.v1.Thread
-	(SessionKeySource)(0),         // 29: recollect.v1.SessionKeySource
-	(*UserRef)(nil),               // 30: recollect.v1.UserRef
-	(*AppRef)(nil),                // 31: recollect.v1.AppRef
-	(*User)(nil),                  // 32: recollect.v1.User
-	(*App)(nil),                   // 33: recollect.v1.App
-	(*fieldmaskpb.FieldMask)(nil), // 34: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*MemoryPolicy)(nil),          // 26: recollect.v1.MemoryPolicy
+	(*Thread)(nil),                // 27: recollect.v1.Thread
+	(SessionKeySource)(0),         // 28: recollect.v1.SessionKeySource
+	(*ThreadRef)(nil),             // 29: recollect.v1.ThreadRef
+	(*Target)(nil),                // 30: recollect.v1.Target
+	(*User)(nil),                  // 31: recollect.v1.User
+	(*App)(nil),                   // 32: recollect.v1.App
+	(*fieldmaskpb.FieldMask)(nil), // 33: google.protobuf.FieldMask
+	(*Precondition)(nil),          // 34: recollect.v1.Precondition
 	(*Branch)(nil),                // 35: recollect.v1.Branch
 	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
 	(*WatchStarted)(nil),          // 37: recollect.v1.WatchStarted
@@ -2370,7 +2053,7 @@ var file_recollect_v1_thread_service_proto_goTypes = []any{
 	(*MemoriesExtracted)(nil),     // 49: recollect.v1.MemoriesExtracted
 	(*MemoriesChanged)(nil),       // 50: recollect.v1.MemoriesChanged
 	(*PlanChanged)(nil),           // 51: recollect.v1.PlanChanged
-	(*IterationLogged)(nil),       // 52: recollect.v1.IterationLogged
+	(*AttemptLogged)(nil),         // 52: recollect.v1.AttemptLogged
 	(*NodeMemoryChanged)(nil),     // 53: recollect.v1.NodeMemoryChanged
 	(*WorkingMemoryChanged)(nil),  // 54: recollect.v1.WorkingMemoryChanged
 	(*ThreadReindexed)(nil),       // 55: recollect.v1.ThreadReindexed
@@ -2379,86 +2062,83 @@ var file_recollect_v1_thread_service_proto_goTypes = []any{
 }
 var file_recollect_v1_thread_service_proto_depIdxs = []int32{
 	24, // 0: recollect.v1.CreateThreadRequest.session:type_name -> recollect.v1.SessionRef
-	25, // 1: recollect.v1.CreateThreadRequest.metadata:type_name -> google.protobuf.Struct
-	26, // 2: recollect.v1.CreateThreadRequest.ttl:type_name -> google.protobuf.Duration
-	27, // 3: recollect.v1.CreateThreadRequest.policy:type_name -> recollect.v1.MemoryPolicy
-	28, // 4: recollect.v1.CreateThreadResponse.thread:type_name -> recollect.v1.Thread
-	29, // 5: recollect.v1.CreateThreadResponse.session_key_source:type_name -> recollect.v1.SessionKeySource
-	24, // 6: recollect.v1.ResolveThreadRequest.session:type_name -> recollect.v1.SessionRef
-	25, // 7: recollect.v1.ResolveThreadRequest.metadata:type_name -> google.protobuf.Struct
-	26, // 8: recollect.v1.ResolveThreadRequest.ttl:type_name -> google.protobuf.Duration
-	27, // 9: recollect.v1.ResolveThreadRequest.policy:type_name -> recollect.v1.MemoryPolicy
-	28, // 10: recollect.v1.ResolveThreadResponse.thread:type_name -> recollect.v1.Thread
-	29, // 11: recollect.v1.ResolveThreadResponse.session_key_source:type_name -> recollect.v1.SessionKeySource
-	24, // 12: recollect.v1.GetThreadRequest.session:type_name -> recollect.v1.SessionRef
-	28, // 13: recollect.v1.GetThreadResponse.thread:type_name -> recollect.v1.Thread
-	30, // 14: recollect.v1.ListThreadsRequest.user:type_name -> recollect.v1.UserRef
-	31, // 15: recollect.v1.ListThreadsRequest.app:type_name -> recollect.v1.AppRef
-	25, // 16: recollect.v1.ListThreadsRequest.metadata:type_name -> google.protobuf.Struct
-	28, // 17: recollect.v1.ListThreadsResponse.threads:type_name -> recollect.v1.Thread
-	32, // 18: recollect.v1.ListUsersResponse.users:type_name -> recollect.v1.User
-	33, // 19: recollect.v1.ListAppsResponse.apps:type_name -> recollect.v1.App
-	28, // 20: recollect.v1.UpdateThreadRequest.thread:type_name -> recollect.v1.Thread
-	34, // 21: recollect.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
-	28, // 22: recollect.v1.UpdateThreadResponse.thread:type_name -> recollect.v1.Thread
-	24, // 23: recollect.v1.ClearThreadRequest.session:type_name -> recollect.v1.SessionRef
-	24, // 24: recollect.v1.DeleteThreadRequest.session:type_name -> recollect.v1.SessionRef
-	24, // 25: recollect.v1.ListBranchesRequest.session:type_name -> recollect.v1.SessionRef
-	35, // 26: recollect.v1.ListBranchesResponse.branches:type_name -> recollect.v1.Branch
-	24, // 27: recollect.v1.SetHeadRequest.session:type_name -> recollect.v1.SessionRef
-	28, // 28: recollect.v1.SetHeadResponse.thread:type_name -> recollect.v1.Thread
-	24, // 29: recollect.v1.WatchThreadRequest.session:type_name -> recollect.v1.SessionRef
-	36, // 30: recollect.v1.WatchThreadResponse.create_time:type_name -> google.protobuf.Timestamp
-	37, // 31: recollect.v1.WatchThreadResponse.started:type_name -> recollect.v1.WatchStarted
-	38, // 32: recollect.v1.WatchThreadResponse.thread_created:type_name -> recollect.v1.ThreadCreated
-	39, // 33: recollect.v1.WatchThreadResponse.thread_updated:type_name -> recollect.v1.ThreadUpdated
-	40, // 34: recollect.v1.WatchThreadResponse.head_set:type_name -> recollect.v1.HeadSet
-	41, // 35: recollect.v1.WatchThreadResponse.thread_cleared:type_name -> recollect.v1.ThreadCleared
-	42, // 36: recollect.v1.WatchThreadResponse.thread_deleted:type_name -> recollect.v1.ThreadDeleted
-	43, // 37: recollect.v1.WatchThreadResponse.messages_appended:type_name -> recollect.v1.MessagesAppended
-	44, // 38: recollect.v1.WatchThreadResponse.message_deleted:type_name -> recollect.v1.MessageDeleted
-	45, // 39: recollect.v1.WatchThreadResponse.summary_made:type_name -> recollect.v1.SummaryMade
-	46, // 40: recollect.v1.WatchThreadResponse.observation_made:type_name -> recollect.v1.ObservationMade
-	47, // 41: recollect.v1.WatchThreadResponse.observations_activated:type_name -> recollect.v1.ObservationsActivated
-	48, // 42: recollect.v1.WatchThreadResponse.reflection_made:type_name -> recollect.v1.ReflectionMade
-	49, // 43: recollect.v1.WatchThreadResponse.memories_extracted:type_name -> recollect.v1.MemoriesExtracted
-	50, // 44: recollect.v1.WatchThreadResponse.memories_changed:type_name -> recollect.v1.MemoriesChanged
-	51, // 45: recollect.v1.WatchThreadResponse.plan_changed:type_name -> recollect.v1.PlanChanged
-	52, // 46: recollect.v1.WatchThreadResponse.iteration_logged:type_name -> recollect.v1.IterationLogged
-	53, // 47: recollect.v1.WatchThreadResponse.node_memory_changed:type_name -> recollect.v1.NodeMemoryChanged
-	54, // 48: recollect.v1.WatchThreadResponse.working_memory_changed:type_name -> recollect.v1.WorkingMemoryChanged
-	55, // 49: recollect.v1.WatchThreadResponse.thread_reindexed:type_name -> recollect.v1.ThreadReindexed
-	56, // 50: recollect.v1.WatchThreadResponse.other:type_name -> recollect.v1.OtherChange
-	57, // 51: recollect.v1.WatchThreadResponse.events_appended:type_name -> recollect.v1.EventsAppended
-	0,  // 52: recollect.v1.ThreadService.CreateThread:input_type -> recollect.v1.CreateThreadRequest
-	2,  // 53: recollect.v1.ThreadService.ResolveThread:input_type -> recollect.v1.ResolveThreadRequest
-	4,  // 54: recollect.v1.ThreadService.GetThread:input_type -> recollect.v1.GetThreadRequest
-	6,  // 55: recollect.v1.ThreadService.ListThreads:input_type -> recollect.v1.ListThreadsRequest
-	8,  // 56: recollect.v1.ThreadService.ListUsers:input_type -> recollect.v1.ListUsersRequest
-	10, // 57: recollect.v1.ThreadService.ListApps:input_type -> recollect.v1.ListAppsRequest
-	12, // 58: recollect.v1.ThreadService.UpdateThread:input_type -> recollect.v1.UpdateThreadRequest
-	14, // 59: recollect.v1.ThreadService.ClearThread:input_type -> recollect.v1.ClearThreadRequest
-	16, // 60: recollect.v1.ThreadService.DeleteThread:input_type -> recollect.v1.DeleteThreadRequest
-	18, // 61: recollect.v1.ThreadService.ListBranches:input_type -> recollect.v1.ListBranchesRequest
-	20, // 62: recollect.v1.ThreadService.SetHead:input_type -> recollect.v1.SetHeadRequest
-	22, // 63: recollect.v1.ThreadService.WatchThread:input_type -> recollect.v1.WatchThreadRequest
-	1,  // 64: recollect.v1.ThreadService.CreateThread:output_type -> recollect.v1.CreateThreadResponse
-	3,  // 65: recollect.v1.ThreadService.ResolveThread:output_type -> recollect.v1.ResolveThreadResponse
-	5,  // 66: recollect.v1.ThreadService.GetThread:output_type -> recollect.v1.GetThreadResponse
-	7,  // 67: recollect.v1.ThreadService.ListThreads:output_type -> recollect.v1.ListThreadsResponse
-	9,  // 68: recollect.v1.ThreadService.ListUsers:output_type -> recollect.v1.ListUsersResponse
-	11, // 69: recollect.v1.ThreadService.ListApps:output_type -> recollect.v1.ListAppsResponse
-	13, // 70: recollect.v1.ThreadService.UpdateThread:output_type -> recollect.v1.UpdateThreadResponse
-	15, // 71: recollect.v1.ThreadService.ClearThread:output_type -> recollect.v1.ClearThreadResponse
-	17, // 72: recollect.v1.ThreadService.DeleteThread:output_type -> recollect.v1.DeleteThreadResponse
-	19, // 73: recollect.v1.ThreadService.ListBranches:output_type -> recollect.v1.ListBranchesResponse
-	21, // 74: recollect.v1.ThreadService.SetHead:output_type -> recollect.v1.SetHeadResponse
-	23, // 75: recollect.v1.ThreadService.WatchThread:output_type -> recollect.v1.WatchThreadResponse
-	64, // [64:76] is the sub-list for method output_type
-	52, // [52:64] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	25, // 1: recollect.v1.CreateThreadRequest.ttl:type_name -> google.protobuf.Duration
+	26, // 2: recollect.v1.CreateThreadRequest.policy:type_name -> recollect.v1.MemoryPolicy
+	27, // 3: recollect.v1.CreateThreadResponse.thread:type_name -> recollect.v1.Thread
+	28, // 4: recollect.v1.CreateThreadResponse.session_key_source:type_name -> recollect.v1.SessionKeySource
+	24, // 5: recollect.v1.ResolveThreadRequest.session:type_name -> recollect.v1.SessionRef
+	25, // 6: recollect.v1.ResolveThreadRequest.ttl:type_name -> google.protobuf.Duration
+	26, // 7: recollect.v1.ResolveThreadRequest.policy:type_name -> recollect.v1.MemoryPolicy
+	27, // 8: recollect.v1.ResolveThreadResponse.thread:type_name -> recollect.v1.Thread
+	28, // 9: recollect.v1.ResolveThreadResponse.session_key_source:type_name -> recollect.v1.SessionKeySource
+	29, // 10: recollect.v1.GetThreadRequest.thread:type_name -> recollect.v1.ThreadRef
+	27, // 11: recollect.v1.GetThreadResponse.thread:type_name -> recollect.v1.Thread
+	30, // 12: recollect.v1.ListThreadsRequest.target:type_name -> recollect.v1.Target
+	27, // 13: recollect.v1.ListThreadsResponse.threads:type_name -> recollect.v1.Thread
+	31, // 14: recollect.v1.ListUsersResponse.users:type_name -> recollect.v1.User
+	32, // 15: recollect.v1.ListAppsResponse.apps:type_name -> recollect.v1.App
+	27, // 16: recollect.v1.UpdateThreadRequest.thread:type_name -> recollect.v1.Thread
+	33, // 17: recollect.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
+	34, // 18: recollect.v1.UpdateThreadRequest.precondition:type_name -> recollect.v1.Precondition
+	27, // 19: recollect.v1.UpdateThreadResponse.thread:type_name -> recollect.v1.Thread
+	29, // 20: recollect.v1.ClearThreadRequest.thread:type_name -> recollect.v1.ThreadRef
+	29, // 21: recollect.v1.DeleteThreadRequest.thread:type_name -> recollect.v1.ThreadRef
+	29, // 22: recollect.v1.ListBranchesRequest.thread:type_name -> recollect.v1.ThreadRef
+	35, // 23: recollect.v1.ListBranchesResponse.branches:type_name -> recollect.v1.Branch
+	29, // 24: recollect.v1.SetHeadRequest.thread:type_name -> recollect.v1.ThreadRef
+	27, // 25: recollect.v1.SetHeadResponse.thread:type_name -> recollect.v1.Thread
+	29, // 26: recollect.v1.WatchThreadRequest.thread:type_name -> recollect.v1.ThreadRef
+	36, // 27: recollect.v1.WatchThreadResponse.create_time:type_name -> google.protobuf.Timestamp
+	37, // 28: recollect.v1.WatchThreadResponse.started:type_name -> recollect.v1.WatchStarted
+	38, // 29: recollect.v1.WatchThreadResponse.thread_created:type_name -> recollect.v1.ThreadCreated
+	39, // 30: recollect.v1.WatchThreadResponse.thread_updated:type_name -> recollect.v1.ThreadUpdated
+	40, // 31: recollect.v1.WatchThreadResponse.head_set:type_name -> recollect.v1.HeadSet
+	41, // 32: recollect.v1.WatchThreadResponse.thread_cleared:type_name -> recollect.v1.ThreadCleared
+	42, // 33: recollect.v1.WatchThreadResponse.thread_deleted:type_name -> recollect.v1.ThreadDeleted
+	43, // 34: recollect.v1.WatchThreadResponse.messages_appended:type_name -> recollect.v1.MessagesAppended
+	44, // 35: recollect.v1.WatchThreadResponse.message_deleted:type_name -> recollect.v1.MessageDeleted
+	45, // 36: recollect.v1.WatchThreadResponse.summary_made:type_name -> recollect.v1.SummaryMade
+	46, // 37: recollect.v1.WatchThreadResponse.observation_made:type_name -> recollect.v1.ObservationMade
+	47, // 38: recollect.v1.WatchThreadResponse.observations_activated:type_name -> recollect.v1.ObservationsActivated
+	48, // 39: recollect.v1.WatchThreadResponse.reflection_made:type_name -> recollect.v1.ReflectionMade
+	49, // 40: recollect.v1.WatchThreadResponse.memories_extracted:type_name -> recollect.v1.MemoriesExtracted
+	50, // 41: recollect.v1.WatchThreadResponse.memories_changed:type_name -> recollect.v1.MemoriesChanged
+	51, // 42: recollect.v1.WatchThreadResponse.plan_changed:type_name -> recollect.v1.PlanChanged
+	52, // 43: recollect.v1.WatchThreadResponse.attempt_logged:type_name -> recollect.v1.AttemptLogged
+	53, // 44: recollect.v1.WatchThreadResponse.node_memory_changed:type_name -> recollect.v1.NodeMemoryChanged
+	54, // 45: recollect.v1.WatchThreadResponse.working_memory_changed:type_name -> recollect.v1.WorkingMemoryChanged
+	55, // 46: recollect.v1.WatchThreadResponse.thread_reindexed:type_name -> recollect.v1.ThreadReindexed
+	56, // 47: recollect.v1.WatchThreadResponse.other:type_name -> recollect.v1.OtherChange
+	57, // 48: recollect.v1.WatchThreadResponse.events_appended:type_name -> recollect.v1.EventsAppended
+	0,  // 49: recollect.v1.ThreadService.CreateThread:input_type -> recollect.v1.CreateThreadRequest
+	2,  // 50: recollect.v1.ThreadService.ResolveThread:input_type -> recollect.v1.ResolveThreadRequest
+	4,  // 51: recollect.v1.ThreadService.GetThread:input_type -> recollect.v1.GetThreadRequest
+	6,  // 52: recollect.v1.ThreadService.ListThreads:input_type -> recollect.v1.ListThreadsRequest
+	8,  // 53: recollect.v1.ThreadService.ListUsers:input_type -> recollect.v1.ListUsersRequest
+	10, // 54: recollect.v1.ThreadService.ListApps:input_type -> recollect.v1.ListAppsRequest
+	12, // 55: recollect.v1.ThreadService.UpdateThread:input_type -> recollect.v1.UpdateThreadRequest
+	14, // 56: recollect.v1.ThreadService.ClearThread:input_type -> recollect.v1.ClearThreadRequest
+	16, // 57: recollect.v1.ThreadService.DeleteThread:input_type -> recollect.v1.DeleteThreadRequest
+	18, // 58: recollect.v1.ThreadService.ListBranches:input_type -> recollect.v1.ListBranchesRequest
+	20, // 59: recollect.v1.ThreadService.SetHead:input_type -> recollect.v1.SetHeadRequest
+	22, // 60: recollect.v1.ThreadService.WatchThread:input_type -> recollect.v1.WatchThreadRequest
+	1,  // 61: recollect.v1.ThreadService.CreateThread:output_type -> recollect.v1.CreateThreadResponse
+	3,  // 62: recollect.v1.ThreadService.ResolveThread:output_type -> recollect.v1.ResolveThreadResponse
+	5,  // 63: recollect.v1.ThreadService.GetThread:output_type -> recollect.v1.GetThreadResponse
+	7,  // 64: recollect.v1.ThreadService.ListThreads:output_type -> recollect.v1.ListThreadsResponse
+	9,  // 65: recollect.v1.ThreadService.ListUsers:output_type -> recollect.v1.ListUsersResponse
+	11, // 66: recollect.v1.ThreadService.ListApps:output_type -> recollect.v1.ListAppsResponse
+	13, // 67: recollect.v1.ThreadService.UpdateThread:output_type -> recollect.v1.UpdateThreadResponse
+	15, // 68: recollect.v1.ThreadService.ClearThread:output_type -> recollect.v1.ClearThreadResponse
+	17, // 69: recollect.v1.ThreadService.DeleteThread:output_type -> recollect.v1.DeleteThreadResponse
+	19, // 70: recollect.v1.ThreadService.ListBranches:output_type -> recollect.v1.ListBranchesResponse
+	21, // 71: recollect.v1.ThreadService.SetHead:output_type -> recollect.v1.SetHeadResponse
+	23, // 72: recollect.v1.ThreadService.WatchThread:output_type -> recollect.v1.WatchThreadResponse
+	61, // [61:73] is the sub-list for method output_type
+	49, // [49:61] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_thread_service_proto_init() }
@@ -2467,36 +2147,10 @@ func file_recollect_v1_thread_service_proto_init() {
 		return
 	}
 	file_recollect_v1_policy_proto_init()
+	file_recollect_v1_precondition_proto_init()
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_watch_event_proto_init()
-	file_recollect_v1_thread_service_proto_msgTypes[4].OneofWrappers = []any{
-		(*GetThreadRequest_ThreadId)(nil),
-		(*GetThreadRequest_Session)(nil),
-	}
-	file_recollect_v1_thread_service_proto_msgTypes[6].OneofWrappers = []any{
-		(*ListThreadsRequest_User)(nil),
-		(*ListThreadsRequest_App)(nil),
-	}
-	file_recollect_v1_thread_service_proto_msgTypes[14].OneofWrappers = []any{
-		(*ClearThreadRequest_ThreadId)(nil),
-		(*ClearThreadRequest_Session)(nil),
-	}
-	file_recollect_v1_thread_service_proto_msgTypes[16].OneofWrappers = []any{
-		(*DeleteThreadRequest_ThreadId)(nil),
-		(*DeleteThreadRequest_Session)(nil),
-	}
-	file_recollect_v1_thread_service_proto_msgTypes[18].OneofWrappers = []any{
-		(*ListBranchesRequest_ThreadId)(nil),
-		(*ListBranchesRequest_Session)(nil),
-	}
-	file_recollect_v1_thread_service_proto_msgTypes[20].OneofWrappers = []any{
-		(*SetHeadRequest_ThreadId)(nil),
-		(*SetHeadRequest_Session)(nil),
-	}
-	file_recollect_v1_thread_service_proto_msgTypes[22].OneofWrappers = []any{
-		(*WatchThreadRequest_ThreadId)(nil),
-		(*WatchThreadRequest_Session)(nil),
-	}
+	file_recollect_v1_thread_service_proto_msgTypes[20].OneofWrappers = []any{}
 	file_recollect_v1_thread_service_proto_msgTypes[23].OneofWrappers = []any{
 		(*WatchThreadResponse_Started)(nil),
 		(*WatchThreadResponse_ThreadCreated)(nil),
@@ -2513,7 +2167,7 @@ func file_recollect_v1_thread_service_proto_init() {
 		(*WatchThreadResponse_MemoriesExtracted)(nil),
 		(*WatchThreadResponse_MemoriesChanged)(nil),
 		(*WatchThreadResponse_PlanChanged)(nil),
-		(*WatchThreadResponse_IterationLogged)(nil),
+		(*WatchThreadResponse_AttemptLogged)(nil),
 		(*WatchThreadResponse_NodeMemoryChanged)(nil),
 		(*WatchThreadResponse_WorkingMemoryChanged)(nil),
 		(*WatchThreadResponse_ThreadReindexed)(nil),

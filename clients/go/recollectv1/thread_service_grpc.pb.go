@@ -44,7 +44,7 @@ const (
 // metadata, a ttl, a policy, or as an ephemeral thread:
 //
 //	grpcurl -plaintext -d '{"session": {"app_id": "support", "user_id": "ada",
-//	  "session_key": "thread:42"}}' 127.0.0.1:50051
+//	  "session_key": "42"}}' 127.0.0.1:50051
 //	  recollect.v1.ThreadService/ResolveThread
 //
 // Threads of other tenants, deleted threads and expired threads all return
@@ -72,16 +72,15 @@ type ThreadServiceClient interface {
 	//	  "policy": {"top_k": 8}}}' 127.0.0.1:50051
 	//	  recollect.v1.ThreadService/UpdateThread
 	UpdateThread(ctx context.Context, in *UpdateThreadRequest, opts ...grpc.CallOption) (*UpdateThreadResponse, error)
-	// ClearThread erases all messages of a thread and everything derived from them,
-	// and keeps the thread: the next append starts a new conversation under the same
-	// session key. A thread with more than about 20,000 rows is cleared in steps: until
-	// that has finished, the call waits, and nothing can be read from the thread or
-	// written to it (ERROR_REASON_DELETION_IN_PROGRESS). It goes on where the call's
-	// deadline ends before.
+	// ClearThread deletes all messages of a thread and everything derived from them, and
+	// keeps the thread: the next append starts a new conversation under the same session
+	// key. A large thread is cleared in steps; until that has finished, the call waits,
+	// and other calls that name the thread fail with ERROR_REASON_DELETION_IN_PROGRESS.
+	// See docs/deletion.md.
 	ClearThread(ctx context.Context, in *ClearThreadRequest, opts ...grpc.CallOption) (*ClearThreadResponse, error)
-	// DeleteThread erases a thread and everything in it. Afterwards nothing can read it,
+	// DeleteThread deletes a thread and everything in it. Afterwards nothing can read it,
 	// and its session key can be used for a new thread. The rows of a large thread are
-	// erased in the background (AdminService.GetErasureStatus).
+	// deleted in the background (AdminService.GetDeletionStatus).
 	DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*DeleteThreadResponse, error)
 	// ListBranches lists the branches of a thread, oldest first.
 	ListBranches(ctx context.Context, in *ListBranchesRequest, opts ...grpc.CallOption) (*ListBranchesResponse, error)
@@ -90,19 +89,13 @@ type ThreadServiceClient interface {
 	// branch, and the next append continues it. It is idempotent.
 	SetHead(ctx context.Context, in *SetHeadRequest, opts ...grpc.CallOption) (*SetHeadResponse, error)
 	// WatchThread streams the changes of a thread as they are committed by any server
-	// process, usually within a second: messages, heads, summaries, observations,
-	// extracted memories and plans. While the database is unavailable the stream is
+	// process, usually within a second. While the database is unavailable the stream is
 	// silent; it sends the missed events afterwards.
 	//
-	// The stream ends with OK after the event thread_deleted. (A server deletes an
-	// expired thread within about a minute.) Any other end is an error; resume with
-	// the cursor of the last event. Possible errors: DEADLINE_EXCEEDED after the
-	// caller's deadline or the server's limit for streams (server.stream_timeout,
-	// default 1 hour); UNAVAILABLE with the reason SERVER_STOPPING when the server
-	// process stops; UNAUTHENTICATED within about 10 seconds after the caller's API
-	// key was revoked; RESOURCE_EXHAUSTED with a google.rpc.RetryInfo if the process
-	// already serves server.max_watches streams (default 256), or the caller's tenant or
-	// API key has its share of them.
+	// The stream ends with OK after the event thread_deleted. Any other end is an error,
+	// such as DEADLINE_EXCEEDED after server.stream_timeout (default 1 hour),
+	// SERVER_STOPPING, or RESOURCE_EXHAUSTED beyond server.max_watches (default 256);
+	// resume with the cursor of the last event.
 	WatchThread(ctx context.Context, in *WatchThreadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchThreadResponse], error)
 }
 
@@ -254,7 +247,7 @@ type ThreadService_WatchThreadClient = grpc.ServerStreamingClient[WatchThreadRes
 // metadata, a ttl, a policy, or as an ephemeral thread:
 //
 //	grpcurl -plaintext -d '{"session": {"app_id": "support", "user_id": "ada",
-//	  "session_key": "thread:42"}}' 127.0.0.1:50051
+//	  "session_key": "42"}}' 127.0.0.1:50051
 //	  recollect.v1.ThreadService/ResolveThread
 //
 // Threads of other tenants, deleted threads and expired threads all return
@@ -282,16 +275,15 @@ type ThreadServiceServer interface {
 	//	  "policy": {"top_k": 8}}}' 127.0.0.1:50051
 	//	  recollect.v1.ThreadService/UpdateThread
 	UpdateThread(context.Context, *UpdateThreadRequest) (*UpdateThreadResponse, error)
-	// ClearThread erases all messages of a thread and everything derived from them,
-	// and keeps the thread: the next append starts a new conversation under the same
-	// session key. A thread with more than about 20,000 rows is cleared in steps: until
-	// that has finished, the call waits, and nothing can be read from the thread or
-	// written to it (ERROR_REASON_DELETION_IN_PROGRESS). It goes on where the call's
-	// deadline ends before.
+	// ClearThread deletes all messages of a thread and everything derived from them, and
+	// keeps the thread: the next append starts a new conversation under the same session
+	// key. A large thread is cleared in steps; until that has finished, the call waits,
+	// and other calls that name the thread fail with ERROR_REASON_DELETION_IN_PROGRESS.
+	// See docs/deletion.md.
 	ClearThread(context.Context, *ClearThreadRequest) (*ClearThreadResponse, error)
-	// DeleteThread erases a thread and everything in it. Afterwards nothing can read it,
+	// DeleteThread deletes a thread and everything in it. Afterwards nothing can read it,
 	// and its session key can be used for a new thread. The rows of a large thread are
-	// erased in the background (AdminService.GetErasureStatus).
+	// deleted in the background (AdminService.GetDeletionStatus).
 	DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error)
 	// ListBranches lists the branches of a thread, oldest first.
 	ListBranches(context.Context, *ListBranchesRequest) (*ListBranchesResponse, error)
@@ -300,19 +292,13 @@ type ThreadServiceServer interface {
 	// branch, and the next append continues it. It is idempotent.
 	SetHead(context.Context, *SetHeadRequest) (*SetHeadResponse, error)
 	// WatchThread streams the changes of a thread as they are committed by any server
-	// process, usually within a second: messages, heads, summaries, observations,
-	// extracted memories and plans. While the database is unavailable the stream is
+	// process, usually within a second. While the database is unavailable the stream is
 	// silent; it sends the missed events afterwards.
 	//
-	// The stream ends with OK after the event thread_deleted. (A server deletes an
-	// expired thread within about a minute.) Any other end is an error; resume with
-	// the cursor of the last event. Possible errors: DEADLINE_EXCEEDED after the
-	// caller's deadline or the server's limit for streams (server.stream_timeout,
-	// default 1 hour); UNAVAILABLE with the reason SERVER_STOPPING when the server
-	// process stops; UNAUTHENTICATED within about 10 seconds after the caller's API
-	// key was revoked; RESOURCE_EXHAUSTED with a google.rpc.RetryInfo if the process
-	// already serves server.max_watches streams (default 256), or the caller's tenant or
-	// API key has its share of them.
+	// The stream ends with OK after the event thread_deleted. Any other end is an error,
+	// such as DEADLINE_EXCEEDED after server.stream_timeout (default 1 hour),
+	// SERVER_STOPPING, or RESOURCE_EXHAUSTED beyond server.max_watches (default 256);
+	// resume with the cursor of the last event.
 	WatchThread(*WatchThreadRequest, grpc.ServerStreamingServer[WatchThreadResponse]) error
 	mustEmbedUnimplementedThreadServiceServer()
 }

@@ -26,8 +26,8 @@ const (
 type TransactionAction int32
 
 const (
-	// TRANSACTION_ACTION_UNSPECIFIED: a kind that this server does not know, stored by
-	// a newer release.
+	// TRANSACTION_ACTION_UNSPECIFIED: a kind that this server does not know, stored by a
+	// newer version.
 	TransactionAction_TRANSACTION_ACTION_UNSPECIFIED TransactionAction = 0
 	// TRANSACTION_ACTION_CREATE_THREAD: a thread was created.
 	TransactionAction_TRANSACTION_ACTION_CREATE_THREAD TransactionAction = 1
@@ -39,10 +39,10 @@ const (
 	TransactionAction_TRANSACTION_ACTION_UPDATE_THREAD TransactionAction = 3
 	// TRANSACTION_ACTION_SET_HEAD: a thread got another head. subject is the message.
 	TransactionAction_TRANSACTION_ACTION_SET_HEAD TransactionAction = 4
-	// TRANSACTION_ACTION_CLEAR_THREAD: all messages of a thread were erased.
+	// TRANSACTION_ACTION_CLEAR_THREAD: all messages of a thread were deleted.
 	// item_count is their number.
 	TransactionAction_TRANSACTION_ACTION_CLEAR_THREAD TransactionAction = 5
-	// TRANSACTION_ACTION_DELETE_THREAD: a thread was erased by a caller, or because it
+	// TRANSACTION_ACTION_DELETE_THREAD: a thread was deleted by a caller, or because it
 	// expired. item_count is the number of its messages.
 	TransactionAction_TRANSACTION_ACTION_DELETE_THREAD TransactionAction = 6
 	// TRANSACTION_ACTION_APPEND_MESSAGES: messages were stored, also by an import or
@@ -52,7 +52,7 @@ const (
 	// TRANSACTION_ACTION_IMPORT_MESSAGES: only refused calls of ImportMessages; what
 	// it stores is TRANSACTION_ACTION_APPEND_MESSAGES.
 	TransactionAction_TRANSACTION_ACTION_IMPORT_MESSAGES TransactionAction = 8
-	// TRANSACTION_ACTION_DELETE_MESSAGE: a message was erased. subject is the message.
+	// TRANSACTION_ACTION_DELETE_MESSAGE: a message was deleted. subject is the message.
 	TransactionAction_TRANSACTION_ACTION_DELETE_MESSAGE TransactionAction = 9
 	// TRANSACTION_ACTION_SUMMARIZE: a summary was made, or messages were set aside.
 	// subject is its number, item_count the number of messages that it adds.
@@ -69,7 +69,7 @@ const (
 	TransactionAction_TRANSACTION_ACTION_REFLECT TransactionAction = 13
 	// TRANSACTION_ACTION_EXTRACT_MEMORIES: memories were extracted. subject has the
 	// memory_ids of the new ones, at most 20, separated by commas; item_count is their
-	// number. 0: memories only ended, or became valid again.
+	// number. 0: older memories only became invalid, or valid again.
 	TransactionAction_TRANSACTION_ACTION_EXTRACT_MEMORIES TransactionAction = 14
 	// TRANSACTION_ACTION_ADD_MEMORIES: memories were stored by a caller or from a
 	// working memory. subject is the app.
@@ -81,31 +81,31 @@ const (
 	// TRANSACTION_ACTION_SUPERSEDE_MEMORY: a memory was superseded. subject is the
 	// memory.
 	TransactionAction_TRANSACTION_ACTION_SUPERSEDE_MEMORY TransactionAction = 18
-	// TRANSACTION_ACTION_DELETE_MEMORY: a memory was erased. subject is the memory.
+	// TRANSACTION_ACTION_DELETE_MEMORY: a memory was deleted. subject is the memory.
 	TransactionAction_TRANSACTION_ACTION_DELETE_MEMORY TransactionAction = 19
-	// TRANSACTION_ACTION_FORGET_MEMORIES: memories were erased by age, disuse or count
+	// TRANSACTION_ACTION_DELETE_MEMORIES: memories were deleted by age, disuse or count
 	// (subject is the app), or with the messages that supported them (subject is
 	// empty).
-	TransactionAction_TRANSACTION_ACTION_FORGET_MEMORIES TransactionAction = 20
+	TransactionAction_TRANSACTION_ACTION_DELETE_MEMORIES TransactionAction = 20
 	// TRANSACTION_ACTION_PUT_PLAN: a plan was replaced.
 	TransactionAction_TRANSACTION_ACTION_PUT_PLAN TransactionAction = 21
 	// TRANSACTION_ACTION_UPDATE_PLAN_STEP: a step of a plan changed. subject is the
 	// step.
 	TransactionAction_TRANSACTION_ACTION_UPDATE_PLAN_STEP TransactionAction = 22
-	// TRANSACTION_ACTION_DELETE_PLAN: a plan was erased.
+	// TRANSACTION_ACTION_DELETE_PLAN: a plan was deleted.
 	TransactionAction_TRANSACTION_ACTION_DELETE_PLAN TransactionAction = 23
-	// TRANSACTION_ACTION_APPEND_ITERATION: an iteration was logged. subject is its
+	// TRANSACTION_ACTION_APPEND_ATTEMPT: an attempt was logged. subject is its
 	// number.
-	TransactionAction_TRANSACTION_ACTION_APPEND_ITERATION TransactionAction = 24
+	TransactionAction_TRANSACTION_ACTION_APPEND_ATTEMPT TransactionAction = 24
 	// TRANSACTION_ACTION_ADD_NODE_TURN: a node memory got a turn. subject is the node.
 	TransactionAction_TRANSACTION_ACTION_ADD_NODE_TURN TransactionAction = 25
 	// TRANSACTION_ACTION_FLUSH_NODE_MEMORY: turns of a node memory were written to
 	// object storage. subject is the node, item_count the number of turns.
 	TransactionAction_TRANSACTION_ACTION_FLUSH_NODE_MEMORY TransactionAction = 26
-	// TRANSACTION_ACTION_CLEAR_NODE_MEMORY: a node memory was erased. subject is the
+	// TRANSACTION_ACTION_DELETE_NODE_MEMORY: a node memory was deleted. subject is the
 	// node.
-	TransactionAction_TRANSACTION_ACTION_CLEAR_NODE_MEMORY TransactionAction = 27
-	// TRANSACTION_ACTION_EXPIRE_NODE_MEMORY: a node memory was erased because of
+	TransactionAction_TRANSACTION_ACTION_DELETE_NODE_MEMORY TransactionAction = 27
+	// TRANSACTION_ACTION_EXPIRE_NODE_MEMORY: a node memory was deleted because of
 	// node_ttl. subject is the node.
 	TransactionAction_TRANSACTION_ACTION_EXPIRE_NODE_MEMORY TransactionAction = 28
 	// TRANSACTION_ACTION_PUT_WORKING_MEMORY: a working memory was replaced. item_count
@@ -154,10 +154,10 @@ const (
 	// TRANSACTION_ACTION_PUT_DOCUMENTS: documents were stored. subject is the app,
 	// item_count their number.
 	TransactionAction_TRANSACTION_ACTION_PUT_DOCUMENTS TransactionAction = 46
-	// TRANSACTION_ACTION_DELETE_DOCUMENTS: documents were erased, also with their user,
+	// TRANSACTION_ACTION_DELETE_DOCUMENTS: documents were deleted, also with their user,
 	// app or tenant. subject is the app, item_count their number.
 	TransactionAction_TRANSACTION_ACTION_DELETE_DOCUMENTS TransactionAction = 47
-	// TRANSACTION_ACTION_EXPIRE_DOCUMENTS: documents were erased because they had expired.
+	// TRANSACTION_ACTION_EXPIRE_DOCUMENTS: documents were deleted because they had expired.
 	// item_count is their number.
 	TransactionAction_TRANSACTION_ACTION_EXPIRE_DOCUMENTS TransactionAction = 48
 	// TRANSACTION_ACTION_PUT_CHECKPOINT: a checkpoint was stored. subject is its
@@ -169,7 +169,7 @@ const (
 	// TRANSACTION_ACTION_COPY_CHECKPOINTS: checkpoints were copied into a thread. subject
 	// is the thread that they come from, item_count their number.
 	TransactionAction_TRANSACTION_ACTION_COPY_CHECKPOINTS TransactionAction = 51
-	// TRANSACTION_ACTION_DELETE_CHECKPOINTS: checkpoints of a thread were erased.
+	// TRANSACTION_ACTION_DELETE_CHECKPOINTS: checkpoints of a thread were deleted.
 	// item_count is their number.
 	TransactionAction_TRANSACTION_ACTION_DELETE_CHECKPOINTS TransactionAction = 52
 )
@@ -197,14 +197,14 @@ var (
 		17: "TRANSACTION_ACTION_UPDATE_MEMORY",
 		18: "TRANSACTION_ACTION_SUPERSEDE_MEMORY",
 		19: "TRANSACTION_ACTION_DELETE_MEMORY",
-		20: "TRANSACTION_ACTION_FORGET_MEMORIES",
+		20: "TRANSACTION_ACTION_DELETE_MEMORIES",
 		21: "TRANSACTION_ACTION_PUT_PLAN",
 		22: "TRANSACTION_ACTION_UPDATE_PLAN_STEP",
 		23: "TRANSACTION_ACTION_DELETE_PLAN",
-		24: "TRANSACTION_ACTION_APPEND_ITERATION",
+		24: "TRANSACTION_ACTION_APPEND_ATTEMPT",
 		25: "TRANSACTION_ACTION_ADD_NODE_TURN",
 		26: "TRANSACTION_ACTION_FLUSH_NODE_MEMORY",
-		27: "TRANSACTION_ACTION_CLEAR_NODE_MEMORY",
+		27: "TRANSACTION_ACTION_DELETE_NODE_MEMORY",
 		28: "TRANSACTION_ACTION_EXPIRE_NODE_MEMORY",
 		29: "TRANSACTION_ACTION_PUT_WORKING_MEMORY",
 		30: "TRANSACTION_ACTION_UPDATE_WORKING_MEMORY_DATA",
@@ -252,14 +252,14 @@ var (
 		"TRANSACTION_ACTION_UPDATE_MEMORY":              17,
 		"TRANSACTION_ACTION_SUPERSEDE_MEMORY":           18,
 		"TRANSACTION_ACTION_DELETE_MEMORY":              19,
-		"TRANSACTION_ACTION_FORGET_MEMORIES":            20,
+		"TRANSACTION_ACTION_DELETE_MEMORIES":            20,
 		"TRANSACTION_ACTION_PUT_PLAN":                   21,
 		"TRANSACTION_ACTION_UPDATE_PLAN_STEP":           22,
 		"TRANSACTION_ACTION_DELETE_PLAN":                23,
-		"TRANSACTION_ACTION_APPEND_ITERATION":           24,
+		"TRANSACTION_ACTION_APPEND_ATTEMPT":             24,
 		"TRANSACTION_ACTION_ADD_NODE_TURN":              25,
 		"TRANSACTION_ACTION_FLUSH_NODE_MEMORY":          26,
-		"TRANSACTION_ACTION_CLEAR_NODE_MEMORY":          27,
+		"TRANSACTION_ACTION_DELETE_NODE_MEMORY":         27,
 		"TRANSACTION_ACTION_EXPIRE_NODE_MEMORY":         28,
 		"TRANSACTION_ACTION_PUT_WORKING_MEMORY":         29,
 		"TRANSACTION_ACTION_UPDATE_WORKING_MEMORY_DATA": 30,
@@ -393,7 +393,7 @@ type Transaction struct {
 	// number of equal refusals (same actor, call and reason) within about a second,
 	// or while the database was unavailable.
 	ItemCount int64 `protobuf:"varint,5,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
-	// result is what came of it.
+	// result is the result of the call.
 	Result TransactionResult `protobuf:"varint,6,opt,name=result,proto3,enum=recollect.v1.TransactionResult" json:"result,omitempty"`
 	// error_reason is why the call failed. Unspecified: it did not, or grpc_code says
 	// why.
@@ -517,7 +517,7 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"\ferror_reason\x18\a \x01(\x0e2\x19.recollect.v1.ErrorReasonR\verrorReason\x12\x1b\n" +
 	"\tgrpc_code\x18\b \x01(\x05R\bgrpcCode\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime*\xaf\x10\n" +
+	"createTime*\xae\x10\n" +
 	"\x11TransactionAction\x12\"\n" +
 	"\x1eTRANSACTION_ACTION_UNSPECIFIED\x10\x00\x12$\n" +
 	" TRANSACTION_ACTION_CREATE_THREAD\x10\x01\x12%\n" +
@@ -540,14 +540,14 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	" TRANSACTION_ACTION_UPDATE_MEMORY\x10\x11\x12'\n" +
 	"#TRANSACTION_ACTION_SUPERSEDE_MEMORY\x10\x12\x12$\n" +
 	" TRANSACTION_ACTION_DELETE_MEMORY\x10\x13\x12&\n" +
-	"\"TRANSACTION_ACTION_FORGET_MEMORIES\x10\x14\x12\x1f\n" +
+	"\"TRANSACTION_ACTION_DELETE_MEMORIES\x10\x14\x12\x1f\n" +
 	"\x1bTRANSACTION_ACTION_PUT_PLAN\x10\x15\x12'\n" +
 	"#TRANSACTION_ACTION_UPDATE_PLAN_STEP\x10\x16\x12\"\n" +
-	"\x1eTRANSACTION_ACTION_DELETE_PLAN\x10\x17\x12'\n" +
-	"#TRANSACTION_ACTION_APPEND_ITERATION\x10\x18\x12$\n" +
+	"\x1eTRANSACTION_ACTION_DELETE_PLAN\x10\x17\x12%\n" +
+	"!TRANSACTION_ACTION_APPEND_ATTEMPT\x10\x18\x12$\n" +
 	" TRANSACTION_ACTION_ADD_NODE_TURN\x10\x19\x12(\n" +
-	"$TRANSACTION_ACTION_FLUSH_NODE_MEMORY\x10\x1a\x12(\n" +
-	"$TRANSACTION_ACTION_CLEAR_NODE_MEMORY\x10\x1b\x12)\n" +
+	"$TRANSACTION_ACTION_FLUSH_NODE_MEMORY\x10\x1a\x12)\n" +
+	"%TRANSACTION_ACTION_DELETE_NODE_MEMORY\x10\x1b\x12)\n" +
 	"%TRANSACTION_ACTION_EXPIRE_NODE_MEMORY\x10\x1c\x12)\n" +
 	"%TRANSACTION_ACTION_PUT_WORKING_MEMORY\x10\x1d\x121\n" +
 	"-TRANSACTION_ACTION_UPDATE_WORKING_MEMORY_DATA\x10\x1e\x12,\n" +

@@ -179,10 +179,10 @@ func (x *HeadSet) GetHeadMessageId() string {
 	return ""
 }
 
-// ThreadCleared: all messages of the thread were erased.
+// ThreadCleared: all messages of the thread were deleted.
 type ThreadCleared struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// deleted_message_count is the number of messages erased.
+	// deleted_message_count is the number of messages deleted.
 	DeletedMessageCount int64 `protobuf:"varint,1,opt,name=deleted_message_count,json=deletedMessageCount,proto3" json:"deleted_message_count,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -228,7 +228,7 @@ func (x *ThreadCleared) GetDeletedMessageCount() int64 {
 // ThreadDeleted is the last event of a stream: the thread was deleted, or has expired.
 type ThreadDeleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// deleted_message_count is the number of messages erased.
+	// deleted_message_count is the number of messages deleted.
 	DeletedMessageCount int64 `protobuf:"varint,1,opt,name=deleted_message_count,json=deletedMessageCount,proto3" json:"deleted_message_count,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -279,7 +279,7 @@ type MessagesAppended struct {
 	// message_count is the number of messages stored. Their seqs are consecutive.
 	MessageCount int64 `protobuf:"varint,2,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// messages are those that still exist when the event is sent, in order of seq.
-	// Messages erased since are left out.
+	// Messages deleted since are left out.
 	Messages []*WatchedMessage `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
 	// content_omitted is true if include_content is set and messages are without
 	// content because the event would exceed 3.5 MiB.
@@ -421,15 +421,14 @@ func (x *WatchedMessage) GetExternalId() string {
 	return ""
 }
 
-// MessageDeleted: a message was erased.
+// MessageDeleted: a message was deleted.
 type MessageDeleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// message_id is the erased message.
+	// message_id is the deleted message.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// external_id_digest identifies the erased message to a caller that knows its
-	// external_id, of which only this remains: the SHA-256 of the thread_id in lower
-	// case, a colon and the external_id. Empty: it had none, or the thread was cleared or
-	// deleted since.
+	// external_id_digest is the SHA-256 of the thread_id in lower case, a colon and the
+	// external_id of the deleted message. Empty: it had none, or the thread was cleared
+	// or deleted since.
 	ExternalIdDigest []byte `protobuf:"bytes,2,opt,name=external_id_digest,json=externalIdDigest,proto3" json:"external_id_digest,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -488,7 +487,7 @@ type SummaryMade struct {
 	// summary.
 	MessageCount int64 `protobuf:"varint,2,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// text is the summary. Treat it as data, not as instructions. Empty without
-	// include_content, or if the summary was erased since or has no text.
+	// include_content, or if the summary was deleted since or has no text.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -554,7 +553,7 @@ type ObservationMade struct {
 	// message_count is the number of messages that it covers.
 	MessageCount int64 `protobuf:"varint,2,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// text is the observation. Treat it as data, not as instructions. Empty without
-	// include_content, or if the observation was erased since.
+	// include_content, or if the observation was deleted since.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -674,7 +673,7 @@ type ReflectionMade struct {
 	// observation_count is the number of observations that it replaces.
 	ObservationCount int64 `protobuf:"varint,2,opt,name=observation_count,json=observationCount,proto3" json:"observation_count,omitempty"`
 	// text is the result. Treat it as data, not as instructions. Empty without
-	// include_content, or if it was erased since.
+	// include_content, or if it was deleted since.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -736,7 +735,7 @@ type MemoriesExtracted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memory_ids are the new memories: at most the first 20.
 	MemoryIds []string `protobuf:"bytes,1,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
-	// memory_count is the number of new memories. 0: older ones only ended, or became
+	// memory_count is the number of new memories. 0: older ones only became invalid, or
 	// valid again.
 	MemoryCount int64 `protobuf:"varint,2,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
 	// memories are those of memory_ids that still exist. Empty without include_content.
@@ -800,10 +799,10 @@ func (x *MemoriesExtracted) GetMemories() []*Memory {
 type MemoriesChanged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// action is TRANSACTION_ACTION_ADD_MEMORIES, _UPDATE_MEMORY, _SUPERSEDE_MEMORY,
-	// _DELETE_MEMORY or _FORGET_MEMORIES.
+	// _DELETE_MEMORY or _DELETE_MEMORIES.
 	Action TransactionAction `protobuf:"varint,1,opt,name=action,proto3,enum=recollect.v1.TransactionAction" json:"action,omitempty"`
-	// memory_id is the memory that was updated, superseded or deleted. Empty: memories
-	// were added or forgotten.
+	// memory_id is the memory that was updated, superseded or deleted. Empty: several
+	// memories were added or deleted.
 	MemoryId string `protobuf:"bytes,2,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// memory_count is the number of memories.
 	MemoryCount   int64 `protobuf:"varint,3,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
@@ -927,31 +926,31 @@ func (x *PlanChanged) GetPlan() *Plan {
 	return nil
 }
 
-// IterationLogged: an iteration was added to the thread's log.
-type IterationLogged struct {
+// AttemptLogged: an attempt was added to the thread's log.
+type AttemptLogged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// number is its number in the log.
 	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// iteration is the iteration. Unset without include_content, or if it was erased since.
-	Iteration     *Iteration `protobuf:"bytes,2,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// attempt is the attempt. Unset without include_content, or if it was deleted since.
+	Attempt       *Attempt `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *IterationLogged) Reset() {
-	*x = IterationLogged{}
+func (x *AttemptLogged) Reset() {
+	*x = AttemptLogged{}
 	mi := &file_recollect_v1_watch_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *IterationLogged) String() string {
+func (x *AttemptLogged) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*IterationLogged) ProtoMessage() {}
+func (*AttemptLogged) ProtoMessage() {}
 
-func (x *IterationLogged) ProtoReflect() protoreflect.Message {
+func (x *AttemptLogged) ProtoReflect() protoreflect.Message {
 	mi := &file_recollect_v1_watch_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -963,21 +962,21 @@ func (x *IterationLogged) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use IterationLogged.ProtoReflect.Descriptor instead.
-func (*IterationLogged) Descriptor() ([]byte, []int) {
+// Deprecated: Use AttemptLogged.ProtoReflect.Descriptor instead.
+func (*AttemptLogged) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *IterationLogged) GetNumber() int64 {
+func (x *AttemptLogged) GetNumber() int64 {
 	if x != nil {
 		return x.Number
 	}
 	return 0
 }
 
-func (x *IterationLogged) GetIteration() *Iteration {
+func (x *AttemptLogged) GetAttempt() *Attempt {
 	if x != nil {
-		return x.Iteration
+		return x.Attempt
 	}
 	return nil
 }
@@ -1051,11 +1050,11 @@ func (x *EventsAppended) GetEvents() []*AgentEvent {
 type NodeMemoryChanged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// action is TRANSACTION_ACTION_ADD_NODE_TURN, _FLUSH_NODE_MEMORY,
-	// _CLEAR_NODE_MEMORY or _EXPIRE_NODE_MEMORY.
+	// _DELETE_NODE_MEMORY or _EXPIRE_NODE_MEMORY.
 	Action TransactionAction `protobuf:"varint,1,opt,name=action,proto3,enum=recollect.v1.TransactionAction" json:"action,omitempty"`
 	// node_id is the node.
 	NodeId string `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// item_count is the number of turns added or flushed, or of messages erased.
+	// item_count is the number of turns added or flushed, or of messages deleted.
 	ItemCount     int64 `protobuf:"varint,3,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1216,7 +1215,7 @@ func (x *ThreadReindexed) GetMessageCount() int64 {
 }
 
 // OtherChange is a change of a kind that has no event of its own, for example one made
-// by a newer release.
+// by a newer version.
 type OtherChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// action is the kind of change, such as `rename_thread`.
@@ -1284,7 +1283,7 @@ var File_recollect_v1_watch_event_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_watch_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1erecollect/v1/watch_event.proto\x12\frecollect.v1\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x17recollect/v1/plan.proto\x1a\x1erecollect/v1/transaction.proto\"\x0e\n" +
+	"\x1erecollect/v1/watch_event.proto\x12\frecollect.v1\x1a\x18recollect/v1/event.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x17recollect/v1/plan.proto\x1a\x1erecollect/v1/transaction.proto\"\x0e\n" +
 	"\fWatchStarted\"\x0f\n" +
 	"\rThreadCreated\"\x0f\n" +
 	"\rThreadUpdated\"1\n" +
@@ -1337,10 +1336,10 @@ const file_recollect_v1_watch_event_proto_rawDesc = "" +
 	"\vPlanChanged\x127\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x1f.recollect.v1.TransactionActionR\x06action\x12\x17\n" +
 	"\astep_id\x18\x02 \x01(\tR\x06stepId\x12&\n" +
-	"\x04plan\x18\x03 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"`\n" +
-	"\x0fIterationLogged\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x03R\x06number\x125\n" +
-	"\titeration\x18\x02 \x01(\v2\x17.recollect.v1.IterationR\titeration\"\x86\x01\n" +
+	"\x04plan\x18\x03 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"X\n" +
+	"\rAttemptLogged\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12/\n" +
+	"\aattempt\x18\x02 \x01(\v2\x15.recollect.v1.AttemptR\aattempt\"\x86\x01\n" +
 	"\x0eEventsAppended\x12!\n" +
 	"\ffirst_number\x18\x01 \x01(\x03R\vfirstNumber\x12\x1f\n" +
 	"\vevent_count\x18\x02 \x01(\x03R\n" +
@@ -1393,7 +1392,7 @@ var file_recollect_v1_watch_event_proto_goTypes = []any{
 	(*MemoriesExtracted)(nil),     // 13: recollect.v1.MemoriesExtracted
 	(*MemoriesChanged)(nil),       // 14: recollect.v1.MemoriesChanged
 	(*PlanChanged)(nil),           // 15: recollect.v1.PlanChanged
-	(*IterationLogged)(nil),       // 16: recollect.v1.IterationLogged
+	(*AttemptLogged)(nil),         // 16: recollect.v1.AttemptLogged
 	(*EventsAppended)(nil),        // 17: recollect.v1.EventsAppended
 	(*NodeMemoryChanged)(nil),     // 18: recollect.v1.NodeMemoryChanged
 	(*WorkingMemoryChanged)(nil),  // 19: recollect.v1.WorkingMemoryChanged
@@ -1403,7 +1402,7 @@ var file_recollect_v1_watch_event_proto_goTypes = []any{
 	(*Memory)(nil),                // 23: recollect.v1.Memory
 	(TransactionAction)(0),        // 24: recollect.v1.TransactionAction
 	(*Plan)(nil),                  // 25: recollect.v1.Plan
-	(*Iteration)(nil),             // 26: recollect.v1.Iteration
+	(*Attempt)(nil),               // 26: recollect.v1.Attempt
 	(*AgentEvent)(nil),            // 27: recollect.v1.AgentEvent
 }
 var file_recollect_v1_watch_event_proto_depIdxs = []int32{
@@ -1413,7 +1412,7 @@ var file_recollect_v1_watch_event_proto_depIdxs = []int32{
 	24, // 3: recollect.v1.MemoriesChanged.action:type_name -> recollect.v1.TransactionAction
 	24, // 4: recollect.v1.PlanChanged.action:type_name -> recollect.v1.TransactionAction
 	25, // 5: recollect.v1.PlanChanged.plan:type_name -> recollect.v1.Plan
-	26, // 6: recollect.v1.IterationLogged.iteration:type_name -> recollect.v1.Iteration
+	26, // 6: recollect.v1.AttemptLogged.attempt:type_name -> recollect.v1.Attempt
 	27, // 7: recollect.v1.EventsAppended.events:type_name -> recollect.v1.AgentEvent
 	24, // 8: recollect.v1.NodeMemoryChanged.action:type_name -> recollect.v1.TransactionAction
 	24, // 9: recollect.v1.WorkingMemoryChanged.action:type_name -> recollect.v1.TransactionAction
@@ -1429,6 +1428,7 @@ func file_recollect_v1_watch_event_proto_init() {
 	if File_recollect_v1_watch_event_proto != nil {
 		return
 	}
+	file_recollect_v1_event_proto_init()
 	file_recollect_v1_memory_proto_init()
 	file_recollect_v1_message_proto_init()
 	file_recollect_v1_plan_proto_init()

@@ -10,8 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
-	emptypb "google.golang.org/protobuf/types/known/emptypb"
-	structpb "google.golang.org/protobuf/types/known/structpb"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -30,32 +29,31 @@ type WorkingMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread_id is the session's thread.
 	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// namespace is the thread's app_id.
-	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// app_id is the thread's app_id.
+	AppId string `protobuf:"bytes,2,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	// user_id is the thread's user. Empty: the thread has no user.
 	UserId string `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// context is the summary of the messages before `messages`. Empty: nothing was
+	// summary is the summary of the messages before `messages`. Empty: nothing was
 	// summarized yet.
-	Context string `protobuf:"bytes,4,opt,name=context,proto3" json:"context,omitempty"`
+	Summary string `protobuf:"bytes,4,opt,name=summary,proto3" json:"summary,omitempty"`
 	// messages are the messages in full, in conversation order, up to the thread's
 	// head. At most 500 messages and 3.5 MiB are returned, the newest;
-	// messages_left_out counts the others.
+	// omitted_message_count counts the others.
 	Messages []*Message `protobuf:"bytes,5,rep,name=messages,proto3" json:"messages,omitempty"`
-	// messages_left_out is the number of older messages of the working memory that
+	// omitted_message_count is the number of older messages of the working memory that
 	// did not fit into the response.
-	MessagesLeftOut int64 `protobuf:"varint,6,opt,name=messages_left_out,json=messagesLeftOut,proto3" json:"messages_left_out,omitempty"`
-	// memories are the memories that were put into this working memory, in that
-	// order, without those erased since. persist_time is set for promoted ones; none
-	// is promoted if long-term memory is switched off. Metadata that would make the
-	// response larger than 4 MiB is left out.
+	OmittedMessageCount int64 `protobuf:"varint,6,opt,name=omitted_message_count,json=omittedMessageCount,proto3" json:"omitted_message_count,omitempty"`
+	// memories are the memories that were put into this working memory, in that order,
+	// without those deleted since. Metadata that would make the response larger than 4
+	// MiB is left out.
 	Memories []*Memory `protobuf:"bytes,7,rep,name=memories,proto3" json:"memories,omitempty"`
-	// data is the session's own JSON. It is never indexed, and is deleted with the
-	// working memory.
-	Data *structpb.Struct `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
+	// data is the session's own data: a JSON object as text. It is never indexed, and is
+	// deleted with the working memory. Empty: none.
+	Data string `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	// expire_time is when the working memory is deleted. Unset: never.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// etag identifies this state of context, data, memories and messages. An append
-	// to the thread changes it too.
+	// etag identifies this state of summary, data, memories and messages. An append to
+	// the thread changes it too.
 	Etag string `protobuf:"bytes,10,opt,name=etag,proto3" json:"etag,omitempty"`
 	// model is the model whose context window applies: that of the request, or else the
 	// one that PutWorkingMemory named last. Empty: neither named one; the policy's
@@ -63,27 +61,27 @@ type WorkingMemory struct {
 	Model string `protobuf:"bytes,11,opt,name=model,proto3" json:"model,omitempty"`
 	// context_window is the size of that window in tokens.
 	ContextWindow int32 `protobuf:"varint,12,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
-	// context_tokens is the size of context in tokens of the model's tokenizer.
-	ContextTokens int32 `protobuf:"varint,13,opt,name=context_tokens,json=contextTokens,proto3" json:"context_tokens,omitempty"`
+	// summary_tokens is the size of summary in tokens of the model's tokenizer.
+	SummaryTokens int32 `protobuf:"varint,13,opt,name=summary_tokens,json=summaryTokens,proto3" json:"summary_tokens,omitempty"`
 	// message_tokens is the size of all messages of the working memory, including
-	// messages_left_out, in tokens of `o200k_base`.
+	// omitted_message_count, in tokens of `o200k_base`.
 	MessageTokens int64 `protobuf:"varint,14,opt,name=message_tokens,json=messageTokens,proto3" json:"message_tokens,omitempty"`
-	// tokenizer is the encoding that context_tokens is counted with, such as
+	// tokenizer is the encoding that summary_tokens is counted with, such as
 	// `o200k_base`.
 	Tokenizer string `protobuf:"bytes,15,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
-	// context_percentage_total_used is the percentage of the window that context and
+	// context_percentage_total_used is the percentage of the window that summary and
 	// messages fill: 0.0 to 100.0.
 	ContextPercentageTotalUsed float32 `protobuf:"fixed32,16,opt,name=context_percentage_total_used,json=contextPercentageTotalUsed,proto3" json:"context_percentage_total_used,omitempty"`
 	// context_percentage_until_summarization is the percentage of the way to the next
-	// summary: 0.0 to 100.0. At 100 it is due, and older turns are being summarized.
-	// Always 0 if the policy's summarize is false.
+	// summary: 0.0 to 100.0. At 100 older turns are being summarized. Always 0 if the
+	// policy's summarize is false.
 	ContextPercentageUntilSummarization float32 `protobuf:"fixed32,17,opt,name=context_percentage_until_summarization,json=contextPercentageUntilSummarization,proto3" json:"context_percentage_until_summarization,omitempty"`
 	// summarized_message_count is the number of messages on the path to the head that
-	// context covers, without messages that a caller left out.
+	// summary covers, without messages that a caller left out.
 	SummarizedMessageCount int64 `protobuf:"varint,18,opt,name=summarized_message_count,json=summarizedMessageCount,proto3" json:"summarized_message_count,omitempty"`
 	// update_time is when any part of it last changed.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// thread_expire_time is when the thread is erased with all its messages
+	// thread_expire_time is when the thread is deleted with all its messages
 	// (Thread.expire_time). Unset: never; then the messages outlive the working memory.
 	ThreadExpireTime *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=thread_expire_time,json=threadExpireTime,proto3" json:"thread_expire_time,omitempty"`
 	unknownFields    protoimpl.UnknownFields
@@ -127,9 +125,9 @@ func (x *WorkingMemory) GetThreadId() string {
 	return ""
 }
 
-func (x *WorkingMemory) GetNamespace() string {
+func (x *WorkingMemory) GetAppId() string {
 	if x != nil {
-		return x.Namespace
+		return x.AppId
 	}
 	return ""
 }
@@ -141,9 +139,9 @@ func (x *WorkingMemory) GetUserId() string {
 	return ""
 }
 
-func (x *WorkingMemory) GetContext() string {
+func (x *WorkingMemory) GetSummary() string {
 	if x != nil {
-		return x.Context
+		return x.Summary
 	}
 	return ""
 }
@@ -155,9 +153,9 @@ func (x *WorkingMemory) GetMessages() []*Message {
 	return nil
 }
 
-func (x *WorkingMemory) GetMessagesLeftOut() int64 {
+func (x *WorkingMemory) GetOmittedMessageCount() int64 {
 	if x != nil {
-		return x.MessagesLeftOut
+		return x.OmittedMessageCount
 	}
 	return 0
 }
@@ -169,11 +167,11 @@ func (x *WorkingMemory) GetMemories() []*Memory {
 	return nil
 }
 
-func (x *WorkingMemory) GetData() *structpb.Struct {
+func (x *WorkingMemory) GetData() string {
 	if x != nil {
 		return x.Data
 	}
-	return nil
+	return ""
 }
 
 func (x *WorkingMemory) GetExpireTime() *timestamppb.Timestamp {
@@ -204,9 +202,9 @@ func (x *WorkingMemory) GetContextWindow() int32 {
 	return 0
 }
 
-func (x *WorkingMemory) GetContextTokens() int32 {
+func (x *WorkingMemory) GetSummaryTokens() int32 {
 	if x != nil {
-		return x.ContextTokens
+		return x.SummaryTokens
 	}
 	return 0
 }
@@ -263,18 +261,12 @@ func (x *WorkingMemory) GetThreadExpireTime() *timestamppb.Timestamp {
 // GetWorkingMemoryRequest identifies a session.
 type GetWorkingMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*GetWorkingMemoryRequest_ThreadId
-	//	*GetWorkingMemoryRequest_Session
-	Thread isGetWorkingMemoryRequest_Thread `protobuf_oneof:"thread"`
-	// model is the model that will read the working memory, such as `gpt-4o`: at most
-	// 128 characters. Its context window and tokenizer apply to this response; nothing is
-	// stored. A model whose window is unknown has the policy's context_window. Empty: the
-	// model that PutWorkingMemory named last.
-	Model         string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// model is the model that will read the working memory, such as `gpt-4o`: at most 128
+	// characters. Its window and tokenizer apply to this response; nothing is stored.
+	// Empty: the model that PutWorkingMemory named last.
+	Model         string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -309,27 +301,9 @@ func (*GetWorkingMemoryRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *GetWorkingMemoryRequest) GetThread() isGetWorkingMemoryRequest_Thread {
+func (x *GetWorkingMemoryRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *GetWorkingMemoryRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*GetWorkingMemoryRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *GetWorkingMemoryRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*GetWorkingMemoryRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -340,24 +314,6 @@ func (x *GetWorkingMemoryRequest) GetModel() string {
 	}
 	return ""
 }
-
-type isGetWorkingMemoryRequest_Thread interface {
-	isGetWorkingMemoryRequest_Thread()
-}
-
-type GetWorkingMemoryRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type GetWorkingMemoryRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*GetWorkingMemoryRequest_ThreadId) isGetWorkingMemoryRequest_Thread() {}
-
-func (*GetWorkingMemoryRequest_Session) isGetWorkingMemoryRequest_Thread() {}
 
 // GetWorkingMemoryResponse returns the working memory.
 type GetWorkingMemoryResponse struct {
@@ -418,13 +374,9 @@ func (x *GetWorkingMemoryResponse) GetRebuilt() bool {
 // WorkingMessage is a message of a working memory to store.
 type WorkingMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// message_id is the message_id or external_id of the message. A message of the
-	// working memory that it names and that has the same role, name and parts is kept
-	// unchanged; one with other content is replaced on a new branch, as
-	// PutWorkingMemoryRequest.messages says. A new message gets the id, a UUID as its
-	// message_id and any other value as its external_id. Without message_id and
-	// external_id: if the working memory has a message with the same role and content
-	// at this position, that one; otherwise a new message.
+	// message_id is the message_id or external_id of the message. If the working memory
+	// has it with the same role, name and parts, it is kept; otherwise it is new or
+	// changed. Empty: the message at this position.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// role is the kind of speaker. Required.
 	Role Role `protobuf:"varint,2,opt,name=role,proto3,enum=recollect.v1.Role" json:"role,omitempty"`
@@ -433,7 +385,7 @@ type WorkingMessage struct {
 	// parts are the content, as in MessageInput.parts.
 	Parts []*Part `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
 	// metadata is the caller's own data, as in MessageInput.metadata.
-	Metadata *structpb.Struct `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// create_time is when the message was said. Unset: now, with a warning in the
 	// response, because memories extracted from the message take their time from it.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
@@ -502,11 +454,11 @@ func (x *WorkingMessage) GetParts() []*Part {
 	return nil
 }
 
-func (x *WorkingMessage) GetMetadata() *structpb.Struct {
+func (x *WorkingMessage) GetMetadata() string {
 	if x != nil {
 		return x.Metadata
 	}
-	return nil
+	return ""
 }
 
 func (x *WorkingMessage) GetCreateTime() *timestamppb.Timestamp {
@@ -523,68 +475,49 @@ func (x *WorkingMessage) GetExternalId() string {
 	return ""
 }
 
-// PutWorkingMemoryRequest contains the new working memory of a session.
+// PutWorkingMemoryRequest contains the new working memory of a session. Fields that are
+// not set stay, unless update_mask names them.
 type PutWorkingMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*PutWorkingMemoryRequest_ThreadId
-	//	*PutWorkingMemoryRequest_Session
-	Thread isPutWorkingMemoryRequest_Thread `protobuf_oneof:"thread"`
-	// messages are all messages of the working memory, in order: at most 256,
-	// together at most 3 MiB. The longest run at their beginning that the working memory
-	// has is kept. If it ends with the newest message, the others follow that; messages
-	// none of which the working memory has follow it too. Otherwise a message was changed,
-	// inserted or left out: those after the run are stored on a new branch, which becomes
-	// the thread's active one (branched in the response). The former messages stay on
-	// their branch; an external_id that both have names the new message from now on, and a
-	// message_id stays with the former one. Messages that context covers are ignored, with
-	// a warning.
-	Messages []*WorkingMessage `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
-	// context replaces the summary: at most 64 KiB. Erasing a message later does not
-	// change a context that a caller put. Unset: the summary stays.
-	Context *string `protobuf:"bytes,4,opt,name=context,proto3,oneof" json:"context,omitempty"`
+	// thread is the thread. Required. A session that does not exist is created.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// messages are all messages of the working memory, in order: at most 256, together at
+	// most 3 MiB. The common prefix is kept; where a message was changed, inserted or
+	// left out, a branch begins. See docs/memory/working.md.
+	Messages []*WorkingMessage `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
+	// summary replaces the summary: at most 64 KiB. Deleting a message later does not
+	// change a summary that a caller put. Unset: the summary stays, unless update_mask
+	// names it.
+	Summary *string `protobuf:"bytes,3,opt,name=summary,proto3,oneof" json:"summary,omitempty"`
 	// memories replace the list of memories of this session: at most 256, together at
-	// most 1 MiB. A known record_id updates that memory, as in
-	// MemoryService.AddMemories; a known text is not stored again. Memories that are
-	// left out are no longer listed here, and stay in long-term memory.
-	Memories []*MemoryInput `protobuf:"bytes,5,rep,name=memories,proto3" json:"memories,omitempty"`
-	// data replaces the session's data: at most 256 KiB as JSON, 32 levels deep.
-	// Unset: the data becomes empty.
-	Data *structpb.Struct `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
-	// ttl is the lifetime of the working memory from now: 1 second to 10 years. When it
-	// ends, context, data and the list of memories are erased; the thread's messages stay,
-	// unless ttl_erases_thread is set. Unset: no expiry.
-	Ttl *durationpb.Duration `protobuf:"bytes,7,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// model is the model that will read the working memory, such as `gpt-4o`: at most
-	// 128 characters. Its context window and tokenizer apply from now on, also to when a
-	// summary is due. A model whose window is unknown has the policy's context_window.
-	// Empty: the stored model stays.
-	Model string `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
-	// precondition is what the working memory must be for the call to replace it. If it is
-	// not met, the call fails with ABORTED (ETAG_CHANGED, with the current etag in the
-	// error's metadata `etag`, empty if there is no thread) and stores nothing. Unset: any
-	// state is replaced.
-	//
-	// Types that are valid to be assigned to Precondition:
-	//
-	//	*PutWorkingMemoryRequest_Etag
-	//	*PutWorkingMemoryRequest_Absent
-	Precondition isPutWorkingMemoryRequest_Precondition `protobuf_oneof:"precondition"`
-	// ttl_erases_thread makes the thread expire with the working memory, as
-	// UpdateThreadRequest does with the same ttl: the session then is NOT_FOUND, and its
-	// messages, their vectors, all text derived from them, and extracted memories that no
-	// other thread supports are erased. Memories that were put or added stay.
+	// most 1 MiB. Memories that are left out stay in long-term memory. Empty: the list
+	// stays, unless update_mask names it.
+	Memories []*MemoryInput `protobuf:"bytes,4,rep,name=memories,proto3" json:"memories,omitempty"`
+	// data replaces the session's data: a JSON object as text, at most 256 KiB, 32 levels
+	// deep. Numbers keep their digits. Unset: the data stays, unless update_mask names
+	// it.
+	Data *string `protobuf:"bytes,5,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// ttl is the lifetime of summary, data and the list of memories from now: 1 second to
+	// 10 years. The thread's messages stay, unless ttl_deletes_thread is set. Unset: the
+	// expiry stays, unless update_mask names it.
+	Ttl *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// model is the model that will read the working memory, such as `gpt-4o`: at most 128
+	// characters. Its window and tokenizer apply from now on. Empty: the stored model
+	// stays, unless update_mask names it.
+	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
+	// precondition is what the working memory must be. Unset: any state is changed.
+	Precondition *Precondition `protobuf:"bytes,8,opt,name=precondition,proto3" json:"precondition,omitempty"`
+	// ttl_deletes_thread makes the thread expire with the working memory.
 	// INVALID_ARGUMENT without ttl; to end a stored thread earlier requires
-	// KEY_SCOPE_ERASE. False: the thread's expire_time stays as it is; the
-	// response contains it (thread_expire_time).
-	TtlErasesThread bool `protobuf:"varint,11,opt,name=ttl_erases_thread,json=ttlErasesThread,proto3" json:"ttl_erases_thread,omitempty"`
-	// policy has fields of the thread's policy to set, such as extraction, which selects
-	// the long-term memories that the background extracts from messages. The other fields
-	// of the thread's policy stay. Unset: none.
-	Policy        *MemoryPolicy `protobuf:"bytes,12,opt,name=policy,proto3" json:"policy,omitempty"`
+	// KEY_SCOPE_DELETE. False: the thread's expire_time stays as it is.
+	TtlDeletesThread bool `protobuf:"varint,9,opt,name=ttl_deletes_thread,json=ttlDeletesThread,proto3" json:"ttl_deletes_thread,omitempty"`
+	// policy has fields of the thread's policy to set, such as extraction, with or without
+	// update_mask. The other fields of the thread's policy stay. Unset: none.
+	Policy *MemoryPolicy `protobuf:"bytes,10,opt,name=policy,proto3" json:"policy,omitempty"`
+	// update_mask names the fields to replace: `messages`, `summary`, `memories`, `data`,
+	// `ttl`, `model`; `*` names all six. A named field that is unset is cleared. Unset:
+	// the fields that are set.
+	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,11,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,27 +552,9 @@ func (*PutWorkingMemoryRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *PutWorkingMemoryRequest) GetThread() isPutWorkingMemoryRequest_Thread {
+func (x *PutWorkingMemoryRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
-	}
-	return nil
-}
-
-func (x *PutWorkingMemoryRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*PutWorkingMemoryRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *PutWorkingMemoryRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*PutWorkingMemoryRequest_Session); ok {
-			return x.Session
-		}
 	}
 	return nil
 }
@@ -651,9 +566,9 @@ func (x *PutWorkingMemoryRequest) GetMessages() []*WorkingMessage {
 	return nil
 }
 
-func (x *PutWorkingMemoryRequest) GetContext() string {
-	if x != nil && x.Context != nil {
-		return *x.Context
+func (x *PutWorkingMemoryRequest) GetSummary() string {
+	if x != nil && x.Summary != nil {
+		return *x.Summary
 	}
 	return ""
 }
@@ -665,11 +580,11 @@ func (x *PutWorkingMemoryRequest) GetMemories() []*MemoryInput {
 	return nil
 }
 
-func (x *PutWorkingMemoryRequest) GetData() *structpb.Struct {
-	if x != nil {
-		return x.Data
+func (x *PutWorkingMemoryRequest) GetData() string {
+	if x != nil && x.Data != nil {
+		return *x.Data
 	}
-	return nil
+	return ""
 }
 
 func (x *PutWorkingMemoryRequest) GetTtl() *durationpb.Duration {
@@ -686,34 +601,16 @@ func (x *PutWorkingMemoryRequest) GetModel() string {
 	return ""
 }
 
-func (x *PutWorkingMemoryRequest) GetPrecondition() isPutWorkingMemoryRequest_Precondition {
+func (x *PutWorkingMemoryRequest) GetPrecondition() *Precondition {
 	if x != nil {
 		return x.Precondition
 	}
 	return nil
 }
 
-func (x *PutWorkingMemoryRequest) GetEtag() string {
+func (x *PutWorkingMemoryRequest) GetTtlDeletesThread() bool {
 	if x != nil {
-		if x, ok := x.Precondition.(*PutWorkingMemoryRequest_Etag); ok {
-			return x.Etag
-		}
-	}
-	return ""
-}
-
-func (x *PutWorkingMemoryRequest) GetAbsent() *emptypb.Empty {
-	if x != nil {
-		if x, ok := x.Precondition.(*PutWorkingMemoryRequest_Absent); ok {
-			return x.Absent
-		}
-	}
-	return nil
-}
-
-func (x *PutWorkingMemoryRequest) GetTtlErasesThread() bool {
-	if x != nil {
-		return x.TtlErasesThread
+		return x.TtlDeletesThread
 	}
 	return false
 }
@@ -725,43 +622,12 @@ func (x *PutWorkingMemoryRequest) GetPolicy() *MemoryPolicy {
 	return nil
 }
 
-type isPutWorkingMemoryRequest_Thread interface {
-	isPutWorkingMemoryRequest_Thread()
+func (x *PutWorkingMemoryRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
 }
-
-type PutWorkingMemoryRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type PutWorkingMemoryRequest_Session struct {
-	// session is the caller's own names for the thread, which is created if it
-	// does not exist.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*PutWorkingMemoryRequest_ThreadId) isPutWorkingMemoryRequest_Thread() {}
-
-func (*PutWorkingMemoryRequest_Session) isPutWorkingMemoryRequest_Thread() {}
-
-type isPutWorkingMemoryRequest_Precondition interface {
-	isPutWorkingMemoryRequest_Precondition()
-}
-
-type PutWorkingMemoryRequest_Etag struct {
-	// etag is the etag of the working memory that the caller has read: at most 128
-	// characters. `*`: the working memory must not be empty. Empty: not checked.
-	Etag string `protobuf:"bytes,9,opt,name=etag,proto3,oneof"`
-}
-
-type PutWorkingMemoryRequest_Absent struct {
-	// absent: the working memory must be empty, or the session without a thread.
-	Absent *emptypb.Empty `protobuf:"bytes,10,opt,name=absent,proto3,oneof"`
-}
-
-func (*PutWorkingMemoryRequest_Etag) isPutWorkingMemoryRequest_Precondition() {}
-
-func (*PutWorkingMemoryRequest_Absent) isPutWorkingMemoryRequest_Precondition() {}
 
 // WorkingMemoryWarning reports a value that the server filled in.
 type WorkingMemoryWarning struct {
@@ -825,7 +691,7 @@ type PutWorkingMemoryResponse struct {
 	WorkingMemory *WorkingMemory `protobuf:"bytes,1,opt,name=working_memory,json=workingMemory,proto3" json:"working_memory,omitempty"`
 	// warnings list fields that were filled in: at most 20.
 	Warnings []*WorkingMemoryWarning `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// revision is an opaque token of this write, for RecallRequest.at_least_as_fresh.
+	// revision is an opaque token of this write, for Freshness.at_least_as_fresh.
 	// Empty: no message was appended.
 	Revision string `protobuf:"bytes,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	// branched is true if the messages are on another branch than before, because an
@@ -896,21 +762,14 @@ func (x *PutWorkingMemoryResponse) GetBranched() bool {
 // UpdateWorkingMemoryDataRequest changes the session's data.
 type UpdateWorkingMemoryDataRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*UpdateWorkingMemoryDataRequest_ThreadId
-	//	*UpdateWorkingMemoryDataRequest_Session
-	Thread isUpdateWorkingMemoryDataRequest_Thread `protobuf_oneof:"thread"`
-	// patch is a JSON merge patch: a member that is null is removed, an object is
-	// merged, any other value is replaced. The result has at most 256 KiB as JSON and
-	// 32 levels. Required.
-	Patch *structpb.Struct `protobuf:"bytes,3,opt,name=patch,proto3" json:"patch,omitempty"`
-	// etag is the etag that the caller has read: at most 128 characters. A different
-	// current etag is ABORTED, as in PutWorkingMemoryRequest. `*`: the working memory must
-	// not be empty. Empty: not checked; concurrent patches are applied one after the other.
-	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// patch is a JSON merge patch as text: a member that is null is removed, an object is
+	// merged, any other value is replaced. The result has at most 256 KiB and 32 levels.
+	// Required.
+	Patch string `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
+	// precondition is what the working memory must be. Unset: any state is changed.
+	Precondition  *Precondition `protobuf:"bytes,3,opt,name=precondition,proto3" json:"precondition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -945,68 +804,32 @@ func (*UpdateWorkingMemoryDataRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *UpdateWorkingMemoryDataRequest) GetThread() isUpdateWorkingMemoryDataRequest_Thread {
+func (x *UpdateWorkingMemoryDataRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
 
-func (x *UpdateWorkingMemoryDataRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*UpdateWorkingMemoryDataRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *UpdateWorkingMemoryDataRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*UpdateWorkingMemoryDataRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-func (x *UpdateWorkingMemoryDataRequest) GetPatch() *structpb.Struct {
+func (x *UpdateWorkingMemoryDataRequest) GetPatch() string {
 	if x != nil {
 		return x.Patch
 	}
-	return nil
-}
-
-func (x *UpdateWorkingMemoryDataRequest) GetEtag() string {
-	if x != nil {
-		return x.Etag
-	}
 	return ""
 }
 
-type isUpdateWorkingMemoryDataRequest_Thread interface {
-	isUpdateWorkingMemoryDataRequest_Thread()
+func (x *UpdateWorkingMemoryDataRequest) GetPrecondition() *Precondition {
+	if x != nil {
+		return x.Precondition
+	}
+	return nil
 }
-
-type UpdateWorkingMemoryDataRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type UpdateWorkingMemoryDataRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*UpdateWorkingMemoryDataRequest_ThreadId) isUpdateWorkingMemoryDataRequest_Thread() {}
-
-func (*UpdateWorkingMemoryDataRequest_Session) isUpdateWorkingMemoryDataRequest_Thread() {}
 
 // UpdateWorkingMemoryDataResponse returns the changed data.
 type UpdateWorkingMemoryDataResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// data is the data after the change.
-	Data *structpb.Struct `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// data is the data after the change: a JSON object as text. Empty: none.
+	Data string `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	// etag identifies the new state of the working memory.
 	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1043,11 +866,11 @@ func (*UpdateWorkingMemoryDataResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *UpdateWorkingMemoryDataResponse) GetData() *structpb.Struct {
+func (x *UpdateWorkingMemoryDataResponse) GetData() string {
 	if x != nil {
 		return x.Data
 	}
-	return nil
+	return ""
 }
 
 func (x *UpdateWorkingMemoryDataResponse) GetEtag() string {
@@ -1060,13 +883,8 @@ func (x *UpdateWorkingMemoryDataResponse) GetEtag() string {
 // DeleteWorkingMemoryRequest identifies a session.
 type DeleteWorkingMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread names the thread. Required.
-	//
-	// Types that are valid to be assigned to Thread:
-	//
-	//	*DeleteWorkingMemoryRequest_ThreadId
-	//	*DeleteWorkingMemoryRequest_Session
-	Thread        isDeleteWorkingMemoryRequest_Thread `protobuf_oneof:"thread"`
+	// thread is the thread. Required.
+	Thread        *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1101,48 +919,12 @@ func (*DeleteWorkingMemoryRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *DeleteWorkingMemoryRequest) GetThread() isDeleteWorkingMemoryRequest_Thread {
+func (x *DeleteWorkingMemoryRequest) GetThread() *ThreadRef {
 	if x != nil {
 		return x.Thread
 	}
 	return nil
 }
-
-func (x *DeleteWorkingMemoryRequest) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Thread.(*DeleteWorkingMemoryRequest_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-func (x *DeleteWorkingMemoryRequest) GetSession() *SessionRef {
-	if x != nil {
-		if x, ok := x.Thread.(*DeleteWorkingMemoryRequest_Session); ok {
-			return x.Session
-		}
-	}
-	return nil
-}
-
-type isDeleteWorkingMemoryRequest_Thread interface {
-	isDeleteWorkingMemoryRequest_Thread()
-}
-
-type DeleteWorkingMemoryRequest_ThreadId struct {
-	// thread_id is the thread's UUID.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-type DeleteWorkingMemoryRequest_Session struct {
-	// session is the caller's own names for the thread.
-	Session *SessionRef `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
-}
-
-func (*DeleteWorkingMemoryRequest_ThreadId) isDeleteWorkingMemoryRequest_Thread() {}
-
-func (*DeleteWorkingMemoryRequest_Session) isDeleteWorkingMemoryRequest_Thread() {}
 
 // DeleteWorkingMemoryResponse reports what was deleted.
 type DeleteWorkingMemoryResponse struct {
@@ -1194,23 +976,23 @@ var File_recollect_v1_working_memory_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_working_memory_service_proto_rawDesc = "" +
 	"\n" +
-	")recollect/v1/working_memory_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"\x8e\a\n" +
+	")recollect/v1/working_memory_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xf6\x06\n" +
 	"\rWorkingMemory\x12\x1b\n" +
-	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x17\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
+	"\x06app_id\x18\x02 \x01(\tR\x05appId\x12\x17\n" +
 	"\auser_id\x18\x03 \x01(\tR\x06userId\x12\x18\n" +
-	"\acontext\x18\x04 \x01(\tR\acontext\x121\n" +
-	"\bmessages\x18\x05 \x03(\v2\x15.recollect.v1.MessageR\bmessages\x12*\n" +
-	"\x11messages_left_out\x18\x06 \x01(\x03R\x0fmessagesLeftOut\x120\n" +
-	"\bmemories\x18\a \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12+\n" +
-	"\x04data\x18\b \x01(\v2\x17.google.protobuf.StructR\x04data\x12;\n" +
+	"\asummary\x18\x04 \x01(\tR\asummary\x121\n" +
+	"\bmessages\x18\x05 \x03(\v2\x15.recollect.v1.MessageR\bmessages\x122\n" +
+	"\x15omitted_message_count\x18\x06 \x01(\x03R\x13omittedMessageCount\x120\n" +
+	"\bmemories\x18\a \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12\x12\n" +
+	"\x04data\x18\b \x01(\tR\x04data\x12;\n" +
 	"\vexpire_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x12\n" +
 	"\x04etag\x18\n" +
 	" \x01(\tR\x04etag\x12\x14\n" +
 	"\x05model\x18\v \x01(\tR\x05model\x12%\n" +
 	"\x0econtext_window\x18\f \x01(\x05R\rcontextWindow\x12%\n" +
-	"\x0econtext_tokens\x18\r \x01(\x05R\rcontextTokens\x12%\n" +
+	"\x0esummary_tokens\x18\r \x01(\x05R\rsummaryTokens\x12%\n" +
 	"\x0emessage_tokens\x18\x0e \x01(\x03R\rmessageTokens\x12\x1c\n" +
 	"\ttokenizer\x18\x0f \x01(\tR\ttokenizer\x12A\n" +
 	"\x1dcontext_percentage_total_used\x18\x10 \x01(\x02R\x1acontextPercentageTotalUsed\x12S\n" +
@@ -1218,44 +1000,41 @@ const file_recollect_v1_working_memory_service_proto_rawDesc = "" +
 	"\x18summarized_message_count\x18\x12 \x01(\x03R\x16summarizedMessageCount\x12;\n" +
 	"\vupdate_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x12H\n" +
-	"\x12thread_expire_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x10threadExpireTime\"\x8e\x01\n" +
-	"\x17GetWorkingMemoryRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12\x14\n" +
-	"\x05model\x18\x03 \x01(\tR\x05modelB\b\n" +
-	"\x06thread\"x\n" +
+	"\x12thread_expire_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x10threadExpireTime\"`\n" +
+	"\x17GetWorkingMemoryRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x14\n" +
+	"\x05model\x18\x02 \x01(\tR\x05model\"x\n" +
 	"\x18GetWorkingMemoryResponse\x12B\n" +
 	"\x0eworking_memory\x18\x01 \x01(\v2\x1b.recollect.v1.WorkingMemoryR\rworkingMemory\x12\x18\n" +
-	"\arebuilt\x18\x02 \x01(\bR\arebuilt\"\xa8\x02\n" +
+	"\arebuilt\x18\x02 \x01(\bR\arebuilt\"\x8f\x02\n" +
 	"\x0eWorkingMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12&\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x12.recollect.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12(\n" +
-	"\x05parts\x18\x04 \x03(\v2\x12.recollect.v1.PartR\x05parts\x123\n" +
-	"\bmetadata\x18\x05 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12;\n" +
+	"\x05parts\x18\x04 \x03(\v2\x12.recollect.v1.PartR\x05parts\x12\x1a\n" +
+	"\bmetadata\x18\x05 \x01(\tR\bmetadata\x12;\n" +
 	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1f\n" +
 	"\vexternal_id\x18\a \x01(\tR\n" +
-	"externalId\"\xbc\x04\n" +
-	"\x17PutWorkingMemoryRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x128\n" +
-	"\bmessages\x18\x03 \x03(\v2\x1c.recollect.v1.WorkingMessageR\bmessages\x12\x1d\n" +
-	"\acontext\x18\x04 \x01(\tH\x02R\acontext\x88\x01\x01\x125\n" +
-	"\bmemories\x18\x05 \x03(\v2\x19.recollect.v1.MemoryInputR\bmemories\x12+\n" +
-	"\x04data\x18\x06 \x01(\v2\x17.google.protobuf.StructR\x04data\x12+\n" +
-	"\x03ttl\x18\a \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x14\n" +
-	"\x05model\x18\b \x01(\tR\x05model\x12\x14\n" +
-	"\x04etag\x18\t \x01(\tH\x01R\x04etag\x120\n" +
-	"\x06absent\x18\n" +
-	" \x01(\v2\x16.google.protobuf.EmptyH\x01R\x06absent\x12*\n" +
-	"\x11ttl_erases_thread\x18\v \x01(\bR\x0fttlErasesThread\x122\n" +
-	"\x06policy\x18\f \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policyB\b\n" +
-	"\x06threadB\x0e\n" +
-	"\fpreconditionB\n" +
+	"externalId\"\xaa\x04\n" +
+	"\x17PutWorkingMemoryRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x128\n" +
+	"\bmessages\x18\x02 \x03(\v2\x1c.recollect.v1.WorkingMessageR\bmessages\x12\x1d\n" +
+	"\asummary\x18\x03 \x01(\tH\x00R\asummary\x88\x01\x01\x125\n" +
+	"\bmemories\x18\x04 \x03(\v2\x19.recollect.v1.MemoryInputR\bmemories\x12\x17\n" +
+	"\x04data\x18\x05 \x01(\tH\x01R\x04data\x88\x01\x01\x12+\n" +
+	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x14\n" +
+	"\x05model\x18\a \x01(\tR\x05model\x12>\n" +
+	"\fprecondition\x18\b \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\x12,\n" +
+	"\x12ttl_deletes_thread\x18\t \x01(\bR\x10ttlDeletesThread\x122\n" +
+	"\x06policy\x18\n" +
+	" \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12;\n" +
+	"\vupdate_mask\x18\v \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMaskB\n" +
 	"\n" +
-	"\b_context\"F\n" +
+	"\b_summaryB\a\n" +
+	"\x05_data\"F\n" +
 	"\x14WorkingMemoryWarning\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\xd6\x01\n" +
@@ -1263,20 +1042,16 @@ const file_recollect_v1_working_memory_service_proto_rawDesc = "" +
 	"\x0eworking_memory\x18\x01 \x01(\v2\x1b.recollect.v1.WorkingMemoryR\rworkingMemory\x12>\n" +
 	"\bwarnings\x18\x02 \x03(\v2\".recollect.v1.WorkingMemoryWarningR\bwarnings\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\tR\brevision\x12\x1a\n" +
-	"\bbranched\x18\x04 \x01(\bR\bbranched\"\xc2\x01\n" +
-	"\x1eUpdateWorkingMemoryDataRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asession\x12-\n" +
-	"\x05patch\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x05patch\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etagB\b\n" +
-	"\x06thread\"b\n" +
-	"\x1fUpdateWorkingMemoryDataResponse\x12+\n" +
-	"\x04data\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x04data\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag\"{\n" +
-	"\x1aDeleteWorkingMemoryRequest\x12\x1d\n" +
-	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
-	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
-	"\x06thread\"7\n" +
+	"\bbranched\x18\x04 \x01(\bR\bbranched\"\xa7\x01\n" +
+	"\x1eUpdateWorkingMemoryDataRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x14\n" +
+	"\x05patch\x18\x02 \x01(\tR\x05patch\x12>\n" +
+	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"I\n" +
+	"\x1fUpdateWorkingMemoryDataResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\tR\x04data\x12\x12\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\"M\n" +
+	"\x1aDeleteWorkingMemoryRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"7\n" +
 	"\x1bDeleteWorkingMemoryResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted2\xc5\x03\n" +
 	"\x14WorkingMemoryService\x12f\n" +
@@ -1313,55 +1088,52 @@ var file_recollect_v1_working_memory_service_proto_goTypes = []any{
 	(*DeleteWorkingMemoryResponse)(nil),     // 10: recollect.v1.DeleteWorkingMemoryResponse
 	(*Message)(nil),                         // 11: recollect.v1.Message
 	(*Memory)(nil),                          // 12: recollect.v1.Memory
-	(*structpb.Struct)(nil),                 // 13: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),           // 14: google.protobuf.Timestamp
-	(*SessionRef)(nil),                      // 15: recollect.v1.SessionRef
-	(Role)(0),                               // 16: recollect.v1.Role
-	(*Part)(nil),                            // 17: recollect.v1.Part
-	(*MemoryInput)(nil),                     // 18: recollect.v1.MemoryInput
-	(*durationpb.Duration)(nil),             // 19: google.protobuf.Duration
-	(*emptypb.Empty)(nil),                   // 20: google.protobuf.Empty
-	(*MemoryPolicy)(nil),                    // 21: recollect.v1.MemoryPolicy
+	(*timestamppb.Timestamp)(nil),           // 13: google.protobuf.Timestamp
+	(*ThreadRef)(nil),                       // 14: recollect.v1.ThreadRef
+	(Role)(0),                               // 15: recollect.v1.Role
+	(*Part)(nil),                            // 16: recollect.v1.Part
+	(*MemoryInput)(nil),                     // 17: recollect.v1.MemoryInput
+	(*durationpb.Duration)(nil),             // 18: google.protobuf.Duration
+	(*Precondition)(nil),                    // 19: recollect.v1.Precondition
+	(*MemoryPolicy)(nil),                    // 20: recollect.v1.MemoryPolicy
+	(*fieldmaskpb.FieldMask)(nil),           // 21: google.protobuf.FieldMask
 }
 var file_recollect_v1_working_memory_service_proto_depIdxs = []int32{
 	11, // 0: recollect.v1.WorkingMemory.messages:type_name -> recollect.v1.Message
 	12, // 1: recollect.v1.WorkingMemory.memories:type_name -> recollect.v1.Memory
-	13, // 2: recollect.v1.WorkingMemory.data:type_name -> google.protobuf.Struct
-	14, // 3: recollect.v1.WorkingMemory.expire_time:type_name -> google.protobuf.Timestamp
-	14, // 4: recollect.v1.WorkingMemory.update_time:type_name -> google.protobuf.Timestamp
-	14, // 5: recollect.v1.WorkingMemory.thread_expire_time:type_name -> google.protobuf.Timestamp
-	15, // 6: recollect.v1.GetWorkingMemoryRequest.session:type_name -> recollect.v1.SessionRef
-	0,  // 7: recollect.v1.GetWorkingMemoryResponse.working_memory:type_name -> recollect.v1.WorkingMemory
-	16, // 8: recollect.v1.WorkingMessage.role:type_name -> recollect.v1.Role
-	17, // 9: recollect.v1.WorkingMessage.parts:type_name -> recollect.v1.Part
-	13, // 10: recollect.v1.WorkingMessage.metadata:type_name -> google.protobuf.Struct
-	14, // 11: recollect.v1.WorkingMessage.create_time:type_name -> google.protobuf.Timestamp
-	15, // 12: recollect.v1.PutWorkingMemoryRequest.session:type_name -> recollect.v1.SessionRef
-	3,  // 13: recollect.v1.PutWorkingMemoryRequest.messages:type_name -> recollect.v1.WorkingMessage
-	18, // 14: recollect.v1.PutWorkingMemoryRequest.memories:type_name -> recollect.v1.MemoryInput
-	13, // 15: recollect.v1.PutWorkingMemoryRequest.data:type_name -> google.protobuf.Struct
-	19, // 16: recollect.v1.PutWorkingMemoryRequest.ttl:type_name -> google.protobuf.Duration
-	20, // 17: recollect.v1.PutWorkingMemoryRequest.absent:type_name -> google.protobuf.Empty
-	21, // 18: recollect.v1.PutWorkingMemoryRequest.policy:type_name -> recollect.v1.MemoryPolicy
-	0,  // 19: recollect.v1.PutWorkingMemoryResponse.working_memory:type_name -> recollect.v1.WorkingMemory
-	5,  // 20: recollect.v1.PutWorkingMemoryResponse.warnings:type_name -> recollect.v1.WorkingMemoryWarning
-	15, // 21: recollect.v1.UpdateWorkingMemoryDataRequest.session:type_name -> recollect.v1.SessionRef
-	13, // 22: recollect.v1.UpdateWorkingMemoryDataRequest.patch:type_name -> google.protobuf.Struct
-	13, // 23: recollect.v1.UpdateWorkingMemoryDataResponse.data:type_name -> google.protobuf.Struct
-	15, // 24: recollect.v1.DeleteWorkingMemoryRequest.session:type_name -> recollect.v1.SessionRef
-	1,  // 25: recollect.v1.WorkingMemoryService.GetWorkingMemory:input_type -> recollect.v1.GetWorkingMemoryRequest
-	4,  // 26: recollect.v1.WorkingMemoryService.PutWorkingMemory:input_type -> recollect.v1.PutWorkingMemoryRequest
-	7,  // 27: recollect.v1.WorkingMemoryService.UpdateWorkingMemoryData:input_type -> recollect.v1.UpdateWorkingMemoryDataRequest
-	9,  // 28: recollect.v1.WorkingMemoryService.DeleteWorkingMemory:input_type -> recollect.v1.DeleteWorkingMemoryRequest
-	2,  // 29: recollect.v1.WorkingMemoryService.GetWorkingMemory:output_type -> recollect.v1.GetWorkingMemoryResponse
-	6,  // 30: recollect.v1.WorkingMemoryService.PutWorkingMemory:output_type -> recollect.v1.PutWorkingMemoryResponse
-	8,  // 31: recollect.v1.WorkingMemoryService.UpdateWorkingMemoryData:output_type -> recollect.v1.UpdateWorkingMemoryDataResponse
-	10, // 32: recollect.v1.WorkingMemoryService.DeleteWorkingMemory:output_type -> recollect.v1.DeleteWorkingMemoryResponse
-	29, // [29:33] is the sub-list for method output_type
-	25, // [25:29] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	13, // 2: recollect.v1.WorkingMemory.expire_time:type_name -> google.protobuf.Timestamp
+	13, // 3: recollect.v1.WorkingMemory.update_time:type_name -> google.protobuf.Timestamp
+	13, // 4: recollect.v1.WorkingMemory.thread_expire_time:type_name -> google.protobuf.Timestamp
+	14, // 5: recollect.v1.GetWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	0,  // 6: recollect.v1.GetWorkingMemoryResponse.working_memory:type_name -> recollect.v1.WorkingMemory
+	15, // 7: recollect.v1.WorkingMessage.role:type_name -> recollect.v1.Role
+	16, // 8: recollect.v1.WorkingMessage.parts:type_name -> recollect.v1.Part
+	13, // 9: recollect.v1.WorkingMessage.create_time:type_name -> google.protobuf.Timestamp
+	14, // 10: recollect.v1.PutWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	3,  // 11: recollect.v1.PutWorkingMemoryRequest.messages:type_name -> recollect.v1.WorkingMessage
+	17, // 12: recollect.v1.PutWorkingMemoryRequest.memories:type_name -> recollect.v1.MemoryInput
+	18, // 13: recollect.v1.PutWorkingMemoryRequest.ttl:type_name -> google.protobuf.Duration
+	19, // 14: recollect.v1.PutWorkingMemoryRequest.precondition:type_name -> recollect.v1.Precondition
+	20, // 15: recollect.v1.PutWorkingMemoryRequest.policy:type_name -> recollect.v1.MemoryPolicy
+	21, // 16: recollect.v1.PutWorkingMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 17: recollect.v1.PutWorkingMemoryResponse.working_memory:type_name -> recollect.v1.WorkingMemory
+	5,  // 18: recollect.v1.PutWorkingMemoryResponse.warnings:type_name -> recollect.v1.WorkingMemoryWarning
+	14, // 19: recollect.v1.UpdateWorkingMemoryDataRequest.thread:type_name -> recollect.v1.ThreadRef
+	19, // 20: recollect.v1.UpdateWorkingMemoryDataRequest.precondition:type_name -> recollect.v1.Precondition
+	14, // 21: recollect.v1.DeleteWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	1,  // 22: recollect.v1.WorkingMemoryService.GetWorkingMemory:input_type -> recollect.v1.GetWorkingMemoryRequest
+	4,  // 23: recollect.v1.WorkingMemoryService.PutWorkingMemory:input_type -> recollect.v1.PutWorkingMemoryRequest
+	7,  // 24: recollect.v1.WorkingMemoryService.UpdateWorkingMemoryData:input_type -> recollect.v1.UpdateWorkingMemoryDataRequest
+	9,  // 25: recollect.v1.WorkingMemoryService.DeleteWorkingMemory:input_type -> recollect.v1.DeleteWorkingMemoryRequest
+	2,  // 26: recollect.v1.WorkingMemoryService.GetWorkingMemory:output_type -> recollect.v1.GetWorkingMemoryResponse
+	6,  // 27: recollect.v1.WorkingMemoryService.PutWorkingMemory:output_type -> recollect.v1.PutWorkingMemoryResponse
+	8,  // 28: recollect.v1.WorkingMemoryService.UpdateWorkingMemoryData:output_type -> recollect.v1.UpdateWorkingMemoryDataResponse
+	10, // 29: recollect.v1.WorkingMemoryService.DeleteWorkingMemory:output_type -> recollect.v1.DeleteWorkingMemoryResponse
+	26, // [26:30] is the sub-list for method output_type
+	22, // [22:26] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_working_memory_service_proto_init() }
@@ -1372,25 +1144,9 @@ func file_recollect_v1_working_memory_service_proto_init() {
 	file_recollect_v1_memory_proto_init()
 	file_recollect_v1_message_proto_init()
 	file_recollect_v1_policy_proto_init()
+	file_recollect_v1_precondition_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_working_memory_service_proto_msgTypes[1].OneofWrappers = []any{
-		(*GetWorkingMemoryRequest_ThreadId)(nil),
-		(*GetWorkingMemoryRequest_Session)(nil),
-	}
-	file_recollect_v1_working_memory_service_proto_msgTypes[4].OneofWrappers = []any{
-		(*PutWorkingMemoryRequest_ThreadId)(nil),
-		(*PutWorkingMemoryRequest_Session)(nil),
-		(*PutWorkingMemoryRequest_Etag)(nil),
-		(*PutWorkingMemoryRequest_Absent)(nil),
-	}
-	file_recollect_v1_working_memory_service_proto_msgTypes[7].OneofWrappers = []any{
-		(*UpdateWorkingMemoryDataRequest_ThreadId)(nil),
-		(*UpdateWorkingMemoryDataRequest_Session)(nil),
-	}
-	file_recollect_v1_working_memory_service_proto_msgTypes[9].OneofWrappers = []any{
-		(*DeleteWorkingMemoryRequest_ThreadId)(nil),
-		(*DeleteWorkingMemoryRequest_Session)(nil),
-	}
+	file_recollect_v1_working_memory_service_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -29,38 +29,32 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// WorkingMemoryService manages the working memory of a session: the messages that
-// are still in full, a summary of the messages before them, JSON data of the
-// session, and memories to keep beyond it.
+// WorkingMemoryService manages the working memory of a session: the messages that are
+// still in full, a summary of the messages before them, JSON data of the session, and
+// memories to keep beyond it.
 //
-//	grpcurl -plaintext -d '{"session": {"app_id": "support", "user_id": "ada",
-//	  "session_key": "thread:42"}, "model": "gpt-4o"}' 127.0.0.1:50051
+//	grpcurl -plaintext -d '{"thread": {"session": {"app_id": "support", "user_id":
+//	  "ada", "session_key": "42"}}, "model": "gpt-4o"}' 127.0.0.1:50051
 //	  recollect.v1.WorkingMemoryService/GetWorkingMemory
 //
-// The messages are those of the thread: AppendMessages adds to the working memory
-// too, and no call of this service removes a message from the thread's history.
-// When the working memory fills its share of the model's context window, a
-// background job summarizes the oldest whole turns into `context`. (A turn of more
-// than 2,000 messages or 8 MiB is summarized in parts, once a later user message
-// exists.) A message leaves the working memory in the same transaction that stores
-// the summary covering it.
-//
-// Working memory is not searched; use RecallService and MemoryService for that.
+// AppendMessages adds to the working memory too. When it fills its share of the model's
+// window, the background summarizes the oldest whole turns. No call of this service
+// removes a message from the thread's history. Working memory is not searched.
 type WorkingMemoryServiceClient interface {
 	// GetWorkingMemory returns the working memory of a session and changes nothing. The
 	// working memory of a thread that never had one stored contains all its messages. A
 	// session without a thread is NOT_FOUND.
 	GetWorkingMemory(ctx context.Context, in *GetWorkingMemoryRequest, opts ...grpc.CallOption) (*GetWorkingMemoryResponse, error)
-	// PutWorkingMemory replaces the working memory of a session, and creates the
-	// thread if it does not exist. New messages are appended to the thread, on a new
-	// branch where earlier ones changed; messages that are left out leave the working
-	// memory and stay in the thread.
+	// PutWorkingMemory changes the working memory of a session, and creates the thread if
+	// it does not exist. New messages are appended to the thread, on a new branch where
+	// earlier ones changed; messages that are left out leave the working memory and stay
+	// in the thread.
 	PutWorkingMemory(ctx context.Context, in *PutWorkingMemoryRequest, opts ...grpc.CallOption) (*PutWorkingMemoryResponse, error)
 	// UpdateWorkingMemoryData changes the session's data with a JSON merge patch (RFC
 	// 7396).
 	UpdateWorkingMemoryData(ctx context.Context, in *UpdateWorkingMemoryDataRequest, opts ...grpc.CallOption) (*UpdateWorkingMemoryDataResponse, error)
 	// DeleteWorkingMemory deletes the working memory: its data and its list of
-	// memories are erased, and its messages leave it. The thread's messages and
+	// memories are deleted, and its messages leave it. The thread's messages and
 	// promoted memories stay. It is idempotent.
 	DeleteWorkingMemory(ctx context.Context, in *DeleteWorkingMemoryRequest, opts ...grpc.CallOption) (*DeleteWorkingMemoryResponse, error)
 }
@@ -117,38 +111,32 @@ func (c *workingMemoryServiceClient) DeleteWorkingMemory(ctx context.Context, in
 // All implementations must embed UnimplementedWorkingMemoryServiceServer
 // for forward compatibility.
 //
-// WorkingMemoryService manages the working memory of a session: the messages that
-// are still in full, a summary of the messages before them, JSON data of the
-// session, and memories to keep beyond it.
+// WorkingMemoryService manages the working memory of a session: the messages that are
+// still in full, a summary of the messages before them, JSON data of the session, and
+// memories to keep beyond it.
 //
-//	grpcurl -plaintext -d '{"session": {"app_id": "support", "user_id": "ada",
-//	  "session_key": "thread:42"}, "model": "gpt-4o"}' 127.0.0.1:50051
+//	grpcurl -plaintext -d '{"thread": {"session": {"app_id": "support", "user_id":
+//	  "ada", "session_key": "42"}}, "model": "gpt-4o"}' 127.0.0.1:50051
 //	  recollect.v1.WorkingMemoryService/GetWorkingMemory
 //
-// The messages are those of the thread: AppendMessages adds to the working memory
-// too, and no call of this service removes a message from the thread's history.
-// When the working memory fills its share of the model's context window, a
-// background job summarizes the oldest whole turns into `context`. (A turn of more
-// than 2,000 messages or 8 MiB is summarized in parts, once a later user message
-// exists.) A message leaves the working memory in the same transaction that stores
-// the summary covering it.
-//
-// Working memory is not searched; use RecallService and MemoryService for that.
+// AppendMessages adds to the working memory too. When it fills its share of the model's
+// window, the background summarizes the oldest whole turns. No call of this service
+// removes a message from the thread's history. Working memory is not searched.
 type WorkingMemoryServiceServer interface {
 	// GetWorkingMemory returns the working memory of a session and changes nothing. The
 	// working memory of a thread that never had one stored contains all its messages. A
 	// session without a thread is NOT_FOUND.
 	GetWorkingMemory(context.Context, *GetWorkingMemoryRequest) (*GetWorkingMemoryResponse, error)
-	// PutWorkingMemory replaces the working memory of a session, and creates the
-	// thread if it does not exist. New messages are appended to the thread, on a new
-	// branch where earlier ones changed; messages that are left out leave the working
-	// memory and stay in the thread.
+	// PutWorkingMemory changes the working memory of a session, and creates the thread if
+	// it does not exist. New messages are appended to the thread, on a new branch where
+	// earlier ones changed; messages that are left out leave the working memory and stay
+	// in the thread.
 	PutWorkingMemory(context.Context, *PutWorkingMemoryRequest) (*PutWorkingMemoryResponse, error)
 	// UpdateWorkingMemoryData changes the session's data with a JSON merge patch (RFC
 	// 7396).
 	UpdateWorkingMemoryData(context.Context, *UpdateWorkingMemoryDataRequest) (*UpdateWorkingMemoryDataResponse, error)
 	// DeleteWorkingMemory deletes the working memory: its data and its list of
-	// memories are erased, and its messages leave it. The thread's messages and
+	// memories are deleted, and its messages leave it. The thread's messages and
 	// promoted memories stay. It is idempotent.
 	DeleteWorkingMemory(context.Context, *DeleteWorkingMemoryRequest) (*DeleteWorkingMemoryResponse, error)
 	mustEmbedUnimplementedWorkingMemoryServiceServer()

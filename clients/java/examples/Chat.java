@@ -36,7 +36,7 @@ public final class Chat {
             var memory = recollect.session(
                     argument(arguments, 0, "chat"),
                     argument(arguments, 1, "ada"),
-                    argument(arguments, 2, "thread:chat"));
+                    argument(arguments, 2, "chat"));
             var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
             for (var line = lines.readLine(); line != null; line = lines.readLine()) {
                 if (!line.isBlank()) {

@@ -117,7 +117,7 @@ def test_a_flow_stores_and_retrieves_messages(addr: str, flow: str) -> None:
     assert retrieve(addr, flow, "abc", n_messages=1) == "AI: A fine name!"
     # It is a conversation like any other, of the flow.
     with Recollect(addr) as client:
-        kept = client.session(app=flow, session="thread:abc")
+        kept = client.session(app=flow, session="abc")
         assert [message.role for message in kept.messages()] == ["user", "assistant"]
         assert kept.recall("dog")[0].text == "My dog is called Pixel."
 
@@ -133,8 +133,11 @@ def test_sessions_users_and_flows_are_apart(addr: str, flow: str) -> None:
     ):
         assert "1234" not in retrieve(addr, where, session, **settings)
     # No session ID has a meaning of its own.
-    store(addr, flow, "global", "The code is 5678.", user="ada")
-    assert "5678" not in retrieve(addr, flow, "global", user="bob")
+    for number, session in enumerate(("global", "user:bob", f"agent_memory:{flow}")):
+        store(addr, flow, session, f"The code is 567{number}.", user="ada")
+        assert f"567{number}" in retrieve(addr, flow, session, user="ada")
+        for other in ({"user": "bob"}, {}):
+            assert "567" not in retrieve(addr, flow, session, **other)
     # Flows share what belongs to one app.
     shared = f"shared-{flow}"
     store(addr, flow, "abc", "Shared.", user="ada", app=shared)
@@ -144,10 +147,7 @@ def test_sessions_users_and_flows_are_apart(addr: str, flow: str) -> None:
 def test_the_default_session_is_the_flow(addr: str, flow: str) -> None:
     store(addr, flow, flow, "Hello")
     with Recollect(addr) as client:
-        texts = [
-            message.text
-            for message in client.session(app=flow, session=f"thread:{flow}").messages()
-        ]
+        texts = [message.text for message in client.session(app=flow, session=flow).messages()]
     assert texts == ["Hello"]
     memory = history(addr, app=flow)
     assert memory.session_id == flow

@@ -199,7 +199,7 @@ def main() -> None:
     app = f"bench-{uuid.uuid4()}"
     with tempfile.TemporaryDirectory() as directory, Recollect() as client:
         peer = mem0(given.qdrant, directory)
-        session = client.session(app=app, user=USER, session="thread:1")
+        session = client.session(app=app, user=USER, session="1")
         user = client.user(app=app, user=USER)
         sides: dict[str, dict[str, Call]] = {
             "Recollect": {

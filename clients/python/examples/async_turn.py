@@ -7,7 +7,7 @@ from recollect import AsyncRecollect
 
 async def main() -> None:
     async with AsyncRecollect() as client:
-        memory = client.session(app="async-example", user="ada", session="thread:42")
+        memory = client.session(app="async-example", user="ada", session="42")
         await memory.append(user="My dog is called Pixel.", assistant="A fine name!")
         context, recalled = await asyncio.gather(
             memory.context("What is my dog called?", format="anthropic"),

@@ -40,9 +40,7 @@ def main() -> int:
     arguments = parser.parse_args()
 
     with Recollect() as client:
-        memory = client.session(
-            app=arguments.app, user=arguments.user, session=f"thread:{arguments.chat}"
-        )
+        memory = client.session(app=arguments.app, user=arguments.user, session=arguments.chat)
         try:
             known = len(memory.history())
             print(

@@ -3,7 +3,7 @@ server (default: 127.0.0.1:50051)."""
 
 from recollect import Recollect
 
-memory = Recollect().session(app="support", user="ada", session="thread:42")
+memory = Recollect().session(app="support", user="ada", session="42")
 memory.append(user="My dog is called Pixel.", assistant="A fine name!")
 
 context = memory.context("What is my dog called?", system="You help.")

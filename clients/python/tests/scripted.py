@@ -13,7 +13,13 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 
 from recollect import v1
-from recollect.v1 import memory_service_pb2_grpc, message_service_pb2_grpc, thread_service_pb2_grpc
+from recollect.v1 import (
+    event_service_pb2_grpc,
+    memory_service_pb2_grpc,
+    message_service_pb2_grpc,
+    thread_service_pb2_grpc,
+    working_memory_service_pb2_grpc,
+)
 
 Failure = Callable[[grpc.ServicerContext], None]
 
@@ -30,7 +36,7 @@ def fail(
     details: list[Any] = []
     if reason:
         details.append(
-            error_details_pb2.ErrorInfo(reason=reason, domain="recollect", metadata=metadata)
+            error_details_pb2.ErrorInfo(reason=reason, domain="recollect.dev", metadata=metadata)
         )
     if fields:
         violation = error_details_pb2.BadRequest.FieldViolation
@@ -80,6 +86,12 @@ class ScriptedServer:
         memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(memories, self._server)
         threads = _Threads(self)  # type: ignore[abstract]
         thread_service_pb2_grpc.add_ThreadServiceServicer_to_server(threads, self._server)
+        events = _Events(self)
+        event_service_pb2_grpc.add_EventServiceServicer_to_server(events, self._server)
+        working = _WorkingMemories(self)  # type: ignore[abstract]
+        working_memory_service_pb2_grpc.add_WorkingMemoryServiceServicer_to_server(
+            working, self._server
+        )
         if credentials is None:
             port = self._server.add_insecure_port(f"127.0.0.1:{port}")
         else:
@@ -164,6 +176,10 @@ class _Threads(thread_service_pb2_grpc.ThreadServiceServicer):
     def __init__(self, server: ScriptedServer) -> None:
         self.server = server
 
+    def UpdateThread(self, request: Any, context: Any) -> Any:
+        answer = lambda: v1.UpdateThreadResponse(thread=request.thread)
+        return self.server.handle("update", request, context, answer)
+
     def DeleteThread(self, request: Any, context: Any) -> Any:
         return self.server.handle("delete", request, context, v1.DeleteThreadResponse)
 
@@ -174,3 +190,36 @@ class _Threads(thread_service_pb2_grpc.ThreadServiceServicer):
         after = server.after.pop(0) if server.after else None
         if after:
             after(context)
+
+
+class _Events(event_service_pb2_grpc.EventServiceServicer):
+    def __init__(self, server: ScriptedServer) -> None:
+        self.server = server
+
+    def AppendEvents(self, request: Any, context: Any) -> Any:
+        answer = lambda: v1.AppendEventsResponse(first_number=1, event_count=len(request.events))
+        return self.server.handle("append_events", request, context, answer)
+
+    def ListEvents(self, request: Any, context: Any) -> Any:
+        """Two pages of one event each."""
+        number = int(request.page_token or 1)
+        event = v1.AgentEvent(number=number, type="run", json='{"id": 9007199254740993}')
+        rest = "2" if number == 1 else ""
+        answer = lambda: v1.ListEventsResponse(events=[event], next_page_token=rest)
+        return self.server.handle("events", request, context, answer)
+
+
+class _WorkingMemories(working_memory_service_pb2_grpc.WorkingMemoryServiceServicer):
+    def __init__(self, server: ScriptedServer) -> None:
+        self.server = server
+
+    def PutWorkingMemory(self, request: Any, context: Any) -> Any:
+        """Answers with what was put, as far as it is text."""
+        warning = v1.WorkingMemoryWarning(field="messages[0].create_time", message="now")
+        stored = v1.WorkingMemory(summary=request.summary, data=request.data, etag="1")
+        answer = lambda: v1.PutWorkingMemoryResponse(working_memory=stored, warnings=[warning])
+        return self.server.handle("put", request, context, answer)
+
+    def UpdateWorkingMemoryData(self, request: Any, context: Any) -> Any:
+        answer = lambda: v1.UpdateWorkingMemoryDataResponse(data=request.patch)
+        return self.server.handle("patch", request, context, answer)

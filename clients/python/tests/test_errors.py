@@ -14,7 +14,7 @@ from recollect import Recollect, RecollectError, errors
 def failure(scripted: ScriptedServer, **arguments: object) -> RecollectError:
     scripted.before = [fail(**arguments)]  # type: ignore[arg-type]
     with Recollect(scripted.addr, retry=None) as client, pytest.raises(RecollectError) as raised:
-        client.session(app="support", session="thread:42").history()
+        client.session(app="support", session="42").history()
     return raised.value
 
 
@@ -91,5 +91,5 @@ def test_a_missing_key_and_a_missing_method_say_what_to_do(scripted: ScriptedSer
 def test_a_timeout_says_which_call_it_was(scripted: ScriptedServer) -> None:
     with scripted._lock, Recollect(scripted.addr) as client:
         with pytest.raises(errors.DeadlineExceededError) as raised:
-            client.session(app="support", session="thread:42").history(timeout=0.1)
+            client.session(app="support", session="42").history(timeout=0.1)
     assert "GetHistory" in raised.value.message

@@ -72,7 +72,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 
 
 def test_the_chat_asks_a_model(client: Recollect, app: str) -> None:
-    memory = client.session(app=app, user="ada", session="thread:terminal")
+    memory = client.session(app=app, user="ada", session="terminal")
     memory.append(user="My dog is called Pixel.", assistant="A fine name!")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
         threading.Thread(target=server.serve_forever).start()
@@ -105,7 +105,7 @@ def test_a_missing_server_is_said_in_one_line() -> None:
 
 
 def test_the_turn(client: Recollect) -> None:
-    memory = client.session(app="support", user="ada", session="thread:42")
+    memory = client.session(app="support", user="ada", session="42")
     try:
         printed = run("turn.py")
     finally:
@@ -118,4 +118,4 @@ def test_the_asynchronous_turn(client: Recollect) -> None:
     printed = run("async_turn.py")
     assert '"What is my dog called?"' in printed or "'What is my dog called?'" in printed
     assert "My dog is called Pixel." in printed
-    client.session(app="async-example", user="ada", session="thread:42").delete()
+    client.session(app="async-example", user="ada", session="42").delete()

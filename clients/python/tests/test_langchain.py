@@ -56,7 +56,7 @@ KINDS: list[BaseMessage] = [
 
 
 def history(client: Recollect, app: str, **settings: Any) -> RecollectChatMessageHistory:
-    return RecollectChatMessageHistory("thread:42", app=app, user="ada", client=client, **settings)
+    return RecollectChatMessageHistory("42", app=app, user="ada", client=client, **settings)
 
 
 def test_every_kind_of_message_comes_back_as_it_was(client: Recollect, app: str) -> None:
@@ -121,7 +121,7 @@ def test_only_the_branch_of_the_head_is_read(client: Recollect, app: str) -> Non
     own.add_messages([AIMessage("Rome."), HumanMessage("Why?"), AIMessage("It is warm.")])
     texts = ["Where to?", "Rome.", "Why?", "It is warm."]
     assert [message.content for message in own.messages] == texts
-    # The path goes on where a message of it was erased.
+    # The path goes on where a message of it was deleted.
     newest = list(own.memory.path())
     own.memory.delete_message(newest[1].id)
     assert [message.content for message in own.messages] == ["Where to?", "Rome.", "It is warm."]
@@ -149,7 +149,7 @@ def test_a_runnable_remembers(client: Recollect, app: str) -> None:
         input_messages_key="question",
         history_messages_key="history",
     )
-    config: Any = {"configurable": {"session_id": "thread:42"}}
+    config: Any = {"configurable": {"session_id": "42"}}
     chain.invoke({"question": "My dog is called Pixel."}, config)
     answer = chain.invoke({"question": "What is my dog called?"}, config)
     assert answer.content == "Pixel."
@@ -170,9 +170,23 @@ def test_a_runnable_remembers(client: Recollect, app: str) -> None:
     assert any(found.text == "My dog is called Pixel." for found in recalled)
 
 
+def test_users_do_not_see_each_other(client: Recollect, app: str) -> None:
+    def of(user: str, session_id: str) -> RecollectChatMessageHistory:
+        return RecollectChatMessageHistory(session_id, app=app, user=user, client=client)
+
+    # No session id has a meaning of its own.
+    for session_id in ("42", "global", "user:bob", f"agent_memory:{app}", "thread:global"):
+        for user in ("alice", "bob", ""):
+            assert of(user, session_id).messages == []
+            of(user, session_id).add_user_message(f"{user} in {session_id}")
+        for user in ("alice", "bob", ""):
+            [kept] = of(user, session_id).messages
+            assert kept.content == f"{user} in {session_id}"
+
+
 def test_histories_share_a_client(addr: str, app: str) -> None:
-    first = RecollectChatMessageHistory("thread:1", app=app)
-    second = RecollectChatMessageHistory("thread:2", app=app)
+    first = RecollectChatMessageHistory("1", app=app)
+    second = RecollectChatMessageHistory("2", app=app)
     assert first.memory._client is second.memory._client
     first.add_user_message("Hello")
     assert (len(first.messages), len(second.messages)) == (1, 0)

@@ -27,6 +27,7 @@ from langgraph.checkpoint.conformance.spec import (
     test_put,
     test_put_writes,
 )
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.store.base import (
@@ -41,7 +42,9 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 
-from recollect import AsyncRecollect, Recollect
+from recollect import AsyncRecollect, Recollect, v1
+from recollect._langgraph_checkpoints import Codec
+from recollect._langgraph_documents import Documents
 from recollect.langgraph import RecollectSaver, RecollectStore
 
 
@@ -259,7 +262,79 @@ def test_a_long_run_stores_what_is_new(saver: RecollectSaver) -> None:
     assert len(list(saver.list(config, limit=10))) == 10
 
 
+def test_checkpoints_name_their_thread() -> None:
+    codec = Codec("support", "ada", JsonPlusSerializer())
+    session = v1.SessionRef(app_id="support", user_id="ada", session_key="thread:42")
+    thread = v1.ThreadRef(session=session)
+    config = in_thread("42", checkpoint_ns="", checkpoint_id="7")
+    assert codec.get(config).thread == thread
+    [writes] = codec.put_writes(config, [("a", 1)], "task", "")
+    assert writes.thread == thread and writes.checkpoint_id == "7"
+    listed = codec.list(config, None, None, None)
+    assert listed.target == v1.Target(thread=thread) and listed.checkpoint_id == "7"
+    assert codec.list(None, None, None, None).target == v1.Target(
+        user=v1.UserRef(app_id="support", user_id="ada")
+    )
+    names = [str(number) for number in range(150)]
+    first, second = codec.delete_threads(names, keep_latest=True)
+    assert (len(first.threads), len(second.threads)) == (100, 50) and first.keep_latest
+    assert [of.session.session_key for of in second.threads] == [
+        f"thread:{of}" for of in names[100:]
+    ]
+    copied = codec.copy("42", "43")
+    assert copied.source == thread and copied.target.session.session_key == "thread:43"
+
+
 # --- the store -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "offset", "sizes", "skips"),
+    [
+        (10, 0, [10], [0]),
+        (500, 3, [500], [3]),
+        (1001, 200, [500, 500, 1], [200, 0, 0]),
+        (5000, 100, [500, 500, 500], [100, 0, 0]),
+        (10, 2000, [10], [2000]),
+        (0, 0, [], []),
+    ],
+)
+@pytest.mark.parametrize("method", ["SearchDocuments", "ListNamespaces"])
+def test_limits_above_a_page_are_met_page_by_page(
+    method: str, limit: int, offset: int, sizes: list[int], skips: list[int]
+) -> None:
+    count = 1300
+    asked: list[tuple[int, int]] = []
+
+    def answer(request: Any) -> Any:
+        """A page of a server that has so many items."""
+        asked.append((request.page_size, request.skip))
+        start = int(request.page_token or 0) + request.skip
+        end = min(start + min(request.page_size, 500), count)
+        token = str(end) if end < count else ""
+        if method == "ListNamespaces":
+            found = [v1.Namespace(labels=[str(number)]) for number in range(start, end)]
+            return v1.ListNamespacesResponse(namespaces=found, next_page_token=token)
+        documents = [v1.Document(key=str(number), json="{}") for number in range(start, end)]
+        return v1.SearchDocumentsResponse(
+            documents=[v1.FoundDocument(document=document) for document in documents],
+            next_page_token=token,
+        )
+
+    op: Any = ListNamespacesOp(limit=limit, offset=offset)
+    if method == "SearchDocuments":
+        op = SearchOp(("a",), limit=limit, offset=offset)
+    steps = Documents("support", "ada", False).run([op])
+    try:
+        called, request = next(steps)
+        while True:
+            assert called == method and request.user.user_id == "ada"
+            called, request = steps.send(answer(request))
+    except StopIteration as done:
+        [found] = done.value
+    keys = [item[0] if method == "ListNamespaces" else item.key for item in found]
+    assert keys == [str(number) for number in range(count)][offset : offset + limit]
+    assert asked == list(zip(sizes, skips, strict=True))
 
 
 @pytest.fixture(params=["langgraph", "recollect"])
@@ -271,7 +346,7 @@ def any_store(request: pytest.FixtureRequest, client: Recollect, app: str) -> It
         yield RecollectStore(app=app, user="ada", client=client)
 
 
-def test_documents_are_stored_read_and_erased(any_store: BaseStore) -> None:
+def test_documents_are_stored_read_and_deleted(any_store: BaseStore) -> None:
     store = any_store
     assert store.get(("a",), "1") is None
     value = {"text": "Hi", "n": 2**60 + 1, "f": 0.1, "none": None, "list": [1, {"x": "é\u2028"}]}
@@ -309,8 +384,8 @@ def test_a_batch_reads_before_it_writes(any_store: BaseStore) -> None:
         ListNamespacesOp((MatchCondition("prefix", ("t",)),)),
         GetOp(("t",), "1"),
     ]
-    put, got, erased, found, missing, namespaces, same = store.batch(ops)
-    assert put is erased is missing is None
+    put, got, deleted, found, missing, namespaces, same = store.batch(ops)
+    assert put is deleted is missing is None
     assert got == same and got is not None
     assert [item.key for item in found] == ["1"]  # type: ignore[union-attr]
     assert namespaces == [("t",)]
@@ -477,7 +552,14 @@ def test_many_and_large_documents(store: RecollectStore) -> None:
     store.batch(
         [PutOp(("small",), str(number), {"n": number}, index=False) for number in range(600)]
     )
-    assert len(store.search(("small",), limit=1000)) == 600
+
+    def keys(limit: int, offset: int = 0) -> list[str]:
+        return [item.key for item in store.search(("small",), limit=limit, offset=offset)]
+
+    everything = keys(limit=1000)
+    assert len(set(everything)) == len(everything) == 600
+    assert keys(limit=510, offset=80) == everything[80:590]
+    assert keys(limit=1000, offset=550) == everything[550:]
     store.batch([PutOp(("small",), str(number), None) for number in range(600)])
     assert store.search(("small",)) == []
 

@@ -62,7 +62,7 @@ MESSAGES = [
 
 
 def own(client: Recollect, app: str, **settings: Any) -> RecollectMemory:
-    return RecollectMemory("thread:42", app=app, user="ada", client=client, **settings)
+    return RecollectMemory("42", app=app, user="ada", client=client, **settings)
 
 
 def test_every_kind_of_message_comes_back_as_it_was(client: Recollect, app: str) -> None:
@@ -127,7 +127,7 @@ def test_a_limit_keeps_whole_turns(client: Recollect, app: str) -> None:
 def test_users_do_not_see_each_other(client: Recollect, app: str) -> None:
     own(client, app).put(ChatMessage(content="The code is 1234."))
     other = RecollectMemory.from_defaults(
-        session_id="thread:42",
+        session_id="42",
         app=app,
         user="bob",
         client=client,
@@ -136,6 +136,15 @@ def test_users_do_not_see_each_other(client: Recollect, app: str) -> None:
     assert [message.content for message in other.get_all()] == ["Hello"]
     other.reset()
     assert len(own(client, app).get_all()) == 1
+    # No session id has a meaning of its own.
+    for session_id in ("global", "user:bob", f"agent_memory:{app}", "thread:global"):
+        for user in ("alice", "bob", ""):
+            memory = RecollectMemory(session_id, app=app, user=user, client=client)
+            assert memory.get_all() == []
+            memory.put(ChatMessage(content=user))
+        for user in ("alice", "bob", ""):
+            memory = RecollectMemory(session_id, app=app, user=user, client=client)
+            assert [message.content for message in memory.get_all()] == [user]
 
 
 class ScriptedModel(FunctionCallingLLM):
@@ -236,7 +245,7 @@ def test_a_block_recalls_what_has_left_the_short_term_memory(addr: str, app: str
         async with AsyncRecollect(addr) as client:
 
             def memory(user: str) -> Memory:
-                block = RecollectMemoryBlock("thread:42", app=app, user=user, client=client)
+                block = RecollectMemoryBlock("42", app=app, user=user, client=client)
                 return Memory.from_defaults(
                     session_id=f"{app}-{user}",
                     token_limit=400,

@@ -64,7 +64,7 @@ def with_session(
 ) -> None:
     async def main() -> None:
         async with AsyncRecollect(addr) as client:
-            await use(RecollectSession("thread:42", app=app, user="ada", client=client))
+            await use(RecollectSession("42", app=app, user="ada", client=client))
 
     asyncio.run(main())
 
@@ -105,6 +105,26 @@ def test_many_and_large_items(addr: str, app: str) -> None:
         assert await session.get_items() == many + large
 
     with_session(addr, app, use)
+
+
+def test_users_do_not_see_each_other(addr: str, app: str) -> None:
+    async def main() -> None:
+        async with AsyncRecollect(addr) as client:
+
+            def of(user: str, session_id: str) -> RecollectSession:
+                return RecollectSession(session_id, app=app, user=user, client=client)
+
+            # No session id has a meaning of its own.
+            for session_id in ("42", "global", "user:bob", f"agent_memory:{app}", "thread:global"):
+                for user in ("alice", "bob", ""):
+                    assert await of(user, session_id).get_items() == []
+                    item: Any = {"role": "user", "content": f"{user} in {session_id}"}
+                    await of(user, session_id).add_items([item])
+                for user in ("alice", "bob", ""):
+                    [kept] = await of(user, session_id).get_items()
+                    assert cast(Any, kept)["content"] == f"{user} in {session_id}"
+
+    asyncio.run(main())
 
 
 class ScriptedModel(Model):

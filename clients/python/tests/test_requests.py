@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any, get_args, get_type_hints
 
 import pydantic
 import pytest
+from scripted import ScriptedServer
 
 import recollect
-from recollect import AsyncRecollect, Recollect, _requests, _results, message, types, v1
+from recollect import (
+    UNCHANGED,
+    AsyncRecollect,
+    Recollect,
+    _requests,
+    _results,
+    event,
+    message,
+    render,
+    types,
+    v1,
+)
 from recollect._async import session as async_session
-from recollect._contract import _REPEATABLE, METHODS
+from recollect._contract import METHODS, Method
 
 USER, ASSISTANT = v1.ROLE_USER, v1.ROLE_ASSISTANT
 
@@ -86,6 +100,63 @@ def test_a_providers_messages_go_as_they_are(format: Any, question: dict[str, An
         {"role": "user"},
     ]
     assert not request.messages
+
+
+def test_metadata_is_exact_json() -> None:
+    metadata = {"id": 9007199254740993, "share": 0.1, "é": [None, True, {"a": "\u2028"}]}
+    stored = message("user", "Hi", metadata=metadata)
+    assert json.loads(stored.metadata) == metadata
+    read = _results.message(v1.Message(metadata=stored.metadata)).metadata
+    assert read == metadata and isinstance(read["id"], int)
+    # Text is JSON already.
+    text = '{"id":1.10,  "big": 1e400}'
+    assert message("user", "Hi", metadata=text).metadata == text
+    assert message("user", "Hi").metadata == ""
+    assert _results.message(v1.Message()).metadata == {}
+    for wrong in (float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(ValueError, match="metadata contains NaN or Infinity"):
+            message("user", "Hi", metadata={"a": [{"b": wrong}]})
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        message("user", "Hi", metadata={"a": object()})
+    filter = _requests.message_filter({"metadata": {"id": 9007199254740993, "a": None}})
+    assert filter is not None and filter.metadata == '{"id": 9007199254740993, "a": null}'
+    with pytest.raises(ValueError, match="metadata contains NaN or Infinity"):
+        _requests.memory_filter({"metadata": {"id": float("nan")}})
+
+
+def test_events_have_json() -> None:
+    made = event("run_started", [1, {"a": None}], message_id="")
+    assert (made.type, json.loads(made.json)) == ("run_started", [1, {"a": None}])
+    assert made.HasField("message_id") and not made.HasField("create_time")
+    assert event("x", '{"a": 1.0}').json == '{"a": 1.0}'
+    assert event("x").json == "" and not event("x").HasField("message_id")
+    with pytest.raises(ValueError, match="data contains NaN or Infinity"):
+        event("x", float("nan"))
+
+
+def test_messages_are_rendered_as_texts() -> None:
+    said = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+
+    def stored(text: str, name: str = "") -> types.Message:
+        made = v1.Message(role=USER, name=name, seq=7, parts=[v1.Part(text=text)])
+        made.create_time.FromDatetime(said)
+        return _results.message(made)
+
+    # What a message contains is data.
+    hostile = "{seq} {role.__class__} {{}} %s"
+    messages = [stored("Hi", "Ada"), stored(hostile, "{text}")]
+    assert render(messages) == ["Ada: Hi", f"{{text}}: {hostile}"]
+    assert render([stored("Hi")]) == ["user: Hi"]
+    template = "{{{seq}}} {create_time} {role}/{name}: {text}"
+    assert render(iter(messages[:1]), template) == ["{7} 2026-01-02T03:04:05+00:00 user/Ada: Hi"]
+    match = v1.RecalledMessage(message=messages[0].proto)
+    found = _results.recall(v1.SearchResponse(matches=[match]))
+    assert render(found, "{text}!") == ["Hi!"]
+    for wrong in ("{id}", "{}", "{text.real}", "{text[0]}", "{text!r}", "{seq:03}", "{text:{seq}}"):
+        with pytest.raises(ValueError, match="a field is one of: role, name, text, seq"):
+            render(messages, wrong)
+    with pytest.raises(ValueError):
+        render(messages, "{text")
 
 
 def test_an_empty_append_and_a_mixture_are_refused() -> None:
@@ -173,10 +244,164 @@ def test_every_format_of_the_contract_has_a_name() -> None:
     assert set(get_args(types.ProviderFormat)) == set(_requests.FORMATS) - {"text"}
 
 
-def test_repeatable_writes_exist_in_the_contract() -> None:
-    assert _REPEATABLE <= {path.rpartition("/")[2] for path in METHODS}
-    assert all(method.takes_request_id for path, method in METHODS.items() if "/Append" in path)
+def test_the_contract_says_what_can_be_repeated() -> None:
     assert METHODS["/recollect.v1.MessageService/GetHistory"].reads
+    assert all(method.takes_request_id for path, method in METHODS.items() if "/Append" in path)
+    by_name = {path.rpartition("/")[2]: method for path, method in METHODS.items()}
+    for name in ("ResolveThread", "SetHead", "UpdateMemory", "PutDocuments", "PutCheckpoint"):
+        assert by_name[name].idempotent, name
+    # Their answers say whether something was there.
+    for name in ("DeleteThread", "ClearThread", "DeleteMemory", "DeleteDocuments"):
+        assert not by_name[name].idempotent, name
+
+
+def test_a_write_that_names_a_state_is_not_repeated() -> None:
+    write = Method(reads=False, takes_request_id=False, idempotent=True)
+    assert write.may_repeat(v1.UpdateMemoryRequest())
+    assert write.may_repeat(v1.SetHeadRequest(head_message_id="1"))
+    assert not write.may_repeat(v1.UpdateMemoryRequest(precondition=v1.Precondition(etag="1")))
+    absent = v1.Precondition(absent=_requests.EMPTY)
+    assert not write.may_repeat(v1.PutPlanRequest(precondition=absent))
+    assert not write.may_repeat(v1.SetHeadRequest(expected_head=""))
+    once = Method(reads=False, takes_request_id=False, idempotent=False)
+    assert not once.may_repeat(v1.DeleteThreadRequest())
+    named = Method(reads=False, takes_request_id=True, idempotent=False)
+    assert named.may_repeat(v1.AppendMessagesRequest(request_id="1"))
+    assert not named.may_repeat(v1.AppendMessagesRequest())
+    read = Method(reads=True, takes_request_id=False, idempotent=False)
+    assert read.may_repeat(v1.GetThreadRequest())
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request: pytest.FixtureRequest, scripted: ScriptedServer) -> Callable[..., Any]:
+    """Makes a call with a client of each kind, and returns its request and its result."""
+
+    async def async_call(call: Callable[[Any], Any]) -> Any:
+        async with AsyncRecollect(scripted.addr) as client:
+            return await call(client)
+
+    def made(call: Callable[[Any], Any]) -> tuple[Any, Any]:
+        if request.param == "async":
+            result = asyncio.run(async_call(call))
+        else:
+            with Recollect(scripted.addr) as client:
+                result = call(client)
+        return scripted.calls[-1][1], result
+
+    return made
+
+
+def test_what_is_passed_is_replaced_and_none_clears(run: Callable[..., Any]) -> None:
+    def put(**arguments: Any) -> tuple[Any, Any]:
+        return run(lambda client: client.thread("1").put_working_memory(**arguments))  # type: ignore[no-any-return]
+
+    request, _ = put()
+    assert not request.HasField("update_mask") and not request.HasField("precondition")
+    assert request.thread.thread_id == "1"
+    request, result = put(summary="They greet.", data={"n": 9007199254740993}, etag="7")
+    assert request.update_mask.paths == ["summary", "data"]
+    assert (request.summary, request.data) == ("They greet.", '{"n": 9007199254740993}')
+    assert request.precondition == v1.Precondition(etag="7")
+    assert (result.summary, result.data) == ("They greet.", {"n": 9007199254740993})
+    assert result.warnings == ("messages[0].create_time: now",) and result.etag == "1"
+    every = dict.fromkeys(("messages", "summary", "memories", "data", "ttl", "model", "policy"))
+    request, _ = put(**every)
+    assert list(request.update_mask.paths) == list(every)
+    masked = v1.PutWorkingMemoryRequest(thread=request.thread, update_mask=request.update_mask)
+    assert request == masked
+    request, _ = put(ttl=60, policy={"extraction": "none"}, ttl_deletes_thread=True, absent=True)
+    assert request.update_mask.paths == ["ttl", "policy"] and request.ttl.seconds == 60
+    assert request.policy.extraction == v1.EXTRACTION_STRATEGY_NONE
+    assert request.ttl_deletes_thread and request.precondition.HasField("absent")
+    with pytest.raises(ValueError, match="contradict"):
+        put(etag="1", absent=True)
+    with pytest.raises(ValueError, match="data contains NaN"):
+        put(data={"n": float("nan")})
+
+    request, _ = run(lambda client: client.thread("1").update(title="Trip", ttl=None, etag="*"))
+    assert request.update_mask.paths == ["title", "ttl"]
+    assert request.thread == v1.Thread(thread_id="1", title="Trip")
+    assert request.precondition == v1.Precondition(etag="*")
+
+    def update(**arguments: Any) -> tuple[Any, Any]:
+        return run(  # type: ignore[no-any-return]
+            lambda client: client.user(app="support", user="ada").update_memory("1", **arguments)
+        )
+
+    request, _ = update(topics=[], metadata=None)
+    assert request.update_mask.paths == ["topics", "metadata"]
+    assert request.memory == v1.Memory(memory_id="1")
+    request, _ = update(pinned=False)
+    assert request.update_mask.paths == ["pinned"] and request.memory.HasField("pinned")
+    request, result = run(lambda client: client.thread("1").update_working_data({"a": None}))
+    assert request.patch == '{"a": null}' and result == {"a": None}
+    assert repr(UNCHANGED) == "UNCHANGED"
+
+
+def test_messages_and_memories_of_a_working_memory_go_back_as_they_are(
+    run: Callable[..., Any],
+) -> None:
+    said = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    kept = _results.message(
+        v1.Message(
+            message_id="1",
+            external_id="e1",
+            role=USER,
+            name="Ada",
+            parts=[v1.Part(text="Hi")],
+            metadata='{"n": 1.10}',
+            create_time=_requests.timestamp(said),
+        )
+    )
+    new = message("assistant", "Hello", external_id="e2")
+    known = _results.memory(
+        v1.Memory(memory_id="m1", external_id="x", text="Likes tea.", topics=["tea"], pinned=False)
+    )
+    request, _ = run(
+        lambda client: client.thread("1").put_working_memory(
+            messages=[kept, new, v1.WorkingMessage(role=USER)],
+            memories=[known, "Likes rain.", v1.MemoryInput(text="Likes snow.")],
+        )
+    )
+    assert list(request.messages) == [
+        v1.WorkingMessage(
+            message_id="1",
+            external_id="e1",
+            role=USER,
+            name="Ada",
+            parts=[v1.Part(text="Hi")],
+            metadata='{"n": 1.10}',
+            create_time=_requests.timestamp(said),
+        ),
+        v1.WorkingMessage(external_id="e2", role=ASSISTANT, parts=[v1.Part(text="Hello")]),
+        v1.WorkingMessage(role=USER),
+    ]
+    assert list(request.memories) == [
+        v1.MemoryInput(external_id="x", text="Likes tea.", topics=["tea"], pinned=False),
+        v1.MemoryInput(text="Likes rain."),
+        v1.MemoryInput(text="Likes snow."),
+    ]
+    with pytest.raises(ValueError, match="leave parent out"):
+        branching = message("user", "Hi", parent="0")
+        run(lambda client: client.thread("1").put_working_memory(messages=[branching]))
+
+
+def test_events_are_listed_page_by_page(scripted: ScriptedServer) -> None:
+    with Recollect(scripted.addr) as client:
+        memory = client.session(app="support", user="ada", session="42")
+        appended = memory.append_events(event("run"), event("run"))
+        assert (appended.first_number, appended.count, appended.replayed) == (1, 2, False)
+        assert scripted.calls[-1][1].request_id
+        listed = list(memory.events(types=["run"], order_by="number desc", page_size=1))
+    assert [(of.number, of.data) for of in listed] == [
+        (1, {"id": 9007199254740993}),
+        (2, {"id": 9007199254740993}),
+    ]
+    request = scripted.calls[-1][1]
+    assert (request.types, request.order_by) == (["run"], "number desc")
+    assert request.thread.session == v1.SessionRef(
+        app_id="support", user_id="ada", session_key="42"
+    )
 
 
 def test_both_clients_have_the_same_methods() -> None:

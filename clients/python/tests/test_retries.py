@@ -30,13 +30,13 @@ def run(request: pytest.FixtureRequest, scripted: ScriptedServer) -> Callable[..
 
     def sync_run(call: Call, **settings: Any) -> Any:
         with Recollect(**{"addr": scripted.addr, "retry": FAST, **settings}) as client:
-            return call(client.session(app="support", user="ada", session="thread:42"))
+            return call(client.session(app="support", user="ada", session="42"))
 
     def async_run(call: Call, **settings: Any) -> Any:
         async def main() -> Any:
             settings_of = {"addr": scripted.addr, "retry": FAST, **settings}
             async with AsyncRecollect(**settings_of) as client:
-                return await call(client.session(app="support", user="ada", session="thread:42"))
+                return await call(client.session(app="support", user="ada", session="42"))
 
         return asyncio.run(main())
 
@@ -239,7 +239,7 @@ def test_pauses_double_with_jitter_up_to_a_maximum() -> None:
 
 def test_pages_are_fetched_as_they_are_needed(scripted: ScriptedServer) -> None:
     with Recollect(scripted.addr, retry=FAST) as client:
-        session = client.session(app="support", session="thread:42")
+        session = client.session(app="support", session="42")
         for number in range(5):
             session.append(user=str(number))
         scripted.calls.clear()
@@ -284,14 +284,14 @@ def test_threads_share_a_client(scripted: ScriptedServer) -> None:
     # By chance, one call gets many of the failures.
     often = Retry(attempts=21, initial=0.001, maximum=0.01)
     with Recollect(scripted.addr, retry=often) as client, ThreadPoolExecutor(8) as pool:
-        session = client.session(app="support", session="thread:42")
+        session = client.session(app="support", session="42")
         list(pool.map(lambda number: session.append(user=str(number)), range(40)))
     assert sorted(int(of.parts[0].text) for of in scripted.stored) == list(range(40))
 
 
 def test_an_async_client_works_in_several_event_loops(scripted: ScriptedServer) -> None:
     client = AsyncRecollect(scripted.addr, retry=FAST)
-    session = client.session(app="support", session="thread:42")
+    session = client.session(app="support", session="42")
 
     async def say(number: int, close: bool = False) -> None:
         for _ in range(3):
@@ -312,7 +312,7 @@ def test_an_async_client_works_in_several_event_loops(scripted: ScriptedServer) 
 
 def _call_after_fork(client: Recollect, results: Any) -> None:
     try:
-        client.session(app="support", session="thread:42").history()
+        client.session(app="support", session="42").history()
         results.put("answered")
     except RuntimeError as error:
         results.put(str(error))
@@ -324,7 +324,7 @@ def test_a_client_that_has_called_says_that_it_does_not_survive_a_fork(
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     with Recollect(scripted.addr) as client:
-        client.session(app="support", session="thread:42").history()
+        client.session(app="support", session="42").history()
         child = context.Process(target=_call_after_fork, args=(client, results))
         child.start()
         assert "fork" in results.get(timeout=20)

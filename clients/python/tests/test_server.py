@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -12,11 +11,11 @@ from typing import Any
 import grpc
 import pytest
 
-from recollect import AsyncRecollect, Recollect, errors, message, v1
+from recollect import AsyncRecollect, Recollect, errors, event, message, render, v1
 
 
 def test_a_chat_turn(client: Recollect, app: str) -> None:
-    memory = client.session(app=app, user="ada", session="thread:42")
+    memory = client.session(app=app, user="ada", session="42")
     assert memory.context("Hello").messages == [{"role": "user", "content": "Hello"}]
     appended = memory.append(user="My dog is called Pixel.", assistant="A fine name!")
     assert appended.thread_created and not appended.replayed
@@ -50,7 +49,7 @@ USER, TEXT = {"role": "user"}, {"type": "text", "text": "Which?"}
 def test_each_format_goes_out_and_comes_back(
     client: Recollect, app: str, format: Any, system: object, last: dict[str, object]
 ) -> None:
-    memory = client.session(app=app, user="ada", session="thread:42")
+    memory = client.session(app=app, user="ada", session="42")
     memory.append(user="My dog is called Pixel.", assistant="A fine name!")
     context = memory.context("Which?", system="You help.", format=(format, "text"))
     assert context.system == system
@@ -62,7 +61,7 @@ def test_each_format_goes_out_and_comes_back(
 
 
 def test_a_context_says_what_was_cut(client: Recollect, app: str) -> None:
-    memory = client.session(app=app, user="ada", session="thread:42")
+    memory = client.session(app=app, user="ada", session="42")
     for number in range(20):
         memory.append(user=f"Line {number}: " + "words and words " * 20, assistant="Noted.")
     context = memory.context("And now?", max_tokens=300, policy={"mode": "window"})
@@ -74,9 +73,9 @@ def test_a_context_says_what_was_cut(client: Recollect, app: str) -> None:
 
 
 def test_recall_says_why(client: Recollect, app: str) -> None:
-    first = client.session(app=app, user="ada", session="thread:1")
+    first = client.session(app=app, user="ada", session="1")
     first.append(user="My dog is called Pixel.", assistant="A fine name!")
-    second = client.session(app=app, user="ada", session="thread:2")
+    second = client.session(app=app, user="ada", session="2")
     second.append(user="Hello again")
     recalled = second.recall("What is the dog called?")
     why = {of.text: of.why for of in recalled}
@@ -97,7 +96,7 @@ def test_recall_says_why(client: Recollect, app: str) -> None:
 
 
 def test_messages_come_back_in_pages_with_what_they_had(client: Recollect, app: str) -> None:
-    memory = client.session(app=app, user="ada", session="thread:42")
+    memory = client.session(app=app, user="ada", session="42")
     said = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     memory.append(
         *[
@@ -106,7 +105,7 @@ def test_messages_come_back_in_pages_with_what_they_had(client: Recollect, app: 
                 f"Line {number}",
                 name="Ada",
                 external_id=f"line-{number}",
-                metadata={"number": number, "share": 0.5},
+                metadata={"number": number, "share": 0.5, "order": 2**63 + number},
                 created_at=said,
             )
             for number in range(7)
@@ -117,10 +116,17 @@ def test_messages_come_back_in_pages_with_what_they_had(client: Recollect, app: 
     last = memory.message("line-6")
     assert last == listed[-1]
     assert (last.role, last.name, last.external_id) == ("user", "Ada", "line-6")
-    assert last.metadata == {"number": 6, "share": 0.5}
+    assert last.metadata == {"number": 6, "share": 0.5, "order": 2**63 + 6}
+    assert render([last, listed[0]], "{seq} {role} {name}: {text} at {create_time}") == [
+        "7 user Ada: Line 6 at 2026-01-02T03:04:05+00:00",
+        "1 user Ada: Line 0 at 2026-01-02T03:04:05+00:00",
+    ]
     assert last.created_at == said and last.parent_id == listed[-2].id
-    newest = memory.messages(order="descending", filter={"metadata": {"number": 3}})
+    newest = memory.messages(order_by="seq desc", filter={"metadata": {"number": 3}})
     assert [of.text for of in newest] == ["Line 3"]
+    # Numbers that are equal as double precision are two.
+    exact = memory.messages(filter={"metadata": {"order": 2**63 + 5, "share": 0.5}})
+    assert [of.text for of in exact] == ["Line 5"]
     memory.delete_message("line-0")
     with pytest.raises(errors.NotFoundError) as raised:
         memory.message("line-0")
@@ -128,7 +134,7 @@ def test_messages_come_back_in_pages_with_what_they_had(client: Recollect, app: 
 
 
 def test_a_request_id_stores_once(client: Recollect, app: str) -> None:
-    memory = client.session(app=app, user="ada", session="thread:42")
+    memory = client.session(app=app, user="ada", session="42")
     mine = str(uuid.uuid4())
     first = memory.append(user="Hello", request_id=mine)
     again = memory.append(user="Hello", request_id=mine)
@@ -174,18 +180,21 @@ def test_an_answer_that_is_lost_on_the_way_stores_each_message_once(
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
         with Recollect(f"127.0.0.1:{port}") as lossy:
-            memory = lossy.session(app=app, user="ada", session="thread:42")
+            memory = lossy.session(app=app, user="ada", session="42")
             appended = memory.append(user="My dog is called Pixel.", assistant="A fine name!")
         server.stop(None).wait()
     assert appended.replayed and proxy.calls == 3
-    stored = client.session(app=app, user="ada", session="thread:42").messages()
+    stored = client.session(app=app, user="ada", session="42").messages()
     assert [of.text for of in stored] == ["My dog is called Pixel.", "A fine name!"]
 
 
 def test_long_term_memories(client: Recollect, app: str) -> None:
-    user = client.session(app=app, user="ada", session="thread:42").user
+    user = client.session(app=app, user="ada", session="42").user
     event = datetime(2026, 1, 2, tzinfo=timezone.utc)
-    tea = user.remember("Ada likes tea.", topics=["drinks"], metadata={"shelf": 3})
+    tea = user.remember(
+        "Ada likes tea.", topics=["drinks"], external_id="tea", metadata={"shelf": 2**63 + 3}
+    )
+    assert (tea.external_id, tea.pinned) == ("tea", False)
     assert user.remember("Ada likes tea.").id == tea.id
     trip = user.remember(
         "Ada went to Paris.", type="episodic", entities=["Paris"], event_time=event
@@ -194,10 +203,14 @@ def test_long_term_memories(client: Recollect, app: str) -> None:
     assert [of.id for of in user.memories(page_size=1)] == [trip.id, tea.id]
     assert [of.id for of in user.memories(filter={"topics": ["drinks"]})] == [tea.id]
     [best, *_] = user.search_memories("tea")
-    assert best.id == tea.id and best.score and best.metadata == {"shelf": 3}
+    assert best.id == tea.id and best.score and best.metadata == {"shelf": 2**63 + 3}
+    assert [of.id for of in user.memories(filter={"metadata": {"shelf": 2**63 + 3}})] == [tea.id]
+    assert not list(user.memories(filter={"metadata": {"shelf": 2**63 + 4}}))
 
     pinned = user.update_memory(tea.id, pinned=True, topics=[])
     assert pinned.pinned and pinned.topics == () and pinned.text == tea.text
+    assert pinned.metadata == tea.metadata
+    assert user.update_memory(tea.id, metadata=None).metadata == {}
     coffee = user.replace_memory(tea.id, "Ada likes coffee.")
     old = user.get_memory(tea.id)
     assert old.valid_until and old.proto.superseded_by == coffee.id
@@ -207,7 +220,7 @@ def test_long_term_memories(client: Recollect, app: str) -> None:
 
 
 def test_threads_branches_and_heads(client: Recollect, app: str) -> None:
-    memory = client.session(app=app, user="ada", session="thread:42")
+    memory = client.session(app=app, user="ada", session="42")
     thread = memory.create(title="Travel", metadata={"plan": 1}, ttl=timedelta(hours=1))
     assert thread.title == "Travel" and thread.metadata == {"plan": 1} and thread.expires_at
     assert memory.create(title="Other").title == "Travel"
@@ -224,11 +237,14 @@ def test_threads_branches_and_heads(client: Recollect, app: str) -> None:
     same = client.thread(thread.id)
     changed = same.update(title="Journey", etag=same.get().etag)
     assert (changed.title, changed.metadata) == ("Journey", {"plan": 1})
+    assert changed.expires_at == thread.expires_at
+    assert same.update(ttl=None).expires_at is None
+    changed = same.update(title="Trip home")
     with pytest.raises(errors.ConflictError) as raised:
         same.update(title="Trip", etag=thread.etag)
     assert raised.value.metadata["etag"] == changed.etag
 
-    client.session(app=app, user="bob", session="thread:1").append(user="Hello")
+    client.session(app=app, user="bob", session="1").append(user="Hello")
     assert {of.user for of in client.app(app).threads(page_size=1)} == {"ada", "bob"}
     assert [of.id for of in client.user(app=app, user="ada").threads()] == [thread.id]
     assert [of.id for of in client.app(app).threads(metadata={"plan": 1})] == [thread.id]
@@ -245,7 +261,7 @@ def test_threads_branches_and_heads(client: Recollect, app: str) -> None:
 
 
 def test_policies(client: Recollect, app: str) -> None:
-    owner, memory = client.app(app), client.session(app=app, user="ada", session="thread:42")
+    owner, memory = client.app(app), client.session(app=app, user="ada", session="42")
     assert owner.policy() == {}
     assert owner.set_policy({"mode": "window", "window_size": 7}) == {
         "mode": "window",
@@ -262,32 +278,106 @@ def test_policies(client: Recollect, app: str) -> None:
 
 
 def test_stubs_reach_everything_else(client: Recollect, app: str) -> None:
-    memory = client.session(app=app, user="ada", session="thread:42")
+    memory = client.session(app=app, user="ada", session="42")
     memory.append(user="Plan my week.")
     steps = [v1.PlanStep(step_id="1", title="Monday")]
     plan = v1.Plan(goal="Plan the week", steps=steps)
-    client.stubs.plan.PutPlan(v1.PutPlanRequest(session=memory.ref, plan=plan))
-    stored = client.stubs.plan.GetPlan(v1.GetPlanRequest(session=memory.ref)).plan
+    client.stubs.plan.PutPlan(v1.PutPlanRequest(thread=memory.ref, plan=plan))
+    stored = client.stubs.plan.GetPlan(v1.GetPlanRequest(thread=memory.ref)).plan
     assert stored.goal == "Plan the week"
-    event = v1.AgentEvent(type="run_started", json=json.dumps({"run": 1}))
-    request = v1.AppendEventsRequest(session=memory.ref, events=[event])
-    assert client.stubs.plan.AppendEvents(request).event_count == 1
     with pytest.raises(errors.NotFoundError) as raised:
-        client.stubs.plan.GetPlan(v1.GetPlanRequest(thread_id=str(uuid.uuid4())))
+        client.stubs.plan.GetPlan(v1.GetPlanRequest(thread=client.thread(str(uuid.uuid4())).ref))
     assert raised.value.reason == "THREAD_NOT_FOUND"
 
 
+def test_events_are_kept_beside_the_messages(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="42")
+    [asked] = memory.append(user="Plan my week.").message_ids
+    mine = str(uuid.uuid4())
+    happened = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    started = event("run_started", {"run": 2**63 + 1}, created_at=happened)
+    ended = event("run_ended", message_id="")
+    appended = memory.append_events(started, ended, request_id=mine)
+    assert (appended.first_number, appended.count, appended.replayed) == (1, 2, False)
+    assert memory.append_events(started, ended, request_id=mine).replayed
+    first, second = memory.events(page_size=1)
+    assert (first.number, first.type, first.data) == (1, "run_started", {"run": 2**63 + 1})
+    assert (first.created_at, first.message_id) == (happened, asked)
+    assert (second.type, second.data, second.message_id) == ("run_ended", None, "")
+    assert [of.number for of in memory.events(order_by="number desc")] == [2, 1]
+    assert [of.number for of in memory.events(types=["run_ended"])] == [2]
+    assert [of.number for of in memory.events(end_time=happened + timedelta(1))] == [1]
+    assert memory.history(include_events=True).events == (first,)
+    assert memory.history().events == ()
+
+
+def test_parts_of_a_working_memory_are_replaced(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="42")
+    said = message("user", "My dog is called Pixel.", created_at=datetime.now(timezone.utc))
+    put = memory.put_working_memory(
+        messages=[said],
+        summary="They greet.",
+        memories=["Ada has a dog."],
+        data={"ticket": 2**63 + 1, "open": True},
+        ttl=timedelta(hours=1),
+        absent=True,
+    )
+    assert [of.text for of in put.messages] == ["My dog is called Pixel."] and not put.warnings
+    assert [of.text for of in put.memories] == ["Ada has a dog."]
+    assert put.data == {"ticket": 2**63 + 1, "open": True} and put.expires_at
+    # What is not passed stays.
+    answer = message("assistant", "A fine name!", created_at=datetime.now(timezone.utc))
+    more = memory.put_working_memory(messages=[*put.messages, answer], etag=put.etag)
+    assert [of.text for of in more.messages] == ["My dog is called Pixel.", "A fine name!"]
+    assert [of.id for of in more.messages][0] == put.messages[0].id
+    assert (more.summary, more.data, more.expires_at) == (put.summary, put.data, put.expires_at)
+    assert [of.id for of in more.memories] == [of.id for of in put.memories]
+    with pytest.raises(errors.ConflictError):
+        memory.put_working_memory(summary="Other", etag=put.etag)
+    with pytest.raises(errors.ConflictError):
+        memory.put_working_memory(summary="Other", absent=True)
+    assert memory.update_working_data({"open": None, "who": "Bob"}) == {
+        "ticket": 2**63 + 1,
+        "who": "Bob",
+    }
+    # None clears.
+    cleared = memory.put_working_memory(summary=None, memories=None, data=None, ttl=None)
+    assert (cleared.summary, cleared.memories, cleared.data) == ("", (), {})
+    assert cleared.expires_at is None and len(cleared.messages) == 2
+    assert memory.working_memory().messages == cleared.messages
+    assert memory.delete_working_memory() and not memory.delete_working_memory()
+    assert len(list(memory.messages())) == 2
+
+
+def test_a_context_and_a_recall_explain_themselves(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="1")
+    for number in range(8):
+        memory.append(user=f"Dog number {number}.")
+    other = client.session(app=app, user="ada", session="2")
+    context = other.context("dog", policy={"top_k": 2}, explain=True)
+    assert context.policy and context.policy.values["top_k"] == 2
+    assert context.policy.origins["top_k"] == "request"
+    assert {of.reason for of in context.omitted} & {"rank", "duplicate"}
+    recalled = other.recall("dog", top_k=2, explain=True)
+    assert recalled.policy and recalled.policy.values["top_k"] == 2 and recalled.omitted
+    assert all(of.message_id for of in recalled.omitted)
+    for plain in (other.context("dog"), other.recall("dog")):
+        assert plain.policy is None and plain.omitted == ()
+    limited = memory.context("dog", max_tokens=100, reserve_tokens=60)
+    assert limited.total_tokens <= 40
+
+
 def test_a_watch_sees_appends_and_ends_with_the_thread(client: Recollect, app: str) -> None:
-    memory = client.session(app=app, user="ada", session="thread:42")
+    memory = client.session(app=app, user="ada", session="42")
     memory.create()
     seen = []
-    for event in memory.watch(include_content=True):
-        kind = event.WhichOneof("event")
+    for change in memory.watch(include_content=True):
+        kind = change.WhichOneof("event")
         seen.append(kind)
         if kind == "started":
             memory.append(user="Hello")
         elif kind == "messages_appended":
-            assert event.messages_appended.messages[0].message.parts[0].text == "Hello"
+            assert change.messages_appended.messages[0].message.parts[0].text == "Hello"
             memory.delete()
     assert seen[0] == "started" and seen[-1] == "thread_deleted" and "messages_appended" in seen
 
@@ -295,7 +385,7 @@ def test_a_watch_sees_appends_and_ends_with_the_thread(client: Recollect, app: s
 def test_the_async_client_does_the_same(addr: str, app: str) -> None:
     async def main() -> None:
         async with AsyncRecollect(addr) as client:
-            memory = client.session(app=app, user="ada", session="thread:42")
+            memory = client.session(app=app, user="ada", session="42")
             await memory.append(user="My dog is called Pixel.", assistant="A fine name!")
             context, recalled = await asyncio.gather(
                 memory.context("What is my dog called?", format="anthropic"),
@@ -306,15 +396,15 @@ def test_the_async_client_does_the_same(addr: str, app: str) -> None:
             assert [of.seq async for of in memory.messages(page_size=1)] == [1, 2]
             remembered = await memory.user.remember("Ada likes tea.")
             assert [of.id async for of in memory.user.memories()] == [remembered.id]
-            assert [of.session async for of in client.app(app).threads()] == ["thread:42"]
+            assert [of.session async for of in client.app(app).threads()] == ["42"]
             assert len(await memory.branches()) == 1
             with pytest.raises(errors.InvalidArgumentError) as raised:
                 await memory.history(max_tokens=-1)
             assert raised.value.fields[0].field == "max_tokens"
-            found = await client.stubs.thread.GetThread(v1.GetThreadRequest(session=memory.ref))
+            found = await client.stubs.thread.GetThread(v1.GetThreadRequest(thread=memory.ref))
             assert found.thread.message_count == 2
-            async for event in memory.watch():
-                if event.WhichOneof("event") == "started":
+            async for change in memory.watch():
+                if change.WhichOneof("event") == "started":
                     await memory.delete()
 
     asyncio.run(main())

@@ -76,7 +76,7 @@ def test_tls_with_a_ca_file_and_a_client_certificate(tmp_path: pathlib.Path) -> 
     with ScriptedServer(credentials) as server:
         own = authority.issue("client")
         with Recollect(f"https://{server.addr}", ca_file=authority.file, client_cert=own) as client:
-            client.session(app="support", session="thread:42").append(user="Hello")
+            client.session(app="support", session="42").append(user="Hello")
         assert len(server.stored) == 1
         wrong: list[dict[str, Any]] = [
             {"ca_file": authority.file},
@@ -86,5 +86,5 @@ def test_tls_with_a_ca_file_and_a_client_certificate(tmp_path: pathlib.Path) -> 
         for settings in wrong:
             with Recollect(server.addr, retry=None, **settings) as client:
                 with pytest.raises(errors.UnavailableError):
-                    client.session(app="support", session="thread:42").append(user="Hello")
+                    client.session(app="support", session="42").append(user="Hello")
         assert len(server.stored) == 1

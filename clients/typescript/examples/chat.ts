@@ -10,7 +10,7 @@ import { Recollect, type ProviderMessage } from "@recollect/client";
 const SYSTEM = "You are a friendly assistant. Use what you know about the user.";
 
 const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: key, OPENAI_MODEL: model = "gpt-4o-mini" } = process.env;
-const [app = "chat", user = "ada", session = "thread:chat"] = process.argv.slice(2);
+const [app = "chat", user = "ada", session = "chat"] = process.argv.slice(2);
 
 async function askModel(messages: ProviderMessage[]): Promise<string> {
   const response = await fetch(`${baseUrl || "https://api.openai.com/v1"}/chat/completions`, {

@@ -2,7 +2,7 @@
  * Memory for the AI SDK (`ai`, version 7): a middleware for language models.
  *
  * ```ts
- * const memory = recollect.session({ app: "support", user: "ada", session: "thread:42" });
+ * const memory = recollect.session({ app: "support", user: "ada", session: "42" });
  * const model = wrapLanguageModel({ model: openai("gpt-4o"), middleware: recollectMiddleware(memory) });
  * const { text } = await generateText({ model, prompt: "What is my dog called?" });
  * ```

@@ -1,12 +1,14 @@
 import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
-import type { Thread } from "./gen/recollect/v1/thread_pb.js";
+import type { TargetSchema } from "./gen/recollect/v1/thread_pb.js";
 import { ThreadService, type ListThreadsRequestSchema } from "./gen/recollect/v1/thread_service_pb.js";
+import { jsonText, type NewJson } from "./json.js";
 import { Memories, type UserNames } from "./memories.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
 import { withEndingStreams } from "./streams.js";
 import { Session, type SessionNames } from "./session.js";
+import { stored, type StoredThread } from "./stored.js";
 
 /** Which threads are listed. */
 export interface ThreadListOptions extends CallOptions {
@@ -14,6 +16,8 @@ export interface ThreadListOptions extends CallOptions {
   app?: string;
   /** The user of the app; empty: threads without a user. Default: all users. */
   user?: string;
+  /** Values that the threads' metadata must have: at most 16. */
+  metadata?: NewJson;
   /** The number of threads in each answer of the server: 1 to 500. Default: 50. */
   pageSize?: number;
   /** Other fields of the request. */
@@ -31,26 +35,27 @@ export class Threads {
   }
 
   /** Threads, the newest first, read in pages as they are needed. */
-  list(options: ThreadListOptions = {}): AsyncGenerator<Thread, void, undefined> {
+  list(options: ThreadListOptions = {}): AsyncGenerator<StoredThread, void, undefined> {
     const { app, user, pageSize, request } = options;
+    const metadata = options.metadata && jsonText(options.metadata, "metadata");
     if (app === undefined && user !== undefined) throw new TypeError("a user belongs to an app: name it too");
-    let scope: MessageInitShape<typeof ListThreadsRequestSchema>["scope"];
+    let target: MessageInitShape<typeof TargetSchema>["target"];
     if (app !== undefined) {
-      scope =
+      target =
         user === undefined
           ? { case: "app", value: { appId: app } }
           : { case: "user", value: { appId: app, userId: user } };
     }
     return pages(async (pageToken) => {
       const page = await this.#service.listThreads(
-        { scope, pageSize, ...request, pageToken } as MessageInitShape<typeof ListThreadsRequestSchema>,
+        { target: target && { target }, metadata, pageSize, ...request, pageToken } as MessageInitShape<typeof ListThreadsRequestSchema>,
         callOptions(options),
       );
-      return [page.threads, page.nextPageToken];
+      return [page.threads.map(stored), page.nextPageToken];
     });
   }
 
-  /** Erases a thread, by its id or by your own names, and returns the number of its messages. */
+  /** Deletes a thread, by its id or by your own names, and returns the number of its messages. */
   delete(thread: string | SessionNames, options?: CallOptions): Promise<number> {
     const named = typeof thread === "string" ? { threadId: thread } : thread;
     return new Session(this.#transport, named).delete(options);

@@ -2,7 +2,7 @@
  * The client for Node.js, over gRPC.
  *
  * ```ts
- * const memory = new Recollect().session({ app: "support", user: "ada", session: "thread:42" });
+ * const memory = new Recollect().session({ app: "support", user: "ada", session: "42" });
  * const context = await memory.context("What is my dog called?", { format: "openai" });
  * await memory.append({ user: question, assistant: answer });
  * ```

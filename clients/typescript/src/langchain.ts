@@ -2,7 +2,7 @@
  * Chat message histories of LangChain (`@langchain/core`).
  *
  * ```ts
- * const memory = recollect.session({ app: "support", user: "ada", session: "thread:42" });
+ * const memory = recollect.session({ app: "support", user: "ada", session: "42" });
  * const history = new RecollectChatMessageHistory(memory);
  * await history.addMessages([new HumanMessage("My dog is called Pixel.")]);
  * ```
@@ -26,8 +26,9 @@ import {
 import { exact, keepExact } from "./adapters/exact.js";
 import { MessageParts, parsed, type NewPart } from "./adapters/parts.js";
 import { RecollectError } from "./errors.js";
-import { Role, type Message, type MessageInput, type Part, type ToolResult } from "./gen/recollect/v1/message_pb.js";
+import { Role, type MessageInput, type Part, type ToolResult } from "./gen/recollect/v1/message_pb.js";
 import type { Session } from "./session.js";
+import type { StoredMessage as Message } from "./stored.js";
 
 const KEPT = "langchain_message";
 const BATCH = 256;
@@ -84,7 +85,7 @@ export class RecollectChatMessageHistory extends BaseListChatMessageHistory {
     }
   }
 
-  /** Erases all messages. */
+  /** Deletes all messages. */
   override async clear(): Promise<void> {
     try {
       await this.memory.clear();
@@ -158,7 +159,7 @@ function restore(message: Message): BaseMessage {
   return kept ? mapStoredMessagesToChatMessages([kept])[0]! : restored(message);
 }
 
-function restored(message: Message): BaseMessage {
+function restored(message: Pick<Message, "role" | "name" | "parts">): BaseMessage {
   const { role, parts, name = "" } = message;
   const first = parts[0]?.content;
   if (role === Role.TOOL && first?.case === "toolResult") return resultMessage(first.value);

@@ -74,10 +74,10 @@ export class RecollectSaver extends BaseCheckpointSaver {
     const { limit, before, filter } = options;
     if (limit === 0) return;
     const { thread_id, checkpoint_ns } = config.configurable ?? {};
-    const thread = thread_id === undefined ? undefined : this.#session(thread_id);
+    const thread = thread_id === undefined ? undefined : this.#thread(thread_id);
     const checkpoints = pages(async (pageToken) => {
       const page = await this.#service.listCheckpoints({
-        scope: thread ? { case: "session", value: thread } : { case: "user", value: this.#user },
+        target: { target: thread ? { case: "thread", value: thread } : { case: "user", value: this.#user } },
         namespace: checkpoint_ns as string | undefined,
         checkpointId: getCheckpointId(config),
         before: before && getCheckpointId(before),
@@ -147,9 +147,9 @@ export class RecollectSaver extends BaseCheckpointSaver {
     }
   }
 
-  /** Erases the checkpoints of a thread; its messages stay. */
+  /** Deletes the checkpoints of a thread; its messages stay. */
   override async deleteThread(threadId: string): Promise<void> {
-    await this.#service.deleteCheckpoints({ sessions: [this.#session(threadId)] });
+    await this.#service.deleteCheckpoints({ threads: [this.#thread(threadId)] });
   }
 
   /** Older checkpoints have the tasks that were sent as writes of their parent, not as a channel. */
@@ -162,14 +162,14 @@ export class RecollectSaver extends BaseCheckpointSaver {
     versions[TASKS] = known.length > 0 ? maxChannelVersion(...known) : this.getNextVersion(undefined);
   }
 
-  #session(threadId: unknown) {
-    const { appId, userId } = this.#user;
-    return { appId, userId, sessionKey: `${THREAD}${String(threadId)}` };
+  #thread(threadId: unknown) {
+    const session = { ...this.#user, sessionKey: `${THREAD}${String(threadId)}` };
+    return { thread: { case: "session", value: session } } as const;
   }
 
   #place(config: RunnableConfig) {
     const { thread_id, checkpoint_ns } = namesOf(config);
-    return { thread: { case: "session", value: this.#session(thread_id) }, namespace: checkpoint_ns } as const;
+    return { thread: this.#thread(thread_id), namespace: checkpoint_ns };
   }
 
   async #tuple(stored: StoredCheckpoint): Promise<CheckpointTuple> {

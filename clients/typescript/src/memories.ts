@@ -1,15 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
 import type { Memory, MemoryInputSchema } from "./gen/recollect/v1/memory_pb.js";
-import {
-  MemoryService,
-  type AddedMemory,
-  type FoundMemory,
-  type MemoryFilterSchema,
-  type SearchMemoriesRequestSchema,
-} from "./gen/recollect/v1/memory_service_pb.js";
+import { MemoryService, type MemoryFilterSchema } from "./gen/recollect/v1/memory_service_pb.js";
+import type { FreshnessSchema } from "./gen/recollect/v1/recall_pb.js";
+import type { TargetSchema } from "./gen/recollect/v1/thread_pb.js";
+import { jsonText, type NewJson } from "./json.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
+import { stored, withMemory, type MatchedMemory, type Remembered, type StoredMemory } from "./stored.js";
 
 /** A user of an app. */
 export interface UserNames {
@@ -19,8 +17,14 @@ export interface UserNames {
   user?: string;
 }
 
-/** A memory to store: its text, or a text with topics, entities, a recordId and so on. */
-export type NewMemory = string | MessageInitShape<typeof MemoryInputSchema>;
+/** The fields of a message of the contract, with metadata as an object or as JSON text. */
+type WithMetadata<T> = Omit<T, "metadata" | `$${string}`> & { metadata?: NewJson };
+
+/** A memory to store: its text, or a text with topics, entities, an externalId and so on. */
+export type NewMemory = string | WithMetadata<MessageInitShape<typeof MemoryInputSchema>>;
+
+/** Selects memories; all conditions must hold. */
+export type MemoryFilter = WithMetadata<MessageInitShape<typeof MemoryFilterSchema>>;
 
 /** How memories are searched. */
 export interface MemorySearchOptions extends CallOptions {
@@ -29,7 +33,7 @@ export interface MemorySearchOptions extends CallOptions {
   /** The least score of a match: 0 to 1. Default: 0. */
   minScore?: number;
   /** Selects memories. Default: all valid ones. */
-  filter?: MessageInitShape<typeof MemoryFilterSchema>;
+  filter?: MemoryFilter;
   /** The revision of a write that the search includes. Default: the newest memories. */
   atLeastAsFresh?: string;
 }
@@ -37,7 +41,7 @@ export interface MemorySearchOptions extends CallOptions {
 /** How memories are listed. */
 export interface MemoryListOptions extends CallOptions {
   /** Selects memories. Default: all valid ones. */
-  filter?: MessageInitShape<typeof MemoryFilterSchema>;
+  filter?: MemoryFilter;
   /** The number of memories in each answer of the server: 1 to 500. Default: 50. */
   pageSize?: number;
 }
@@ -45,46 +49,65 @@ export interface MemoryListOptions extends CallOptions {
 /** The long-term memories of one user: facts and preferences that outlive a conversation. */
 export class Memories {
   readonly #user: { appId: string; userId?: string };
+  readonly #target: MessageInitShape<typeof TargetSchema>;
   readonly #service: Client<typeof MemoryService>;
 
   constructor(transport: Transport, { app, user }: UserNames) {
     this.#user = { appId: app, userId: user };
+    this.#target = { target: { case: "user", value: this.#user } };
     this.#service = createClient(MemoryService, transport);
   }
 
   /** Stores memories, all or none, and returns them. A known text is not stored again. */
-  async remember(memories: NewMemory | readonly NewMemory[], options?: CallOptions): Promise<AddedMemory[]> {
+  async remember(memories: NewMemory | readonly NewMemory[], options?: CallOptions): Promise<Remembered[]> {
     const list: readonly NewMemory[] = isList(memories) ? memories : [memories];
-    const added = await this.#service.addMemories(
-      { user: this.#user, memories: list.map((memory) => (typeof memory === "string" ? { text: memory } : memory)) },
-      callOptions(options),
-    );
-    return added.memories;
+    const inputs = list.map((memory) => (typeof memory === "string" ? { text: memory } : withText(memory)));
+    const added = await this.#service.addMemories({ user: this.#user, memories: inputs }, callOptions(options));
+    return added.memories.map(withMemory);
   }
 
   /** The memories that match a query by meaning and by keyword, best first. */
-  async search(query: string, options: MemorySearchOptions = {}): Promise<FoundMemory[]> {
+  async search(query: string, options: MemorySearchOptions = {}): Promise<MatchedMemory[]> {
     const { topK, minScore, filter, atLeastAsFresh } = options;
-    const request: MessageInitShape<typeof SearchMemoriesRequestSchema> = { user: this.#user, query, topK, minScore, filter };
-    if (atLeastAsFresh) request.freshness = { case: "atLeastAsFresh", value: atLeastAsFresh };
-    return (await this.#service.searchMemories(request, callOptions(options))).memories;
+    const found = await this.#service.searchMemories(
+      {
+        target: this.#target,
+        query,
+        topK,
+        minScore,
+        filter: filter && withText(filter),
+        freshness: freshness(atLeastAsFresh),
+      },
+      callOptions(options),
+    );
+    return found.memories.map(withMemory);
   }
 
   /** All memories, the newest first, read in pages as they are needed. */
-  list(options: MemoryListOptions = {}): AsyncGenerator<Memory, void, undefined> {
-    const { filter, pageSize } = options;
+  list(options: MemoryListOptions = {}): AsyncGenerator<StoredMemory, void, undefined> {
+    const { pageSize } = options;
+    const filter = options.filter && withText(options.filter);
     return pages(async (pageToken) => {
-      const owner = { case: "user", value: this.#user } as const;
-      const page = await this.#service.listMemories({ owner, filter, pageSize, pageToken }, callOptions(options));
-      return [page.memories, page.nextPageToken];
+      const request = { target: this.#target, filter, pageSize, pageToken };
+      const page = await this.#service.listMemories(request, callOptions(options));
+      return [page.memories.map(stored), page.nextPageToken];
     });
   }
 
-  /** Erases a memory. False: it did not exist. */
+  /** Deletes a memory. False: it did not exist. */
   async forget(memory: string | Pick<Memory, "memoryId">, options?: CallOptions): Promise<boolean> {
     const memoryId = typeof memory === "string" ? memory : memory.memoryId;
     return (await this.#service.deleteMemory({ memoryId }, callOptions(options))).deleted;
   }
+}
+
+/** The freshness that includes a write. */
+export function freshness(atLeastAsFresh: string | undefined): MessageInitShape<typeof FreshnessSchema> | undefined {
+  return atLeastAsFresh ? { requirement: { case: "atLeastAsFresh", value: atLeastAsFresh } } : undefined;
+}
+
+function withText<T extends { metadata?: NewJson }>(given: T): Omit<T, "metadata"> & { metadata?: string } {
+  return { ...given, metadata: given.metadata && jsonText(given.metadata, "metadata") };
 }
 
 function isList(memories: NewMemory | readonly NewMemory[]): memories is readonly NewMemory[] {

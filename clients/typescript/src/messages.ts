@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
+  MessageFilterSchema,
   MessageInputSchema,
   PartSchema,
   ProviderMessagesSchema,
@@ -11,6 +12,7 @@ import {
 } from "./gen/recollect/v1/message_pb.js";
 import type { AppendMessagesRequestSchema } from "./gen/recollect/v1/message_service_pb.js";
 import { FORMATS, type MessageFormat, type ProviderMessage } from "./formats.js";
+import { jsonText, type NewJson } from "./json.js";
 
 /** Text, or the parts of a message. */
 export type Content = string | MessageInitShape<typeof PartSchema>[];
@@ -21,14 +23,28 @@ export interface NewMessage {
   content: Content;
   /** The speaker's name: at most 256 characters. */
   name?: string;
-  /** Your own data: at most 16 KiB as JSON. */
-  metadata?: MessageInitShape<typeof MessageInputSchema>["metadata"];
+  /** Your own data: at most 16 KiB as JSON, 5 levels deep. */
+  metadata?: NewJson;
   /** Your own id of the message, unique in the thread: 1 to 128 characters. */
   externalId?: string;
   /** When it was said, for imports. Default: now. */
   createTime?: Date;
   /** The message that this one follows, by messageId or externalId. Default: the one before, or the head. */
   parentMessageId?: string;
+}
+
+/** Selects messages; all conditions must hold. */
+export interface MessageFilter {
+  /** Any of these roles. */
+  roles?: NewMessage["role"][];
+  /** Any of these names of speakers: at most 32. */
+  names?: string[];
+  /** The earliest time of a message, included. */
+  startTime?: Date;
+  /** The latest time of a message, excluded. */
+  endTime?: Date;
+  /** Values that the metadata must have: at most 16. */
+  metadata?: NewJson;
 }
 
 /** A question and its answer; either may be missing. */
@@ -59,6 +75,19 @@ export function roleOf(message: Pick<Message, "role">): NewMessage["role"] {
   return (Role[message.role] ?? "user").toLowerCase() as NewMessage["role"];
 }
 
+/** The filter of a request. */
+export function messageFilter(filter: MessageFilter | undefined): MessageInitShape<typeof MessageFilterSchema> | undefined {
+  if (!filter) return undefined;
+  const { roles, names, startTime, endTime, metadata } = filter;
+  return {
+    roles: roles?.map((role) => ROLES[role]),
+    names,
+    startTime: startTime && timestampFromDate(startTime),
+    endTime: endTime && timestampFromDate(endTime),
+    metadata: metadata && jsonText(metadata, "metadata"),
+  };
+}
+
 /** The messages of an append. */
 export function messagesOf(given: Appendable): MessageInput[] {
   if (isList(given)) return given.map((message) => ("$typeName" in message ? message : input(message)));
@@ -79,7 +108,7 @@ function input(message: NewMessage): MessageInput {
     role: ROLES[message.role],
     name: message.name,
     parts: parts(message.content),
-    metadata: message.metadata,
+    metadata: message.metadata && jsonText(message.metadata, "metadata"),
     externalId: message.externalId,
     createTime: message.createTime && timestampFromDate(message.createTime),
     parent:

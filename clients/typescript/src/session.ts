@@ -1,4 +1,5 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
 import {
   ContextService,
@@ -6,32 +7,48 @@ import {
   type BuildContextResponse,
 } from "./gen/recollect/v1/context_service_pb.js";
 import { RecollectError } from "./errors.js";
+import {
+  EventService,
+  type AppendEventsResponse,
+  type ListEventsRequestSchema,
+} from "./gen/recollect/v1/event_service_pb.js";
 import { FileService } from "./gen/recollect/v1/file_service_pb.js";
-import type { Message, Part } from "./gen/recollect/v1/message_pb.js";
+import type { Part } from "./gen/recollect/v1/message_pb.js";
 import {
   MessageService,
-  SortOrder,
-  type AppendMessagesRequestSchema,
   type AppendMessagesResponse,
   type GetHistoryRequestSchema,
-  type GetHistoryResponse,
   type ListMessagesRequestSchema,
 } from "./gen/recollect/v1/message_service_pb.js";
 import { MemoryMode } from "./gen/recollect/v1/policy_pb.js";
-import {
-  RecallService,
-  type RecallRequestSchema,
-  type RecallResponse,
-  type SearchRequestSchema,
-  type SearchResponse,
-} from "./gen/recollect/v1/recall_service_pb.js";
+import { RecallService, type RecallRequestSchema, type SearchRequestSchema } from "./gen/recollect/v1/recall_service_pb.js";
+import { ThreadRefSchema, type TargetSchema, type ThreadRef } from "./gen/recollect/v1/thread_pb.js";
 import { ThreadService } from "./gen/recollect/v1/thread_service_pb.js";
 import { FORMATS, type Bodies, type Format, type MessageFormat, type ProviderMessage } from "./formats.js";
-import { Memories } from "./memories.js";
-import { messagesOf, parts, providerMessagesOf, type Appendable, type Content } from "./messages.js";
+import { jsonText } from "./json.js";
+import { freshness, Memories } from "./memories.js";
+import {
+  messageFilter,
+  messagesOf,
+  parts,
+  providerMessagesOf,
+  type Appendable,
+  type Content,
+  type MessageFilter,
+} from "./messages.js";
 import { dataUrl } from "./base64.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
+import {
+  stored,
+  withData,
+  withMessage,
+  type HistoryResult,
+  type RecallResult,
+  type SearchResult,
+  type StoredEvent,
+  type StoredMessage,
+} from "./stored.js";
 
 /** Your own names for a conversation. */
 export interface SessionNames {
@@ -39,7 +56,7 @@ export interface SessionNames {
   app: string;
   /** The person: at most 256 characters. Default: the conversation has no user. */
   user?: string;
-  /** The key of the conversation, such as `thread:42`: 1 to 512 characters. */
+  /** The key of the conversation, such as `42`: 1 to 512 characters. */
   session?: string;
   /** The key that an agent supplies, used if `session` is missing. */
   agentSession?: string;
@@ -53,12 +70,20 @@ export interface ContextOptions<F extends Format = "openai"> extends CallOptions
   system?: string;
   /** The token budget of the whole context. Default: that of the policy. */
   maxTokens?: number;
+  /** The part of the budget to keep free for what you add, such as tools, and for the answer. Default: 0. */
+  reserveTokens?: number;
   /** The model whose tokenizer and window apply, such as `gpt-4o`. */
   model?: string;
   /** The text that memory is searched for. Default: the input. */
   query?: string;
   /** The kind of memory. Default: that of the policy. */
   mode?: "none" | "window" | "hybrid" | "node" | "working" | "observational";
+  /** Selects matches. It does not apply to the newest messages. */
+  filter?: MessageFilter;
+  /** The revision of a write that the search includes. Default: the newest messages. */
+  atLeastAsFresh?: string;
+  /** Whether `response` has the policy that applied and what was omitted. Default: false. */
+  explain?: boolean;
   /** Other fields of the request. */
   request?: Partial<MessageInitShape<typeof BuildContextRequestSchema>>;
 }
@@ -94,6 +119,12 @@ export interface ProviderAppendOptions extends AppendOptions {
 export interface RecallOptions extends CallOptions {
   /** The token budget of the result. Default: none. */
   maxTokens?: number;
+  /** Selects matches. It does not apply to the newest messages and to neighbors. */
+  filter?: MessageFilter;
+  /** The revision of a write that the search includes. Default: the newest messages. */
+  atLeastAsFresh?: string;
+  /** Whether the result has the policy that applied and what was omitted. Default: false. */
+  explain?: boolean;
   /** Other fields of the request. */
   request?: Partial<MessageInitShape<typeof RecallRequestSchema>>;
 }
@@ -102,6 +133,10 @@ export interface RecallOptions extends CallOptions {
 export interface SearchOptions extends CallOptions {
   /** The number of matches: 1 to 100. Default: 10. */
   topK?: number;
+  /** Selects matches. */
+  filter?: MessageFilter;
+  /** The revision of a write that the search includes. Default: the newest messages. */
+  atLeastAsFresh?: string;
   /** Other fields of the request. */
   request?: Partial<MessageInitShape<typeof SearchRequestSchema>>;
 }
@@ -110,6 +145,8 @@ export interface SearchOptions extends CallOptions {
 export interface MessagesOptions extends CallOptions {
   /** The newest messages first. Default: the oldest. */
   newestFirst?: boolean;
+  /** Selects messages. Default: all. */
+  filter?: MessageFilter;
   /** The number of messages in each answer of the server: 1 to 500. Default: 50. */
   pageSize?: number;
   /** Other fields of the request. */
@@ -126,6 +163,38 @@ export interface HistoryOptions extends CallOptions {
   request?: Partial<MessageInitShape<typeof GetHistoryRequestSchema>>;
 }
 
+/** An event of an agent to log. */
+export interface NewEvent {
+  /** The kind of event, in your own words, such as `execution_failed`: 1 to 128 characters. */
+  type: string;
+  /** What belongs to it: a value to store as JSON, or JSON text, which is stored as it is. At most 256 KiB. */
+  data?: unknown;
+  /** When it happened. Default: now. */
+  createTime?: Date;
+  /** The message that it belongs to, by messageId or externalId; empty: none. Default: the thread's head. */
+  messageId?: string;
+}
+
+/** How events are logged. */
+export interface AppendEventsOptions extends CallOptions {
+  /** A UUID that makes a repetition safe. Default: a new one, which the retries of the call share. */
+  requestId?: string;
+}
+
+/** Which events are listed. */
+export interface EventsOptions extends CallOptions {
+  /** Any of these types: at most 32. Default: all. */
+  types?: string[];
+  /** The earliest time of an event, included. */
+  startTime?: Date;
+  /** The latest time of an event, excluded. */
+  endTime?: Date;
+  /** The newest events first. Default: the oldest. */
+  newestFirst?: boolean;
+  /** The number of events in each answer of the server: 1 to 500. Default: 50. */
+  pageSize?: number;
+}
+
 const MODES = {
   none: MemoryMode.NONE,
   window: MemoryMode.WINDOW,
@@ -135,34 +204,37 @@ const MODES = {
   observational: MemoryMode.OBSERVATIONAL,
 };
 
-type ThreadName = NonNullable<MessageInitShape<typeof AppendMessagesRequestSchema>["thread"]>;
-
 /** The memory of one conversation. The first append creates its thread. */
 export class Session {
   /** What the conversation was named by. */
   readonly named: Readonly<SessionNames | { threadId: string }>;
-  readonly #thread: ThreadName;
+  /** The name of the thread, for requests of the generated services. */
+  readonly ref: ThreadRef;
+  readonly #target: MessageInitShape<typeof TargetSchema>;
   readonly #contexts: Client<typeof ContextService>;
   readonly #service: Client<typeof MessageService>;
   readonly #recalls: Client<typeof RecallService>;
   readonly #threads: Client<typeof ThreadService>;
+  readonly #events: Client<typeof EventService>;
   readonly #files: Client<typeof FileService>;
   readonly #memories: Memories | undefined;
 
   constructor(transport: Transport, named: SessionNames | { threadId: string }) {
     this.named = { ...named };
     if ("threadId" in named) {
-      this.#thread = { case: "threadId", value: named.threadId };
+      this.ref = create(ThreadRefSchema, { thread: { case: "threadId", value: named.threadId } });
     } else {
       const { app, user, session, agentSession } = named;
       const names = { appId: app, userId: user, sessionKey: session, agentSessionKey: agentSession };
-      this.#thread = { case: "session", value: names };
+      this.ref = create(ThreadRefSchema, { thread: { case: "session", value: names } });
       this.#memories = new Memories(transport, { app, user });
     }
+    this.#target = { target: { case: "thread", value: this.ref } };
     this.#contexts = createClient(ContextService, transport);
     this.#service = createClient(MessageService, transport);
     this.#recalls = createClient(RecallService, transport);
     this.#threads = createClient(ThreadService, transport);
+    this.#events = createClient(EventService, transport);
     this.#files = createClient(FileService, transport);
   }
 
@@ -183,13 +255,17 @@ export class Session {
     const { policy, ...request } = options.request ?? {};
     const response = await this.#contexts.buildContext(
       {
-        thread: this.#thread,
+        thread: this.ref,
         input: parts(input),
         systemPrompt: options.system,
         maxTokens: options.maxTokens,
+        reserveTokens: options.reserveTokens,
         model: options.model,
         query: options.query,
         policy: options.mode ? { ...policy, mode: MODES[options.mode] } : policy,
+        filter: messageFilter(options.filter),
+        freshness: freshness(options.atLeastAsFresh),
+        explain: options.explain,
         ...request,
         formats: [FORMATS[format]],
       } as MessageInitShape<typeof BuildContextRequestSchema>,
@@ -219,66 +295,84 @@ export class Session {
       ? { providerMessages: providerMessagesOf(messages, format) }
       : { messages: messagesOf(messages) };
     return this.#service.appendMessages(
-      { thread: this.#thread, requestId, expectedHead, ...content },
+      { thread: this.ref, requestId, expectedHead, ...content },
       callOptions(options),
     );
   }
 
   /** The newest messages and the best matches with their neighbors, in conversation order. */
-  async recall(query: string, options: RecallOptions = {}): Promise<RecallResponse> {
-    const { maxTokens, request } = options;
+  async recall(query: string, options: RecallOptions = {}): Promise<RecallResult> {
+    const { maxTokens, filter, atLeastAsFresh, explain, request } = options;
     const budget = maxTokens === undefined ? undefined : ({ case: "maxTokens", value: maxTokens } as const);
-    return this.#recalls.recall(
-      { target: this.#thread, query, budget, ...request } as MessageInitShape<typeof RecallRequestSchema>,
+    const response = await this.#recalls.recall(
+      {
+        target: this.#target,
+        query,
+        budget,
+        filter: messageFilter(filter),
+        freshness: freshness(atLeastAsFresh),
+        explain,
+        ...request,
+      } as MessageInitShape<typeof RecallRequestSchema>,
       callOptions(options),
     );
+    return Object.assign(response, { messages: response.messages.map(withMessage) });
   }
 
   /** The best matches only, best first. */
-  async search(query: string, options: SearchOptions = {}): Promise<SearchResponse> {
-    const { topK, request } = options;
-    return this.#recalls.search(
-      { target: this.#thread, query, topK, ...request } as MessageInitShape<typeof SearchRequestSchema>,
+  async search(query: string, options: SearchOptions = {}): Promise<SearchResult> {
+    const { topK, filter, atLeastAsFresh, request } = options;
+    const response = await this.#recalls.search(
+      {
+        target: this.#target,
+        query,
+        topK,
+        filter: messageFilter(filter),
+        freshness: freshness(atLeastAsFresh),
+        ...request,
+      } as MessageInitShape<typeof SearchRequestSchema>,
       callOptions(options),
     );
+    return Object.assign(response, { matches: response.matches.map(withMessage) });
   }
 
   /** All stored messages on all branches, read in pages as they are needed. A session without a thread has none. */
-  async *messages(options: MessagesOptions = {}): AsyncGenerator<Message, void, undefined> {
+  async *messages(options: MessagesOptions = {}): AsyncGenerator<StoredMessage, void, undefined> {
     const { newestFirst, pageSize, request } = options;
-    const order = newestFirst ? SortOrder.DESCENDING : SortOrder.ASCENDING;
+    const orderBy = newestFirst ? "seq desc" : "seq";
+    const filter = messageFilter(options.filter);
     try {
       yield* pages(async (pageToken) => {
         const page = await this.#service.listMessages(
-          { target: this.#thread, order, pageSize, ...request, pageToken } as MessageInitShape<
+          { target: this.#target, filter, orderBy, pageSize, ...request, pageToken } as MessageInitShape<
             typeof ListMessagesRequestSchema
           >,
           callOptions(options),
         );
-        return [page.messages, page.nextPageToken];
+        return [page.messages.map(stored), page.nextPageToken];
       });
     } catch (error) {
-      if (!isUnborn(error) || this.#thread.case !== "session") throw error;
+      if (!this.#isUnborn(error)) throw error;
     }
   }
 
   /**
    * The messages that lead to the head, newest first, read in pages as they are needed. Other
-   * branches are left out. It ends early where a branch starts at an erased message. A session
+   * branches are left out. It ends early where a branch starts at a deleted message. A session
    * without a thread has none.
    */
-  async *path(options: Pick<MessagesOptions, "pageSize" | "timeoutMs" | "signal"> = {}): AsyncGenerator<Message, void, undefined> {
+  async *path(options: Pick<MessagesOptions, "pageSize" | "timeoutMs" | "signal"> = {}): AsyncGenerator<StoredMessage, void, undefined> {
     const call = { timeoutMs: options.timeoutMs, signal: options.signal };
     let wanted: string;
     try {
-      wanted = (await this.#threads.getThread({ thread: this.#thread }, callOptions(call))).thread?.headMessageId ?? "";
+      wanted = (await this.#threads.getThread({ thread: this.ref }, callOptions(call))).thread?.headMessageId ?? "";
     } catch (error) {
-      if (isUnborn(error) && this.#thread.case === "session") return;
+      if (this.#isUnborn(error)) return;
       throw error;
     }
-    let last: Message | undefined;
+    let last: StoredMessage | undefined;
     for await (const message of this.messages({ newestFirst: true, pageSize: options.pageSize ?? 100, ...call })) {
-      // What is deeper on the same branch comes after it, and its parent may be erased.
+      // What is deeper on the same branch comes after it, and its parent may be deleted.
       if (message.messageId !== wanted && message.branch !== last?.branch) continue;
       last = message;
       wanted = message.parentMessageId;
@@ -287,12 +381,50 @@ export class Session {
   }
 
   /** The conversation that ends at the head, or at another message: whole turns within a token budget. */
-  async history(options: HistoryOptions = {}): Promise<GetHistoryResponse> {
+  async history(options: HistoryOptions = {}): Promise<HistoryResult> {
     const { maxTokens, maxMessages, request } = options;
-    return this.#service.getHistory(
-      { thread: this.#thread, maxTokens, maxMessages, ...request } as MessageInitShape<typeof GetHistoryRequestSchema>,
+    const response = await this.#service.getHistory(
+      { thread: this.ref, maxTokens, maxMessages, ...request } as MessageInitShape<typeof GetHistoryRequestSchema>,
       callOptions(options),
     );
+    return Object.assign(response, { messages: response.messages.map(stored) });
+  }
+
+  /**
+   * Adds events of an agent to the conversation's event log: all of them or none. Events are no
+   * messages: no history, search, context or memory contains them. The thread must exist.
+   */
+  async appendEvents(events: NewEvent | readonly NewEvent[], options: AppendEventsOptions = {}): Promise<AppendEventsResponse> {
+    const list: readonly NewEvent[] = isList(events) ? events : [events];
+    const inputs = list.map(({ type, data, createTime, messageId }) => ({
+      type,
+      json: data === undefined ? "" : jsonText(data, "data"),
+      createTime: createTime && timestampFromDate(createTime),
+      messageId,
+    }));
+    const request = { thread: this.ref, events: inputs, requestId: options.requestId };
+    return this.#events.appendEvents(request, callOptions(options));
+  }
+
+  /** The event log, read in pages as they are needed. A session without a thread has no events. */
+  async *events(options: EventsOptions = {}): AsyncGenerator<StoredEvent, void, undefined> {
+    const { types, startTime, endTime, newestFirst, pageSize } = options;
+    const request: MessageInitShape<typeof ListEventsRequestSchema> = {
+      thread: this.ref,
+      types,
+      startTime: startTime && timestampFromDate(startTime),
+      endTime: endTime && timestampFromDate(endTime),
+      orderBy: newestFirst ? "number desc" : "number",
+      pageSize,
+    };
+    try {
+      yield* pages(async (pageToken) => {
+        const page = await this.#events.listEvents({ ...request, pageToken }, callOptions(options));
+        return [page.events.map(withData), page.nextPageToken];
+      });
+    } catch (error) {
+      if (!this.#isUnborn(error)) throw error;
+    }
   }
 
   /**
@@ -318,26 +450,30 @@ export class Session {
     try {
       return (await this.#files.getFileContent({ url }, callOptions(options))).content;
     } catch (error) {
-      // It was erased with the last message that had it.
+      // It was deleted with the last message that had it.
       if (error instanceof RecollectError && error.reason === "FILE_NOT_FOUND") return undefined;
       throw error;
     }
   }
 
-  /** Erases all messages and what was derived from them, keeps the thread, and returns their number. */
+  /** Deletes all messages and what was derived from them, keeps the thread, and returns their number. */
   async clear(options?: CallOptions): Promise<number> {
-    const { deletedMessageCount } = await this.#threads.clearThread({ thread: this.#thread }, callOptions(options));
+    const { deletedMessageCount } = await this.#threads.clearThread({ thread: this.ref }, callOptions(options));
     return Number(deletedMessageCount);
   }
 
-  /** Erases the thread with everything in it, and returns the number of its messages. */
+  /** Deletes the thread with everything in it, and returns the number of its messages. */
   async delete(options?: CallOptions): Promise<number> {
-    const { deletedMessageCount } = await this.#threads.deleteThread({ thread: this.#thread }, callOptions(options));
+    const { deletedMessageCount } = await this.#threads.deleteThread({ thread: this.ref }, callOptions(options));
     return Number(deletedMessageCount);
+  }
+
+  /** Whether a call failed because the session has no thread yet. */
+  #isUnborn(error: unknown): boolean {
+    return !("threadId" in this.named) && error instanceof RecollectError && error.reason === "THREAD_NOT_FOUND";
   }
 }
 
-/** Whether a session has no thread yet. */
-function isUnborn(error: unknown): boolean {
-  return error instanceof RecollectError && error.reason === "THREAD_NOT_FOUND";
+function isList(events: NewEvent | readonly NewEvent[]): events is readonly NewEvent[] {
+  return Array.isArray(events);
 }

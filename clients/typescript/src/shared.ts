@@ -3,26 +3,52 @@ export { Code } from "@connectrpc/connect";
 export { BaseClient, Threads, type ThreadListOptions } from "./client.js";
 export { RecollectError, type FieldError } from "./errors.js";
 export type { Bodies, Format, MessageFormat, ProviderMessage } from "./formats.js";
+export { jsonObject, jsonText, jsonValue, type JsonObject, type JsonValue, type NewJson } from "./json.js";
 export {
   Memories,
+  type MemoryFilter,
   type MemoryListOptions,
   type MemorySearchOptions,
   type NewMemory,
   type UserNames,
 } from "./memories.js";
-export { roleOf, textOf, type Appendable, type Content, type NewMessage, type Turn } from "./messages.js";
+export {
+  roleOf,
+  textOf,
+  type Appendable,
+  type Content,
+  type MessageFilter,
+  type NewMessage,
+  type Turn,
+} from "./messages.js";
 export type { ApiKey, CallOptions, CommonOptions, RetryOptions } from "./options.js";
+export { render, type Renderable } from "./render.js";
 export {
   Session,
+  type AppendEventsOptions,
   type AppendOptions,
   type Context,
   type ContextInfo,
   type ContextOptions,
+  type EventsOptions,
   type HistoryOptions,
   type MessagesOptions,
+  type NewEvent,
   type ProviderAppendOptions,
   type RecallOptions,
   type SearchOptions,
   type SessionNames,
 } from "./session.js";
+export type {
+  HistoryResult,
+  MatchedMemory,
+  Recalled,
+  RecallResult,
+  Remembered,
+  SearchResult,
+  StoredEvent,
+  StoredMemory,
+  StoredMessage,
+  StoredThread,
+} from "./stored.js";
 export { reliable } from "./transport.js";

@@ -15,32 +15,8 @@ import { Code, type Transport } from "@connectrpc/connect";
 import { RecollectError } from "./errors.js";
 import type { CommonOptions, RetryOptions } from "./options.js";
 
-/**
- * Writes without a request_id that may run twice: the second run leaves and answers what the
- * first one did. So those that say whether they deleted something are not among them. The
- * clients of all languages have this list.
- */
-const IDEMPOTENT = new Set([
-  "AddMemories",
-  "CopyCheckpoints",
-  "FlushNodeMemory",
-  "ImportMemories",
-  "PutCheckpoint",
-  "PutCheckpointWrites",
-  "PutDocuments",
-  "RegisterFile",
-  "Reindex",
-  "ResolveThread",
-  "SetHead",
-  "SupersedeMemory",
-  "UpdateAppPolicy",
-  "UpdateMemory",
-  "UpdateThread",
-]);
-
-/** Fields that name a state, and those whose message names one by its etag. */
-const PRECONDITIONS = new Set(["etag", "expected_head", "absent"]);
-const STATES = new Set(["thread", "memory", "app_policy"]);
+/** Fields that name a state. */
+const PRECONDITIONS = new Set(["precondition", "expected_head"]);
 
 /**
  * A transport with the API key, deadlines, request ids, retries and typed errors. All
@@ -131,9 +107,8 @@ function isRepeatable<I extends DescMessage, O extends DescMessage>(
 ): boolean {
   return (
     method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ||
-    method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT ||
     requestIdField(method) !== undefined ||
-    (IDEMPOTENT.has(method.name) && !hasPrecondition(method, input))
+    (method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT && !hasPrecondition(method, input))
   );
 }
 
@@ -143,13 +118,7 @@ function hasPrecondition<I extends DescMessage, O extends DescMessage>(
   input: MessageInitShape<I>,
 ): boolean {
   const request = reflect(method.input, isMessage(input, method.input) ? input : create(method.input, input));
-  return method.input.fields.some((field) => {
-    if (!request.isSet(field)) return false;
-    if (PRECONDITIONS.has(field.name)) return true;
-    if (field.fieldKind !== "message" || !STATES.has(field.name)) return false;
-    const etag = field.message.fields.find(({ name }) => name === "etag");
-    return etag !== undefined && request.get(field).isSet(etag);
-  });
+  return method.input.fields.some((field) => PRECONDITIONS.has(field.name) && request.isSet(field));
 }
 
 function sleep(milliseconds: number, signal: AbortSignal | undefined, error: RecollectError): Promise<void> {

@@ -153,7 +153,7 @@ pub struct JwtConfig {
     pub keys_url: Option<String>,
     /// The claim with the tenant. Default: `tenant`.
     pub tenant_claim: String,
-    /// The claim with the scopes `read`, `write`, `erase` and `admin`: a list, or words
+    /// The claim with the scopes `read`, `write`, `delete` and `admin`: a list, or words
     /// with spaces between them. Default: `scope`.
     pub scope_claim: String,
 }
@@ -190,7 +190,7 @@ pub struct KeyConfig {
     /// The SHA-256 of the key, 64 hexadecimal digits.
     #[serde(serialize_with = "masked")]
     pub sha256: String,
-    /// The calls that it allows: `read`, `write`, `erase`, and `admin`, which includes
+    /// The calls that it allows: `read`, `write`, `delete`, and `admin`, which includes
     /// them and also allows managing keys and secrets and reading the audit log. Default:
     /// all but `admin`.
     #[serde(default)]

@@ -9,6 +9,7 @@ use memory_contract::proto::admin_service_server::AdminServiceServer;
 use memory_contract::proto::checkpoint_service_server::CheckpointServiceServer;
 use memory_contract::proto::context_service_server::ContextServiceServer;
 use memory_contract::proto::document_service_server::DocumentServiceServer;
+use memory_contract::proto::event_service_server::EventServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
 use memory_contract::proto::ledger_service_server::LedgerServiceServer;
@@ -48,8 +49,8 @@ use crate::layers::{
 use crate::prompt::prompt;
 use crate::refusals::RefusalLog;
 use crate::services::{
-    Admin, Checkpoints, Contexts, Documents, Files, Keys, Ledgers, Memories, Messages, Nodes,
-    Observations, Plans, Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
+    Admin, Checkpoints, Contexts, Documents, Events, Files, Keys, Ledgers, Memories, Messages,
+    Nodes, Observations, Plans, Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
 };
 use crate::storage_quota::StorageQuotas;
 use crate::tls::Tls;
@@ -304,6 +305,10 @@ fn routes(
         store: store.clone(),
         quotas: quotas.clone(),
     };
+    let events = Events {
+        store: store.clone(),
+        quotas: quotas.clone(),
+    };
     let plans = Plans {
         store: store.clone(),
         quotas: quotas.clone(),
@@ -364,6 +369,7 @@ fn routes(
             working_memories
         )))
         .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
+        .add_service(with_limits!(EventServiceServer::new(events)))
         .add_service(with_limits!(PlanServiceServer::new(plans)))
         .add_service(with_limits!(DocumentServiceServer::new(documents)))
         // Uncompressed: gzip takes ten times as long as all else, and states are read by

@@ -9,14 +9,20 @@ use std::{
 };
 
 use memory_contract::proto::{self, part};
-use prost_types::{Struct, Timestamp, Value, value::Kind};
+use prost_types::Timestamp;
 use serde::Deserialize;
 use time::{PrimitiveDateTime, macros::format_description};
 
 use crate::Failure;
 
 /// The metadata key of a turn's `dia_id`.
-pub const DIA_ID: &str = "dia_id";
+const DIA_ID: &str = "dia_id";
+
+/// The `dia_id` in a message's metadata.
+pub fn dia_id(metadata: &str) -> Option<String> {
+    let metadata: serde_json::Value = serde_json::from_str(metadata).ok()?;
+    Some(metadata[DIA_ID].as_str()?.to_owned())
+}
 
 /// One conversation with its questions.
 pub struct Conversation {
@@ -201,16 +207,11 @@ fn input(turn: Turn, first_speaker: &str, seconds: Option<i64>) -> proto::Messag
             ..Default::default()
         }));
     }
-    let dia_id = Value {
-        kind: Some(Kind::StringValue(turn.dia_id)),
-    };
     proto::MessageInput {
         role: role.into(),
         name: turn.speaker,
         parts: contents.into_iter().map(proto::Part::from).collect(),
-        metadata: Some(Struct {
-            fields: [(DIA_ID.to_owned(), dia_id)].into(),
-        }),
+        metadata: serde_json::json!({ DIA_ID: turn.dia_id }).to_string(),
         create_time: seconds.map(|seconds| Timestamp { seconds, nanos: 0 }),
         ..Default::default()
     }
@@ -294,6 +295,7 @@ mod tests {
         // 8 May 2023, 13:56:01 UTC: turns follow by a second.
         assert_eq!(second.create_time.as_ref().unwrap().seconds, 1_683_554_161);
         assert_eq!(image(second), ("a hand".to_owned(), url("about:blank")));
+        assert_eq!(dia_id(&second.metadata).as_deref(), Some("D1:2"));
         let shown = &conversation.sessions[&2][0];
         // 29 February 2024, 00:05:00 UTC
         assert_eq!(shown.create_time.as_ref().unwrap().seconds, 1_709_165_100);

@@ -11,9 +11,9 @@ use std::{
 
 use clap::Args;
 use memory_contract::proto::{
-    AppendMessagesRequest, GetIndexStatusRequest, ImportMessagesRequest, MemoryPolicy,
+    AppendMessagesRequest, Freshness, GetIndexStatusRequest, ImportMessagesRequest, MemoryPolicy,
     MessageInput, Part, RecallRequest, RecallScope, Role, SearchRequest, SessionRef,
-    import_messages_response::Outcome, part, search_request,
+    import_messages_response::Outcome, part,
 };
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -303,10 +303,12 @@ impl Asking {
         let request = SearchRequest {
             target: Some(self.thread.clone().into()),
             query: "When is the meeting?".to_owned(),
-            freshness: Some(search_request::Freshness::AtLeastAsFresh(revision)),
-            max_wait: Some(prost_types::Duration {
-                seconds: MAX_WAIT_SECONDS,
-                nanos: 0,
+            freshness: Some(Freshness {
+                max_wait: Some(prost_types::Duration {
+                    seconds: MAX_WAIT_SECONDS,
+                    nanos: 0,
+                }),
+                ..revision.into()
             }),
             ..Default::default()
         };
@@ -365,12 +367,15 @@ async fn import(
             ))
         });
         ImportMessagesRequest {
-            session: Some(SessionRef {
-                app_id: app.clone(),
-                user_id: format!("user-{}", thread % 500),
-                session_key: format!("session:{thread}"),
-                agent_session_key: String::new(),
-            }),
+            thread: Some(
+                SessionRef {
+                    app_id: app.clone(),
+                    user_id: format!("user-{}", thread % 500),
+                    session_key: format!("session:{thread}"),
+                    agent_session_key: String::new(),
+                }
+                .into(),
+            ),
             messages: messages.collect(),
             ..Default::default()
         }

@@ -152,12 +152,15 @@ fn request(
     messages: &[proto::MessageInput],
 ) -> ImportMessagesRequest {
     ImportMessagesRequest {
-        session: Some(SessionRef {
-            app_id: app.to_owned(),
-            user_id: user.to_owned(),
-            session_key: format!("session:{user}/{session}"),
-            agent_session_key: String::new(),
-        }),
+        thread: Some(
+            SessionRef {
+                app_id: app.to_owned(),
+                user_id: user.to_owned(),
+                session_key: format!("session:{user}/{session}"),
+                agent_session_key: String::new(),
+            }
+            .into(),
+        ),
         messages: messages.to_vec(),
         ..Default::default()
     }

@@ -7,12 +7,11 @@ use std::{
 
 use clap::Args;
 use memory_contract::proto::{MemoryPolicy, RecallRequest, RecallResponse, SearchMethod, UserRef};
-use prost_types::value::Kind;
 use serde::Serialize;
 
 use crate::{
     Failure, Target,
-    conversation::{self, Conversation, DIA_ID, Question},
+    conversation::{self, Conversation, Question, dia_id},
     importing,
     machine::Machine,
     progress,
@@ -159,13 +158,7 @@ fn ranked(response: RecallResponse) -> Vec<String> {
     matches.sort_by_key(|recalled| recalled.rank);
     matches
         .into_iter()
-        .filter_map(|recalled| {
-            let mut metadata = recalled.message?.metadata?;
-            match metadata.fields.remove(DIA_ID)?.kind? {
-                Kind::StringValue(id) => Some(id),
-                _ => None,
-            }
-        })
+        .filter_map(|recalled| dia_id(&recalled.message?.metadata))
         .collect()
 }
 

@@ -459,6 +459,7 @@ impl Clients {
             update_mask: Some(FieldMask {
                 paths: vec!["policy".to_owned()],
             }),
+            precondition: None,
         };
         self.threads.update_thread(request).await?;
         Ok(thread_id)

@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use memory_budget::{Amount, Budget, Cut};
-use memory_contract::{Content, FileRef as File, Message, MessageId, NodeMessage, Part, ThreadId};
+use memory_contract::{
+    Content, FileRef as File, JsonObject, Message, MessageId, NodeMessage, Part, ThreadId,
+};
 use memory_store::{Caller, Node, Store};
-use serde_json::Map;
 
 use crate::error::ContextError;
 use crate::files::KnownFiles;
@@ -138,7 +139,7 @@ fn as_messages(thread: ThreadId, path: Vec<NodeMessage>) -> (Vec<Ids>, Vec<Messa
                 role,
                 name: String::new(),
                 parts: parts_of(content, files),
-                metadata: Map::new(),
+                metadata: JsonObject::default(),
                 tokens,
                 created,
             };

@@ -1,14 +1,18 @@
 //! Reads the path that leads to a message, cut to a budget of whole turns.
 
+use std::time::Instant;
+
 use memory_budget::{Amount, Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
+use memory_contract::formats::{Format, Labels, Rendered, Said};
 use memory_contract::{
-    Message, MessageName, ThreadId, limits, message_bytes, message_bytes_at_most,
+    Message, MessageName, Part, ThreadId, limits, message_bytes, message_bytes_at_most,
 };
 use memory_store::{Caller, History, HistoryQuery, Store};
 
 use crate::counting::{counting, size_of};
 use crate::error::ContextError;
 use crate::files::KnownFiles;
+use crate::sending::Sending;
 
 /// The most reads of one history. Only a tokenizer other than the stored one, and a
 /// newest turn that is larger than the budget or longer than `message_limit`, need more
@@ -95,6 +99,40 @@ pub(crate) async fn fitting(
         cut.map(|cut| (cut, known))
     };
     Ok(tokio::task::spawn_blocking(fitting).await??)
+}
+
+/// Renders messages of a thread in formats of providers, under the policy of the thread. Files
+/// that object storage does not give before `deadline` are described in text.
+///
+/// # Errors
+/// An unknown thread, and those of the database.
+pub async fn render_history(
+    store: &Store,
+    caller: &Caller,
+    thread: ThreadId,
+    messages: Vec<Message>,
+    known: &KnownFiles,
+    formats: &[Format],
+    deadline: Instant,
+) -> Result<Vec<Rendered>, ContextError> {
+    let policy = store.policies(caller).policies(thread).await?.resolve();
+    let newest_first = messages.iter().rev().flat_map(|message| &message.parts);
+    let files = newest_first.flat_map(Part::files);
+    let sending = Sending::prepare(store, caller, &policy, formats, known, files, deadline).await?;
+    let formats = formats.to_vec();
+    let rendering = move || {
+        let said: Vec<Said<'_>> = messages
+            .iter()
+            .map(|message| Said {
+                role: message.role,
+                name: &message.name,
+                parts: &message.parts,
+                is_prompt: false,
+            })
+            .collect();
+        sending.render(&formats, &said, &Labels::of(&policy))
+    };
+    Ok(tokio::task::spawn_blocking(rendering).await?)
 }
 
 /// Cuts further what may not fit into one answer with the largest file metadata.

@@ -26,7 +26,7 @@ pub use context::{
 pub use dialogue::{Dialogue, parts_of, read_dialogue};
 pub use error::ContextError;
 pub use files::KnownFiles;
-pub use history::read_history;
+pub use history::{read_history, render_history};
 pub use inline::{
     claim_contents, claim_node_contents, erase_unwritten, read_contents, restore_contents,
     store_contents,

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use memory_contract::formats::Format;
+use memory_contract::formats::{Format, Labels, Rendered, Said, render};
 use memory_contract::{
     Content, ContentDigest, FileDelivery, FileLocation, FileRef, FileType, InlineContent, Part,
     Provider, ResolvedPolicy, ToolOutput, is_inline, limits, text_of_file,
@@ -106,9 +106,28 @@ impl Sending {
         Ok(sending)
     }
 
+    /// Renders messages in each of `formats`.
+    pub(crate) fn render(
+        &self,
+        formats: &[Format],
+        messages: &[Said<'_>],
+        labels: &Labels,
+    ) -> Vec<Rendered> {
+        let rendered = formats.iter().map(|format| {
+            let parts = messages.iter().map(|one| self.parts(*format, one.parts));
+            let parts: Vec<Cow<'_, [Part]>> = parts.collect();
+            let said = messages
+                .iter()
+                .zip(&parts)
+                .map(|(one, parts)| Said { parts, ..*one });
+            render(*format, &said.collect::<Vec<_>>(), labels)
+        });
+        rendered.collect()
+    }
+
     /// Parts as a format is to have them: a file that is sent has the URL that it is sent by,
     /// and a file that must not be sent is text.
-    pub(crate) fn parts<'a>(&self, format: Format, parts: &'a [Part]) -> Cow<'a, [Part]> {
+    fn parts<'a>(&self, format: Format, parts: &'a [Part]) -> Cow<'a, [Part]> {
         let Format::Provider(provider) = format else {
             return Cow::Borrowed(parts);
         };

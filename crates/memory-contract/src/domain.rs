@@ -1,10 +1,11 @@
 //! Domain types.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use crate::{AppId, MemoryPolicy, MessageId, MessageName, Part, SessionKey, ThreadId, UserId};
+use crate::{
+    AppId, JsonObject, MemoryPolicy, MessageId, MessageName, Part, SessionKey, ThreadId, UserId,
+};
 
 /// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ pub struct Thread {
     /// A title for display; may be empty.
     pub title: String,
     /// The caller's own data, returned unchanged.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// The highest `seq` assigned so far; 0 in an empty thread.
     pub last_seq: i64,
     /// The message that history is read back from; `None` in an empty thread.
@@ -125,7 +126,7 @@ pub struct Message {
     /// The content, in order.
     pub parts: Vec<Part>,
     /// The caller's own data, returned unchanged.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// Size in `o200k_base` tokens, including the tokens that frame a message.
     pub tokens: i32,
     /// Time at which it was said, which may be before it was appended.
@@ -163,7 +164,7 @@ pub struct NewMessage {
     /// The content, in order.
     pub parts: Vec<Part>,
     /// The caller's own data, returned unchanged.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// Time at which it was said; `None` means the time of the append.
     pub created: Option<OffsetDateTime>,
 }
@@ -195,7 +196,7 @@ pub struct MessageFilter {
     /// Said before this time.
     pub end: Option<OffsetDateTime>,
     /// Metadata keys with their required values: strings, integers or booleans.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
 }
 
 impl MessageFilter {

@@ -24,22 +24,22 @@ pub enum KeyScope {
     Read,
     /// Calls that add or change.
     Write,
-    /// Calls that erase.
-    Erase,
+    /// Calls that delete.
+    Delete,
     /// All calls, including those that manage keys and secrets and read the audit log.
     Admin,
 }
 
 impl KeyScope {
     /// All scopes, the weakest first.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Erase, Self::Admin];
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Delete, Self::Admin];
 
     /// The name in the configuration, the database and errors.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
-            Self::Erase => "erase",
+            Self::Delete => "delete",
             Self::Admin => "admin",
         }
     }
@@ -81,7 +81,7 @@ impl KeyScopes {
 /// Every scope but [`KeyScope::Admin`].
 impl Default for KeyScopes {
     fn default() -> Self {
-        [KeyScope::Read, KeyScope::Write, KeyScope::Erase]
+        [KeyScope::Read, KeyScope::Write, KeyScope::Delete]
             .into_iter()
             .collect()
     }

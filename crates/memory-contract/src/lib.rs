@@ -14,6 +14,7 @@ pub mod heap;
 mod ids;
 mod inline;
 mod invalid;
+mod json_object;
 mod key;
 pub mod limits;
 mod listing;
@@ -32,7 +33,6 @@ mod revision;
 mod session;
 mod size;
 pub mod text;
-mod working;
 
 pub use checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite};
 pub use checksum::{
@@ -40,18 +40,17 @@ pub use checksum::{
     plan_digest,
 };
 pub use convert::{
-    Outcome, ReportedChange, action_from, action_name, change_of, checkpoint_from,
+    Outcome, ReportedChange, action_from, action_name, attempt_from, change_of, checkpoint_from,
     checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from, conditions_from,
-    document_names_from, document_query_from, documents_from, duration, duration_in, etag_from,
-    event_from, events_from, exact_duration, file_location_from, file_ref_from, filter_from,
-    format_from, iteration_from, key_scopes_from, memories_from, memory_change_from,
-    memory_filter_from, memory_from, metadata_filter_from, namespace_query_from, new_file_from,
-    new_messages_from, node_parent_from, node_place_from, node_turn_from, nothing_to_change,
-    object_from, optional_checkpoint_id_from, optional_float, outcome_from, paths_from, plan_from,
-    policy_change_from, policy_from, scope_from, session_from, step_status_from,
-    stored_memories_from, text_origin, timestamp, timestamp_of, to_struct, transfer_method_from,
-    unknown_path, user_parts_from, working_context_from, working_data_from, working_messages_from,
-    working_records_from,
+    document_names_from, document_query_from, documents_from, duration, duration_in, event_from,
+    events_from, exact_duration, file_location_from, file_ref_from, filter_from, format_from,
+    key_scopes_from, memories_from, memory_change_from, memory_filter_from, memory_from,
+    metadata_filter_from, namespace_query_from, new_file_from, new_messages_from, node_parent_from,
+    node_place_from, node_turn_from, nothing_to_change, object_from, optional_checkpoint_id_from,
+    optional_float, outcome_from, paths_from, plan_from, policy_change_from, policy_from,
+    precondition_from, scope_from, session_from, step_status_from, stored_memories_from,
+    text_origin, timestamp, timestamp_of, transfer_method_from, unknown_path, user_parts_from,
+    working_data_from, working_messages_from, working_records_from, working_summary_from,
 };
 pub use deletion::{DeletionScope, ErasedPlace, Receipt};
 pub use document::{
@@ -66,6 +65,7 @@ pub use ids::{
 };
 pub use inline::{ContentDigest, InlineContent, is_inline};
 pub use invalid::{Fields, Invalid, InvalidFields};
+pub use json_object::{JsonObject, Members, canonical_json};
 pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use listing::{App, ThreadOrder, User};
 pub use memory::{
@@ -73,7 +73,6 @@ pub use memory::{
     normalized,
 };
 pub use memory_space::MemorySpace;
-pub use naming::{Owner, Target, ThreadName};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace};
 pub use page::{Cursor, PageToken, page_size};
 pub use part::{
@@ -81,7 +80,7 @@ pub use part::{
     ToolCall, ToolOutput, ToolResult,
 };
 pub use plan::{
-    AgentEvent, EventQuery, Iteration, LoggedEvents, NewAgentEvent, NewIteration, NewPlan, Plan,
+    AgentEvent, Attempt, EventQuery, LoggedEvents, NewAgentEvent, NewAttempt, NewPlan, Plan,
     PlanStep, PlanStepStatus,
 };
 pub use policy::{
@@ -94,4 +93,3 @@ pub use revision::{InvalidRevision, Revision};
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
 pub use size::{file_bytes, fit_metadata, memory_bytes, message_bytes, message_bytes_at_most};
 pub use text::{of_file as text_of_file, text_of_parts};
-pub use working::merge_patch;

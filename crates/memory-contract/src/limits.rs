@@ -37,8 +37,6 @@ pub const BATCH_MESSAGES: usize = 256;
 pub const BATCH_BYTES: usize = 3 * 1024 * 1024;
 /// Characters in a tool call's id and in a tool's name.
 pub const TOOL_CHARS: usize = 128;
-/// Bytes of a tool call's arguments up to which they are also sent as an object.
-pub const PARSED_ARGUMENTS_BYTES: usize = 4 * 1024;
 /// Pieces of a tool's result.
 pub const TOOL_OUTPUTS: usize = 64;
 /// Characters in a provider's id of its reasoning.
@@ -105,10 +103,10 @@ pub const NODE_MESSAGE_ID_CHARS: usize = 128;
 pub const NODE_FILES: usize = 64;
 /// Most names in a filter of messages.
 pub const FILTER_NAMES: usize = 32;
+/// Kinds of changes in a filter.
+pub const FILTER_ACTIONS: usize = 32;
 /// Metadata keys in a filter.
 pub const FILTER_KEYS: usize = 16;
-/// Characters in a filter's metadata key.
-pub const FILTER_KEY_CHARS: usize = 64;
 /// Most tokens of a budget.
 pub const BUDGET_TOKENS: i32 = 10_000_000;
 /// Default budget of a history, in tokens.
@@ -218,7 +216,7 @@ pub const STEP_ID_CHARS: usize = 64;
 /// Characters in the name of a task that is attempted.
 pub const TASK_NAME_CHARS: usize = 256;
 /// Attempts in the log of a thread.
-pub const ITERATIONS: i64 = 10_000;
+pub const ATTEMPTS: i64 = 10_000;
 /// Events in one append.
 pub const EVENTS_PER_APPEND: usize = 256;
 /// Bytes of the events of one append: 3 MiB.
@@ -249,8 +247,6 @@ pub const LEDGER_STRETCHES: usize = 1_000;
 pub const LEDGER_TEXT_BYTES: usize = 3 * 1024 * 1024;
 /// Characters of a memory.
 pub const MEMORY_CHARS: usize = 4_096;
-/// Characters in the caller's own id of a memory.
-pub const RECORD_ID_CHARS: usize = 128;
 /// Topics of a memory, and in a filter.
 pub const TOPICS: usize = 16;
 /// Characters in a topic.
@@ -284,7 +280,7 @@ pub const WORKING_RECORDS_BYTES: usize = 1024 * 1024;
 /// Bytes of a session's data, as JSON.
 pub const WORKING_DATA_BYTES: usize = 256 * 1024;
 /// Bytes of the summary that a caller gives.
-pub const WORKING_CONTEXT_BYTES: usize = 64 * 1024;
+pub const WORKING_SUMMARY_BYTES: usize = 64 * 1024;
 /// Messages of a working memory in one answer.
 pub const WORKING_MESSAGES: usize = 500;
 /// Warnings in one answer.
@@ -324,12 +320,6 @@ pub const DOCUMENT_CONDITIONS: usize = 32;
 pub const CONDITION_FIELD_NAMES: usize = 8;
 /// Bytes of a condition's value, and of a filter of metadata.
 pub const CONDITION_BYTES: usize = 8 * 1024;
-/// Default limit of documents that a search returns.
-pub const FOUND_DOCUMENTS: i32 = 10;
-/// Default limit of namespaces that a list returns.
-pub const LISTED_NAMESPACES: i32 = 100;
-/// Most documents or namespaces in one answer.
-pub const FOUND_MAX: i32 = 1_000;
 /// Most documents or namespaces to skip.
 pub const FOUND_OFFSET_MAX: i32 = 100_000;
 /// Most documents to skip in a search with a query.

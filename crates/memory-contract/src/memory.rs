@@ -1,10 +1,11 @@
 //! Domain types of long-term memories.
 
-use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{AppId, ExtractionStrategy, MemoryId, MessageId, Session, ThreadId, UserId};
+use crate::{
+    AppId, ExtractionStrategy, JsonObject, MemoryId, MessageId, Session, ThreadId, UserId,
+};
 
 /// The owner of memories: one user of one app, or the app itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +55,7 @@ pub struct Memory {
     /// Time of the event, if known.
     pub event: Option<OffsetDateTime>,
     /// The caller's own data.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// How it was created.
     pub origin: MemoryOrigin,
     /// The caller's own id; may be empty.
@@ -107,7 +108,7 @@ pub struct NewMemory {
     /// Time of the event, if known.
     pub event: Option<OffsetDateTime>,
     /// The caller's own data.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// The messages that prove it.
     pub sources: Vec<MessageId>,
     /// Whether policies never forget it.
@@ -129,7 +130,7 @@ pub struct MemoryChange {
     /// Time of the event; `Some(None)` clears it.
     pub event: Option<Option<OffsetDateTime>>,
     /// The caller's own data, which replaces all of the former.
-    pub metadata: Option<Map<String, Value>>,
+    pub metadata: Option<JsonObject>,
     /// Whether policies never forget it.
     pub pinned: Option<bool>,
 }
@@ -152,7 +153,7 @@ pub struct MemoryFilter {
     /// Stored before this time.
     pub before: Option<OffsetDateTime>,
     /// Keys that the metadata has with exactly these values; empty for all.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// Whether to include superseded memories.
     pub superseded: bool,
 }

@@ -188,12 +188,6 @@ impl ToolCall {
         serde_json::from_str(&self.arguments).ok()
     }
 
-    /// The arguments as an object where that is small enough to be sent beside them.
-    pub(crate) fn small_object(&self) -> Option<Map<String, Value>> {
-        let small = self.arguments.len() <= limits::PARSED_ARGUMENTS_BYTES;
-        small.then(|| self.object()).flatten()
-    }
-
     /// Whether the arguments are JSON.
     pub fn is_json(&self) -> bool {
         serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()

@@ -1,10 +1,9 @@
 //! Domain types of an agent's plan and its log of attempts.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use crate::ThreadId;
+use crate::{JsonObject, ThreadId};
 
 /// How far the work on a step is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -70,7 +69,7 @@ pub struct NewPlan {
     /// The steps, in order.
     pub steps: Vec<PlanStep>,
     /// The caller's own data, returned unchanged.
-    pub data: Map<String, Value>,
+    pub data: JsonObject,
 }
 
 /// A stored plan.
@@ -88,7 +87,7 @@ pub struct Plan {
 
 /// An attempt to log. Every value is within its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewIteration {
+pub struct NewAttempt {
     /// The task; empty for the thread's work as a whole.
     pub task: String,
     /// The action that was taken.
@@ -105,13 +104,13 @@ pub struct NewIteration {
 
 /// A logged attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Iteration {
+pub struct Attempt {
     /// The position in the thread's log, from 1.
     pub number: i64,
     /// The number of the attempt at its task, from 1.
-    pub attempt: i32,
+    pub task_number: i32,
     /// The logged attempt.
-    pub iteration: NewIteration,
+    pub entry: NewAttempt,
     /// Time at which it was logged.
     pub created: OffsetDateTime,
 }

@@ -38,11 +38,11 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Takes names within their limits. A key `user:ID` names the user if `user` is empty;
-    /// a shared key has no user.
+    /// Takes names within their limits. A key `user:ID` names the user if `user` is empty.
     ///
     /// # Errors
-    /// The user's id in a key is over its limit.
+    /// A key that all users of the app share beside a user, a key `user:ID` beside another
+    /// user, and a user's id in a key over its limit.
     pub fn new(
         app: AppId,
         user: UserId,
@@ -52,13 +52,40 @@ impl SessionNames {
         if let Some((key, source)) = &names.key {
             let key = key.as_str();
             if key == GLOBAL || names.wants_shared() {
-                names.user = UserId::default();
-            } else if let (Some(id), true) = (key.strip_prefix(USER), names.user.is_empty()) {
+                names.without_user(key)?;
+            } else if let Some(id) = key.strip_prefix(USER) {
                 let id = check::text(source.field(), id.to_owned(), limits::USER_ID_CHARS)?;
-                names.user = UserId::new(id);
+                names.user = names.or_user(id)?;
             }
         }
         Ok(names)
+    }
+
+    /// Requires that no user is named beside a key that all users share.
+    fn without_user(&self, key: &str) -> Result<(), Invalid> {
+        match self.user.is_empty() {
+            true => Ok(()),
+            false => Err(Invalid::new(
+                "user_id",
+                format!(
+                    "must be empty with the session key `{key}`, a conversation that all users \
+                     of the app share: leave user_id out, or use another session key for a \
+                     conversation of this user"
+                ),
+            )),
+        }
+    }
+
+    /// The user whom a key `user:ID` names, who must be the named one if there is one.
+    fn or_user(&self, id: String) -> Result<UserId, Invalid> {
+        match self.user.is_empty() || self.user.as_str() == id {
+            true => Ok(UserId::new(id)),
+            false => Err(Invalid::new(
+                "user_id",
+                "must be the user of the session key `user:ID`, or empty: leave user_id out, or \
+                 use another session key for a conversation of this user",
+            )),
+        }
     }
 
     /// The app of the conversation.
@@ -163,10 +190,25 @@ mod tests {
         check("ada", "thread:1", "ada");
         check("", "thread:1", "");
         check("", "user:ada", "ada");
-        check("bob", "user:ada", "bob");
-        check("ada", "global", "");
-        check("ada", "agent_memory:app", "");
+        check("ada", "user:ada", "ada");
+        check("", "global", "");
+        check("", "agent_memory:app", "");
         check("ada", "agent_memory:other", "ada");
+    }
+
+    #[test]
+    fn a_key_of_others_is_refused_beside_a_user() {
+        for (key, advice) in [
+            ("global", "leave user_id out"),
+            ("agent_memory:app", "leave user_id out"),
+            ("user:ada", "leave user_id out"),
+        ] {
+            let key = Some((SessionKey::new(key), KeySource::Session));
+            let refused = SessionNames::new(AppId::new("app"), UserId::new("bob"), key);
+            let Invalid { field, problem } = refused.unwrap_err();
+            assert_eq!(field, "user_id");
+            assert!(problem.contains(advice), "{problem}");
+        }
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Estimates the bytes that messages and memories take in an answer, without encoding
 //! them. Estimates are rather too high than too low.
 
-use serde_json::{Map, Value};
-
 use crate::{Content, File, FileRef, Memory, Message, Part, ToolOutput, limits};
 
 /// Bytes of a message besides its content: ids, times, scores.
@@ -20,7 +18,7 @@ pub fn message_bytes(message: &Message) -> usize {
     MESSAGE_FRAME
         + message.external_id.len()
         + message.name.len()
-        + object_bytes(&message.metadata)
+        + message.metadata.bytes()
         + parts
 }
 
@@ -44,13 +42,13 @@ pub fn memory_bytes(memory: &Memory) -> usize {
     let names = memory.owner.app.as_str().len() + memory.owner.user.as_str().len();
     let sources = memory.sources.len() * ID_FRAME;
     let texts = memory.text.len() + memory.record.len() + names + labels;
-    2 * MESSAGE_FRAME + texts + sources + object_bytes(&memory.metadata)
+    2 * MESSAGE_FRAME + texts + sources + memory.metadata.bytes()
 }
 
 /// Removes metadata of memories that together would take more than `room` bytes.
 pub fn fit_metadata<'a>(memories: impl IntoIterator<Item = &'a mut Memory>, room: usize) {
     let mut memories: Vec<&mut Memory> = memories.into_iter().collect();
-    let metadata = |memory: &Memory| object_bytes(&memory.metadata);
+    let metadata = |memory: &Memory| memory.metadata.bytes();
     let others = memories
         .iter()
         .map(|memory| memory_bytes(memory) - metadata(memory));
@@ -73,11 +71,7 @@ fn part_bytes(part: &Part) -> usize {
         + part.signature.len()
         + match &part.content {
             Content::Text(text) | Content::Json(text) => text.len(),
-            Content::ToolCall(call) => {
-                let object = call.small_object();
-                let object = object.map_or(0, |object| object_bytes(&object));
-                call.id.len() + call.name.len() + call.arguments.len() + object
-            }
+            Content::ToolCall(call) => call.id.len() + call.name.len() + call.arguments.len(),
             Content::ToolResult(result) => {
                 let output: usize = result.output.iter().map(output_bytes).sum();
                 result.call_id.len() + result.name.len() + output
@@ -103,20 +97,4 @@ fn output_bytes(output: &ToolOutput) -> usize {
 fn reference_bytes(file: &FileRef) -> usize {
     let texts = file.name.len() + file.mime_type.len() + file.caption.len();
     FILE_FRAME + file.location.as_str().len() + texts
-}
-
-/// A number takes more than its digits.
-fn value_bytes(value: &Value) -> usize {
-    VALUE_FRAME
-        + match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-            Value::String(text) => text.len(),
-            Value::Array(values) => values.iter().map(value_bytes).sum(),
-            Value::Object(object) => object_bytes(object),
-        }
-}
-
-fn object_bytes(object: &Map<String, Value>) -> usize {
-    let entry = |(key, value): (&String, &Value)| VALUE_FRAME + key.len() + value_bytes(value);
-    object.iter().map(entry).sum()
 }

@@ -102,7 +102,8 @@ async function built(params, signal, onbudget) {
     return empty("Choose a thread.", ["Enter its id, or open one from the ", link("/", {}, "overview"), "."]);
   }
   const request = {
-    threadId: threadId || undefined,
+    thread: threadId ? { threadId } : undefined,
+    explain: true,
     headMessageId: params.get("head") ?? "",
     systemPrompt: params.get("system") ?? "",
     input: params.get("input") ? [{ text: params.get("input") }] : [],

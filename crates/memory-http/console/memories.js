@@ -50,7 +50,7 @@ async function ownerOf(params, memory, signal) {
   if (given.app) return given;
   if (memory) return { app: memory.appId, user: memory.userId ?? "" };
   if (!params.get("thread")) return given;
-  const { thread } = await call("ThreadService/GetThread", { threadId: params.get("thread") }, { signal });
+  const { thread } = await call("ThreadService/GetThread", { thread: { threadId: params.get("thread") } }, { signal });
   return { app: thread.appId, user: thread.userId ?? "" };
 }
 
@@ -71,7 +71,7 @@ async function list({ owner, query, old, chosen, params }, signal) {
   const heading = h("h2", null, owner.user ? `What is known of ${owner.user}` : `All memories of ${owner.app}`);
   try {
     if (query && owner.user) {
-      const answer = await call("MemoryService/SearchMemories", { user: { appId: owner.app, userId: owner.user }, query, topK: 50, filter }, { signal });
+      const answer = await call("MemoryService/SearchMemories", { target: { user: { appId: owner.app, userId: owner.user } }, query, topK: 50, filter }, { signal });
       const found = answer.memories ?? [];
       return [heading, degradations(answer.degradations), found.length === 0 ? nothing() : h("ul", { class: "memories" }, found.map((one) => entry(one.memory, one.score ?? 0)))];
     }
@@ -81,7 +81,7 @@ async function list({ owner, query, old, chosen, params }, signal) {
       query && h("p", { class: "note" }, "Only the memories of one user can be searched; enter a user."),
       await paged(
         async (pageToken, first) => {
-          const answer = await call("MemoryService/ListMemories", { ...scope, filter, pageToken }, first && { signal });
+          const answer = await call("MemoryService/ListMemories", { target: scope, filter, pageToken }, first && { signal });
           return { items: answer.memories ?? [], next: answer.nextPageToken };
         },
         (items) => h("ul", { class: "memories" }, items.map((memory) => entry(memory))),
@@ -122,7 +122,7 @@ async function detailOf({ memory, superseded = [], failure }, page, signal, relo
       ["Stored", date(memory.createTime)],
       ["Changed", memory.updateTime !== memory.createTime && date(memory.updateTime)],
       ["Last used", memory.lastUseTime && memory.lastUseTime.slice(0, 10)],
-      ["Record", memory.recordId && h("code", null, memory.recordId)],
+      ["External id", memory.externalId && h("code", null, memory.externalId)],
       ["Id", h("code", null, memory.memoryId)],
     ]),
     memory.metadata && h("details", null, h("summary", null, "Metadata"), json(memory.metadata)),
@@ -141,7 +141,7 @@ async function sources(memory, signal) {
   const found = await Promise.all(ids.map(async (messageId) => {
     if (!memory.threadId) return { messageId };
     try {
-      return (await call("MessageService/GetMessage", { threadId: memory.threadId, messageId }, { signal })).message;
+      return (await call("MessageService/GetMessage", { thread: { threadId: memory.threadId }, messageId }, { signal })).message;
     } catch (error) {
       if (!(error instanceof Failure) || error.code === "unauthenticated") throw error;
       return { messageId };

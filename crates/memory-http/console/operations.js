@@ -74,7 +74,7 @@ async function status(signal, quiet) {
     index: call("AdminService/GetIndexStatus", {}, options),
     distill: call("AdminService/GetDistillStatus", {}, options),
     nodes: call("AdminService/GetNodeMemoryStatus", {}, options),
-    erasure: call("AdminService/GetErasureStatus", {}, options),
+    erasure: call("AdminService/GetDeletionStatus", {}, options),
   });
   const read = Object.fromEntries(Object.entries(settled).map(([one, { value }]) => [one, value]));
   const now = Date.now();
@@ -196,14 +196,14 @@ function receiptCard(params, signal) {
 async function receipt(deletionId, signal) {
   const { deletion } = await call("AdminService/GetDeletion", { deletionId }, { signal });
   const finished = deletion.state === "DELETION_STATE_FINISHED";
-  const places = (deletion.places ?? []).filter((place) => Number(place.erasedCount ?? 0) || Number(place.remainingCount ?? 0));
+  const places = (deletion.places ?? []).filter((place) => Number(place.deletedCount ?? 0) || Number(place.remainingCount ?? 0));
   return [
     h("p", { class: "line" }, chip(finished ? "finished" : `running: ${deletion.step}`, finished ? "good" : "accent"),
       h("span", null, deletion.appId ? `${deletion.appId}${deletion.userId === undefined ? "" : ` › ${deletion.userId || "no user"}`}` : "the tenant")),
     facts([["Began", date(deletion.createTime)], ["Finished", date(deletion.finishTime)], ["Last error", deletion.lastError]]),
     table("Places", [
       ["Place", (place) => place.name],
-      ["Erased", (place) => count(place.erasedCount), "number"],
+      ["Erased", (place) => count(place.deletedCount), "number"],
       ["Left", (place) => h("span", { class: Number(place.remainingCount ?? 0) ? "bad" : "" }, count(place.remainingCount)), "number"],
     ], places),
     h("p", { class: "muted" }, `All ${count((deletion.places ?? []).length, "place")} were counted; those where nothing was are not shown.`),

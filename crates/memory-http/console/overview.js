@@ -19,7 +19,7 @@ export async function overviewPage({ signal, server }) {
       server: call("AdminService/GetServerInfo", {}, { signal }),
       index: call("AdminService/GetIndexStatus", {}, { signal }),
       distill: call("AdminService/GetDistillStatus", {}, { signal }),
-      erasure: call("AdminService/GetErasureStatus", {}, { signal }),
+      erasure: call("AdminService/GetDeletionStatus", {}, { signal }),
       usage: call("AdminService/GetModelUsage", { days: 1 }, { signal }),
     }),
   ]);
@@ -143,7 +143,7 @@ export async function userPage({ groups: [app, user], params, signal }) {
 function threadsList(scope, orderBy, signal) {
   return paged(
     async (pageToken, first) => {
-      const answer = await call("ThreadService/ListThreads", { ...scope, orderBy, pageToken, pageSize: 20 }, first && { signal });
+      const answer = await call("ThreadService/ListThreads", { target: scope, orderBy, pageToken, pageSize: 20 }, first && { signal });
       return { items: answer.threads ?? [], next: answer.nextPageToken };
     },
     (threads) => table("Threads", [

@@ -145,7 +145,7 @@ export function scopeFields(params, { threads = true } = {}) {
   user.addEventListener("focus", () => app.value && suggest("users", "ThreadService/ListUsers", { appId: app.value },
     (answer) => (answer.users ?? []).filter((one) => one.userId).map((one) => [one.userId])));
   thread.addEventListener("focus", () => suggest("threads", "ThreadService/ListThreads",
-    app.value ? (user.value ? { user: { appId: app.value, userId: user.value } } : { app: { appId: app.value } }) : {},
+    app.value ? { target: user.value ? { user: { appId: app.value, userId: user.value } } : { app: { appId: app.value } } } : {},
     (answer) => (answer.threads ?? []).map((one) => [one.threadId, `${one.title || one.sessionKey} (${one.appId}, ${who(one.userId)})`])));
   return {
     nodes: [

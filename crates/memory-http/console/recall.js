@@ -24,7 +24,7 @@ const OMISSIONS = {
 
 /** What a request is about; undefined as long as too little was entered. */
 export function target({ thread, app, user }) {
-  if (thread) return { threadId: thread };
+  if (thread) return { thread: { threadId: thread } };
   if (app && user) return { user: { appId: app, userId: user } };
   if (app) return { app: { appId: app } };
   return undefined;
@@ -59,7 +59,7 @@ async function found(params, signal) {
   const about = target(Object.fromEntries(params));
   if (!about) return empty("Choose where to search.", "Enter an app, an app and a user, or a thread, and what to look for.");
   const request = {
-    ...about,
+    target: about,
     query: params.get("q") ?? "",
     method: params.get("method") || undefined,
     maxTokens: Number(params.get("tokens")) || undefined,
@@ -162,7 +162,7 @@ function place(message, threads) {
 /** The messages' threads by id, the first 20. */
 async function threadsOf(messages, signal) {
   const ids = [...new Set(messages.map(({ message }) => message.threadId))].slice(0, 20);
-  const found = await together(Object.fromEntries(ids.map((threadId) => [threadId, call("ThreadService/GetThread", { threadId }, { signal })])));
+  const found = await together(Object.fromEntries(ids.map((threadId) => [threadId, call("ThreadService/GetThread", { thread: { threadId } }, { signal })])));
   return new Map(ids.map((id) => [id, found[id].value?.thread]));
 }
 
@@ -179,7 +179,7 @@ function omitted(answer, about) {
     cuts.map((cut) => h("p", { class: "note" }, `${count(cut.messageCount, "message")} of ${count(cut.tokenCount, "token")} (${name(cut.reason, "RECALL_REASON_")}) did not fit.`)),
     list.length > 0 && h("details", { open: list.length <= 20 }, h("summary", null, count(list.length, "candidate")),
       table("Left out", [
-        ["Message", (one) => about.threadId ? link(threadPath(about.threadId), { m: one.messageId }, short(one.messageId)) : h("code", null, one.messageId)],
+        ["Message", (one) => about.thread ? link(threadPath(about.thread.threadId), { m: one.messageId }, short(one.messageId)) : h("code", null, one.messageId)],
         ["Why", (one) => OMISSIONS[one.reason] ?? one.reason],
         ["Score", (one) => bar("", one.score, (one.score ?? 0).toFixed(2), "score")],
       ], list)));

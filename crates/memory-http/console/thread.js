@@ -8,6 +8,8 @@ import { chip, choice, content, crumbs, empty, facts, failureNote, field, json, 
 import { address, threadPath } from "./route.js";
 
 const PAGE = 200;
+/** Ranges of a ledger that are shown. */
+const RANGES = 1000;
 /** The most pages that are read to find the head and the selected message. */
 const PAGES = 10;
 /** The most branches and memories that are read. */
@@ -22,23 +24,23 @@ const STATES = {
   LEDGER_STATE_RAW: ["raw", "in full"],
   LEDGER_STATE_SUMMARIZED: ["summarized", "summarized"],
   LEDGER_STATE_OBSERVED: ["observed", "observed"],
-  LEDGER_STATE_ERASED: ["erased", "erased"],
+  LEDGER_STATE_DELETED: ["erased", "erased"],
   LEDGER_STATE_SET_ASIDE: ["aside", "set aside"],
 };
 
 export async function threadPage({ groups: [threadId], params, signal, reload }) {
-  const { thread } = await call("ThreadService/GetThread", { threadId }, { signal });
+  const { thread } = await call("ThreadService/GetThread", { thread: { threadId } }, { signal });
   const head = params.get("head") || thread.headMessageId;
-  const ledger = (kind) => call("LedgerService/ListLedger", { threadId, kind, headMessageId: head, includeTexts: true }, { signal });
+  const ledger = (kind) => ledgerOf({ thread: { threadId }, kind, headMessageId: head, includeTexts: true, pageSize: RANGES / 2 }, signal);
   const owner = { user: { appId: thread.appId, userId: thread.userId ?? "" } };
   const [messages, parts] = await Promise.all([
     newest(threadId, [head, params.get("m")].filter(Boolean), signal),
     together({
-      branches: call("ThreadService/ListBranches", { threadId, pageSize: LISTED }, { signal }),
+      branches: call("ThreadService/ListBranches", { thread: { threadId }, pageSize: LISTED }, { signal }),
       summary: ledger("LEDGER_KIND_SUMMARY"),
       observation: ledger("LEDGER_KIND_OBSERVATION"),
-      memories: call("MemoryService/ListMemories", { ...owner, filter: { threadId }, pageSize: LISTED }, { signal }),
-      policy: call("PolicyService/GetEffectivePolicy", { threadId }, { signal }),
+      memories: call("MemoryService/ListMemories", { target: owner, filter: { threadId }, pageSize: LISTED }, { signal }),
+      policy: call("PolicyService/GetEffectivePolicy", { target: { thread: { threadId } } }, { signal }),
     }),
   ]);
   const view = new View({ thread, head, messages, parts, chosen: params.get("m") });
@@ -99,7 +101,7 @@ async function follow(threadId, button, signal) {
     stop = stopped;
     resumed = cursor !== "";
     try {
-      await watch("ThreadService/WatchThread", { threadId, cursor }, { signal: AbortSignal.any([signal, stopped.signal]), onmessage });
+      await watch("ThreadService/WatchThread", { thread: { threadId }, cursor }, { signal: AbortSignal.any([signal, stopped.signal]), onmessage });
     } catch (error) {
       // The button works without it.
       if (!(error instanceof Failure)) throw error;
@@ -125,9 +127,21 @@ async function newest(threadId, wanted, signal) {
   return found;
 }
 
+/** The ledger of a path: its newest ranges, and whether there are older ones. */
+async function ledgerOf(request, signal) {
+  const first = await call("LedgerService/ListLedger", request, { signal });
+  const ranges = [...first.ranges ?? []];
+  for (let pageToken = first.nextPageToken; pageToken;) {
+    const page = await call("LedgerService/ListLedger", { ...request, pageToken }, { signal });
+    ranges.push(...page.ranges ?? []);
+    pageToken = page.nextPageToken;
+  }
+  return { ...first, ranges: ranges.slice(-RANGES), truncated: ranges.length > RANGES };
+}
+
 async function older(threadId, found, signal) {
   const answer = await call("MessageService/ListMessages",
-    { threadId, order: "SORT_ORDER_DESCENDING", pageSize: PAGE, pageToken: found.next }, { signal });
+    { target: { thread: { threadId } }, orderBy: "seq desc", pageSize: PAGE, pageToken: found.next }, { signal });
   found.messages.unshift(...(answer.messages ?? []).reverse());
   found.next = answer.nextPageToken ?? "";
 }
@@ -180,7 +194,7 @@ class View {
     // From the newest on, because older messages may not be loaded, and erased ones are not listed.
     let end = path.length - 1;
     for (const range of [...ranges].reverse()) {
-      if (range.state === "LEDGER_STATE_ERASED") continue;
+      if (range.state === "LEDGER_STATE_DELETED") continue;
       const first = places.get(range.firstMessageId) ?? Math.max(0, end - Number(range.messageCount ?? 0) + 1);
       const last = places.get(range.lastMessageId) ?? end;
       for (let index = first; index <= last; index += 1) covered.set(path[index].messageId, { range, starts: index === first, ends: index === last });
@@ -363,7 +377,7 @@ class View {
     const place = h("span", { role: "status" });
     const verify = async () => {
       try {
-        const answer = await call("LedgerService/VerifyThread", { threadId: this.thread.threadId });
+        const answer = await call("LedgerService/VerifyThread", { thread: { threadId: this.thread.threadId } });
         replace(place, answer.ok ? h("span", { class: "good" }, "No gap, no overlap.") : (answer.faults ?? []).map((fault) => h("span", { class: "bad" }, `${fault.message} `)));
       } catch (error) {
         replace(place, failureNote(error));

@@ -242,9 +242,6 @@ fn reference(message: &MessageDescriptor) -> Value {
             json!({ "type": "string", "pattern": r"^-?\d+(\.\d{1,9})?s$" })
         }
         "google.protobuf.FieldMask" => json!({ "type": "string" }),
-        "google.protobuf.Struct" => json!({ "type": "object" }),
-        "google.protobuf.ListValue" => json!({ "type": "array" }),
-        "google.protobuf.Value" => json!({}),
         "google.protobuf.Empty" => json!({ "type": "object" }),
         name => json!({ "$ref": format!("{SCHEMAS}{}", short(name)) }),
     }
@@ -332,7 +329,10 @@ mod tests {
         let document = document();
         let schema = |name: &str| document["components"]["schemas"][name].clone();
         let append = schema("AppendMessagesRequest");
-        let thread = &append["properties"]["threadId"];
+        let thread = &append["properties"]["thread"];
+        assert_eq!(thread["$ref"], format!("{SCHEMAS}ThreadRef"));
+        let reference = schema("ThreadRef");
+        let thread = &reference["properties"]["threadId"];
         assert_eq!(thread["type"], "string");
         let description = thread["description"].as_str().unwrap();
         assert!(description.starts_with("One of `thread`."), "{description}");

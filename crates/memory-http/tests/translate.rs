@@ -16,7 +16,7 @@ use futures::stream;
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, Full, StreamBody};
-use memory_contract::proto::{GetThreadRequest, GetThreadResponse, Thread, get_thread_request};
+use memory_contract::proto::{GetThreadRequest, GetThreadResponse, Thread, thread_ref};
 use memory_http::{Http, HttpConfig, HttpLayer, Unreadable, UntilSent};
 use prost::Message as _;
 use serde_json::{Value, json};
@@ -60,7 +60,8 @@ async fn stack(request: Request<Body>) -> Result<Response<Body>, Infallible> {
         Err(status) => return Ok(status.into_http()),
     };
     let request = GetThreadRequest::decode(&body[5..]).unwrap();
-    let Some(get_thread_request::Thread::ThreadId(thread_id)) = request.thread else {
+    let named = request.thread.and_then(|thread| thread.thread);
+    let Some(thread_ref::Thread::ThreadId(thread_id)) = named else {
         return Ok(Status::new(Code::NotFound, "no such thread").into_http());
     };
     let answer = GetThreadResponse {
@@ -118,13 +119,15 @@ async fn post(body: &[u8], headers: &[(&str, &str)]) -> Answer {
 
 #[tokio::test]
 async fn json_becomes_a_call_and_its_answer_json() {
-    let answer = post(br#"{"threadId": "t"}"#, &[]).await;
+    let answer = post(br#"{"thread": {"threadId": "t"}}"#, &[]).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.headers["content-type"], "application/json");
     assert_eq!(answer.headers["content-length"], "27");
     assert_eq!(answer.json(), json!({"thread": {"threadId": "t"}}));
 
-    let query = format!("{GET_THREAD}?encoding=json&message=%7B%22thread_id%22:%22t%22%7D");
+    let query = format!(
+        "{GET_THREAD}?encoding=json&message=%7B%22thread%22:%7B%22thread_id%22:%22t%22%7D%7D"
+    );
     let answer = send(config(), Request::get(query), b"").await;
     assert_eq!(answer.json(), json!({"thread": {"threadId": "t"}}));
 }
@@ -141,7 +144,9 @@ async fn what_lasts_until_an_answer_is_sent_is_kept_with_its_json() {
     let mut server: Http<_> = HttpLayer::new(config()).layer(inner);
     let idle = Arc::strong_count(&permit);
     let request = Request::post(GET_THREAD).header("content-type", "application/json");
-    let body = Body::new(Full::new(Bytes::from_static(br#"{"threadId": "t"}"#)));
+    let body = Body::new(Full::new(Bytes::from_static(
+        br#"{"thread": {"threadId": "t"}}"#,
+    )));
     let answer = server.call(request.body(body).unwrap()).await.unwrap();
     assert_eq!(Arc::strong_count(&permit), idle + 1);
     let json = answer.into_body().collect().await.unwrap().to_bytes();
@@ -157,7 +162,7 @@ async fn an_error_becomes_a_status_and_json() {
     assert_eq!(answer.json(), expected);
     for (body, word) in [
         (&b"{"[..], "line 1"),
-        (br#"{"threadId": 1}"#, "threadId: "),
+        (br#"{"thread": {"threadId": 1}}"#, "thread.threadId: "),
         (&[b' '; 3_000], "more than"),
     ] {
         let answer = post(body, &[]).await;
@@ -175,7 +180,7 @@ async fn compressed_requests_are_read_to_the_limit() {
         encoder.finish().unwrap()
     };
     let headers = [("content-encoding", "gzip")];
-    let answer = post(&gzip(br#"{"thread_id": "t"}"#), &headers).await;
+    let answer = post(&gzip(br#"{"thread": {"thread_id": "t"}}"#), &headers).await;
     assert_eq!(answer.json(), json!({"thread": {"threadId": "t"}}));
     let answer = post(&gzip(&[b' '; 100_000]), &headers).await;
     assert_eq!(answer.status, 400, "{answer:?}");
@@ -246,7 +251,7 @@ async fn a_server_without_keys_is_called_by_local_names_only() {
         let request = Request::post(GET_THREAD)
             .header("host", host)
             .header("content-type", "application/json");
-        let answer = send(open.clone(), request, br#"{"threadId": "t"}"#).await;
+        let answer = send(open.clone(), request, br#"{"thread": {"threadId": "t"}}"#).await;
         assert_eq!(answer.status, status, "{answer:?}");
     }
 }

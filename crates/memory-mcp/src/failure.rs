@@ -110,7 +110,7 @@ mod tests {
         assert!(words.contains("check that the server runs"), "{words}");
         assert!(!words.contains("tcp"), "{words}");
 
-        let mut details = ErrorDetails::with_error_info("OVERLOADED", "recollect", []);
+        let mut details = ErrorDetails::with_error_info("OVERLOADED", "recollect.dev", []);
         details.set_retry_info(Some(Duration::from_millis(300)));
         let busy = Status::with_error_details(Code::Unavailable, "too many calls", details);
         let words = Failure::from(busy).to_string();

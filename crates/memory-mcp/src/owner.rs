@@ -118,7 +118,7 @@ impl Owner {
     /// One of the owner's conversations.
     ///
     /// # Errors
-    /// A missing key, and one of a conversation that several users share.
+    /// A missing key, and one of a conversation of another user or of all users.
     pub(crate) fn session(&self, key: &str) -> Result<proto::SessionRef, Failure> {
         check_name("session", Some(key), limits::SESSION_KEY_CHARS)?;
         let names = SessionNames::new(
@@ -126,12 +126,12 @@ impl Owner {
             UserId::new(self.user.as_str()),
             Some((SessionKey::new(key), KeySource::Session)),
         );
-        let own = names.ok().and_then(|names| names.complete().ok());
-        if own.is_none_or(|(session, _)| session.user.as_str() != self.user) {
-            return Err(Failure::input(format!(
-                "`session` must be a conversation of the user; {key:?} is shared by all users"
-            )));
-        }
+        names.map_err(|_| {
+            Failure::input(format!(
+                "`session` must be a conversation of the user; {key:?} names one of another user \
+                 or of all users: choose another name"
+            ))
+        })?;
         Ok(proto::SessionRef {
             app_id: self.app.clone(),
             user_id: self.user.clone(),
@@ -245,14 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_conversation_is_not_the_users_own() {
+    fn a_conversation_of_others_is_not_the_users_own() {
         let owner = fixed("a", "ada").named(None, None).unwrap();
-        for own in ["thread:1", "user:eve", "agent_memory:b", "globals"] {
+        for own in ["42", "thread:1", "user:ada", "agent_memory:b", "globals"] {
             let session = owner.session(own).unwrap();
             assert_eq!(session.user_id, "ada", "{own}");
         }
-        for shared in ["global", "agent_memory:a", ""] {
-            assert!(owner.session(shared).is_err(), "{shared}");
+        for other in ["global", "agent_memory:a", "user:eve", ""] {
+            assert!(owner.session(other).is_err(), "{other}");
         }
     }
 

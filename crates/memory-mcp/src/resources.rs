@@ -1,7 +1,7 @@
 //! Conversations as resources.
 
 use memory_contract::json_line;
-use memory_contract::proto::{GetThreadRequest, get_thread_request};
+use memory_contract::proto::GetThreadRequest;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{
     ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
@@ -109,7 +109,7 @@ pub(crate) async fn read(
     let owner = fixed.named(Some(app), Some(user)).map_err(|_| missing())?;
     let session = owner.session(&session).map_err(|_| missing())?;
     let request = api.request(GetThreadRequest {
-        thread: Some(get_thread_request::Thread::Session(session.clone())),
+        thread: Some(session.clone().into()),
     });
     match api.threads().get_thread(request).await {
         Ok(_) => {}

@@ -73,6 +73,7 @@ pub(crate) struct ShownMessage {
 impl From<proto::Memory> for ShownMemory {
     fn from(memory: proto::Memory) -> Self {
         Self {
+            pinned: memory.pinned(),
             memory_id: memory.memory_id,
             app: None,
             text: memory.text,
@@ -80,7 +81,6 @@ impl From<proto::Memory> for ShownMemory {
             entities: memory.entities,
             valid_from: time(memory.valid_from),
             valid_until: time(memory.valid_until),
-            pinned: memory.pinned,
             score: None,
         }
     }

@@ -17,7 +17,7 @@ CREATE TABLE recollect.memories (
     event_time timestamptz,
     origin text NOT NULL CHECK (origin IN ('caller', 'working_memory', 'extracted')),
     -- The caller's id for it; empty: none.
-    record_id text NOT NULL,
+    external_id text NOT NULL,
     -- The thread that it came from.
     thread_id uuid,
     -- SHA-256 of the normalized text.
@@ -49,8 +49,8 @@ CREATE INDEX memories_by_ordinal ON recollect.memories (tenant_id, ordinal);
 -- Among the memories that hold, a user has each text and each record once.
 CREATE UNIQUE INDEX memories_by_content ON recollect.memories (tenant_id, app_id, user_id, content_hash)
     WHERE valid_until IS NULL;
-CREATE UNIQUE INDEX memories_by_record ON recollect.memories (tenant_id, app_id, user_id, record_id)
-    WHERE valid_until IS NULL AND record_id <> '';
+CREATE UNIQUE INDEX memories_by_record ON recollect.memories (tenant_id, app_id, user_id, external_id)
+    WHERE valid_until IS NULL AND external_id <> '';
 CREATE INDEX memories_by_successor ON recollect.memories (tenant_id, superseded_by)
     WHERE superseded_by IS NOT NULL;
 CREATE INDEX memories_by_thread ON recollect.memories (tenant_id, thread_id) WHERE thread_id IS NOT NULL;

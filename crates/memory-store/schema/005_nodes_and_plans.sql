@@ -158,14 +158,14 @@ CREATE TABLE recollect.plans (
     PRIMARY KEY (tenant_id, thread_id)
 );
 
-CREATE TABLE recollect.iterations (
+CREATE TABLE recollect.attempts (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
     -- From 1, without gaps.
     number bigint NOT NULL,
     task text NOT NULL,
     -- From 1 within the task, without gaps.
-    attempt integer NOT NULL,
+    task_number integer NOT NULL,
     action text NOT NULL,
     result text NOT NULL,
     -- Empty: it succeeded.
@@ -181,8 +181,8 @@ CREATE TABLE recollect.iterations (
     PRIMARY KEY (tenant_id, thread_id, number)
 );
 
-CREATE INDEX iterations_by_task ON recollect.iterations (tenant_id, thread_id, task, attempt);
-CREATE UNIQUE INDEX iterations_by_request ON recollect.iterations (tenant_id, request_id)
+CREATE INDEX attempts_by_task ON recollect.attempts (tenant_id, thread_id, task, task_number);
+CREATE UNIQUE INDEX attempts_by_request ON recollect.attempts (tenant_id, request_id)
     WHERE request_id IS NOT NULL;
 
 CREATE TABLE recollect.agent_events (

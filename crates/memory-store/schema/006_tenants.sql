@@ -80,7 +80,7 @@ CREATE TABLE recollect.api_keys (
     digest bytea NOT NULL CHECK (octet_length(digest) = 32),
     -- What the key may do.
     scopes text[] NOT NULL CHECK (
-        cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'erase', 'admin']
+        cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'delete', 'admin']
     ),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Null: never.

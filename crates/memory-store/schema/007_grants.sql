@@ -16,7 +16,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE
         recollect.model_usage, recollect.model_reservations
     TO recollect_service;
 -- Attempts, events and records of changes stay as they were written.
-GRANT SELECT, INSERT, DELETE ON recollect.iterations, recollect.agent_events TO recollect_service;
+GRANT SELECT, INSERT, DELETE ON recollect.attempts, recollect.agent_events TO recollect_service;
 GRANT SELECT, INSERT ON recollect.transactions TO recollect_service;
 GRANT USAGE ON SEQUENCE recollect.transaction_numbers TO recollect_service;
 -- A key is created and revoked, never changed, and the service cannot read its digest.

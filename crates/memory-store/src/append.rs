@@ -1,9 +1,12 @@
 //! Appends messages to a thread.
 
+use std::collections::BTreeMap;
+
 use memory_contract::{
-    AppendedMessage, MessageName, NewMessage, Parent, Part, RequestId, Session, ThreadId,
+    AppendedMessage, JsonObject, MessageName, NewMessage, Parent, Part, RequestId, Session,
+    ThreadId,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
@@ -182,7 +185,7 @@ pub(crate) struct Columns<'a> {
     pub(crate) roles: Vec<&'static str>,
     pub(crate) names: Vec<&'a str>,
     pub(crate) parts: Vec<Json<&'a [Part]>>,
-    pub(crate) metadata: Vec<Json<&'a Map<String, Value>>>,
+    pub(crate) metadata: Vec<Json<&'a JsonObject>>,
     pub(crate) tokens: Vec<i32>,
     pub(crate) words: Vec<String>,
     pub(crate) said: Vec<Option<OffsetDateTime>>,
@@ -344,13 +347,21 @@ pub(crate) fn content_hash(append: &Append) -> Vec<u8> {
             role,
             name,
             parts,
-            metadata,
+            metadata_of(metadata),
             created.map(|time| time.unix_timestamp_nanos().to_string()),
             external_id,
         ]);
         hash_value(&mut hasher, &content);
     }
     hasher.finalize().to_vec()
+}
+
+/// The members of metadata as their JSON texts, which keep the digits of numbers.
+fn metadata_of(metadata: &JsonObject) -> BTreeMap<String, String> {
+    let members = metadata.members().into_iter();
+    members
+        .map(|(name, value)| (name, value.get().to_owned()))
+        .collect()
 }
 
 /// Hashes JSON independently of the order of an object's keys, which protobuf does not

@@ -10,7 +10,7 @@ use memory_postgres::{Params, query};
 
 use crate::{
     AppendError, Page, PlanError, PlanStore, StoreError, ThreadError,
-    iteration::found,
+    attempt::found,
     rows::{column, only, unknown_status},
     thread::{one_more, one_thread},
     words,

@@ -2,6 +2,7 @@
 
 mod api_key;
 mod append;
+mod attempt;
 mod authenticator;
 mod cache;
 mod checkpoints;
@@ -17,7 +18,6 @@ mod export;
 mod file;
 mod index;
 mod index_collections;
-mod iteration;
 mod keyring;
 mod ledger;
 mod listing;
@@ -44,6 +44,7 @@ mod working;
 
 pub use api_key::{NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
+pub use attempt::{AttemptQuery, LoggedAttempt, Progress};
 pub use authenticator::{Authenticator, LookupError};
 pub use checkpoints::{
     CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointScope, CheckpointSelection,
@@ -67,7 +68,6 @@ pub use index::IndexRecord;
 pub use index_collections::{
     CollectionChange, CollectionProgress, CollectionRecord, CollectionState,
 };
-pub use iteration::{IterationQuery, LoggedIteration, Progress};
 pub use keyring::{Keyring, new_key};
 pub use listing::{OwnerMessageQuery, SaidPlace};
 pub use memories::{

@@ -1,7 +1,8 @@
 //! Reads and erases messages.
 
-use memory_contract::{Message, MessageFilter, MessageId, MessageName, Role, TenantId, ThreadId};
-use serde_json::{Map, Value};
+use memory_contract::{
+    JsonObject, Message, MessageFilter, MessageId, MessageName, Role, TenantId, ThreadId,
+};
 use time::OffsetDateTime;
 use tokio_postgres::{
     Row,
@@ -408,7 +409,7 @@ pub(crate) struct Filter<'a> {
     pub(crate) names: Option<&'a [String]>,
     pub(crate) start: Option<OffsetDateTime>,
     pub(crate) end: Option<OffsetDateTime>,
-    pub(crate) metadata: Option<Json<&'a Map<String, Value>>>,
+    pub(crate) metadata: Option<Json<&'a JsonObject>>,
 }
 
 impl<'a> Filter<'a> {

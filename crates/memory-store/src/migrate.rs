@@ -135,7 +135,9 @@ impl Found {
             None => (false, false),
         };
         if refinery {
-            return Err(diverged("it was made by a build before the first release"));
+            return Err(diverged(
+                "an early build made it, which recorded it in recollect.schema_history",
+            ));
         }
         if !exists {
             return Ok(Self::default());

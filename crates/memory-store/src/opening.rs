@@ -1,7 +1,6 @@
 //! The parameters of `threads/open`.
 
-use memory_contract::{MemoryPolicy, Session, ThreadId};
-use serde_json::{Map, Value};
+use memory_contract::{JsonObject, MemoryPolicy, Session, ThreadId};
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
@@ -17,7 +16,7 @@ pub(crate) struct Opening<'a> {
     key: &'a str,
     digest: Vec<u8>,
     title: &'a str,
-    metadata: Json<&'a Map<String, Value>>,
+    metadata: Json<&'a JsonObject>,
     ttl: Option<f64>,
     scope: Vec<String>,
     policy: Json<&'a MemoryPolicy>,

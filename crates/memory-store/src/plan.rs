@@ -1,7 +1,8 @@
 //! Stores agents' plans.
 
-use memory_contract::{NewPlan, Plan, PlanStep, PlanStepStatus, Precondition, ThreadId};
-use serde_json::{Map, Value};
+use memory_contract::{
+    JsonObject, NewPlan, Plan, PlanStep, PlanStepStatus, Precondition, ThreadId,
+};
 use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
@@ -18,6 +19,8 @@ use crate::{
 pub struct PlanStepChange {
     /// The id of the step.
     pub step: String,
+    /// The step's new title.
+    pub title: Option<String>,
     /// The step's new status.
     pub status: Option<PlanStepStatus>,
     /// The step's new result.
@@ -102,6 +105,7 @@ impl PlanStore<'_> {
         let tenant = &self.caller.tenant;
         let PlanStepChange {
             step,
+            title,
             status,
             result,
             current_phase,
@@ -113,6 +117,7 @@ impl PlanStore<'_> {
             &thread.uuid(),
             &precondition.as_sql(),
             step,
+            title,
             &status.map(PlanStepStatus::as_str),
             result,
             current_phase,
@@ -162,7 +167,7 @@ pub(crate) fn plan(row: &Row) -> Result<Plan, StoreError> {
             current_phase: column(row, "current_phase")?,
             iteration_count: column(row, "iteration_count")?,
             steps: column::<Json<Vec<PlanStep>>>(row, "steps")?.0,
-            data: column::<Json<Map<String, Value>>>(row, "data")?.0,
+            data: column::<Json<JsonObject>>(row, "data")?.0,
         },
         etag: column::<Uuid>(row, "version")?.to_string(),
         created: column(row, "created_at")?,

@@ -1,10 +1,9 @@
 //! Converts rows into domain types. Columns are read by name.
 
 use memory_contract::{
-    AppId, MemoryPolicy, Message, MessageId, Part, Role, Session, SessionKey, Thread, ThreadId,
-    UserId,
+    AppId, JsonObject, MemoryPolicy, Message, MessageId, Part, Role, Session, SessionKey, Thread,
+    ThreadId, UserId,
 };
-use serde_json::{Map, Value};
 use tokio_postgres::{
     Row,
     types::{FromSql, Json},
@@ -46,7 +45,7 @@ pub(crate) fn thread(row: &Row) -> Result<Thread, StoreError> {
             key: SessionKey::new(column::<String>(row, "session_key")?),
         },
         title: column(row, "title")?,
-        metadata: column::<Json<Map<String, Value>>>(row, "metadata")?.0,
+        metadata: column::<Json<JsonObject>>(row, "metadata")?.0,
         last_seq: column(row, "last_seq")?,
         head: optional_id(row, "head_id")?,
         message_count: column(row, "message_count")?,
@@ -76,7 +75,7 @@ pub(crate) fn message(row: &Row, thread: ThreadId) -> Result<Message, StoreError
         })?,
         name: column(row, "name")?,
         parts: column::<Json<Vec<Part>>>(row, "parts")?.0,
-        metadata: column::<Json<Map<String, Value>>>(row, "metadata")?.0,
+        metadata: column::<Json<JsonObject>>(row, "metadata")?.0,
         tokens: column(row, "tokens")?,
         created: column(row, "said_at")?,
     })
@@ -90,7 +89,7 @@ pub(crate) fn only(rows: Vec<Row>) -> Result<Row, StoreError> {
     })
 }
 
-/// A status that this release does not know.
+/// A status that this version does not know.
 pub(crate) fn unknown_status(status: &str) -> StoreError {
     StoreError::Corrupt {
         what: "answer",

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use memory_contract::{
-    Branch, MemoryPolicy, MessageName, PolicyChange, Precondition, Session, Thread, ThreadId,
+    Branch, JsonObject, MemoryPolicy, MessageName, PolicyChange, Precondition, Session, Thread,
+    ThreadId,
 };
-use serde_json::{Map, Value};
 use tokio::time::sleep;
 use tokio_postgres::{Row, types::Json};
 
@@ -32,7 +32,7 @@ pub struct NewThread {
     /// A label for people.
     pub title: String,
     /// The caller's own data.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// How long it lives from now; `None` without end.
     pub ttl: Option<Duration>,
     /// Its policy, laid over its app's.
@@ -43,11 +43,11 @@ pub struct NewThread {
 
 impl NewThread {
     /// A thread with a session and defaults for the rest.
-    pub(crate) fn of(session: Session) -> Self {
+    pub fn of(session: Session) -> Self {
         Self {
             session,
             title: String::new(),
-            metadata: Map::new(),
+            metadata: JsonObject::default(),
             ttl: None,
             policy: MemoryPolicy::default(),
             ephemeral: false,
@@ -70,7 +70,7 @@ pub struct ThreadChange {
     /// The new label.
     pub title: Option<String>,
     /// Metadata that replaces the old metadata.
-    pub metadata: Option<Map<String, Value>>,
+    pub metadata: Option<JsonObject>,
     /// The new time to live from now; `Some(None)` removes the expiry.
     pub ttl: Option<Option<Duration>>,
     /// The change of the policy; an empty one leaves it unchanged.

@@ -1,7 +1,6 @@
 //! Lists threads by creation or by last change.
 
-use memory_contract::{AppId, Thread, ThreadId, ThreadOrder, UserId};
-use serde_json::{Map, Value};
+use memory_contract::{AppId, JsonObject, Thread, ThreadId, ThreadOrder, UserId};
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 use uuid::Uuid;
@@ -40,7 +39,7 @@ pub struct ThreadListQuery {
     /// Only of this user of the app.
     pub user: Option<UserId>,
     /// Keys that the metadata has with exactly these values; empty for all.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// The order of the list.
     pub order: ThreadOrder,
     /// The `next` of the page before; `None` for the first page.

@@ -56,6 +56,12 @@ pub struct TransactionQuery {
     pub thread: Option<ThreadId>,
     /// Only by this actor.
     pub actor: Option<String>,
+    /// Only of these actions, such as `append_messages`; empty: all.
+    pub actions: Vec<String>,
+    /// Only at or after this time.
+    pub start: Option<OffsetDateTime>,
+    /// Only before this time.
+    pub end: Option<OffsetDateTime>,
     /// The `next` of the page before; `None` for the first page.
     pub after: Option<i64>,
     /// The most changes to return, at least 1.
@@ -105,26 +111,33 @@ impl AuditStore<'_> {
         let TransactionQuery {
             thread,
             actor,
+            actions,
+            start,
+            end,
             after,
             limit,
         } = query;
+        let actions = (!actions.is_empty()).then_some(actions);
         let (name, before) = (tenant.as_str(), after.unwrap_or(i64::MAX));
         let rows = one_more(*limit);
         let thread = thread.map(ThreadId::uuid);
         // A query each, so that each has an index that gives its order.
         let (list, params): (Query, Params<'_>) = match (&thread, actor) {
-            (None, None) => (query!("transactions/list"), &[&name, &before, &rows]),
+            (None, None) => (
+                query!("transactions/list"),
+                &[&name, &before, &rows, &actions, start, end],
+            ),
             (Some(thread), None) => (
                 query!("transactions/list_by_thread"),
-                &[&name, thread, &before, &rows],
+                &[&name, thread, &before, &rows, &actions, start, end],
             ),
             (None, Some(actor)) => (
                 query!("transactions/list_by_actor"),
-                &[&name, actor, &before, &rows],
+                &[&name, actor, &before, &rows, &actions, start, end],
             ),
             (Some(thread), Some(actor)) => (
                 query!("transactions/list_by_thread_and_actor"),
-                &[&name, thread, actor, &before, &rows],
+                &[&name, thread, actor, &before, &rows, &actions, start, end],
             ),
         };
         let mut found = self.store.pool.within(self.caller, list, params).await?;

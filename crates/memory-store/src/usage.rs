@@ -16,7 +16,7 @@ use crate::{
 /// The most entries of one answer, far above the usual number of models and days.
 const ENTRIES: i64 = 10_000;
 
-/// Threads of an earlier release whose bytes one call counts, at most.
+/// Threads from before bytes were recorded whose bytes one call counts, at most.
 const UNCOUNTED: i64 = 2_000;
 
 /// What a tenant stores, as `functions/tenants/storage_usage.sql` counts it.
@@ -150,7 +150,7 @@ impl UsageStore<'_> {
 
     /// Whether a write of a kind repeats one that was made before: its request id is
     /// remembered, or messages of the thread, or of the session's, have one of its external
-    /// ids. Kinds are `append`, `node_turn`, `iteration` and `events`.
+    /// ids. Kinds are `append`, `node_turn`, `attempt` and `events`.
     ///
     /// # Errors
     /// Only those of the database.

@@ -39,7 +39,7 @@ views! {
     memories: MemoryStore;
     /// Memories of a workflow's nodes.
     nodes: NodeStore;
-    /// Plans, and logs of iterations and events.
+    /// Plans, and logs of attempts and events.
     plans: PlanStore;
     /// Checkpoints of agents' runs.
     checkpoints: CheckpointStore;

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-func chatTurn(ctx context.Context, conn *grpc.ClientConn, session *pb.SessionRef) error {
+func chatTurn(ctx context.Context, conn *grpc.ClientConn, thread *pb.ThreadRef) error {
 	question := []*pb.Part{text("What is my dog called?")}
 	built, err := pb.NewContextServiceClient(conn).BuildContext(ctx, &pb.BuildContextRequest{
-		Thread:  &pb.BuildContextRequest_Session{Session: session},
+		Thread:  thread,
 		Input:   question,
 		Formats: []pb.ProviderFormat{pb.ProviderFormat_PROVIDER_FORMAT_TEXT},
 	})
@@ -26,7 +26,7 @@ func chatTurn(ctx context.Context, conn *grpc.ClientConn, session *pb.SessionRef
 	}
 	answer := askModel(built.Rendered[0].Body)
 	_, err = pb.NewMessageServiceClient(conn).AppendMessages(ctx, &pb.AppendMessagesRequest{
-		Thread: &pb.AppendMessagesRequest_Session{Session: session},
+		Thread: thread,
 		Messages: []*pb.MessageInput{
 			{Role: pb.Role_ROLE_USER, Parts: question},
 			{Role: pb.Role_ROLE_ASSISTANT, Parts: []*pb.Part{text(answer)}},
@@ -49,7 +49,8 @@ func main() {
 	ctx := metadata.AppendToOutgoingContext(context.Background(),
 		"authorization", "Bearer "+os.Getenv("RECOLLECT_API_KEY"))
 	session := &pb.SessionRef{AppId: "support", UserId: "ada", SessionKey: "thread:go"}
-	if err := chatTurn(ctx, conn, session); err != nil {
+	thread := &pb.ThreadRef{Thread: &pb.ThreadRef_Session{Session: session}}
+	if err := chatTurn(ctx, conn, thread); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -7,12 +7,12 @@ call() {
   grpcurl -plaintext -H "authorization: Bearer $RECOLLECT_API_KEY" \
     -d "$2" "$RECOLLECT_ADDR" "recollect.v1.$1"
 }
-session='{"app_id": "support", "user_id": "ada", "session_key": "thread:grpcurl"}'
+thread='{"session": {"app_id": "support", "user_id": "ada", "session_key": "thread:grpcurl"}}'
 
-call ContextService/BuildContext '{"session": '"$session"',
+call ContextService/BuildContext '{"thread": '"$thread"',
   "input": [{"text": "What is my dog called?"}],
   "formats": ["PROVIDER_FORMAT_TEXT"]}'
-call MessageService/AppendMessages '{"session": '"$session"', "messages": [
+call MessageService/AppendMessages '{"thread": '"$thread"', "messages": [
   {"role": "ROLE_USER", "parts": [{"text": "What is my dog called?"}]},
   {"role": "ROLE_ASSISTANT", "parts": [{"text": "Your dog is called Pixel."}]}]}'
 # endregion

@@ -10,6 +10,7 @@ import dev.recollect.v1.Part;
 import dev.recollect.v1.ProviderFormat;
 import dev.recollect.v1.Role;
 import dev.recollect.v1.SessionRef;
+import dev.recollect.v1.ThreadRef;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.Metadata;
@@ -29,18 +30,19 @@ public final class Turn {
                 .setAppId("support")
                 .setUserId("ada")
                 .setSessionKey("thread:java");
+        var thread = ThreadRef.newBuilder().setSession(session);
         var question = Part.newBuilder().setText("What is my dog called?");
 
         var context = ContextServiceGrpc.newBlockingStub(channel)
                 .buildContext(BuildContextRequest.newBuilder()
-                        .setSession(session)
+                        .setThread(thread)
                         .addInput(question)
                         .addFormats(ProviderFormat.PROVIDER_FORMAT_TEXT)
                         .build());
         var answer = Model.ask(context.getRendered(0).getBody());
         MessageServiceGrpc.newBlockingStub(channel)
                 .appendMessages(AppendMessagesRequest.newBuilder()
-                        .setSession(session)
+                        .setThread(thread)
                         .addMessages(MessageInput.newBuilder()
                                 .setRole(Role.ROLE_USER)
                                 .addParts(question))

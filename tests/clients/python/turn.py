@@ -22,21 +22,22 @@ from recollect.v1.message_pb2 import (
 )
 from recollect.v1.message_service_pb2 import AppendMessagesRequest
 from recollect.v1.message_service_pb2_grpc import MessageServiceStub
-from recollect.v1.thread_pb2 import SessionRef
+from recollect.v1.thread_pb2 import SessionRef, ThreadRef
 
 channel = grpc.insecure_channel(os.environ["RECOLLECT_ADDR"])
 key = (("authorization", "Bearer " + os.environ["RECOLLECT_API_KEY"]),)
 session = SessionRef(app_id="support", user_id="ada", session_key="thread:python")
+thread = ThreadRef(session=session)
 question = [Part(text="What is my dog called?")]
 
 context = ContextServiceStub(channel).BuildContext(
-    BuildContextRequest(session=session, input=question, formats=[PROVIDER_FORMAT_TEXT]),
+    BuildContextRequest(thread=thread, input=question, formats=[PROVIDER_FORMAT_TEXT]),
     metadata=key,
 )
 answer = ask_model(context.rendered[0].body)
 MessageServiceStub(channel).AppendMessages(
     AppendMessagesRequest(
-        session=session,
+        thread=thread,
         messages=[
             MessageInput(role=ROLE_USER, parts=question),
             MessageInput(role=ROLE_ASSISTANT, parts=[Part(text=answer)]),

@@ -30,7 +30,7 @@ async function calls(name: string, transport: Transport) {
   const messages = createClient(MessageService, transport);
   const threads = createClient(ThreadService, transport);
   const session = { appId: process.env.RECOLLECT_APP!, userId: "ada", sessionKey: name };
-  const thread = { case: "session", value: session } as const;
+  const thread = { thread: { case: "session", value: session } } as const;
   // Long enough to be compressed.
   const long = "My dog is called Pixel. ".repeat(200);
   const text = { content: { case: "text", value: long } } as const;
@@ -54,8 +54,9 @@ async function calls(name: string, transport: Transport) {
   assert.equal(noKey.code, Code.Unauthenticated);
 
   let exported = 0;
+  const stored = { thread: { case: "threadId", value: appended.threadId } } as const;
   for await (const _ of messages.exportMessages(
-    { selection: { case: "threadId", value: appended.threadId } },
+    { target: { target: { case: "thread", value: stored } } },
     { headers },
   )) {
     exported += 1;

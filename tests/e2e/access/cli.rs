@@ -73,7 +73,7 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
 
     let listed = keys(&url, &["list", "--tenant", "initech"]).ok().stdout;
     assert!(listed.contains("backend") && listed.contains("never"));
-    assert!(listed.contains("read, write, erase") && listed.contains("admin"));
+    assert!(listed.contains("read, write, delete") && listed.contains("admin"));
     assert!(!listed.contains("rck_") && !listed.contains(&secret));
     let listed = keys(&url, &["list", "--tenant", "initech", "--json"]).ok();
     let listed = listed.json_lines();

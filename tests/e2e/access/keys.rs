@@ -63,7 +63,7 @@ async fn l06_a_created_key_works_at_once_and_a_revoked_one_ends() {
     assert!(made.secret.starts_with("rck_") && made.secret.len() == 47);
     let key = made.api_key.unwrap();
     assert_eq!(key.name, name);
-    let scopes = [KeyScope::Read, KeyScope::Write, KeyScope::Erase];
+    let scopes = [KeyScope::Read, KeyScope::Write, KeyScope::Delete];
     assert_eq!(key.scopes().collect::<Vec<_>>(), scopes);
     assert!(key.create_time.is_some() && key.expire_time.is_none());
 
@@ -253,7 +253,7 @@ async fn without_a_database_the_configured_keys_go_on() {
         let request = GetThreadRequest::default();
         client.refused(request).await
     };
-    get(&admin).await.names_field("thread_id");
+    get(&admin).await.names_field("thread");
     let failure = get(&client).await;
     let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
     assert!(failure.retry.is_some(), "{failure:?}");

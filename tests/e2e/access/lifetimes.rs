@@ -1,4 +1,4 @@
-//! A key without the scope `erase` shortens no life of stored content.
+//! A key without the scope `delete` shortens no life of stored content.
 
 use memory_contract::proto::{
     AddMemoriesRequest, AppPolicy, CreateThreadRequest, ImportMemoriesRequest, KeyScope,
@@ -27,9 +27,9 @@ async fn callers() -> (Client, Client) {
 
 fn names(failure: Failure, field: &str) {
     let failure = failure.is(Code::PermissionDenied, "PERMISSION_DENIED");
-    assert_eq!(failure.metadata["scope"], "erase", "{failure:?}");
+    assert_eq!(failure.metadata["scope"], "delete", "{failure:?}");
     assert_eq!(failure.metadata["field"], field, "{failure:?}");
-    assert!(failure.message.contains("`erase`"), "{failure:?}");
+    assert!(failure.message.contains("`delete`"), "{failure:?}");
 }
 
 fn with_ttl(thread_id: &str, ttl: Option<i64>) -> UpdateThreadRequest {
@@ -40,6 +40,7 @@ fn with_ttl(thread_id: &str, ttl: Option<i64>) -> UpdateThreadRequest {
             ..Default::default()
         }),
         update_mask: Some(mask(&["ttl"])),
+        precondition: None,
     }
 }
 
@@ -51,6 +52,7 @@ fn app_policy(app: &str, policy: MemoryPolicy, paths: &[&str]) -> UpdateAppPolic
             ..Default::default()
         }),
         update_mask: (!paths.is_empty()).then(|| mask(paths)),
+        precondition: None,
     }
 }
 
@@ -109,7 +111,7 @@ async fn l06_a_writer_puts_no_working_memory_that_ends_a_stored_thread() {
     let put = |session_key: &str, ttl| PutWorkingMemoryRequest {
         thread: by_session(session(&app, "ada", session_key)),
         ttl: Some(seconds(ttl)),
-        ttl_erases_thread: true,
+        ttl_deletes_thread: true,
         ..Default::default()
     };
     let thread = writer.resolve(session(&app, "ada", "stored")).await;
@@ -119,9 +121,9 @@ async fn l06_a_writer_puts_no_working_memory_that_ends_a_stored_thread() {
         ..put("stored", 1)
     };
     names(writer.refused(by_its_id).await, "ttl");
-    // The working memory alone may expire: its put replaced all of it.
+    // The working memory alone may expire.
     let alone = PutWorkingMemoryRequest {
-        ttl_erases_thread: false,
+        ttl_deletes_thread: false,
         ..put("stored", 60)
     };
     writer.call(alone).await;
@@ -143,7 +145,7 @@ async fn l06_a_writer_puts_no_working_memory_that_ends_a_stored_thread() {
 
     let policy = PutWorkingMemoryRequest {
         ttl: None,
-        ttl_erases_thread: false,
+        ttl_deletes_thread: false,
         policy: Some(MemoryPolicy {
             node_ttl: Some(seconds(1)),
             ..Default::default()
@@ -237,6 +239,7 @@ async fn l06_a_writer_changes_no_policy_so_that_content_is_erased_earlier() {
             ..Default::default()
         }),
         update_mask: None,
+        precondition: None,
     };
     names(
         writer.refused(of_thread(60)).await,
@@ -291,7 +294,7 @@ async fn l06_a_writer_adds_no_memory_that_erases_another() {
     };
     names(writer.refused(put).await, "memories");
 
-    // Another user has room, and a key that may erase needs none.
+    // Another user has room, and a key that may delete needs none.
     let of_bob = AddMemoriesRequest {
         user: of_user(&app, "bob"),
         ..add(&["Is tall."])

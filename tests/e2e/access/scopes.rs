@@ -14,19 +14,21 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         "read",
         &[
             "AdminService/GetDeletion",
+            "AdminService/GetDeletionStatus",
             "AdminService/GetDistillStatus",
-            "AdminService/GetErasureStatus",
             "AdminService/GetIndexStatus",
             "AdminService/GetModelUsage",
             "AdminService/GetNodeMemoryStatus",
             "AdminService/GetServerInfo",
             "AdminService/ListDeadLetters",
+            "AdminService/ListDeletions",
             "CheckpointService/GetCheckpoint",
             "CheckpointService/ListCheckpoints",
             "ContextService/BuildContext",
             "DocumentService/GetDocuments",
             "DocumentService/ListNamespaces",
             "DocumentService/SearchDocuments",
+            "EventService/ListEvents",
             "FileService/GetFile",
             "FileService/GetFileContent",
             "FileService/ListFiles",
@@ -44,8 +46,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "ObservationService/GetObservations",
             "PlanService/BuildBriefing",
             "PlanService/GetPlan",
-            "PlanService/ListEvents",
-            "PlanService/ListIterations",
+            "PlanService/ListAttempts",
             "PolicyService/GetAppPolicy",
             "PolicyService/GetEffectivePolicy",
             "PolicyService/ListAppPolicies",
@@ -69,6 +70,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "CheckpointService/PutCheckpoint",
             "CheckpointService/PutCheckpointWrites",
             "DocumentService/PutDocuments",
+            "EventService/AppendEvents",
             "FileService/RegisterFile",
             "MemoryService/AddMemories",
             "MemoryService/ImportMemories",
@@ -78,8 +80,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "MessageService/ImportMessages",
             "NodeMemoryService/AddNodeTurn",
             "NodeMemoryService/FlushNodeMemory",
-            "PlanService/AppendEvents",
-            "PlanService/AppendIteration",
+            "PlanService/AppendAttempt",
             "PlanService/PutPlan",
             "PlanService/UpdatePlanStep",
             "PolicyService/UpdateAppPolicy",
@@ -92,18 +93,18 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         ],
     ),
     (
-        KeyScope::Erase,
-        "erase",
+        KeyScope::Delete,
+        "delete",
         &[
             "AdminService/DeleteApp",
             "AdminService/DeleteUser",
             "CheckpointService/DeleteCheckpoints",
             "DocumentService/DeleteDocuments",
             "FileService/DeleteFile",
+            "MemoryService/DeleteMemories",
             "MemoryService/DeleteMemory",
-            "MemoryService/ForgetMemories",
             "MessageService/DeleteMessage",
-            "NodeMemoryService/ClearNodeMemory",
+            "NodeMemoryService/DeleteNodeMemory",
             "PlanService/DeletePlan",
             "PolicyService/DeleteAppPolicy",
             "ThreadService/ClearThread",
@@ -166,12 +167,12 @@ async fn l06_a_key_has_the_scopes_that_were_asked_for() {
     };
     let name = || format!("key-{}", app());
     let made = create_key(&admin, &name(), &[]).await;
-    let default = [KeyScope::Read, KeyScope::Write, KeyScope::Erase];
+    let default = [KeyScope::Read, KeyScope::Write, KeyScope::Delete];
     assert_eq!(scopes(made), default);
-    let asked = [KeyScope::Erase, KeyScope::Read, KeyScope::Erase];
+    let asked = [KeyScope::Delete, KeyScope::Read, KeyScope::Delete];
     let made = create_key(&admin, &name(), &asked).await;
     let secret = made.secret.clone();
-    assert_eq!(scopes(made), [KeyScope::Read, KeyScope::Erase]);
+    assert_eq!(scopes(made), [KeyScope::Read, KeyScope::Delete]);
 
     let client = caller(&PLAIN.ready().addr, &secret).await;
     let call = async |method: &str| {

@@ -7,8 +7,8 @@ use futures::future::join_all;
 use memory_contract::proto::admin_service_client::AdminServiceClient;
 use memory_contract::proto::{GetServerInfoRequest, ImportMessagesRequest, ImportMessagesResponse};
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, eventually,
-    session, trial_with_own_server, turn,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, by_session,
+    eventually, session, trial_with_own_server, turn,
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -65,7 +65,7 @@ async fn idle_imports_of_one_key_leave_room_for_others_and_end() {
     exceeded(idle_import(&acme_too).await.unwrap_err(), "tenant:acme");
 
     let request = ImportMessagesRequest {
-        session: Some(session("app", "ada", "s")),
+        thread: by_session(session("app", "ada", "s")),
         messages: turn("Q", "A"),
         ..Default::default()
     };

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{
-    AddMemoriesRequest, AgentEvent, AppendEventsRequest, AppendIterationRequest,
+    AddMemoriesRequest, AgentEvent, AppendAttemptRequest, AppendEventsRequest,
     AppendMessagesRequest, ErrorReason, ExtractionStrategy, GetServerInfoRequest, GetThreadRequest,
     ImportMessagesRequest, MemoryPolicy, Role, StorageUsage,
 };
@@ -139,9 +139,9 @@ async fn a_tenant_at_its_quota_of_bytes_adds_no_content_of_any_kind() {
         ..Default::default()
     };
     full(acme.refused(events).await);
-    let logged = AppendIterationRequest {
+    let logged = AppendAttemptRequest {
         thread: by_id(&thread_id),
-        iteration: Some(attempt("task", &long, "")),
+        attempt: Some(attempt("task", &long, "")),
         ..Default::default()
     };
     full(acme.refused(logged).await);
@@ -167,7 +167,7 @@ async fn an_import_stores_what_the_quota_leaves_room_for() {
     let (_dir, _server, acme) =
         Server::start_own(&Options::with(&[NO_MODEL, "server.tenant_messages = 5"])).await;
     let request = |key: &str| ImportMessagesRequest {
-        session: Some(session("app", "ada", key)),
+        thread: by_session(session("app", "ada", key)),
         messages: turn("Q", "A"),
         request_id: Uuid::new_v4().to_string(),
         ..Default::default()

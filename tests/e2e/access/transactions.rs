@@ -2,11 +2,12 @@
 
 use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, DeleteMessageRequest, ImportMessagesRequest,
-    ListTransactionsRequest, ResolveThreadRequest, Role, Thread, UpdateThreadRequest,
+    ListTransactionsRequest, ResolveThreadRequest, Role, Thread, TransactionAction,
+    UpdateThreadRequest,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, PLAIN, SOON, Server, app, apply, by_id, eventually_some, mask,
-    say, session, trial, trial_with_own_server, turn,
+    Client, DataDir, Key, Options, PLAIN, SOON, Server, app, apply, by_id, by_session,
+    eventually_some, mask, say, session, trial, trial_with_own_server, turn,
 };
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -40,6 +41,7 @@ async fn l06_each_change_is_listed_with_its_actor() {
             ..Default::default()
         }),
         update_mask: Some(mask(&["title"])),
+        precondition: None,
     };
     other.call(update).await;
     other.delete_message(&thread_id, &message_id).await;
@@ -123,7 +125,7 @@ async fn l06_an_import_is_listed_with_its_actor() {
     let app = app();
     let requests: Vec<_> = ["thread:1", "thread:2"]
         .map(|key| ImportMessagesRequest {
-            session: Some(session(&app, "ada", key)),
+            thread: by_session(session(&app, "ada", key)),
             messages: turn("Q", "A"),
             request_id: Uuid::new_v4().to_string(),
             ..Default::default()
@@ -250,7 +252,7 @@ async fn transactions_are_filtered_and_paged() {
         thread: by_id(&thread_id),
         actor: actor.to_owned(),
         page_size,
-        page_token: String::new(),
+        ..Default::default()
     };
     let all = transactions(&one, select("", 0)).await;
     assert_eq!(all.len(), 7);
@@ -305,7 +307,7 @@ async fn transactions_are_filtered_and_paged() {
         thread: by_id("x"),
         ..Default::default()
     };
-    one.refused(wrong).await.names_field("thread_id");
+    one.refused(wrong).await.names_field("thread.thread_id");
 }
 
 #[apply(trial)]
@@ -314,4 +316,58 @@ async fn transactions_of_another_tenant_are_not_listed() {
     let thread_id = acme.thread(&app()).await;
     assert_eq!(done_to(&acme, &thread_id).await.len(), 1);
     assert!(done_to(&globex, &thread_id).await.is_empty());
+}
+
+#[apply(trial)]
+async fn transactions_are_selected_by_kind_and_time() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    for question in ["First", "Second"] {
+        client.append_turn(&thread_id, question, "A").await;
+    }
+    let select = |actions: &[TransactionAction]| ListTransactionsRequest {
+        thread: by_id(&thread_id),
+        actions: actions.iter().map(|action| (*action).into()).collect(),
+        ..Default::default()
+    };
+    let appended = transactions(&client, select(&[TransactionAction::AppendMessages])).await;
+    assert_eq!(appended.len(), 2);
+    let created = transactions(&client, select(&[TransactionAction::CreateThread])).await;
+    assert_eq!(created.len(), 1);
+    let both = [
+        TransactionAction::AppendMessages,
+        TransactionAction::CreateThread,
+    ];
+    assert_eq!(transactions(&client, select(&both)).await.len(), 3);
+    assert!(
+        transactions(&client, select(&[TransactionAction::PutPlan]))
+            .await
+            .is_empty()
+    );
+
+    // The newest first: the end of a range is not within.
+    let [second, first] = [&appended[0], &appended[1]].map(|one| one.create_time);
+    let between = async |start_time, end_time| {
+        let request = ListTransactionsRequest {
+            start_time,
+            end_time,
+            ..select(&[TransactionAction::AppendMessages])
+        };
+        transactions(&client, request).await.len()
+    };
+    assert_eq!(between(first, None).await, 2);
+    assert_eq!(between(second, None).await, 1);
+    assert_eq!(between(None, second).await, 1);
+    assert_eq!(between(first, second).await, 1);
+
+    let refused = client
+        .refused(ListTransactionsRequest {
+            actions: vec![0],
+            start_time: second,
+            end_time: first,
+            ..select(&[])
+        })
+        .await;
+    let refused = refused.is(Code::InvalidArgument, "INVALID_FIELD");
+    assert_eq!(refused.field_names(), ["actions[0]", "end_time"]);
 }

@@ -6,7 +6,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, Failure, Key, PLAIN, Refused as _, app, apply, by_id, has_reason, history_request,
-    recall_request, reply, say, text_of, texts, trial, turn,
+    recall_request, reply, say, target_thread, text_of, texts, trial, turn,
 };
 use tonic::Code;
 
@@ -391,7 +391,7 @@ async fn recall_follows_the_chosen_head() {
     };
     let window = async || {
         let request = RecallRequest {
-            target: by_id(&thread_id),
+            target: target_thread(&thread_id),
             ..Default::default()
         };
         texts(&client.recall(request).await.messages)

@@ -6,8 +6,8 @@ use std::time::Duration;
 use memory_contract::proto::{PlanStepStatus, Role, SetHeadRequest};
 use recollect_tests::{
     Client, Finished, Key, PLAIN, S3, S3Fault, app, apply, attempt, built_binary, by_id,
-    eventually, history_request, of_app, plan, project_dir, put, recollect_at, reply, run_to_end,
-    session, texts, trial,
+    eventually, history_request, plan, project_dir, put, recollect_at, reply, run_to_end, session,
+    target_app, texts, trial,
 };
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ async fn the_example_is_imported_recalled_and_stored_once() {
     let import = || cli(&["import", &file, "--app", &app, "--user", "ada"]).ok();
     import();
     let request = memory_contract::proto::ListThreadsRequest {
-        scope: of_app(&app),
+        target: target_app(&app),
         ..Default::default()
     };
     let count = async || -> i64 {
@@ -205,7 +205,7 @@ async fn files_of_all_providers_are_imported_once() {
 /// The speakers of each thread of an app, the oldest thread first: names, or else roles.
 async fn speakers(client: &Client, app: &str) -> Vec<Vec<String>> {
     let request = memory_contract::proto::ListThreadsRequest {
-        scope: of_app(app),
+        target: target_app(app),
         ..Default::default()
     };
     let threads = client.call(request).await.threads;
@@ -407,7 +407,7 @@ async fn a_plan_is_printed_for_people_and_programs() {
     let json = cli(&[&["plan", "--json"], &by_name[..]].concat());
     let json = json.ok().json_lines();
     assert_eq!(find(&json[0]["plan"], "current_phase"), &json!("draft"));
-    assert_eq!(json[1]["iterations"][0]["error"], json!("401"));
+    assert_eq!(json[1]["attempts"][0]["error"], json!("401"));
     assert_eq!(json.len(), 2);
 }
 

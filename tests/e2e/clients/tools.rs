@@ -62,13 +62,13 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
     );
     let thread_id = thread["thread"]["threadId"].as_str().unwrap();
     call(
-        json!({"thread_id": thread_id, "messages": [
+        json!({"thread": {"thread_id": thread_id}, "messages": [
             {"role": "ROLE_USER", "parts": [{"text": "My dog is called Pixel."}]},
             {"role": "ROLE_ASSISTANT", "parts": [{"text": "A fine name!"}]}]}),
         "recollect.v1.MessageService/AppendMessages",
     );
     let history = call(
-        json!({"thread_id": thread_id, "max_tokens": 2000}),
+        json!({"thread": {"thread_id": thread_id}, "max_tokens": 2000}),
         "recollect.v1.MessageService/GetHistory",
     );
     assert_eq!(
@@ -76,7 +76,7 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
         "My dog is called Pixel."
     );
     let recalled = call(
-        json!({"thread_id": thread_id, "query": "What is my dog called?"}),
+        json!({"target": {"thread": {"thread_id": thread_id}}, "query": "What is my dog called?"}),
         "recollect.v1.RecallService/Recall",
     );
     assert_eq!(recalled["messages"].as_array().unwrap().len(), 2);
@@ -84,7 +84,7 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
     assert_eq!(status["state"], "INDEX_STATE_READY");
 
     // An error is readable, its details included.
-    let data = json!({"thread_id": thread_id, "max_tokens": -1});
+    let data = json!({"thread": {"thread_id": thread_id}, "max_tokens": -1});
     let refused = grpcurl(&program, &data, "recollect.v1.MessageService/GetHistory");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success());

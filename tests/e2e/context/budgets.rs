@@ -66,8 +66,7 @@ fn mixed() -> Vec<MessageInput> {
 
 pub fn at_revision(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     BuildContextRequest {
-        freshness: recollect_tests::at_least(revision),
-        max_wait: Some(recollect_tests::fresh_wait()),
+        freshness: recollect_tests::fresh_from(revision),
         ..request
     }
 }
@@ -473,4 +472,40 @@ async fn t16_without_max_tokens_the_budget_follows_the_model_of_the_request() {
         ..window
     };
     assert_eq!(budget(&other, "gpt-4", &set).await, 500);
+}
+
+#[apply(trial)]
+async fn t16_a_part_of_the_budget_is_kept_free_on_request() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, mixed()).await;
+    let window = MemoryPolicy {
+        window_enabled: Some(false),
+        ..mode(MemoryMode::Window)
+    };
+    let build = async |max_tokens: i32, reserve_tokens: Option<i32>| {
+        let request = BuildContextRequest {
+            policy: Some(window.clone()),
+            max_tokens: Some(max_tokens),
+            reserve_tokens,
+            ..context_request(&thread_id, "And now?")
+        };
+        client.context(request).await
+    };
+    let whole = build(1_000_000, None).await.total_tokens;
+    for reserved in [0, 1, 50, whole / 2] {
+        let context = build(whole, Some(reserved)).await;
+        check_context(&context, whole - reserved);
+        let smaller = build(whole - reserved, None).await;
+        assert_eq!(context.blocks, smaller.blocks, "{reserved} reserved");
+    }
+    assert_eq!(build(whole, Some(0)).await.total_tokens, whole);
+    // What is left has no room for the input alone.
+    let request = BuildContextRequest {
+        max_tokens: Some(1_000),
+        reserve_tokens: Some(999),
+        ..context_request(&thread_id, "And now?")
+    };
+    let refused = client.refused(request).await;
+    refused.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
 }

@@ -6,8 +6,8 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, MessageInput, Part, ProviderFormat, Role, file_ref, part,
 };
 use recollect_tests::{
-    Client, app, apply, block_texts, body, body_json, check_context, context_request, file,
-    fresh_wait, mode, say, tool_call, tool_result, trial, turn, with_parts,
+    Client, app, apply, block_texts, body, body_json, check_context, context_request, file, mode,
+    say, tool_call, tool_result, trial, turn, with_parts,
 };
 use serde_json::json as value;
 
@@ -339,8 +339,7 @@ async fn formats_that_were_not_requested_are_absent() {
     let build = async |formats: Vec<i32>| {
         let request = BuildContextRequest {
             formats,
-            freshness: recollect_tests::at_least(&stored.revision),
-            max_wait: Some(fresh_wait()),
+            freshness: recollect_tests::fresh_from(&stored.revision),
             // Scores move a little while other tests fill the index: where every
             // match is taken, that changes nothing.
             policy: Some(MemoryPolicy {

@@ -7,8 +7,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, app, apply, block, block_texts, by_id, by_session, chat_messages, check_context,
-    context_request, fresh_wait, history_request, kinds, mode, quoted_texts, reply, say, session,
-    trial, turn,
+    context_request, history_request, kinds, mode, quoted_texts, reply, say, session, trial, turn,
 };
 
 use crate::recall::diary;
@@ -124,8 +123,7 @@ async fn t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago() {
     let thread_id = client.thread(&app()).await;
     let stored = diary::store(&client, &thread_id).await;
     let request = BuildContextRequest {
-        freshness: recollect_tests::at_least(&stored.revision),
-        max_wait: Some(fresh_wait()),
+        freshness: recollect_tests::fresh_from(&stored.revision),
         ..context_request(&thread_id, "What is our greyhound called?")
     };
     let context = client.context(request.clone()).await;
@@ -170,8 +168,7 @@ async fn t05_system_prompt_comes_first_then_memory_then_the_input() {
     let request = BuildContextRequest {
         system_prompt: "  You are helpful.\n".to_owned(),
         input_name: "Ada".to_owned(),
-        freshness: recollect_tests::at_least(&stored.revision),
-        max_wait: Some(fresh_wait()),
+        freshness: recollect_tests::fresh_from(&stored.revision),
         ..context_request(&thread_id, "What is the error code of the heating?")
     };
     let context = client.context(request).await;
@@ -213,8 +210,7 @@ async fn t06_four_recent_messages_and_five_matches_are_merged_without_duplicates
     said.extend(turn("A heron!", "Where is the heron?"));
     let stored = client.append(&thread_id, said).await;
     let request = BuildContextRequest {
-        freshness: recollect_tests::at_least(&stored.revision),
-        max_wait: Some(fresh_wait()),
+        freshness: recollect_tests::fresh_from(&stored.revision),
         ..context_request(&thread_id, "heron")
     };
     let context = client.context(request).await;
@@ -277,6 +273,26 @@ async fn t12_one_effective_policy_applies_and_is_returned() {
     let effective = default.effective_policy.unwrap();
     assert_eq!(effective.origins, []);
     assert_eq!(effective.policy.unwrap().mode(), MemoryMode::Hybrid);
+    // It is returned to those who ask for it, with what was left out.
+    let unasked = BuildContextRequest {
+        explain: false,
+        policy: Some(MemoryPolicy {
+            recent_window: Some(0),
+            top_k: Some(1),
+            neighbors_before: Some(0),
+            neighbors_after: Some(0),
+            ..Default::default()
+        }),
+        ..context_request(&thread_id, "q1")
+    };
+    let asked = BuildContextRequest {
+        explain: true,
+        ..unasked.clone()
+    };
+    let (unasked, asked) = (client.context(unasked).await, client.context(asked).await);
+    assert_eq!((unasked.effective_policy, unasked.omitted), (None, vec![]));
+    assert!(asked.effective_policy.is_some() && !asked.omitted.is_empty());
+    assert_eq!(unasked.blocks, asked.blocks);
 }
 
 #[apply(trial)]
@@ -354,8 +370,7 @@ async fn d17_messages_after_the_named_one_are_not_found() {
         let found = async |head: &str, window: i32, all_branches: bool| {
             let request = BuildContextRequest {
                 head_message_id: head.to_owned(),
-                freshness: recollect_tests::at_least(&again.revision),
-                max_wait: Some(fresh_wait()),
+                freshness: recollect_tests::fresh_from(&again.revision),
                 all_branches,
                 policy: Some(MemoryPolicy {
                     recent_window: Some(window),

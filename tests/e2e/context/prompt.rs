@@ -1,8 +1,8 @@
 //! Contexts: the system prompt, the input and its template, and wrong requests.
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, Part, ProviderFormat,
-    SessionRef,
+    BuildContextRequest, ContextBlockKind as Kind, Freshness, MemoryMode, MemoryPolicy, Part,
+    ProviderFormat, SessionRef,
 };
 use recollect_tests::{
     Client, app, apply, block, block_texts, body, by_id, by_session, check_context,
@@ -188,10 +188,10 @@ async fn wrong_fields_of_a_context_are_named() {
     }
     let call = tool_call("a", "b", value!({})).parts;
     check! {
-        "thread_id": { thread: None }
-        "thread_id": { thread: by_id("") }
-        "thread_id": { thread: by_id("x") }
-        "session.app_id": { thread: by_session(SessionRef::default()) }
+        "thread": { thread: None }
+        "thread.thread_id": { thread: by_id("") }
+        "thread.thread_id": { thread: by_id("x") }
+        "thread.session.app_id": { thread: by_session(SessionRef::default()) }
         "head_message_id": { head_message_id: "x".repeat(129) }
         "system_prompt": { system_prompt: "x".repeat(256 * 1_024 + 1) }
         "system_prompt": { system_prompt: "\0".to_owned() }
@@ -214,8 +214,10 @@ async fn wrong_fields_of_a_context_are_named() {
         "oversized_turn": { oversized_turn: 9 }
         "filter.roles[0]": { filter: Some(memory_contract::proto::MessageFilter { roles: vec![9], ..Default::default() }) }
         "method": { method: 9 }
-        "at_least_as_fresh": { freshness: recollect_tests::at_least("x") }
-        "max_wait": { max_wait: Some(seconds(31)) }
+        "freshness.at_least_as_fresh": { freshness: recollect_tests::at_least("x") }
+        "freshness.max_wait": { freshness: Some(Freshness { max_wait: Some(seconds(31)), ..Default::default() }) }
+        "reserve_tokens": { reserve_tokens: Some(-1) }
+        "reserve_tokens": { reserve_tokens: Some(10_000_001) }
         "formats[1]": { formats: vec![1, 0] }
         "formats[0]": { formats: vec![9] }
     }
@@ -246,7 +248,7 @@ async fn d02_node_memory_needs_a_conversation_and_a_node() {
         ..context_request("", "Hello!")
     };
     let failure = client.refused(request).await;
-    failure.names_field("thread_id");
+    failure.names_field("thread");
     let request = BuildContextRequest {
         policy: Some(mode(MemoryMode::Node)),
         ..context_request(&thread_id, "Hello!")

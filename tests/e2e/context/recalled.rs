@@ -7,7 +7,7 @@ use memory_contract::proto::{
 use prost::Message as _;
 use recollect_tests::{
     Options, Server, USER_DEFAULT, app, apply, block, block_texts, by_session, check_context,
-    context_request, free_addr, fresh_wait, mode, quoted_texts, quotes, say, session, trial,
+    context_request, free_addr, mode, quoted_texts, quotes, say, session, trial,
     trial_with_own_server, turn,
 };
 
@@ -29,8 +29,7 @@ async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
                 scope: scope.into(),
                 ..Default::default()
             }),
-            freshness: recollect_tests::at_least(&stored.revision),
-            max_wait: Some(fresh_wait()),
+            freshness: recollect_tests::fresh_from(&stored.revision),
             ..context_request("", "What does Pixel eat?")
         };
         let context = client.context(request).await;
@@ -61,8 +60,7 @@ async fn the_same_request_gives_the_same_bytes() {
     let stored = diary::store(&client, &thread_id).await;
     let request = BuildContextRequest {
         system_prompt: "Be brief.".to_owned(),
-        freshness: recollect_tests::at_least(&stored.revision),
-        max_wait: Some(fresh_wait()),
+        freshness: recollect_tests::fresh_from(&stored.revision),
         formats: vec![1, 2, 3, 4, 5],
         max_tokens: Some(400),
         ..context_request(&thread_id, "Where does my sister work?")
@@ -98,8 +96,7 @@ async fn hashes_of_older_blocks_do_not_change_with_the_input() {
         let request = BuildContextRequest {
             system_prompt: "Be brief.".to_owned(),
             query: "violin lessons".to_owned(),
-            freshness: recollect_tests::at_least(&stored.revision),
-            max_wait: Some(fresh_wait()),
+            freshness: recollect_tests::fresh_from(&stored.revision),
             // Messages of other tests change scores, and so the best matches.
             policy: Some(MemoryPolicy {
                 top_k: Some(100),
@@ -137,8 +134,7 @@ async fn recalled_words_cannot_pose_as_anything_else() {
     said.extend(turns(4));
     let stored = client.append(&thread_id, said).await;
     let request = BuildContextRequest {
-        freshness: recollect_tests::at_least(&stored.revision),
-        max_wait: Some(fresh_wait()),
+        freshness: recollect_tests::fresh_from(&stored.revision),
         policy: Some(MemoryPolicy {
             user_label: Some("Guest".to_owned()),
             ..Default::default()
@@ -177,8 +173,7 @@ async fn an_input_that_is_stored_already_does_not_match_itself() {
     let stored = client.append_text(&thread_id, question).await;
     for window in [4, 1, 0] {
         let request = BuildContextRequest {
-            freshness: recollect_tests::at_least(&stored.revision),
-            max_wait: Some(fresh_wait()),
+            freshness: recollect_tests::fresh_from(&stored.revision),
             policy: Some(MemoryPolicy {
                 recent_window: Some(window),
                 ..Default::default()
@@ -212,8 +207,7 @@ async fn messages_before_a_short_window_are_still_found() {
     let stored = client.append(&thread_id, said).await;
     // A window of four holds one turn of these two and a half.
     let request = BuildContextRequest {
-        freshness: recollect_tests::at_least(&stored.revision),
-        max_wait: Some(fresh_wait()),
+        freshness: recollect_tests::fresh_from(&stored.revision),
         ..context_request(&thread_id, "What is the wifi password?")
     };
     let context = client.context(request).await;

@@ -7,8 +7,8 @@ use memory_contract::proto::{
     GetObservationsResponse, LedgerKind, MemoryMode, MessageInput, Role, SearchRequest,
 };
 use recollect_tests::{
-    Client, SOON, apply, by_id, eventually_some, mode, project_dir, say, text_of, tool_call,
-    tool_result, trial,
+    Client, SOON, apply, eventually_some, mode, project_dir, say, target_thread, text_of,
+    tool_call, tool_result, trial,
 };
 use serde_json::json;
 
@@ -213,7 +213,7 @@ async fn n07_real_outputs_of_tools_are_five_to_forty_times_smaller() {
     assert!(kept * 10 >= steps * 8, "{kept} of {steps}");
     for step in (0..steps).step_by(7) {
         let request = SearchRequest {
-            target: by_id(&thread_id),
+            target: target_thread(&thread_id),
             query: code(step),
             ..Default::default()
         };

@@ -25,7 +25,7 @@ pub(crate) async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResp
             count.raw_count
                 + count.summarized_count
                 + count.observed_count
-                + count.erased_count
+                + count.deleted_count
                 + count.set_aside_count,
             count.message_count,
             "{count:?}"
@@ -42,7 +42,7 @@ pub(crate) fn counts(verified: &VerifyThreadResponse, kind: LedgerKind, branch: 
         one.raw_count,
         one.summarized_count,
         one.observed_count,
-        one.erased_count,
+        one.deleted_count,
     ]
 }
 
@@ -51,7 +51,8 @@ fn ledger_request(thread_id: &str, kind: LedgerKind, head: &str) -> ListLedgerRe
         thread: by_id(thread_id),
         kind: kind.into(),
         head_message_id: head.to_owned(),
-        include_texts: false,
+        page_size: 500,
+        ..Default::default()
     }
 }
 
@@ -228,7 +229,7 @@ async fn b05_a_thread_without_derived_text_verifies() {
             list(&client, &named.thread_id, kind, "").await,
             [
                 (LedgerState::Raw, 0, 2),
-                (LedgerState::Erased, 0, 1),
+                (LedgerState::Deleted, 0, 1),
                 (LedgerState::Raw, 0, 4)
             ]
         );
@@ -376,9 +377,9 @@ async fn a_ledger_can_be_read_from_any_message() {
         .map(|one| i64::from(one.token_count))
         .sum();
     assert_eq!(range.token_count, tokens);
-    assert!(!listed.truncated);
+    assert_eq!(listed.next_page_token, "");
 
-    // A thousand ranges are listed, and that there are more.
+    // A ledger of many ranges is listed in pages.
     let long = client.thread(&app()).await;
     let mut all = Vec::new();
     for _ in 0..9 {
@@ -389,10 +390,41 @@ async fn a_ledger_can_be_read_from_any_message() {
     for id in all.iter().step_by(2) {
         client.delete_message(&long, id).await;
     }
-    let request = ledger_request(&long, kind, "");
-    let listed = client.call(request).await;
-    assert_eq!((listed.ranges.len(), listed.truncated), (1_000, true));
-    assert_eq!(listed.ranges[999].last_message_id, all[2_033]);
+    let mut request = ledger_request(&long, kind, "");
+    request.page_size = 0;
+    let listed = client.call(request.clone()).await;
+    assert_eq!(listed.ranges.len(), 50, "the default");
+    request.page_size = 100_000;
+    let mut pages = vec![client.call(request.clone()).await];
+    while let Some(token) = pages.last().map(|page| page.next_page_token.clone())
+        && !token.is_empty()
+    {
+        request.page_token = token;
+        pages.push(client.call(request.clone()).await);
+    }
+    let sizes: Vec<usize> = pages.iter().map(|page| page.ranges.len()).collect();
+    assert_eq!(sizes[..sizes.len() - 1], vec![500; sizes.len() - 1]);
+    // No range is missing and none is there twice: each message is in one of them.
+    let ranges = || pages.iter().flat_map(|page| &page.ranges);
+    let counted: i64 = ranges().map(|one| one.message_count).sum();
+    assert_eq!(usize::try_from(counted).unwrap(), all.len());
+    assert_eq!(ranges().count(), all.len());
+    let raw = ranges().filter(|one| one.state() == LedgerState::Raw);
+    let raw: Vec<&String> = raw.map(|one| &one.first_message_id).collect();
+    let kept: Vec<&String> = all.iter().skip(1).step_by(2).collect();
+    assert_eq!(raw, kept);
+    // A token belongs to its list.
+    for other in [
+        ledger_request(&thread_id, kind, ""),
+        ledger_request(&long, LedgerKind::Summary, ""),
+        ledger_request(&long, kind, &all[7]),
+    ] {
+        let request = ListLedgerRequest {
+            page_token: pages[0].next_page_token.clone(),
+            ..other
+        };
+        client.refused(request).await.names_field("page_token");
+    }
     client.delete_message(&thread_id, &ids[2]).await;
     let request = ledger_request(&thread_id, kind, &ids[2]);
     let answer = client.refused(request).await;

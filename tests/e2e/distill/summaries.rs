@@ -36,6 +36,7 @@ async fn first_raw(client: &Client, thread_id: &str) -> String {
     let request = ListLedgerRequest {
         thread: by_id(thread_id),
         kind: SUMMARY.into(),
+        page_size: 500,
         ..Default::default()
     };
     let ranges = client.call(request).await.ranges;

@@ -53,20 +53,20 @@ async fn b18_values_that_were_erased_meanwhile_are_counted_and_left_out() {
     let app = app();
     let first = checkpoint(&app, "s", "01", &[("a", "1", b"one"), ("b", "1", b"two")]);
     let stored = client.call(first).await;
-    assert_eq!(stored.missing_values, 0);
+    assert_eq!(stored.missing_value_count, 0);
     let mut second = checkpoint(&app, "s", "02", &[("c", "2", b"three")]);
     second.values.push(value("a", "1", None));
     second.values.push(value("b", "1", None));
-    assert_eq!(client.call(second.clone()).await.missing_values, 0);
+    assert_eq!(client.call(second.clone()).await.missing_value_count, 0);
 
     client.clear_thread(&stored.thread_id).await;
-    assert_eq!(client.call(second.clone()).await.missing_values, 2);
+    assert_eq!(client.call(second.clone()).await.missing_value_count, 2);
     let left = get(&client, &app, "s", "").await.unwrap();
     assert_eq!(values(&left), [("c", "2", b"three".as_slice())]);
     // With their data the checkpoint is complete.
     second.values[1] = value("a", "1", Some(b"one"));
     second.values[2] = value("b", "1", Some(b"two"));
-    assert_eq!(client.call(second).await.missing_values, 0);
+    assert_eq!(client.call(second).await.missing_value_count, 0);
     let whole = get(&client, &app, "s", "").await.unwrap();
     assert_eq!(whole.values.len(), 3);
 }

@@ -1,12 +1,15 @@
-//! Checkpoints of agents' runs are stored, read, listed, copied and erased.
+//! Checkpoints of agents' runs are stored, read, listed, copied and deleted.
 
 use memory_contract::action_name;
 use memory_contract::proto::{
     Checkpoint, CheckpointValue, CheckpointWrite, CopyCheckpointsRequest, DeleteCheckpointsRequest,
     GetCheckpointRequest, ListCheckpointsRequest, ListTransactionsRequest, PutCheckpointRequest,
-    PutCheckpointWritesRequest, SessionRef, list_checkpoints_request::Scope,
+    PutCheckpointWritesRequest, SessionRef,
 };
-use recollect_tests::{Client, Key, PLAIN, app, apply, by_id, by_session, session, trial};
+use recollect_tests::{
+    Client, Key, PLAIN, app, apply, by_id, by_session, session, target_session, target_thread,
+    target_user, trial,
+};
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -85,7 +88,7 @@ pub(super) async fn get(client: &Client, app: &str, key: &str, id: &str) -> Opti
 /// Lists all checkpoints of `ada`, a few at a time.
 async fn list(client: &Client, app: &str, request: ListCheckpointsRequest) -> Vec<Checkpoint> {
     let mut request = ListCheckpointsRequest {
-        scope: request.scope.clone().or(user(app, "ada").map(Scope::User)),
+        target: request.target.clone().or(target_user(app, "ada")),
         page_size: 2,
         ..request
     };
@@ -281,9 +284,9 @@ async fn b18_checkpoints_are_listed_latest_first_by_thread_namespace_and_metadat
         assert_eq!(values(one), [("c", id, id.as_bytes())]);
         assert_eq!(one.writes.len(), usize::from(id == "03"));
     }
-    let one = || Some(Scope::Session(of(&app, "one")));
+    let one = || target_session(of(&app, "one"));
     let of_one = ListCheckpointsRequest {
-        scope: one(),
+        target: one(),
         ..all()
     };
     assert_eq!(
@@ -292,7 +295,7 @@ async fn b18_checkpoints_are_listed_latest_first_by_thread_namespace_and_metadat
     );
     let thread_id = found[2].thread_id.clone();
     let by_thread_id = ListCheckpointsRequest {
-        scope: Some(Scope::ThreadId(thread_id)),
+        target: target_thread(thread_id),
         ..all()
     };
     assert_eq!(
@@ -377,7 +380,7 @@ async fn b18_checkpoints_are_listed_latest_first_by_thread_namespace_and_metadat
     assert!(list(&globex, &app, all()).await.is_empty());
     assert_eq!(get(&globex, &app, "one", "").await, None);
     let bobs = ListCheckpointsRequest {
-        scope: user(&app, "bob").map(Scope::User),
+        target: target_user(&app, "bob"),
         ..all()
     };
     assert!(list(&client, &app, bobs).await.is_empty());
@@ -405,8 +408,8 @@ async fn b18_checkpoints_are_copied_pruned_and_erased_by_run() {
             .await;
     }
     let copy = |target: &str| CopyCheckpointsRequest {
-        source: Some(of(&app, "s")),
-        target: Some(of(&app, target)),
+        source: by_session(of(&app, "s")),
+        target: by_session(of(&app, target)),
     };
     for target in ["pruned", "runs"] {
         assert_eq!(client.call(copy(target)).await.copied_count, 3);
@@ -417,8 +420,8 @@ async fn b18_checkpoints_are_copied_pruned_and_erased_by_run() {
         );
     }
     let nothing = CopyCheckpointsRequest {
-        source: Some(of(&app, "none")),
-        target: Some(of(&app, "new")),
+        source: by_session(of(&app, "none")),
+        target: by_session(of(&app, "new")),
     };
     assert_eq!(client.call(nothing).await.copied_count, 0);
 
@@ -430,7 +433,7 @@ async fn b18_checkpoints_are_copied_pruned_and_erased_by_run() {
         assert_eq!(found.writes.len(), 1);
     };
     let prune = DeleteCheckpointsRequest {
-        sessions: vec![of(&app, "pruned"), of(&app, "none")],
+        threads: vec![of(&app, "pruned").into(), of(&app, "none").into()],
         keep_latest: true,
         ..Default::default()
     };
@@ -468,7 +471,7 @@ async fn b18_checkpoints_are_copied_pruned_and_erased_by_run() {
     };
     let of_source = DeleteCheckpointsRequest {
         user: None,
-        sessions: vec![of(&app, "runs")],
+        threads: vec![of(&app, "runs").into()],
         ..run.clone()
     };
     assert_eq!(delete(&client, of_source).await, 2);
@@ -481,7 +484,7 @@ async fn b18_checkpoints_are_copied_pruned_and_erased_by_run() {
     whole(&get(&client, &app, "s", "").await.unwrap(), "01");
 
     let all = DeleteCheckpointsRequest {
-        sessions: vec![of(&app, "s")],
+        threads: vec![of(&app, "s").into()],
         ..Default::default()
     };
     assert_eq!(delete(&client, all).await, 1);

@@ -72,7 +72,7 @@ async fn b18_a_growing_state_is_stored_once_and_erased_whole() {
     }
 
     let prune = DeleteCheckpointsRequest {
-        sessions: vec![session("app", "ada", "s")],
+        threads: vec![session("app", "ada", "s").into()],
         keep_latest: true,
         ..Default::default()
     };

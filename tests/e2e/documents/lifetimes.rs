@@ -119,7 +119,8 @@ async fn b17_only_documents_in_the_answer_are_refreshed() {
         ..search(&app, &["n"])
     };
     let answer = client.call(request).await;
-    assert_eq!((answer.documents.len(), answer.next_offset), (4, 4));
+    assert_eq!(answer.documents.len(), 4);
+    assert_ne!(answer.next_page_token, "", "there are more");
     let twice = expiries().await;
     let expected = [false, false, true, true, true, true];
     assert_eq!(refreshed(&once, &twice), expected);

@@ -133,25 +133,48 @@ async fn b17_a_search_covers_a_namespace_and_those_below_it_newest_first() {
         let found = client.call(search(&app, prefix)).await;
         assert_eq!(keys(&found.documents), expected, "{prefix:?}");
         assert_eq!(
-            (found.next_offset, found.method()),
-            (0, SearchMethod::Unspecified)
+            (found.next_page_token.as_str(), found.method()),
+            ("", SearchMethod::Unspecified)
         );
         assert!(found.degradations.is_empty());
     }
     // Stored again, it is the newest.
     put(&client, &app, vec![document("a", "a", &json!({"n": 2}))]).await;
     let mut request = SearchDocumentsRequest {
-        limit: Some(2),
+        page_size: 2,
         ..search(&app, &["a"])
     };
     let first = client.call(request.clone()).await;
-    assert_eq!(
-        (keys(&first.documents), first.next_offset),
-        (vec!["a", "a/b/c"], 2)
-    );
-    request.offset = first.next_offset;
-    let last = client.call(request).await;
-    assert_eq!((keys(&last.documents), last.next_offset), (vec!["a/b"], 0));
+    assert_eq!(keys(&first.documents), ["a", "a/b/c"]);
+    request.page_token = first.next_page_token;
+    let last = client.call(request.clone()).await;
+    assert_eq!(keys(&last.documents), ["a/b"]);
+    assert_eq!(last.next_page_token, "", "it is the last page");
+    // A token belongs to its search.
+    for other in [
+        SearchDocumentsRequest {
+            namespace_prefix: vec!["b".to_owned()],
+            ..request.clone()
+        },
+        SearchDocumentsRequest {
+            query: "a".to_owned(),
+            ..request.clone()
+        },
+        SearchDocumentsRequest {
+            page_token: "x".to_owned(),
+            ..request
+        },
+    ] {
+        client.refused(other).await.names_field("page_token");
+    }
+    // The documents before the page are left out.
+    let skipped = SearchDocumentsRequest {
+        skip: 2,
+        ..search(&app, &["a"])
+    };
+    let found = client.call(skipped).await;
+    assert_eq!(keys(&found.documents), ["a/b"]);
+    assert_eq!(found.next_page_token, "");
 }
 
 #[apply(trial)]
@@ -216,13 +239,23 @@ async fn b17_a_query_ranks_documents_by_the_fields_that_are_indexed() {
     let filtered = client.call(filtered).await;
     assert_eq!(keys(&filtered.documents), ["whole"]);
     let second = SearchDocumentsRequest {
-        limit: Some(2),
-        offset: 1,
+        page_size: 2,
+        skip: 1,
         ..query
     };
-    let second = client.call(second).await;
-    assert_eq!(keys(&second.documents), ranked[1..3]);
-    assert_eq!(second.next_offset, 3);
+    let page = client.call(second.clone()).await;
+    assert_eq!(keys(&page.documents), ranked[1..3]);
+    let third = SearchDocumentsRequest {
+        skip: 0,
+        page_token: page.next_page_token,
+        ..second
+    };
+    let page = client.call(third.clone()).await;
+    assert_eq!(keys(&page.documents), ranked[3..5]);
+    assert_eq!(page.next_page_token, "");
+    let skipped = SearchDocumentsRequest { skip: 1, ..third };
+    let page = client.call(skipped).await;
+    assert_eq!(keys(&page.documents), ranked[4..5]);
 }
 
 #[apply(trial)]
@@ -249,7 +282,7 @@ async fn b17_a_query_finds_documents_by_meaning() {
     ] {
         let request = SearchDocumentsRequest {
             query: query.to_owned(),
-            limit: Some(2),
+            page_size: 2,
             ..search(&app, &["n"])
         };
         let found = client.call(request).await;
@@ -258,7 +291,7 @@ async fn b17_a_query_finds_documents_by_meaning() {
         assert!(found.degradations.is_empty(), "{found:?}");
         let scores: Vec<f32> = found.documents.iter().filter_map(|one| one.score).collect();
         assert!(scores.len() == 2 && scores[0] > scores[1], "{found:?}");
-        assert_eq!(found.next_offset, 2);
+        assert_ne!(found.next_page_token, "", "there are more");
     }
 }
 
@@ -287,40 +320,40 @@ async fn b17_equal_values_are_found_among_many() {
     });
     put(&client, &app, rest.collect()).await;
     let group = condition(&["group"], Operator::Equal, &json!(1));
-    let find = async |others: Vec<DocumentCondition>, limit, offset| {
+    let find = async |others: Vec<DocumentCondition>, page_size, skip| {
         let request = SearchDocumentsRequest {
             conditions: [vec![group.clone()], others].concat(),
-            limit: Some(limit),
-            offset,
+            page_size,
+            skip,
             ..search(&app, &["n"])
         };
         let found = client.call(request).await;
         let keys = keys(&found.documents).into_iter();
         (
             keys.map(str::to_owned).collect::<Vec<_>>(),
-            found.next_offset,
+            !found.next_page_token.is_empty(),
         )
     };
-    assert_eq!(find(vec![], 2, 0).await.1, 2);
-    let (last, next) = find(vec![], 3, 60).await;
+    assert!(find(vec![], 2, 0).await.1);
+    let (last, more) = find(vec![], 3, 60).await;
     assert_eq!(
-        (last.as_slice(), next),
-        (&["of many fields", "first"].map(str::to_owned)[..], 0)
+        (last.as_slice(), more),
+        (&["of many fields", "first"].map(str::to_owned)[..], false)
     );
     // The other conditions hold for few of them, which are not the newest.
     let negative = condition(&["n"], Operator::Less, &json!(0));
     assert_eq!(
         find(vec![negative], 1, 0).await,
-        (vec!["first".to_owned()], 0)
+        (vec!["first".to_owned()], false)
     );
     let list = condition(&["list"], Operator::Equal, &json!([59]));
     assert_eq!(
         find(vec![list.clone()], 1, 0).await,
-        (vec!["59".to_owned()], 0)
+        (vec!["59".to_owned()], false)
     );
     let field = condition(&["field 99"], Operator::Equal, &json!(99));
     let many = vec!["of many fields".to_owned()];
-    assert_eq!(find(vec![field], 10, 0).await, (many, 0));
+    assert_eq!(find(vec![field], 10, 0).await, (many, false));
     let unlike = DocumentCondition {
         operator: Operator::NotEqual.into(),
         ..list

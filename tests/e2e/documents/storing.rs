@@ -2,10 +2,10 @@
 
 use memory_contract::proto::{
     CopyCheckpointsRequest, DeleteDocumentsRequest, DocumentInput, GetDocumentsRequest,
-    ListNamespacesRequest, PutDocumentsRequest,
+    ListNamespacesRequest, ListNamespacesResponse, PutDocumentsRequest,
 };
 use recollect_tests::{
-    Client, Key, Options, PLAIN, Refused as _, Server, app, apply, session, trial,
+    Client, Key, Options, PLAIN, Refused as _, Server, app, apply, by_session, session, trial,
     trial_with_own_server,
 };
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ async fn b17_namespaces_are_listed_by_prefix_suffix_and_depth() {
     }
 
     let mut request = ListNamespacesRequest {
-        limit: Some(3),
+        page_size: 3,
         ..list("", "", None)
     };
     let mut paged = Vec::new();
@@ -160,12 +160,38 @@ async fn b17_namespaces_are_listed_by_prefix_suffix_and_depth() {
         let page = client.call(request.clone()).await;
         assert!(page.namespaces.len() <= 3);
         paged.extend(page.namespaces.into_iter().map(|one| one.labels.join("/")));
-        request.offset = page.next_offset;
-        if request.offset == 0 {
+        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
             break;
         }
     }
-    assert_eq!(paged, namespaces(&client, list("", "", None)).await);
+    let all = namespaces(&client, list("", "", None)).await;
+    assert_eq!(paged, all);
+    // From the middle on.
+    let skipped = ListNamespacesRequest {
+        skip: 2,
+        page_size: 2,
+        ..list("", "", None)
+    };
+    let page = client.call(skipped.clone()).await;
+    let labels = |page: &ListNamespacesResponse| -> Vec<String> {
+        page.namespaces
+            .iter()
+            .map(|one| one.labels.join("/"))
+            .collect()
+    };
+    assert_eq!(labels(&page), all[2..4]);
+    let next = ListNamespacesRequest {
+        skip: 0,
+        page_token: page.next_page_token.clone(),
+        ..skipped.clone()
+    };
+    assert_eq!(labels(&client.call(next).await), all[4..6]);
+    let other = ListNamespacesRequest {
+        page_token: page.next_page_token,
+        ..list("a", "", None)
+    };
+    client.refused(other).await.names_field("page_token");
 
     delete(&client, &app, &[("ab/c", "k")]).await;
     let left = namespaces(&client, list("ab", "", None)).await;
@@ -359,8 +385,8 @@ async fn a_response_ends_before_a_document_that_would_make_it_too_large() {
     loop {
         let page = client.call(request.clone()).await;
         found.extend(super::keys(&page.documents).into_iter().map(str::to_owned));
-        request.offset = page.next_offset;
-        if request.offset == 0 {
+        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
             break;
         }
     }
@@ -405,8 +431,8 @@ async fn documents_and_checkpoints_count_toward_the_bytes_of_a_tenant() {
     let full = client.checkpoints().put_checkpoint(more).await.refused();
     full.is(Code::ResourceExhausted, "QUOTA_EXCEEDED");
     let copy = CopyCheckpointsRequest {
-        source: Some(session("app", "ada", "s")),
-        target: Some(session("app", "ada", "copy")),
+        source: by_session(session("app", "ada", "s")),
+        target: by_session(session("app", "ada", "copy")),
     };
     let full = client.refused(copy).await;
     full.is(Code::ResourceExhausted, "QUOTA_EXCEEDED");

@@ -107,7 +107,7 @@ async fn a_deleted_thread_is_not_found_by_any_method() {
     let listed = Dynamic::call(
         &client,
         "ThreadService/ListThreads",
-        json!({"app": {"app_id": app}}),
+        json!({"target": {"app": {"app_id": app}}}),
     )
     .await;
     assert_eq!(listed.unwrap().into_inner(), [json!({})]);

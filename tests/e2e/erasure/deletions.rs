@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use memory_contract::proto::{
     AppRef, AppendMessagesRequest, CreateApiKeyRequest, DeleteAppRequest, DeleteTenantRequest,
-    DeleteUserRequest, Deletion, DeletionState, GetDeletionRequest, KeyScope,
+    DeleteUserRequest, Deletion, DeletionState, GetDeletionRequest, KeyScope, ListDeletionsRequest,
     ListTransactionsRequest, TransactionAction, UserRef,
 };
 use recollect_tests::{
@@ -32,7 +32,7 @@ const PLANTED: [&str; 18] = [
     "checkpoints",
     "contents",
     "documents",
-    "iterations",
+    "attempts",
     "memories",
     "messages",
     "node_memories",
@@ -82,7 +82,7 @@ async fn finished(client: &Client, deletion: &Deletion) -> Deletion {
 
 fn erased(receipt: &Deletion, name: &str) -> i64 {
     let place = receipt.places.iter().find(|place| place.name == name);
-    place.unwrap_or_else(|| panic!("{name}")).erased_count
+    place.unwrap_or_else(|| panic!("{name}")).deleted_count
 }
 
 /// Calls a method that has to succeed.
@@ -100,13 +100,15 @@ fn base64(text: &str) -> String {
 /// Writes a mark wherever a user's data can be.
 async fn plant(client: &Client, app: &str, user: &str, mark: &str) {
     let names = json!({"app_id": app, "user_id": user, "session_key": format!("thread:{mark}")});
-    let thread = json!({"session": names, "title": mark, "metadata": {"title": mark}});
+    let thread = json!({"session": names, "title": mark,
+        "metadata": json!({"title": mark}).to_string()});
     call(client, "ThreadService/CreateThread", thread).await;
     let url = format!("data:text/plain,{mark}");
     let said = json!({
-        "session": names, "request_id": Uuid::new_v4(),
+        "thread": {"session": names}, "request_id": Uuid::new_v4(),
         "messages": [
-            {"role": "ROLE_USER", "name": mark, "external_id": mark, "metadata": {"color": mark},
+            {"role": "ROLE_USER", "name": mark, "external_id": mark,
+             "metadata": json!({"color": mark}).to_string(),
              "parts": [{"text": format!("My {mark} is blue.")},
                        {"file": {"type": "FILE_TYPE_DOCUMENT", "url": url, "caption": mark}}]},
             {"role": "ROLE_ASSISTANT", "parts": [{"json": json!({"found": mark}).to_string()}]},
@@ -117,28 +119,29 @@ async fn plant(client: &Client, app: &str, user: &str, mark: &str) {
     let thread_id = stored["thread_id"].as_str().unwrap();
     let message_id = stored["messages"][0]["message_id"].as_str().unwrap();
     let memory = json!({
-        "text": format!("Likes {mark}."), "record_id": mark, "topics": [mark], "entities": [mark],
-        "metadata": {"color": mark}, "source_message_ids": [message_id],
+        "text": format!("Likes {mark}."), "external_id": mark, "topics": [mark], "entities": [mark],
+        "metadata": json!({"color": mark}).to_string(), "source_message_ids": [message_id],
     });
     let owner = json!({"app_id": app, "user_id": user});
     let memories = json!({"user": owner, "memories": [memory]});
     call(client, "MemoryService/AddMemories", memories).await;
+    let named = json!({"thread_id": thread_id});
     let working = json!({
-        "thread_id": thread_id, "context": mark, "data": {"note": mark},
+        "thread": named, "summary": mark, "data": json!({"note": mark}).to_string(),
         "messages": [{"role": "ROLE_USER", "parts": [{"text": mark}],
                       "create_time": "2024-01-01T00:00:00Z"}],
-        "memories": [{"text": format!("Has {mark}."), "record_id": format!("{mark}-2")}],
+        "memories": [{"text": format!("Has {mark}."), "external_id": format!("{mark}-2")}],
     });
     call(client, "WorkingMemoryService/PutWorkingMemory", working).await;
     let plan = json!({"goal": mark, "steps": [{"step_id": "1", "title": mark, "status": 2}],
-                      "data": {"plan": mark}});
-    let plan = json!({"thread_id": thread_id, "plan": plan});
+                      "data": json!({"plan": mark}).to_string()});
+    let plan = json!({"thread": named, "plan": plan});
     call(client, "PlanService/PutPlan", plan).await;
-    let attempt = json!({"thread_id": thread_id, "iteration": {"action": mark, "error": mark}});
-    call(client, "PlanService/AppendIteration", attempt).await;
-    let events = json!({"thread_id": thread_id,
+    let attempt = json!({"thread": named, "attempt": {"action": mark, "error": mark}});
+    call(client, "PlanService/AppendAttempt", attempt).await;
+    let events = json!({"thread": named,
                         "events": [{"type": "tried", "json": json!({"what": mark}).to_string()}]});
-    call(client, "PlanService/AppendEvents", events).await;
+    call(client, "EventService/AppendEvents", events).await;
     let document = json!({"namespace": [mark], "key": mark, "json": json!({"is": mark}).to_string(),
                           "index_fields": ["is"]});
     let documents = json!({"user": owner, "documents": [document]});
@@ -146,14 +149,14 @@ async fn plant(client: &Client, app: &str, user: &str, mark: &str) {
     // In chunks.
     let large: String = (0..2_000).map(|n| format!("{n} {mark} ")).collect();
     let checkpoint = json!({
-        "thread_id": thread_id, "namespace": mark, "checkpoint_id": "c", "data": base64(mark),
+        "thread": named, "namespace": mark, "checkpoint_id": "c", "data": base64(mark),
         "metadata": json!({"is": mark}).to_string(),
         "values": [{"channel": mark, "version": "1", "data": base64(mark)},
                    {"channel": "large", "version": "1", "data": base64(&large)}],
     });
     call(client, "CheckpointService/PutCheckpoint", checkpoint).await;
     let written = json!({"task_id": mark, "channel": mark, "data": base64(mark)});
-    let writes = json!({"thread_id": thread_id, "checkpoint_id": "c", "writes": [written]});
+    let writes = json!({"thread": named, "checkpoint_id": "c", "writes": [written]});
     call(client, "CheckpointService/PutCheckpointWrites", writes).await;
     let planner = node(thread_id, "planner");
     let waiting = node(thread_id, "waiting");
@@ -446,6 +449,40 @@ async fn b04_apps_and_tenants_are_deleted_and_others_stay() {
     };
     let unknown = globex.refused(unknown).await;
     unknown.is(Code::NotFound, "DELETION_NOT_FOUND");
+    // It is listed, in pages, for its tenant alone.
+    let listed = async |client: &Client| {
+        let (mut deletions, mut page_token) = (Vec::new(), String::new());
+        loop {
+            let page_size = 1;
+            let request = ListDeletionsRequest {
+                page_size,
+                page_token,
+            };
+            let page = client.call(request).await;
+            assert!(page.deletions.len() <= 1);
+            deletions.extend(page.deletions);
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                return deletions;
+            }
+        }
+    };
+    let deletions = listed(&client).await;
+    let summary = Deletion {
+        places: Vec::new(),
+        ..receipt.clone()
+    };
+    assert!(deletions.contains(&summary), "{deletions:?}");
+    assert!(deletions.is_sorted_by_key(|one| {
+        let time = one.create_time.unwrap();
+        std::cmp::Reverse((time.seconds, time.nanos))
+    }));
+    let others = listed(&globex).await;
+    assert!(
+        others
+            .iter()
+            .all(|one| one.deletion_id != receipt.deletion_id)
+    );
 
     let wrong = DeleteTenantRequest {
         tenant: "globex".to_owned(),

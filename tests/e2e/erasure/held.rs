@@ -40,7 +40,7 @@ async fn set_clock_back(database: &tokio_postgres::Client, thread_id: &str) {
 }
 
 async fn listed(client: &Client, app: &str) -> Vec<Value> {
-    let request = json!({"app": {"app_id": app}});
+    let request = json!({"target": {"app": {"app_id": app}}});
     let listed = Dynamic::call(client, "ThreadService/ListThreads", request).await;
     listed.unwrap().into_inner()
 }

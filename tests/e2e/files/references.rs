@@ -9,7 +9,7 @@ use memory_contract::proto::{
 use prost::Message as _;
 use recollect_tests::{
     Client, Key, PLAIN, app, apply, by_id, history_request, ids, recall_request, search_request,
-    trial, with_parts,
+    target_thread, trial, with_parts,
 };
 use serde_json::{Value, json};
 use tokio_stream::StreamExt as _;
@@ -324,7 +324,7 @@ async fn d11_an_answer_has_room_for_the_metadata_of_its_files() {
     };
 
     let mut request = ListMessagesRequest {
-        target: by_id(&thread_id),
+        target: target_thread(&thread_id),
         page_size: 500,
         ..Default::default()
     };
@@ -390,7 +390,7 @@ async fn an_export_has_references_as_they_were_stored() {
     let sent = [&known, &nowhere].map(|place| reference(place, FileType::Image));
     let said = said(&client, Role::User, &sent).await;
     let request = ExportMessagesRequest {
-        selection: by_id(said.thread_id),
+        target: target_thread(said.thread_id),
         ..Default::default()
     };
     let stream = client.messages().export_messages(request).await.unwrap();

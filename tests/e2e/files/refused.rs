@@ -2,9 +2,9 @@
 
 use memory_contract::proto::{
     AppendMessagesRequest, FileRef, FileType, Part, PutWorkingMemoryRequest, Role, WorkingMessage,
-    file_ref, part::Content, put_working_memory_request::Precondition,
+    file_ref, part::Content,
 };
-use recollect_tests::{SOON, app, apply, by_id, eventually, trial, turn, with_parts};
+use recollect_tests::{SOON, app, apply, by_id, eventually, has_etag, trial, turn, with_parts};
 use tonic::Code;
 use uuid::Uuid;
 
@@ -133,7 +133,7 @@ async fn content_of_a_refused_working_memory_is_erased_at_once() {
             parts: vec![part.clone()],
             ..Default::default()
         }],
-        precondition: Some(Precondition::Etag(Uuid::new_v4().to_string())),
+        precondition: has_etag(Uuid::new_v4().to_string()),
         ..Default::default()
     };
     client.refused(request).await;

@@ -10,7 +10,7 @@ use memory_contract::proto::{
     tool_result_part,
 };
 use recollect_tests::{
-    Client, app, apply, body, body_json, by_id, context_request, history_request, mode,
+    Client, app, apply, body, body_json, by_id, by_session, context_request, history_request, mode,
     project_dir, search_request, session, trial,
 };
 use serde_json::{Value, json};
@@ -170,7 +170,7 @@ async fn t18_signatures_ids_and_arguments_are_stored_byte_for_byte() {
         call.arguments,
         r#"{"q" : "Oslo",  "n": 1.50, "id": 12345678901234567890}"#
     );
-    assert!(call.parsed_arguments.is_some() && !call.invalid_json);
+    assert!(!call.invalid_json);
     let [Content::ToolResult(result)] = contents(&messages[2])[..] else {
         panic!("{messages:?}");
     };
@@ -333,7 +333,7 @@ async fn reasoning_is_not_searched_and_results_are() {
 async fn imports_take_the_formats_of_providers() {
     let client = plain().await;
     let request = ImportMessagesRequest {
-        session: Some(session(&app(), "ada", "import")),
+        thread: by_session(session(&app(), "ada", "import")),
         provider_messages: turn(),
         ..Default::default()
     };

@@ -1,5 +1,6 @@
 //! History is exact, and is cut to its budget in whole turns.
 
 pub mod budgets;
+mod formats;
 mod golden;
 mod oversized_turns;

@@ -88,22 +88,26 @@ async fn b11_errors_have_the_details_of_grpc() {
         .await
         .ok();
     for (method, request) in [
-        ("ThreadService/GetThread", json!({"thread_id": unknown})),
+        (
+            "ThreadService/GetThread",
+            json!({"thread": {"thread_id": unknown}}),
+        ),
         ("ThreadService/GetThread", json!({})),
         ("ThreadService/CreateThread", json!({"session": session})),
         (
             "MessageService/AppendMessages",
-            json!({"thread_id": thread_id, "messages": [
-            {"role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": {"a": "\u{0}"}}, {}]}),
+            json!({"thread": {"thread_id": thread_id}, "messages": [
+                {"role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": r#"{"a": NaN}"#}, {}]}),
         ),
         (
             "MessageService/AppendMessages",
-            json!({"thread_id": thread_id, "expected_head": unknown,
-            "messages": [{"role": "ROLE_USER", "parts": [{"text": "x"}]}]}),
+            json!({"thread": {"thread_id": thread_id}, "expected_head": unknown,
+                "messages": [{"role": "ROLE_USER", "parts": [{"text": "x"}]}]}),
         ),
         (
             "RecallService/Recall",
-            json!({"thread_id": thread_id, "query": "x", "policy": {"top_k": 101}}),
+            json!({"target": {"thread": {"thread_id": thread_id}}, "query": "x",
+                "policy": {"top_k": 101}}),
         ),
         ("AdminService/DeleteTenant", json!({"tenant": "another"})),
         (
@@ -119,7 +123,7 @@ async fn b11_errors_have_the_details_of_grpc() {
         assert_eq!(found, expected, "{method} {request}");
     }
     // Of a stream the last envelope has it.
-    let request = json!({"thread_id": unknown});
+    let request = json!({"target": {"thread": {"thread_id": unknown}}});
     let end = http
         .stream("MessageService/ExportMessages", &[request])
         .await;
@@ -145,7 +149,7 @@ async fn json_that_is_no_request_is_refused_with_its_place() {
         }
     };
     check("", None, &["at least {}"]).await;
-    check("{\n  \"thread_id\": \"x\",\n}", None, &["line 3 column 1"]).await;
+    check("{\n  \"request_id\": \"x\",\n}", None, &["line 3 column 1"]).await;
     check("[1, 2]", None, &["line 1"]).await;
     check(r#"{"tread_id": "x"}"#, None, &["tread_id", "line 1 column"]).await;
     check(
@@ -160,13 +164,15 @@ async fn json_that_is_no_request_is_refused_with_its_place() {
         &["line 1 column"],
     )
     .await;
-    let deep = "[".repeat(1_000);
-    check(
-        &format!(r#"{{"messages": [{{"metadata": {{"a": {deep}"#),
-        None,
-        &["recursion"],
-    )
-    .await;
+    // Metadata is a text, which has the JSON in it.
+    for object in [r#"{"a": 1}}]}"#.to_owned(), "[".repeat(1_000)] {
+        check(
+            &format!(r#"{{"messages": [{{"metadata": {object}"#),
+            Some("messages[0].metadata"),
+            &["line 1 column"],
+        )
+        .await;
+    }
 }
 
 #[apply(trial)]
@@ -197,7 +203,7 @@ async fn a_call_without_a_valid_key_is_refused_before_its_body_is_read() {
 async fn a_deadline_is_that_of_grpc() {
     let (http, client) = (http(), plain().await);
     let thread_id = client.thread(&app()).await;
-    let request = json!({"thread_id": thread_id}).to_string();
+    let request = json!({"thread": {"thread_id": thread_id}}).to_string();
     let call = async |name: &str, value: &str| {
         let headers = [(name, value)];
         http.call_with("ThreadService/GetThread", &headers, request.clone())

@@ -23,7 +23,7 @@ fn gzipped(data: &[u8]) -> Vec<u8> {
 
 fn append(app: &str, text: &str) -> Value {
     json!({
-        "session": {"app_id": app, "user_id": "ada", "session_key": "thread:1"},
+        "thread": {"session": {"app_id": app, "user_id": "ada", "session_key": "thread:1"}},
         "messages": [{"role": "ROLE_USER", "parts": [{"text": text}]}],
     })
 }
@@ -39,7 +39,8 @@ async fn a_turn_is_appended_and_read_with_json() {
     assert_eq!(message["seq"], "1", "64 bits are a string: {stored}");
     let id = message["messageId"].as_str().unwrap();
     // Both spellings.
-    let camel = json!({"session": {"appId": app, "userId": "ada", "sessionKey": "thread:1"}});
+    let camel = json!({"appId": app, "userId": "ada", "sessionKey": "thread:1"});
+    let camel = json!({"thread": {"session": camel}});
     let history = http.call("MessageService/GetHistory", &camel).await.ok();
     assert_eq!(history["messages"][0]["messageId"], id);
     assert_eq!(history["messages"][0]["parts"][0]["text"], "Hello");
@@ -53,7 +54,7 @@ async fn reading_methods_take_get_and_others_do_not() {
     let thread_id = client.thread(&app()).await;
     let path = "/recollect.v1.ThreadService/GetThread";
     let by_json = format!(
-        "{path}?connect=v1&encoding=json&message=%7B%22thread_id%22%3A%22{thread_id}%22%7D"
+        "{path}?connect=v1&encoding=json&message=%7B%22thread%22%3A%7B%22thread_id%22%3A%22{thread_id}%22%7D%7D"
     );
     let answer = http.send("GET", &by_json, &[], "").await.ok();
     assert_eq!(answer["thread"]["threadId"], thread_id);
@@ -77,7 +78,7 @@ async fn reading_methods_take_get_and_others_do_not() {
             .contains("message")
     );
     let deleting = format!(
-        "/recollect.v1.ThreadService/DeleteThread?encoding=json&message=%7B%22thread_id%22%3A%22{thread_id}%22%7D"
+        "/recollect.v1.ThreadService/DeleteThread?encoding=json&message=%7B%22thread%22%3A%7B%22thread_id%22%3A%22{thread_id}%22%7D%7D"
     );
     let refused = http.send("GET", &deleting, &[], "").await;
     assert_eq!(refused.status, 405, "{refused:?}");
@@ -126,7 +127,7 @@ async fn bodies_are_compressed_on_request() {
     );
     stored.ok();
     let history = json!({
-        "session": {"app_id": app, "user_id": "ada", "session_key": "thread:1"},
+        "thread": {"session": {"app_id": app, "user_id": "ada", "session_key": "thread:1"}},
         "max_tokens": 100_000,
     });
     let history = history.to_string();
@@ -215,7 +216,8 @@ async fn bodies_that_are_too_large_are_refused() {
                 .await,
         );
     }
-    let named = json!({"session": {"app_id": app, "user_id": "ada", "session_key": "thread:1"}});
+    let session = json!({"app_id": app, "user_id": "ada", "session_key": "thread:1"});
+    let named = json!({"thread": {"session": session}});
     let stored = http.call("ThreadService/GetThread", &named).await;
     assert_eq!(stored.status, 404, "{stored:?}");
 }

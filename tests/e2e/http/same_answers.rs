@@ -19,13 +19,14 @@ AdminService/GetServerInfo {}
 AdminService/GetIndexStatus {}
 AdminService/GetNodeMemoryStatus {}
 AdminService/GetDistillStatus {}
-AdminService/GetErasureStatus {}
+AdminService/GetDeletionStatus {}
 AdminService/DeleteUser {"user": {"app_id": "fuzz", "user_id": "$NEW"}}
 AdminService/DeleteApp {"app": {"app_id": "$NEW"}}
 AdminService/DeleteTenant {"tenant": "another"}
 AdminService/GetDeletion {"deletion_id": "$UUID"}
-ThreadService/GetThread {"thread_id": "$UUID"}
-MessageService/GetHistory {"thread_id": "$THREAD", "max_tokens": -1}
+AdminService/ListDeletions {"page_size": 1}
+ThreadService/GetThread {"thread": {"thread_id": "$UUID"}}
+MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}, "max_tokens": -1}
 "#;
 
 /// It does not end; `streams.rs` watches.

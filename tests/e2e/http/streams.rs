@@ -12,7 +12,7 @@ use crate::plain;
 async fn a_watch_delivers_events_while_it_is_open() {
     let (http, client) = (http(), plain().await);
     let thread_id = client.thread(&app()).await;
-    let request = json!({"thread_id": thread_id, "include_content": true}).to_string();
+    let request = json!({"thread": {"thread_id": thread_id}, "include_content": true}).to_string();
     let headers = [("content-type", "application/connect+json")];
     let path = "/recollect.v1.ThreadService/WatchThread";
     let answer = http
@@ -58,7 +58,7 @@ async fn an_export_and_an_import_stream_json() {
     let exported = http
         .stream(
             "MessageService/ExportMessages",
-            &[json!({"thread_id": thread_id})],
+            &[json!({"target": {"thread": {"thread_id": thread_id}}})],
         )
         .await;
     let (end, messages) = exported.split_last().unwrap();
@@ -75,7 +75,7 @@ async fn an_export_and_an_import_stream_json() {
     let app = app();
     let request = |key: &str| {
         json!({
-            "session": {"app_id": app, "user_id": "ada", "session_key": key},
+            "thread": {"session": {"app_id": app, "user_id": "ada", "session_key": key}},
             "messages": [{"role": "ROLE_USER", "parts": [{"text": key}]}],
         })
     };
@@ -87,7 +87,7 @@ async fn an_export_and_an_import_stream_json() {
         .await;
     assert_eq!(answers.len(), 4, "{answers:?}");
     assert!(answers[0].json()["imported"].is_object());
-    assert_eq!(answers[1].json()["error"]["field"], "session");
+    assert_eq!(answers[1].json()["error"]["field"], "thread");
     assert_eq!(answers[2].json()["position"], "2");
     assert!(answers[3].json().get("error").is_none());
 
@@ -127,7 +127,7 @@ async fn long_messages_of_a_stream_are_compressed_on_request() {
         ("content-type", "application/connect+json"),
         ("connect-accept-encoding", "gzip"),
     ];
-    let request = json!({"thread_id": thread_id}).to_string();
+    let request = json!({"target": {"thread": {"thread_id": thread_id}}}).to_string();
     let path = "/recollect.v1.MessageService/ExportMessages";
     let answer = http
         .send("POST", path, &headers, framed(0, request.as_bytes()))

@@ -28,7 +28,8 @@ async fn a_connection_whose_client_reads_nothing_is_closed() {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
     let mut unread = socket.connect(addr.parse().unwrap()).await.unwrap();
-    let body = json!({"thread_id": thread_id, "page_size": 100}).to_string();
+    let body =
+        json!({"target": {"thread": {"thread_id": thread_id}}, "page_size": 100}).to_string();
     let request = format!(
         "POST /recollect.v1.MessageService/ListMessages HTTP/1.1\r\nhost: {addr}\r\n\
          authorization: Bearer {}\r\ncontent-type: application/json\r\n\

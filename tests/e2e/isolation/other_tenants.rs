@@ -8,27 +8,27 @@ use crate::plain;
 
 /// Requests of another tenant, what each names, and the reason that an unknown one gives.
 const NAMING: &str = r#"
-NodeMemoryService/AddNodeTurn {"node": {"thread_id": "$THREAD", "node_id": "planner"}, "user": $SAID, "assistant": $SAID} $THREAD THREAD_NOT_FOUND
-NodeMemoryService/FlushNodeMemory {"node": {"thread_id": "$THREAD", "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
-NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$THREAD", "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
-NodeMemoryService/ClearNodeMemory {"node": {"thread_id": "$THREAD", "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
-NodeMemoryService/AddNodeTurn {"node": {"session": $SESSION, "node_id": "planner"}, "user": $SAID, "assistant": $SAID} $KEY THREAD_NOT_FOUND
-NodeMemoryService/FlushNodeMemory {"node": {"session": $SESSION, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
-NodeMemoryService/GetNodeHistory {"node": {"session": $SESSION, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
-NodeMemoryService/ClearNodeMemory {"node": {"session": $SESSION, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
-NodeMemoryService/ListNodeMemories {"session": $SESSION} $KEY THREAD_NOT_FOUND
-ThreadService/GetThread {"session": $SESSION} $KEY THREAD_NOT_FOUND
-MessageService/ListMessages {"session": $SESSION} $KEY THREAD_NOT_FOUND
-NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$OWN", "node_id": "planner"}, "current_message_id": "$TURN"} $TURN MESSAGE_NOT_FOUND
-NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$OWN", "node_id": "planner"}, "current_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
-NodeMemoryService/AddNodeTurn {"node": {"thread_id": "$OWN", "node_id": "planner"}, "user": $SAID, "assistant": $SAID, "parent_message_id": "$TURN"} $TURN INVALID_FIELD
-ThreadService/SetHead {"thread_id": "$OWN", "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
-MessageService/GetHistory {"thread_id": "$OWN", "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
-MessageService/GetMessage {"thread_id": "$OWN", "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
-MessageService/DeleteMessage {"thread_id": "$OWN", "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
-MessageService/AppendMessages {"thread_id": "$OWN", "messages": [{"role": 1, "parts": [{"text": "x"}], "parent_message_id": "$MESSAGE"}]} $MESSAGE INVALID_FIELD
-ContextService/BuildContext {"thread_id": "$OWN", "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
-ContextService/BuildContext {"thread_id": "$OWN", "node_id": "planner", "current_message_id": "$MESSAGE", "policy": {"mode": 4}} $MESSAGE MESSAGE_NOT_FOUND
+NodeMemoryService/AddNodeTurn {"node": {"thread": {"thread_id": "$THREAD"}, "node_id": "planner"}, "user": $SAID, "assistant": $SAID} $THREAD THREAD_NOT_FOUND
+NodeMemoryService/FlushNodeMemory {"node": {"thread": {"thread_id": "$THREAD"}, "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
+NodeMemoryService/GetNodeHistory {"node": {"thread": {"thread_id": "$THREAD"}, "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
+NodeMemoryService/DeleteNodeMemory {"node": {"thread": {"thread_id": "$THREAD"}, "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
+NodeMemoryService/AddNodeTurn {"node": {"thread": {"session": $SESSION}, "node_id": "planner"}, "user": $SAID, "assistant": $SAID} $KEY THREAD_NOT_FOUND
+NodeMemoryService/FlushNodeMemory {"node": {"thread": {"session": $SESSION}, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
+NodeMemoryService/GetNodeHistory {"node": {"thread": {"session": $SESSION}, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
+NodeMemoryService/DeleteNodeMemory {"node": {"thread": {"session": $SESSION}, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
+NodeMemoryService/ListNodeMemories {"thread": {"session": $SESSION}} $KEY THREAD_NOT_FOUND
+ThreadService/GetThread {"thread": {"session": $SESSION}} $KEY THREAD_NOT_FOUND
+MessageService/ListMessages {"target": {"thread": {"session": $SESSION}}} $KEY THREAD_NOT_FOUND
+NodeMemoryService/GetNodeHistory {"node": {"thread": {"thread_id": "$OWN"}, "node_id": "planner"}, "current_message_id": "$TURN"} $TURN MESSAGE_NOT_FOUND
+NodeMemoryService/GetNodeHistory {"node": {"thread": {"thread_id": "$OWN"}, "node_id": "planner"}, "current_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+NodeMemoryService/AddNodeTurn {"node": {"thread": {"thread_id": "$OWN"}, "node_id": "planner"}, "user": $SAID, "assistant": $SAID, "parent_message_id": "$TURN"} $TURN INVALID_FIELD
+ThreadService/SetHead {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/GetHistory {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/GetMessage {"thread": {"thread_id": "$OWN"}, "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/DeleteMessage {"thread": {"thread_id": "$OWN"}, "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/AppendMessages {"thread": {"thread_id": "$OWN"}, "messages": [{"role": 1, "parts": [{"text": "x"}], "parent_message_id": "$MESSAGE"}]} $MESSAGE INVALID_FIELD
+ContextService/BuildContext {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+ContextService/BuildContext {"thread": {"thread_id": "$OWN"}, "node_id": "planner", "current_message_id": "$MESSAGE", "policy": {"mode": 4}} $MESSAGE MESSAGE_NOT_FOUND
 FileService/GetFile {"upload_file_id": "$NAME"} $NAME FILE_NOT_FOUND
 FileService/DeleteFile {"upload_file_id": "$NAME"} $NAME FILE_NOT_FOUND
 KeyService/RevokeApiKey {"name": "$NAME"} $NAME API_KEY_NOT_FOUND
@@ -102,16 +102,16 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
         ("PolicyService/GetAppPolicy", json!({"app_id": app})),
         (
             "PolicyService/GetEffectivePolicy",
-            json!({"app": {"app_id": app}}),
+            json!({"target": {"app": {"app_id": app}}}),
         ),
         (
             "PolicyService/GetEffectivePolicy",
-            json!({"session": session}),
+            json!({"target": {"thread": {"session": session}}}),
         ),
         ("PolicyService/DeleteAppPolicy", json!({"app_id": app})),
         (
             "AdminService/ListTransactions",
-            json!({"thread_id": thread_id}),
+            json!({"thread": {"thread_id": thread_id}}),
         ),
         ("FileService/ListFiles", json!({"page_size": 500})),
         ("KeyService/ListApiKeys", json!({"page_size": 500})),

@@ -7,8 +7,8 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, Key, SHARED, app, apply, by_session, context_request, eventual, known_texts, mask,
-    memory, memory_search, memory_texts, of_user, quoted_texts, recall_request, search_request,
-    session, texts, trial,
+    memory, memory_search, memory_texts, quoted_texts, recall_request, search_request, session,
+    target_user, texts, trial,
 };
 
 use crate::acme;
@@ -82,7 +82,7 @@ async fn places(client: &Client, app: &str, user: &str, thread_id: &str) -> Vec<
     }
     if !user.is_empty() {
         let recall = RecallRequest {
-            target: of_user(app, user),
+            target: target_user(app, user),
             ..recall
         };
         assert_eq!(said(texts(&client.recall(recall).await.messages)), found);
@@ -198,6 +198,7 @@ async fn t15_an_app_that_leaves_a_space_is_not_searched_any_more_at_once() {
                         ..Default::default()
                     }),
                     update_mask: Some(mask(&["policy.memory_space"])),
+                    precondition: None,
                 };
                 client.call(clear).await;
             }

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind as Kind, ListIterationsRequest, MemoryMode, MemoryPolicy,
-    MessageInput, PlanStepStatus, ProviderFormat, ResolveThreadRequest, Role,
+    BuildContextRequest, ContextBlockKind as Kind, ListAttemptsRequest, MemoryMode, MemoryPolicy,
+    MessageInput, PlanStep, PlanStepStatus, ProviderFormat, ResolveThreadRequest, Role,
     UpdatePlanStepRequest,
 };
 use recollect_tests::{
@@ -69,9 +69,12 @@ async fn j14_plan_observations_recall_and_raw_steps_are_in_one_context() {
     }
     let first = UpdatePlanStepRequest {
         thread: by_id(&thread_id),
-        step_id: "1".to_owned(),
-        status: PlanStepStatus::Done.into(),
-        result: Some("The webhook is known.".to_owned()),
+        step: Some(PlanStep {
+            step_id: "1".to_owned(),
+            status: PlanStepStatus::Done.into(),
+            result: "The webhook is known.".to_owned(),
+            ..Default::default()
+        }),
         ..Default::default()
     };
     client.call(first).await;
@@ -185,7 +188,7 @@ async fn j15_after_a_crash_the_loop_finds_plan_attempts_and_the_briefing() {
     let again = client.resolve(names).await;
     assert_eq!(again.thread_id, thread_id);
     assert_eq!(client.get_plan(&thread_id).await, stored);
-    let log = ListIterationsRequest {
+    let log = ListAttemptsRequest {
         thread: by_id(&thread_id),
         ..Default::default()
     };

@@ -336,7 +336,7 @@ async fn j01_an_image_in_the_message_itself_is_stored_once_and_sent_inline() {
     assert_eq!(client.call(request.clone()).await.content, cat);
 
     // It is erased with what refers to it last, here the second thread.
-    client.clear_node(&first).await;
+    client.delete_node(&first).await;
     assert_eq!(client.call(request.clone()).await.content, cat);
     client
         .delete_thread(recollect_tests::thread_of(&second))

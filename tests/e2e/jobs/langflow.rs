@@ -3,12 +3,12 @@
 use memory_contract::proto::{
     AppendMessagesRequest, GetHistoryRequest, ListMessagesRequest, MemoryPolicy, Message,
     MessageFilter, MessageInput, ResolveThreadRequest, Role, SessionKeySource, SessionRef,
-    SortOrder,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, Server, app, apply, by_id, by_session, of_app, of_user,
-    recollect_at, say, session, texts, trial, trial_with_own_server, turn,
+    Client, Cluster, DataDir, Key, Options, Server, app, apply, by_session, recollect_at, say,
+    session, target_app, target_thread, target_user, text_of, texts, trial, trial_with_own_server,
+    turn,
 };
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ async fn j17_messages_of_a_flow_are_listed_over_all_its_sessions() {
     append(&client, session(&other, "ada", "user:ada"), elsewhere).await;
 
     let of_flow = |filter: MessageFilter| ListMessagesRequest {
-        target: of_app(&flow),
+        target: target_app(&flow),
         filter: Some(filter),
         ..Default::default()
     };
@@ -96,7 +96,7 @@ async fn j17_messages_of_a_flow_are_listed_over_all_its_sessions() {
     ];
     assert_eq!(texts(&all), in_order);
     let newest = ListMessagesRequest {
-        order: SortOrder::Descending.into(),
+        order_by: "create_time desc".to_owned(),
         page_size: 2,
         ..of_flow(MessageFilter::default())
     };
@@ -132,13 +132,16 @@ async fn j17_messages_of_a_flow_are_listed_over_all_its_sessions() {
     assert_eq!(texts(&found), ["It left Bergen."]);
     // The message says whose session it is of.
     let of_session = ListMessagesRequest {
-        target: by_id(&found[0].thread_id),
-        text_template: "{{ name }}: {{ text }}".to_owned(),
+        target: target_thread(&found[0].thread_id),
         ..Default::default()
     };
-    let rendered = client.call(of_session).await.rendered_texts;
+    let said = client.call(of_session).await.messages;
+    let said: Vec<String> = said
+        .iter()
+        .map(|one| format!("{}: {}", one.name, text_of(one)))
+        .collect();
     assert_eq!(
-        rendered,
+        said,
         [
             "Ada: Where is my parcel?",
             "Support: It left Bergen.",
@@ -147,7 +150,7 @@ async fn j17_messages_of_a_flow_are_listed_over_all_its_sessions() {
     );
     // Of one user, over all sessions of the flow.
     let of_one = ListMessagesRequest {
-        target: of_user(&flow, "bob"),
+        target: target_user(&flow, "bob"),
         filter: Some(by_time),
         ..Default::default()
     };
@@ -217,7 +220,7 @@ async fn j18_a_flow_chats_without_a_session_id() {
         ..Default::default()
     };
     let refused = client.refused(nothing_said).await;
-    let refused = refused.names_field("session.session_key");
+    let refused = refused.names_field("thread.session.session_key");
     assert!(
         refused.message.contains("flow_session_default"),
         "{refused:?}"

@@ -134,7 +134,7 @@ async fn j16_an_agent_logs_its_own_events_beside_the_conversation() {
     assert_eq!(all[1].create_time, failed.create_time);
     for page_size in [1, 7, 500] {
         let newest = ListEventsRequest {
-            newest_first: true,
+            order_by: "number desc".to_owned(),
             page_size,
             ..all_of(&thread_id)
         };
@@ -213,12 +213,12 @@ async fn j16_an_agent_logs_its_own_events_beside_the_conversation() {
         .log_attempt(&thread_id, attempt("build", "Ran it", "401"), "")
         .await;
     let told = watch.next().await;
-    assert_eq!(told.action(), "append_iteration");
-    let Some(Event::IterationLogged(logged)) = told.event else {
+    assert_eq!(told.action(), "append_attempt");
+    let Some(Event::AttemptLogged(logged)) = told.event else {
         panic!("{told:?}")
     };
     assert_eq!(
-        logged.iteration.map(|attempt| attempt.error),
+        logged.attempt.map(|attempt| attempt.error),
         Some("401".to_owned())
     );
 

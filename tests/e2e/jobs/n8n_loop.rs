@@ -9,8 +9,8 @@ use memory_contract::proto::{
     ResolveThreadRequest, Role, SearchRequest, SessionRef,
 };
 use recollect_tests::{
-    Client, Options, SOON, Server, app, apply, at_least, block, block_texts, body, by_session,
-    check_context, context_request, cut, eventually, fresh_wait, mode, records, say, session,
+    Client, Options, SOON, Server, app, apply, block, block_texts, body, by_session, check_context,
+    context_request, cut, eventually, fresh_from, mode, records, say, session, target_session,
     trial_with_own_server,
 };
 
@@ -250,17 +250,16 @@ async fn found(
         let id = &ids[2 + 2 * step];
         let question = format!("Which error was {}?", code(step));
         let request = SearchRequest {
-            target: by_session(run.clone()),
+            target: target_session(run.clone()),
             query: code(step),
-            freshness: at_least(revision),
-            max_wait: Some(fresh_wait()),
+            freshness: fresh_from(revision),
             ..Default::default()
         };
         let matches = client.search(request).await.matches;
         let of = |one: &RecalledMessage| one.message.as_ref().unwrap().message_id == *id;
         found.best += usize::from(matches.first().is_some_and(of));
         let request = RecallRequest {
-            target: by_session(run.clone()),
+            target: target_session(run.clone()),
             query: question.clone(),
             ..Default::default()
         };

@@ -12,8 +12,8 @@ use prost_types::Timestamp;
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, Qdrant, Server, app, apply, block, block_texts, body,
     by_session, check_context, context_request, free_addr, kinds, known_texts, memory, metadata,
-    mode, of_user, quoted_texts, records, say, search_request, session, texts, trial,
-    trial_with_own_server, turn,
+    mode, parsed, quoted_texts, records, say, search_request, session, target_session, target_user,
+    texts, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
 
@@ -119,7 +119,7 @@ async fn j11_the_memory_prompt_has_working_memory_and_what_search_finds_in_one_c
                 ..Default::default()
             })
             .collect(),
-        context: Some("They plan a second journey to Narvik in May.".to_owned()),
+        summary: Some("They plan a second journey to Narvik in May.".to_owned()),
         ..Default::default()
     };
     client.call(put).await;
@@ -194,7 +194,7 @@ async fn j12_a_memory_with_metadata_is_found_in_another_session_through_another_
     let said = turn("I cannot eat nuts.", "I will keep that in mind.");
     append(&one, &first, said).await;
     let input = |text: &str, source: &str| MemoryInput {
-        metadata: Some(metadata(json!({"source": source, "tier": 2}))),
+        metadata: metadata(json!({"source": source, "tier": 2})),
         topics: vec!["food".to_owned()],
         ..memory(text)
     };
@@ -204,10 +204,10 @@ async fn j12_a_memory_with_metadata_is_found_in_another_session_through_another_
 
     // With and without a filter, at once.
     let search = SearchMemoriesRequest {
-        user: of_user(app, user),
+        target: target_user(app, user),
         query: "What is the guest allergic to?".to_owned(),
         filter: Some(MemoryFilter {
-            metadata: Some(metadata(json!({"source": "form"}))),
+            metadata: metadata(json!({"source": "form"})),
             ..Default::default()
         }),
         ..Default::default()
@@ -218,8 +218,8 @@ async fn j12_a_memory_with_metadata_is_found_in_another_session_through_another_
     let stored = found.memories[0].memory.as_ref().unwrap();
     assert_eq!(stored.text, fact);
     assert_eq!(stored.topics, ["food"]);
-    let expected = metadata(json!({"source": "form", "tier": 2}));
-    assert_eq!(stored.metadata, Some(expected));
+    let expected = json!({"source": "form", "tier": 2});
+    assert_eq!(parsed(&stored.metadata), expected);
     let context = asked(
         &two,
         &second,
@@ -388,7 +388,7 @@ async fn j24_what_was_just_said_is_found_by_the_next_call_with_no_token() {
         let fresh = session(&app, "ada", &format!("session:new-{number}"));
         for chat in [&chat, &fresh] {
             let recall = RecallRequest {
-                target: by_session(chat.clone()),
+                target: target_session(chat.clone()),
                 query: question.clone(),
                 ..Default::default()
             };
@@ -399,7 +399,7 @@ async fn j24_what_was_just_said_is_found_by_the_next_call_with_no_token() {
                 "{number}: {found:?}"
             );
             let search = SearchRequest {
-                target: by_session(chat.clone()),
+                target: target_session(chat.clone()),
                 query: question.clone(),
                 ..Default::default()
             };
@@ -412,7 +412,7 @@ async fn j24_what_was_just_said_is_found_by_the_next_call_with_no_token() {
         let fact = format!("Keeps a spare key in locker {number}.");
         client.remember(&app, "ada", vec![memory(&fact)]).await;
         let search = SearchMemoriesRequest {
-            user: of_user(&app, "ada"),
+            target: target_user(&app, "ada"),
             query: format!("What is in locker {number}?"),
             ..Default::default()
         };

@@ -9,8 +9,9 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Options, SOON, Server, app, apply, by_id, by_session, eventually, eventually_some,
-    memory, metadata, of_user, say, seconds, session, text_of, texts, trial, trial_with_own_server,
+    Client, Options, SOON, Server, app, apply, by_session, eventually, eventually_some, memory,
+    metadata, say, seconds, session, target_session, target_thread, target_user, text_of, texts,
+    trial, trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
@@ -141,7 +142,7 @@ async fn j07_a_client_puts_a_session_again_and_again() {
     assert_eq!(history().await.len(), 5);
     // Every version is in the thread: 4 messages, 4 of the edited branch, and 2.
     let request = ListMessagesRequest {
-        target: by_session(session.clone()),
+        target: target_session(session.clone()),
         ..Default::default()
     };
     let all = client.call(request).await.messages;
@@ -215,7 +216,7 @@ async fn j09_a_ttl_for_privacy_erases_the_messages_and_what_was_made_of_them() {
 
     // One that erases the thread says when. It is put again with each turn.
     let mut request = PutWorkingMemoryRequest {
-        ttl_erases_thread: true,
+        ttl_deletes_thread: true,
         memories: vec![memory("Ada travels in spring.")],
         ..with_ttl(&private, 3_600)
     };
@@ -233,11 +234,11 @@ async fn j09_a_ttl_for_privacy_erases_the_messages_and_what_was_made_of_them() {
     client
         .refused(untimed)
         .await
-        .names_field("ttl_erases_thread");
+        .names_field("ttl_deletes_thread");
     // The threads in which a search of the user finds what was said.
     let found = async || -> BTreeSet<String> {
         let request = SearchRequest {
-            target: of_user(&app, "ada"),
+            target: target_user(&app, "ada"),
             query: "Where does Ada live? In Bergen?".to_owned(),
             ..Default::default()
         };
@@ -277,7 +278,7 @@ async fn j09_a_ttl_for_privacy_erases_the_messages_and_what_was_made_of_them() {
     })
     .await;
     let by_id: ListMessagesRequest = ListMessagesRequest {
-        target: by_id(&ends.thread_id),
+        target: target_thread(&ends.thread_id),
         ..Default::default()
     };
     client

@@ -11,7 +11,7 @@ use memory_contract::proto::{
 use recollect_tests::{
     Client, DataDir, Options, SOON, Server, app, apply, block, block_texts, by_session,
     check_context, context_request, cut, eventually, eventually_some, mode, say, seconds, session,
-    texts, trial, trial_with_own_server, turn,
+    target_session, texts, trial, trial_with_own_server, turn,
 };
 
 use crate::bulk;
@@ -66,7 +66,7 @@ async fn prompt(client: &Client, session: &SessionRef) -> BuildContextResponse {
 /// Checks that the percentages are those of the tokens in a window of 128,000.
 fn check_percentages(memory: &WorkingMemory) {
     assert_eq!(i64::from(memory.context_window), WINDOW);
-    let used = (memory.message_tokens + i64::from(memory.context_tokens)) as f64;
+    let used = (memory.message_tokens + i64::from(memory.summary_tokens)) as f64;
     let check = |reported: f32, of: f64| {
         let right = (100.0 * used / of).min(100.0);
         assert!(
@@ -132,7 +132,7 @@ async fn j08_a_session_passes_its_share_of_the_window_and_nothing_is_lost() {
         if memory.summarized_message_count == 0 {
             // All of them count, also those that the answer has no room for.
             assert_eq!(memory.message_tokens, tokens);
-            let listed = memory.messages.len() as i64 + memory.messages_left_out;
+            let listed = memory.messages.len() as i64 + memory.omitted_message_count;
             assert_eq!(listed, ids.len() as i64);
         }
         check_whole(&client, &session, &ids).await;
@@ -147,14 +147,14 @@ async fn j08_a_session_passes_its_share_of_the_window_and_nothing_is_lost() {
         (memory.summarized_message_count > 0 && until < 100.0).then_some(memory)
     })
     .await;
-    assert!(!memory.context.is_empty() && memory.context_tokens <= 2_000);
+    assert!(!memory.summary.is_empty() && memory.summary_tokens <= 2_000);
     let covered = check_whole(&client, &session, &ids).await;
     assert!(covered > 500, "{covered}");
     assert!(verify(&client, &thread_id).await.ok);
 
     // What was summarized stays readable and is found.
     let listed = ListMessagesRequest {
-        target: by_session(session.clone()),
+        target: target_session(session.clone()),
         page_size: 500,
         ..Default::default()
     };
@@ -162,7 +162,7 @@ async fn j08_a_session_passes_its_share_of_the_window_and_nothing_is_lost() {
     let listed: Vec<&String> = listed.iter().map(|one| &one.message_id).collect();
     assert_eq!(listed, ids.iter().collect::<Vec<_>>());
     let request = SearchRequest {
-        target: by_session(session.clone()),
+        target: target_session(session.clone()),
         query: "Where is my grandmother's ring?".to_owned(),
         ..Default::default()
     };
@@ -195,7 +195,7 @@ fn environment() -> Options {
 
 async fn effective(client: &Client, session: &SessionRef) -> EffectivePolicy {
     let request = GetEffectivePolicyRequest {
-        target: by_session(session.clone()),
+        target: target_session(session.clone()),
         ..Default::default()
     };
     client.call(request).await.effective_policy.unwrap()
@@ -286,7 +286,7 @@ async fn j10_thresholds_extraction_and_top_k_are_set_once_for_the_server() {
 
     // At most two matches, and an app may ask for others.
     let recall = RecallRequest {
-        target: by_session(chat.clone()),
+        target: target_session(chat.clone()),
         query: "Which museum is by the harbor?".to_owned(),
         policy: Some(mode(MemoryMode::Hybrid)),
         ..Default::default()

@@ -1,8 +1,6 @@
 //! A user of an agent provider in the manner of Tensorify.
 
-use memory_contract::proto::{
-    BuildContextRequest, MemoryMode, NodeRef, build_context_request, node_ref,
-};
+use memory_contract::proto::{BuildContextRequest, MemoryMode, NodeRef};
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, Qdrant, SOON, Server, apply, by_session,
     context_request, eventually, history_request, mode, session, texts, trial_with_own_server,
@@ -40,7 +38,7 @@ async fn j22_an_ephemeral_session_lives_on_two_replicas_and_ends_with_both() {
     for (number, (question, answer)) in turns.into_iter().enumerate() {
         let request = BuildContextRequest {
             policy: Some(mode(MemoryMode::Hybrid)),
-            thread: by_session::<build_context_request::Thread>(trial.clone()),
+            thread: by_session(trial.clone()),
             max_tokens: None,
             ..context_request(&thread_id, question)
         };
@@ -54,13 +52,14 @@ async fn j22_an_ephemeral_session_lives_on_two_replicas_and_ends_with_both() {
         store.append_turn(&thread_id, question, answer).await;
     }
     let planner = NodeRef {
-        thread: by_session::<node_ref::Thread>(trial),
+        thread: by_session(trial),
         node_id: "planner".to_owned(),
     };
     replicas[0]
         .add_node_turn(&planner, "Plan.", "Planned.")
         .await;
-    let key = replicas[1].flush_node(&planner).await.object_key;
+    replicas[1].flush_node(&planner).await;
+    let key = replicas[1].object_key(&planner).await;
     let object = dir.path().join("objects").join(key);
     let all: Vec<&str> = turns.into_iter().flat_map(|(q, a)| [q, a]).collect();
     let check = async |client: &Client| {

@@ -65,11 +65,11 @@ async fn b10_known_facts_are_never_extracted_again() {
     extract(&client, &app, ExtractionStrategy::Discrete).await;
     let mut messages: Vec<MessageInput> = quoted.iter().map(|text| say(Role::User, text)).collect();
     messages.push(MessageInput {
-        metadata: Some(metadata(json!({"recollect_injected": true}))),
+        metadata: metadata(json!({"recollect_injected": true})),
         ..say(Role::User, "FACT(Ada is marked.)")
     });
     messages.push(MessageInput {
-        metadata: Some(metadata(json!({"recollect_injected": false}))),
+        metadata: metadata(json!({"recollect_injected": false})),
         ..say(Role::User, "FACT(Ada is here.)")
     });
     // Messages of tools and the system give no facts.

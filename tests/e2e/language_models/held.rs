@@ -156,7 +156,7 @@ async fn r03_no_call_waits_while_a_summary_is_written() {
     others_go_on(&client, &thread_id, &model, MemoryMode::Working).await;
     let waiting = bounded("working memory", working(&client, &thread_id)).await;
     assert_eq!(
-        (waiting.summarized_message_count, &*waiting.context),
+        (waiting.summarized_message_count, &*waiting.summary),
         (0, "")
     );
     assert!(model.in_progress() > 0, "the model is still held");
@@ -166,7 +166,7 @@ async fn r03_no_call_waits_while_a_summary_is_written() {
     ));
     eventually("the summary is made", SOON, async || {
         let memory = working(&client, &thread_id).await;
-        memory.context == "They read reports about parcels."
+        memory.summary == "They read reports about parcels."
             && memory.context_percentage_until_summarization < 100.0
     })
     .await;

@@ -7,7 +7,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Answering, SOON, app, apply, by_id, eventually, eventually_some, memory_search, memory_texts,
-    of_app, reply, say, trial, trial_with_own_server,
+    reply, say, target_app, trial, trial_with_own_server,
 };
 
 use super::{extract, extracting, known, set, start, status};
@@ -184,7 +184,7 @@ async fn facts_of_an_ephemeral_thread_replace_only_its_own_and_are_not_exported(
     assert_eq!(rome.superseded_by, bern.memory_id);
 
     let request = ExportMessagesRequest {
-        selection: of_app(&app),
+        target: target_app(&app),
         ..Default::default()
     };
     let exported = client.messages().export_messages(request).await.unwrap();

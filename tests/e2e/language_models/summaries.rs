@@ -100,14 +100,14 @@ async fn b10_an_unusable_summary_changes_nothing() {
             in_full.eq(said.iter().map(|one| &one.message_id)),
             "{answer:?}: {memory:?}"
         );
-        assert_eq!(memory.context, "", "{answer:?}");
+        assert_eq!(memory.summary, "", "{answer:?}");
 
         // It succeeds once the model answers.
         model.answers(Answering::Well);
         let made = summary(&client, &thread_id, |_| true).await;
         assert_eq!(made.made_by, "large", "{answer:?}");
         let memory = working_memory(&client, &thread_id).await;
-        assert_eq!(memory.context, made.text);
+        assert_eq!(memory.summary, made.text);
         assert!(memory.messages.len() < 24, "{answer:?}");
         eventually("nothing fails any more", SOON, async || {
             status(&client).await.failing_thread_count == 0

@@ -110,7 +110,7 @@ async fn b14_a_call_cannot_change_the_configured_user() {
         assert_eq!(found["memories"], json!([]));
         for shared in ["global".to_owned(), format!("agent_memory:{app}")] {
             let problem = mcp.tool_error("history", json!({"session": shared})).await;
-            assert!(problem.contains("shared"), "{problem}");
+            assert!(problem.contains("choose another name"), "{problem}");
         }
     }
 }

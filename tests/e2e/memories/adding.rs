@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use memory_contract::proto::{Memory, MemoryInput, MemoryOrigin, MemoryType, UpdateMemoryRequest};
 use recollect_tests::{
-    Refused as _, app, apply, mask, memory, memory_search, memory_texts, metadata, trial,
+    Refused as _, app, apply, has_etag, mask, memory, memory_search, memory_texts, metadata,
+    parsed, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -25,17 +26,15 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
         nanos: 123_456_000,
     };
     let input = MemoryInput {
-        record_id: "trip_planning_paris".to_owned(),
+        external_id: "trip_planning_paris".to_owned(),
         text: "Ada travels to Paris in May.".to_owned(),
         r#type: MemoryType::Episodic.into(),
         topics: vec!["travel".to_owned()],
         entities: vec!["Paris".to_owned(), "Ada".to_owned()],
         event_time: Some(time),
         source_message_ids: vec![said.messages[0].message_id.clone()],
-        pinned: true,
-        metadata: Some(metadata(
-            json!({"case": 4711, "share": 0.5, "tags": ["a", {"b": [null, true]}]}),
-        )),
+        pinned: Some(true),
+        metadata: metadata(json!({"case": 4711, "share": 0.5, "tags": ["a", {"b": [null, true]}]})),
     };
     let added = client.remember(&app, "ada", vec![input.clone()]).await;
     assert!(added.memories[0].created);
@@ -45,7 +44,7 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
     let (memory, superseded) = client.get_memory(&stored.memory_id).await;
     assert_eq!(superseded, []);
     let MemoryInput {
-        record_id,
+        external_id,
         text,
         r#type,
         topics,
@@ -56,14 +55,14 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
         metadata,
     } = input;
     assert_eq!(
-        (&memory.record_id, &memory.text, memory.r#type),
-        (&record_id, &text, r#type)
+        (&memory.external_id, &memory.text, memory.r#type),
+        (&external_id, &text, r#type)
     );
     assert_eq!((&memory.topics, &memory.entities), (&topics, &entities));
     assert_eq!(memory.event_time, event_time);
     assert_eq!(memory.source_message_ids, source_message_ids);
     assert_eq!(memory.pinned, pinned);
-    assert_eq!(memory.metadata, metadata);
+    assert_eq!(parsed(&memory.metadata), parsed(&metadata));
     assert_eq!(memory.thread_id, thread_id);
     assert_eq!(memory.origin(), MemoryOrigin::Caller);
     assert_eq!(
@@ -110,7 +109,7 @@ async fn r09_the_same_record_updates_the_memory() {
     let app = app();
     let put = async |text: &str| {
         let input = MemoryInput {
-            record_id: "home".to_owned(),
+            external_id: "home".to_owned(),
             ..memory(text)
         };
         let added = client.remember(&app, "ada", vec![input]).await;
@@ -177,10 +176,13 @@ async fn a_change_needs_the_etag_that_was_seen() {
         memory: Some(Memory {
             memory_id: tea.memory_id.clone(),
             text: text.to_owned(),
-            etag: etag.to_owned(),
             ..Default::default()
         }),
         update_mask: Some(mask(&["text"])),
+        precondition: match etag {
+            "" => None,
+            etag => has_etag(etag),
+        },
     };
     let requests = (0..8).map(|number| {
         let mut memories = client.memories();
@@ -200,6 +202,10 @@ async fn a_change_needs_the_etag_that_was_seen() {
     let stale = stale.is(Code::Aborted, "ETAG_CHANGED");
     assert_eq!(stale.metadata["etag"], memory.etag);
     client.call(change("Likes tea again.", "*")).await;
+    // An etag within the memory is no condition.
+    let mut read_before = change("Likes it still.", "");
+    read_before.memory.as_mut().unwrap().etag = tea.etag.clone();
+    client.call(read_before).await;
 }
 
 #[apply(trial)]
@@ -216,16 +222,16 @@ async fn without_a_mask_a_memory_changes_in_the_fields_that_are_set() {
     };
     let drinks = Memory {
         topics: vec!["drinks".to_owned()],
-        pinned: true,
+        pinned: Some(true),
         ..Default::default()
     };
     let changed = change(drinks, &[]).await;
     assert_eq!(
         (changed.text.as_str(), changed.pinned),
-        ("Likes tea.", true)
+        ("Likes tea.", Some(true))
     );
     assert_eq!(changed.topics, ["drinks"]);
-    // A false pinned is not set, and an empty list is not.
+    // An unset pinned stays, and so does an empty list.
     let green = Memory {
         text: "Likes green tea.".to_owned(),
         ..Default::default()
@@ -233,18 +239,29 @@ async fn without_a_mask_a_memory_changes_in_the_fields_that_are_set() {
     let changed = change(green, &[]).await;
     assert_eq!(
         (changed.text.as_str(), changed.pinned),
-        ("Likes green tea.", true)
+        ("Likes green tea.", Some(true))
     );
     assert_eq!(changed.topics, ["drinks"]);
+    let unpinned = Memory {
+        pinned: Some(false),
+        ..Default::default()
+    };
+    assert!(!change(unpinned, &[]).await.pinned());
+    let pinned = Memory {
+        pinned: Some(true),
+        ..Default::default()
+    };
+    assert!(change(pinned, &[]).await.pinned());
     // What a mask names and is unset is cleared.
     let changed = change(Memory::default(), &["topics", "pinned"]).await;
-    assert_eq!((changed.topics.len(), changed.pinned), (0, false));
+    assert_eq!((changed.topics.len(), changed.pinned()), (0, false));
     let nothing = UpdateMemoryRequest {
         memory: Some(Memory {
             memory_id: tea.memory_id.clone(),
             ..Default::default()
         }),
         update_mask: None,
+        precondition: None,
     };
     client.refused(nothing).await.names_field("update_mask");
 }
@@ -279,8 +296,8 @@ async fn the_metadata_of_a_memory_changes_as_a_whole() {
     let app = app();
     let put = async |data: serde_json::Value| {
         let input = MemoryInput {
-            record_id: "home".to_owned(),
-            metadata: Some(metadata(data)),
+            external_id: "home".to_owned(),
+            metadata: metadata(data),
             ..memory("Lives in Oslo.")
         };
         let added = client.remember(&app, "ada", vec![input]).await;
@@ -290,26 +307,26 @@ async fn the_metadata_of_a_memory_changes_as_a_whole() {
     let same = put(json!({"version": 1, "source": "crm"})).await;
     assert_eq!(first.etag, same.etag, "nothing has changed");
     let second = put(json!({"version": 2})).await;
-    assert_eq!(second.metadata, Some(metadata(json!({"version": 2}))));
+    assert_eq!(parsed(&second.metadata), json!({"version": 2}));
     assert_ne!(first.etag, second.etag);
     // The text is known, so the memory stays as it is.
     let known = client.remember_one(&app, "ada", "Lives in Oslo.").await;
     assert_eq!(known.metadata, second.metadata);
     let changed = Memory {
         memory_id: first.memory_id.clone(),
-        metadata: Some(metadata(json!({"by": "hand"}))),
+        metadata: metadata(json!({"by": "hand"})),
         ..Default::default()
     };
     let done = update(&client, changed.clone(), &["metadata"]).await;
     let done = done.memory.unwrap();
-    assert_eq!(done.metadata, changed.metadata);
+    assert_eq!(parsed(&done.metadata), json!({"by": "hand"}));
     assert_eq!(done.text, "Lives in Oslo.");
     let bare = Memory {
-        metadata: None,
+        metadata: String::new(),
         ..changed
     };
     let done = update(&client, bare, &["metadata"]).await;
-    assert_eq!(done.memory.unwrap().metadata, None);
+    assert_eq!(done.memory.unwrap().metadata, "");
 }
 
 #[apply(trial)]

@@ -50,7 +50,7 @@ async fn memories_are_shown_and_managed_from_the_command_line() {
         assert_eq!(listed.json_lines().len(), count, "{metadata}");
     }
     let shown = cli(&["show", &id]).ok().stdout;
-    assert!(shown.contains(r#"{"rank":3,"team":"blue"}"#), "{shown}");
+    assert!(shown.contains(r#"{"rank": 3, "team": "blue"}"#), "{shown}");
     let refused = run(&["list", "--metadata", "[1]"]);
     assert!(refused.stderr.contains("JSON object"), "{refused:?}");
     eventually(
@@ -79,24 +79,24 @@ async fn memories_are_shown_and_managed_from_the_command_line() {
     );
     assert!(shown.contains("Lives in Oslo"), "{shown}");
     assert!(cli(&["pin", &newer]).ok().stdout.contains("pinned"));
-    assert!(client.get_memory(&newer).await.0.pinned);
+    assert!(client.get_memory(&newer).await.0.pinned());
     cli(&["pin", &newer, "--off"]).ok();
-    assert!(!client.get_memory(&newer).await.0.pinned);
+    assert!(!client.get_memory(&newer).await.0.pinned());
 
-    let dry = run(&["forget", "--max-count", "1", "--dry-run"])
+    let dry = run(&["delete", "--max-count", "1", "--dry-run"])
         .ok()
         .stdout;
-    assert!(dry.contains("2 memories: would be forgotten"), "{dry}");
+    assert!(dry.contains("2 memories: would be deleted"), "{dry}");
     assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
-    let done = run(&["forget", "--max-count", "1", "--json"])
+    let done = run(&["delete", "--max-count", "1", "--json"])
         .ok()
         .json_lines();
-    assert_eq!(done[0]["forgottenCount"], "2");
+    assert_eq!(done[0]["deletedCount"], "2");
     let left = client.all_memories(&app, "ada").await;
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].text, "Likes tea");
 
     let none = cli(&["show", &id]);
     assert_eq!(none.code, Some(4), "{none:?}");
-    assert_eq!(run(&["forget"]).code, Some(2));
+    assert_eq!(run(&["delete"]).code, Some(2));
 }

@@ -6,7 +6,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, app, apply, block, block_texts, body, by_session, check_context, context_request,
-    fresh_wait, kinds, known_texts, memory, mode, quoted_texts, search_request, session, trial,
+    kinds, known_texts, memory, mode, quoted_texts, search_request, session, trial,
 };
 
 use crate::plain;
@@ -18,8 +18,7 @@ async fn known(client: &Client, app: &str, user: &str, texts: &[&str]) -> String
 
 fn fresh(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     BuildContextRequest {
-        freshness: recollect_tests::at_least(revision),
-        max_wait: Some(fresh_wait()),
+        freshness: recollect_tests::fresh_from(revision),
         ..request
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest, MemoryInput, MemoryOrigin,
+    DeleteMemoriesRequest, DeleteMemoriesResponse, GetMemoryRequest, MemoryInput, MemoryOrigin,
     Role,
 };
 use recollect_tests::{
-    Client, PLAIN, app, apply, eventually, memory, memory_search, memory_texts, of_app, of_user,
-    say, seconds, trial,
+    Client, PLAIN, app, apply, eventually, memory, memory_search, memory_texts, say, seconds,
+    target_app, target_user, trial,
 };
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -17,14 +17,14 @@ use tonic::Code;
 use super::{backdate, database, days, update};
 use crate::plain;
 
-fn forget(app: &str, user: &str) -> ForgetMemoriesRequest {
-    ForgetMemoriesRequest {
-        owner: of_user(app, user),
+fn forget(app: &str, user: &str) -> DeleteMemoriesRequest {
+    DeleteMemoriesRequest {
+        target: target_user(app, user),
         ..Default::default()
     }
 }
 
-async fn forgotten(client: &Client, request: ForgetMemoriesRequest) -> ForgetMemoriesResponse {
+async fn forgotten(client: &Client, request: DeleteMemoriesRequest) -> DeleteMemoriesResponse {
     client.call(request).await
 }
 
@@ -32,7 +32,7 @@ fn second() -> Option<prost_types::Duration> {
     Some(seconds(1))
 }
 
-fn texts(response: &ForgetMemoriesResponse) -> Vec<&str> {
+fn texts(response: &DeleteMemoriesResponse) -> Vec<&str> {
     let memories = response.memories.iter();
     memories.map(|memory| memory.text.as_str()).collect()
 }
@@ -42,7 +42,7 @@ async fn b09_a_pinned_memory_is_never_forgotten() {
     let client = plain().await;
     let app = app();
     let pinned = MemoryInput {
-        pinned: true,
+        pinned: Some(true),
         ..memory("Is allergic to peanuts.")
     };
     let inputs = vec![pinned, memory("Wore a red hat."), memory("Asked for tea.")];
@@ -51,13 +51,13 @@ async fn b09_a_pinned_memory_is_never_forgotten() {
     update(
         &client,
         memory_contract::proto::Memory {
-            pinned: true,
+            pinned: Some(true),
             ..hat.clone()
         },
         &["pinned"],
     )
     .await;
-    let old = ForgetMemoriesRequest {
+    let old = DeleteMemoriesRequest {
         max_age: second(),
         max_count: Some(1),
         ..forget(&app, "ada")
@@ -66,17 +66,17 @@ async fn b09_a_pinned_memory_is_never_forgotten() {
         "the memories are old",
         Duration::from_secs(20),
         async || {
-            let dry = ForgetMemoriesRequest {
+            let dry = DeleteMemoriesRequest {
                 dry_run: true,
                 ..old.clone()
             };
-            forgotten(&client, dry).await.forgotten_count == 1
+            forgotten(&client, dry).await.deleted_count == 1
         },
     )
     .await;
     let done = forgotten(&client, old.clone()).await;
     assert_eq!(texts(&done), ["Asked for tea."]);
-    assert_eq!(forgotten(&client, old).await.forgotten_count, 0);
+    assert_eq!(forgotten(&client, old).await.deleted_count, 0);
     let left = client.all_memories(&app, "ada").await;
     let left: Vec<&str> = left.iter().map(|memory| memory.text.as_str()).collect();
     assert_eq!(left, ["Wore a red hat.", "Is allergic to peanuts."]);
@@ -93,7 +93,7 @@ async fn b09_a_dry_run_reports_the_memories_to_be_forgotten() {
     };
     client.remember(&app, "ada", facts("ada")).await;
     client.remember(&app, "bob", facts("bob")).await;
-    let dry = ForgetMemoriesRequest {
+    let dry = DeleteMemoriesRequest {
         max_count: Some(2),
         dry_run: true,
         ..forget(&app, "ada")
@@ -101,7 +101,7 @@ async fn b09_a_dry_run_reports_the_memories_to_be_forgotten() {
     let reported = forgotten(&client, dry.clone()).await;
     let expected = ["ada's fact 0", "ada's fact 1", "ada's fact 2"];
     assert_eq!(texts(&reported), expected);
-    assert_eq!((reported.forgotten_count, reported.more), (3, false));
+    assert_eq!((reported.deleted_count, reported.more), (3, false));
     assert_eq!(
         client.all_memories(&app, "ada").await.len(),
         5,
@@ -109,7 +109,7 @@ async fn b09_a_dry_run_reports_the_memories_to_be_forgotten() {
     );
     let done = forgotten(
         &client,
-        ForgetMemoriesRequest {
+        DeleteMemoriesRequest {
             dry_run: false,
             ..dry.clone()
         },
@@ -118,15 +118,15 @@ async fn b09_a_dry_run_reports_the_memories_to_be_forgotten() {
     assert_eq!(texts(&done), texts(&reported));
     assert_eq!(client.all_memories(&app, "ada").await.len(), 2);
     assert_eq!(client.all_memories(&app, "bob").await.len(), 5);
-    assert_eq!(forgotten(&client, dry.clone()).await.forgotten_count, 0);
+    assert_eq!(forgotten(&client, dry.clone()).await.deleted_count, 0);
     // Over all users the number counts for each.
-    let all = ForgetMemoriesRequest {
-        owner: of_app(&app),
+    let all = DeleteMemoriesRequest {
+        target: target_app(&app),
         max_count: Some(1),
         ..dry
     };
     let reported = forgotten(&client, all).await;
-    assert_eq!(reported.forgotten_count, 1 + 4);
+    assert_eq!(reported.deleted_count, 1 + 4);
     let search = memory_search(&app, "ada", "fact", "");
     let mut found = memory_texts(&client.search_memories(search).await);
     found.sort();
@@ -142,7 +142,7 @@ async fn b09_unused_and_old_memories_are_forgotten() {
     let app = app();
     let database = database(PLAIN.ready().line["postgres"].as_str().unwrap()).await;
     let pinned = MemoryInput {
-        pinned: true,
+        pinned: Some(true),
         ..memory("Is pinned.")
     };
     // Stored and last returned, in days before today.
@@ -157,24 +157,21 @@ async fn b09_unused_and_old_memories_are_forgotten() {
         let id = added.memories[0].memory.clone().unwrap().memory_id;
         backdate(&database, &id, stored, used).await;
     }
-    let reported = async |request: ForgetMemoriesRequest| {
+    let reported = async |request: DeleteMemoriesRequest| {
         let reported = forgotten(&client, request).await;
         let texts: Vec<String> = texts(&reported).into_iter().map(str::to_owned).collect();
-        assert_eq!(
-            reported.forgotten_count,
-            i64::try_from(texts.len()).unwrap()
-        );
+        assert_eq!(reported.deleted_count, i64::try_from(texts.len()).unwrap());
         texts
     };
-    let aged = ForgetMemoriesRequest {
+    let aged = DeleteMemoriesRequest {
         max_age: days(75),
         ..forget(&app, "ada")
     };
-    let unused = ForgetMemoriesRequest {
+    let unused = DeleteMemoriesRequest {
         max_inactivity: days(30),
         ..forget(&app, "ada")
     };
-    let dry = |request: &ForgetMemoriesRequest| ForgetMemoriesRequest {
+    let dry = |request: &DeleteMemoriesRequest| DeleteMemoriesRequest {
         dry_run: true,
         ..request.clone()
     };

@@ -21,6 +21,7 @@ async fn update(client: &Client, memory: Memory, fields: &[&str]) -> UpdateMemor
         update_mask: Some(prost_types::FieldMask {
             paths: fields.iter().map(|field| (*field).to_owned()).collect(),
         }),
+        precondition: None,
     };
     client.call(request).await
 }

@@ -152,7 +152,7 @@ async fn b09_policies_forget_by_age_and_disuse_in_the_background() {
     let (_dir, server, client) = Server::start_own(&options).await;
     let database = database(server.ready().line["postgres"].as_str().unwrap()).await;
     let pinned = MemoryInput {
-        pinned: true,
+        pinned: Some(true),
         ..memory("Is pinned.")
     };
     for app in ["aged", "kept", "unused"] {

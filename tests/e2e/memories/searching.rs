@@ -1,12 +1,12 @@
 //! Searches find a user's own memories, and never another user's.
 
 use memory_contract::proto::{
-    GetMemoryRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope, SearchMethod,
-    SearchRequest,
+    GetMemoryRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope, SearchMemoriesRequest,
+    SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Key, SHARED, app, apply, memory, memory_search, memory_texts, metadata, of_user,
-    search_request, texts, trial,
+    Key, SHARED, app, apply, memory, memory_search, memory_texts, metadata, search_request,
+    target_app, target_thread, target_user, texts, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -152,7 +152,7 @@ async fn r09_memories_and_messages_are_searched_apart() {
         );
     }
     let mut search = search_request("", "oolong", &known.revision);
-    search.target = of_user(&app, "ada");
+    search.target = target_user(&app, "ada");
     assert_eq!(client.search(search).await.matches.len(), 1);
 }
 
@@ -169,11 +169,11 @@ async fn r09_memories_are_filtered_by_metadata_before_the_best_matches_are_taken
             false => format!("Oolong tea {number}"),
         };
         MemoryInput {
-            metadata: Some(metadata(json!({
+            metadata: metadata(json!({
                 "team": if blue { "blue" } else { "red" },
                 "number": number,
                 "open": blue,
-            }))),
+            })),
             ..memory(&text)
         }
     };
@@ -184,7 +184,7 @@ async fn r09_memories_are_filtered_by_metadata_before_the_best_matches_are_taken
     }
     let filtered = |conditions: &serde_json::Value| {
         Some(MemoryFilter {
-            metadata: Some(metadata(conditions.clone())),
+            metadata: metadata(conditions.clone()),
             ..Default::default()
         })
     };
@@ -215,7 +215,7 @@ async fn r09_memories_are_filtered_by_metadata_before_the_best_matches_are_taken
             assert_eq!(found, sorted, "{method:?} {conditions}");
         }
         let request = memory_contract::proto::ListMemoriesRequest {
-            owner: of_user(&app, "ada"),
+            target: target_user(&app, "ada"),
             filter: filtered(&conditions),
             ..Default::default()
         };
@@ -232,7 +232,7 @@ async fn r09_memories_are_filtered_by_metadata_before_the_best_matches_are_taken
     let all = client.all_memories(&app, "ada").await;
     let known = all.into_iter().find(|memory| memory.text == page).unwrap();
     let changed = memory_contract::proto::Memory {
-        metadata: Some(metadata(json!({"team": "green"}))),
+        metadata: metadata(json!({"team": "green"})),
         ..known
     };
     let revision = super::update(&client, changed, &["metadata"])
@@ -339,12 +339,31 @@ async fn r09_memories_are_filtered_and_listed() {
         found.sort();
         assert_eq!(found, expected, "{filter:?}");
         let request = memory_contract::proto::ListMemoriesRequest {
-            owner: of_user(&app, "ada"),
+            target: target_user(&app, "ada"),
             filter: Some(filter.clone()),
             ..Default::default()
         };
         let listed = client.call(request).await.memories.into_iter().rev();
         let listed: Vec<String> = listed.map(|memory| memory.text).collect();
         assert_eq!(listed, expected, "{filter:?}");
+    }
+}
+
+#[apply(trial)]
+async fn a_search_for_memories_names_one_user() {
+    let client = plain().await;
+    let app = app();
+    let thread = client.thread(&app).await;
+    for (target, field) in [
+        (target_app(&app), "target.app"),
+        (target_thread(thread), "target.thread"),
+        (None, "target"),
+    ] {
+        let search = SearchMemoriesRequest {
+            target,
+            query: "oolong".to_owned(),
+            ..Default::default()
+        };
+        client.refused(search).await.names_field(field);
     }
 }

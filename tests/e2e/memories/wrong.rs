@@ -27,10 +27,10 @@ async fn wrong_memories_are_refused_with_their_fields() {
         (json!({"text": "a\u{0}b"}), "text"),
         (json!({"text": "x".repeat(4_097)}), "text"),
         (
-            json!({"text": "x", "record_id": "r".repeat(129)}),
-            "record_id",
+            json!({"text": "x", "external_id": "r".repeat(129)}),
+            "external_id",
         ),
-        (json!({"text": "x", "record_id": "\u{0}"}), "record_id"),
+        (json!({"text": "x", "external_id": "\u{0}"}), "external_id"),
         (json!({"text": "x", "type": 9}), "type"),
         (json!({"text": "x", "topics": many(17)}), "topics"),
         (json!({"text": "x", "topics": ["a", ""]}), "topics[1]"),
@@ -44,14 +44,22 @@ async fn wrong_memories_are_refused_with_their_fields() {
             "entities[0]",
         ),
         (
-            json!({"text": "x", "metadata": {"a": "x".repeat(16 * 1024)}}),
+            json!({"text": "x", "metadata": json!({"a": "x".repeat(16 * 1024)}).to_string()}),
             "metadata",
         ),
         (
-            json!({"text": "x", "metadata": {"a": {"b": {"c": {"d": {"e": {}}}}}}}),
+            json!({"text": "x", "metadata": r#"{"a": {"b": {"c": {"d": {"e": {}}}}}}"#}),
             "metadata",
         ),
-        (json!({"text": "x", "metadata": {"a\u{0}": 1}}), "metadata"),
+        (
+            json!({"text": "x", "metadata": r#"{"a\u0000": 1}"#}),
+            "metadata",
+        ),
+        (
+            json!({"text": "x", "metadata": r#"{"a": NaN}"#}),
+            "metadata",
+        ),
+        (json!({"text": "x", "metadata": "[]"}), "metadata"),
         (
             json!({"text": "x", "source_message_ids": ["nonsense"]}),
             "source_message_ids[0]",
@@ -106,17 +114,19 @@ async fn wrong_requests_are_refused_with_their_fields() {
     let app = app();
     let tea = client.remember_one(&app, "ada", "Likes tea.").await;
     client.remember_one(&app, "ada", "Likes cake.").await;
-    let of = |more: Value| {
-        let mut request = json!({"user": {"app_id": app, "user_id": "ada"}});
+    let user = json!({"app_id": app, "user_id": "ada"});
+    let with = |request: Value, more: Value| {
+        let mut request = request;
         let fields = request.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
         request
     };
+    let of = |more: Value| with(json!({"target": {"user": user}}), more);
     let stored = |more: Value| {
         let mut memory = json!({"memory_id": uuid::Uuid::new_v4(), "text": "Has cake."});
         let fields = memory.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
-        of(json!({"memories": [memory]}))
+        with(json!({ "user": user }), json!({"memories": [memory]}))
     };
     let change = |memory: Value, mask: &str| {
         let mut memory = memory;
@@ -151,10 +161,8 @@ async fn wrong_requests_are_refused_with_their_fields() {
         ),
         (
             "ImportMemories",
-            of(
-                json!({"memories": [{"memory_id": tea.memory_id, "origin": 1, "text": "x",
-                "superseded_by": tea.memory_id}]}),
-            ),
+            json!({"user": user, "memories": [{"memory_id": tea.memory_id, "origin": 1,
+                "text": "x", "superseded_by": tea.memory_id}]}),
             "memories[0].superseded_by",
         ),
         (
@@ -179,13 +187,13 @@ async fn wrong_requests_are_refused_with_their_fields() {
         ),
         (
             "SearchMemories",
-            of(json!({"query": "x", "max_wait": "31s"})),
-            "max_wait",
+            of(json!({"query": "x", "freshness": {"max_wait": "31s"}})),
+            "freshness.max_wait",
         ),
         (
             "SearchMemories",
-            of(json!({"query": "x", "at_least_as_fresh": "soon"})),
-            "at_least_as_fresh",
+            of(json!({"query": "x", "freshness": {"at_least_as_fresh": "soon"}})),
+            "freshness.at_least_as_fresh",
         ),
         (
             "ListMemories",
@@ -211,23 +219,23 @@ async fn wrong_requests_are_refused_with_their_fields() {
         ),
         (
             "ListMemories",
-            of(json!({"filter": {"metadata": {"a": 1.5}}})),
+            of(json!({"filter": {"metadata": r#"{"a": [1]}"#}})),
             "filter.metadata.a",
         ),
         (
             "ListMemories",
-            of(json!({"filter": {"metadata": {"a": {"b": 1}}}})),
+            of(json!({"filter": {"metadata": r#"{"a": {"b": 1}}"#}})),
             "filter.metadata.a",
         ),
         (
             "SearchMemories",
-            of(json!({"query": "x", "filter": {"metadata": {"a b": 1}}})),
+            of(json!({"query": "x", "filter": {"metadata": r#"{"a b": NaN}"#}})),
             "filter.metadata",
         ),
         (
             "UpdateMemory",
             change(
-                json!({"metadata": {"a": {"b": {"c": {"d": {"e": {}}}}}}}),
+                json!({"metadata": r#"{"a": {"b": {"c": {"d": {"e": {}}}}}}"#}),
                 "metadata",
             ),
             "memory.metadata",
@@ -241,8 +249,11 @@ async fn wrong_requests_are_refused_with_their_fields() {
         ),
         (
             "UpdateMemory",
-            change(json!({"etag": "x".repeat(129)}), "pinned"),
-            "memory.etag",
+            with(
+                change(json!({}), "pinned"),
+                json!({"precondition": {"etag": "x".repeat(129)}}),
+            ),
+            "precondition.etag",
         ),
         (
             "UpdateMemory",
@@ -264,15 +275,16 @@ async fn wrong_requests_are_refused_with_their_fields() {
             json!({"memory_id": tea.memory_id, "replacement": {"text": "likes TEA"}}),
             "replacement.text",
         ),
-        ("ForgetMemories", of(json!({"max_age": "0.5s"})), "max_age"),
+        ("DeleteMemories", of(json!({"max_age": "0.5s"})), "max_age"),
         (
-            "ForgetMemories",
+            "DeleteMemories",
             of(json!({"max_inactivity": "3600s"})),
             "max_inactivity",
         ),
-        ("ForgetMemories", of(json!({"max_count": 0})), "max_count"),
-        ("ForgetMemories", json!({"max_count": 1}), "user"),
-        ("ListMemories", json!({}), "user"),
+        ("DeleteMemories", of(json!({"max_count": 0})), "max_count"),
+        ("DeleteMemories", json!({"max_count": 1}), "target"),
+        ("ListMemories", json!({}), "target"),
+        ("SearchMemories", json!({"query": "x"}), "target"),
     ] {
         let name = format!("MemoryService/{method}");
         eprintln!("{name} {request}");
@@ -319,11 +331,11 @@ async fn the_longest_values_are_taken() {
         format!("{}{}", uuid::Uuid::new_v4(), wide(220, 2)),
     );
     let request = json!({"user": {"app_id": app, "user_id": user}, "memories": [{
-        "record_id": wide(128, 3),
+        "external_id": wide(128, 3),
         "text": wide(4_096, 4),
         "topics": (0..16).map(|n| wide(64, n)).collect::<Vec<_>>(),
         "entities": (0..16).map(|n| wide(128, n)).collect::<Vec<_>>(),
-        "metadata": {"a": {"b": {"c": {"d": {"e": wide(4_000, 5)}}}}},
+        "metadata": json!({"a": {"b": {"c": {"d": {"e": wide(4_000, 5)}}}}}).to_string(),
     }]});
     for created in [true, false] {
         let request = request.clone();

@@ -157,6 +157,7 @@ async fn l14_every_request_takes_an_own_id_of_a_message() {
         kind: LedgerKind::Summary.into(),
         head_message_id: head.to_owned(),
         include_texts: true,
+        ..Default::default()
     };
     let ranges = client.call(ledger("q3")).await.ranges;
     assert_eq!(ranges[0].last_message_id, stored[1].message_id);
@@ -237,9 +238,7 @@ async fn l14_known_messages_are_not_stored_twice() {
     let thread_id = client.thread(&app()).await;
     let mut question = named(ULID, Role::User, "Who?");
     question.name = "Ada".to_owned();
-    question.metadata = Some(recollect_tests::metadata(
-        serde_json::json!({"b": 1, "a": [2]}),
-    ));
+    question.metadata = recollect_tests::metadata(serde_json::json!({"b": 1, "a": [2]}));
     let request = AppendMessagesRequest {
         expected_head: Some(String::new()),
         ..append(
@@ -290,7 +289,7 @@ async fn an_own_id_names_one_message_of_a_thread() {
             ..question()
         },
         MessageInput {
-            metadata: Some(recollect_tests::metadata(serde_json::json!({"a": 1}))),
+            metadata: recollect_tests::metadata(serde_json::json!({"a": 1})),
             ..question()
         },
         MessageInput {

@@ -1,14 +1,12 @@
-//! Listing messages: filters, order, pages, templates.
-
-use std::time::{Duration, Instant};
+//! Listing messages: filters, order, pages, as text.
 
 use memory_contract::proto::{
-    ListMessagesRequest, ListMessagesResponse, MessageFilter, MessageInput, Role, SortOrder,
+    GetHistoryRequest, ListMessagesRequest, MessageFilter, MessageInput, ProviderFormat, Role,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Dynamic, Refused as _, app, apply, by_id, by_session, metadata, reply, say, session,
-    texts, trial,
+    Client, Dynamic, Refused as _, app, apply, history_request, metadata, reply, say, session,
+    target_session, target_thread, texts, trial,
 };
 use serde_json::json;
 
@@ -39,11 +37,11 @@ async fn boat(client: &Client) -> String {
                 seconds: 1_000 + number * 100,
                 nanos: 0,
             }),
-            metadata: Some(metadata(json!({
+            metadata: metadata(json!({
                 "number": number,
                 "even": number % 2 == 0,
                 "topic": if number < 3 { "boat" } else { "sail" },
-            }))),
+            })),
             ..named(*role, name, text)
         })
         .collect();
@@ -53,7 +51,7 @@ async fn boat(client: &Client) -> String {
 
 async fn filtered(client: &Client, thread_id: &str, filter: MessageFilter) -> Vec<String> {
     let request = ListMessagesRequest {
-        target: by_id(thread_id),
+        target: target_thread(thread_id),
         filter: Some(filter),
         page_size: 2,
         ..Default::default()
@@ -107,15 +105,11 @@ async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
     client.append(&thread.thread_id, said).await;
     let upwards: Vec<String> = (1..=57).map(|n| n.to_string()).collect();
     let downwards: Vec<String> = upwards.iter().rev().cloned().collect();
-    for (order, expected) in [
-        (SortOrder::Unspecified, &upwards),
-        (SortOrder::Ascending, &upwards),
-        (SortOrder::Descending, &downwards),
-    ] {
+    for (order_by, expected) in [("", &upwards), ("seq", &upwards), ("seq desc", &downwards)] {
         for page_size in [0, 1, 10, 57, 58, 100_000] {
             let request = ListMessagesRequest {
-                target: by_session(session(&app, "ada", "session:1")),
-                order: order.into(),
+                target: target_session(session(&app, "ada", "session:1")),
+                order_by: order_by.to_owned(),
                 page_size,
                 ..Default::default()
             };
@@ -124,58 +118,46 @@ async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
     }
     let first = client
         .call(ListMessagesRequest {
-            target: by_id(thread.thread_id),
+            target: target_thread(thread.thread_id),
             ..Default::default()
         })
         .await;
     assert_eq!(first.messages.len(), 50, "the default");
 }
 
-async fn render(
-    client: &Client,
-    thread_id: &str,
-    template: &str,
-) -> Result<tonic::Response<ListMessagesResponse>, tonic::Status> {
-    let request = ListMessagesRequest {
-        target: by_id(thread_id),
-        text_template: template.to_owned(),
-        ..Default::default()
+/// The messages of a thread as plain text.
+async fn as_text(client: &Client, thread_id: &str) -> String {
+    let request = GetHistoryRequest {
+        formats: vec![ProviderFormat::Text.into()],
+        ..history_request(thread_id)
     };
-    client.messages().list_messages(request).await
+    let history = client.call(request).await;
+    let text = &history.rendered[0].body;
+    // A model continues there.
+    let text = text.strip_suffix("\n\nAssistant:").unwrap_or(text);
+    text.to_owned()
 }
 
 #[apply(trial)]
-async fn l11_messages_are_rendered_by_a_text_template() {
+async fn l11_messages_are_read_as_text() {
     let client = plain().await;
     let thread_id = boat(&client).await;
-    let rendered = render(
-        &client,
-        &thread_id,
-        "{{ seq }} {{ role }} {{ name }}: {{ text }}",
-    )
-    .await;
-    let rendered = rendered.unwrap().into_inner();
-    assert_eq!(rendered.messages.len(), 5);
-    assert_eq!(
-        rendered.rendered_texts,
-        [
-            "1 system : Talk like a captain.",
-            "2 user Ada: Is the boat dry?",
-            "3 assistant Bot: Dry as a bone.",
-            "4 user Bob: And the sail?",
-            "5 assistant Bot: White as snow.",
-        ]
-    );
-    let timed = render(&client, &thread_id, "{{ create_time }}").await;
-    let timed = timed.unwrap().into_inner().rendered_texts;
-    assert!(timed[0].contains("1970-01-01"), "{timed:?}");
-    assert!(timed[0].contains("00:16:40"), "{timed:?}");
-
-    let none = render(&client, &thread_id, "").await;
-    assert_eq!(
-        none.unwrap().into_inner().rendered_texts,
-        Vec::<String>::new()
-    );
+    let expected = [
+        "System: Talk like a captain.",
+        "Human (Ada): Is the boat dry?",
+        "Assistant (Bot): Dry as a bone.",
+        "Human (Bob): And the sail?",
+        "Assistant (Bot): White as snow.",
+    ];
+    assert_eq!(as_text(&client, &thread_id).await, expected.join("\n\n"));
+    // A message is only ever text.
+    let thread_id = client.thread(&app()).await;
+    let braces = "{{ 7 * 7 }} {% raw %}";
+    client
+        .append(&thread_id, vec![named(Role::User, "{{ 1 + 1 }}", braces)])
+        .await;
+    let text = as_text(&client, &thread_id).await;
+    assert_eq!(text, format!("Human ({{{{ 1 + 1 }}}}): {braces}"));
 }
 
 #[apply(trial)]
@@ -198,7 +180,7 @@ async fn messages_are_filtered_by_time_and_metadata() {
 
     let with = async |fields: serde_json::Value| {
         let filter = MessageFilter {
-            metadata: Some(metadata(fields)),
+            metadata: metadata(fields),
             ..Default::default()
         };
         filtered(&client, &thread_id, filter).await.len()
@@ -237,7 +219,7 @@ async fn a_page_token_belongs_to_its_query() {
     let thread_id = boat(&client).await;
     let other = boat(&client).await;
     let first = ListMessagesRequest {
-        target: by_id(&thread_id),
+        target: target_thread(&thread_id),
         page_size: 2,
         ..Default::default()
     };
@@ -262,7 +244,7 @@ async fn a_page_token_belongs_to_its_query() {
     };
     for wrong in [
         ListMessagesRequest {
-            target: by_id(other),
+            target: target_thread(other),
             ..next.clone()
         },
         ListMessagesRequest {
@@ -270,11 +252,7 @@ async fn a_page_token_belongs_to_its_query() {
             ..next.clone()
         },
         ListMessagesRequest {
-            order: SortOrder::Descending.into(),
-            ..next.clone()
-        },
-        ListMessagesRequest {
-            text_template: "{{ text }}".into(),
+            order_by: "seq desc".to_owned(),
             ..next.clone()
         },
         ListMessagesRequest {
@@ -312,14 +290,17 @@ async fn a_page_token_belongs_to_its_method() {
         threads.push(thread_id);
     }
     let lists = [
-        ("ThreadService/ListThreads", json!({"app": {"app_id": one}})),
+        (
+            "ThreadService/ListThreads",
+            json!({"target": {"app": {"app_id": one}}}),
+        ),
         (
             "ThreadService/ListBranches",
-            json!({"thread_id": threads[0]}),
+            json!({"thread": {"thread_id": threads[0]}}),
         ),
         (
             "MessageService/ListMessages",
-            json!({"thread_id": threads[0]}),
+            json!({"target": {"thread": {"thread_id": threads[0]}}}),
         ),
     ];
     let mut tokens = Vec::new();
@@ -335,19 +316,19 @@ async fn a_page_token_belongs_to_its_method() {
     let elsewhere = [
         (
             "ThreadService/ListThreads",
-            json!({"app": {"app_id": other}}),
+            json!({"target": {"app": {"app_id": other}}}),
         ),
         (
             "ThreadService/ListThreads",
-            json!({"user": {"app_id": one, "user_id": "ada"}}),
+            json!({"target": {"user": {"app_id": one, "user_id": "ada"}}}),
         ),
         (
             "ThreadService/ListBranches",
-            json!({"thread_id": threads[1]}),
+            json!({"thread": {"thread_id": threads[1]}}),
         ),
         (
             "MessageService/ListMessages",
-            json!({"thread_id": threads[1]}),
+            json!({"target": {"thread": {"thread_id": threads[1]}}}),
         ),
         ("AdminService/ListDeadLetters", json!({})),
     ];
@@ -375,7 +356,7 @@ async fn a_page_ends_before_it_is_too_large_to_send() {
         client.append(&thread_id, said).await;
     }
     let request = ListMessagesRequest {
-        target: by_id(&thread_id),
+        target: target_thread(&thread_id),
         page_size: 500,
         ..Default::default()
     };
@@ -388,51 +369,4 @@ async fn a_page_ends_before_it_is_too_large_to_send() {
     let all = client.list(request).await;
     let seqs: Vec<i64> = all.iter().map(|message| message.seq).collect();
     assert_eq!(seqs, (1..=24).collect::<Vec<i64>>());
-
-    // A template that prints everything doubles it.
-    let rendered = render(&client, &thread_id, "{{ text }}{{ text }}").await;
-    let rendered = rendered.unwrap().into_inner();
-    assert_eq!(rendered.messages.len(), rendered.rendered_texts.len());
-    assert!(!rendered.messages.is_empty());
-}
-
-#[apply(trial)]
-async fn a_template_can_do_no_harm() {
-    let client = plain().await;
-    let thread_id = client.thread(&app()).await;
-    client
-        .append(
-            &thread_id,
-            vec![named(Role::User, "{{ 1 + 1 }}", "{{ 7 * 7 }} {% raw %}")],
-        )
-        .await;
-    let rendered = render(&client, &thread_id, "{{ name }}/{{ text }}").await;
-    assert_eq!(
-        rendered.unwrap().into_inner().rendered_texts,
-        ["{{ 1 + 1 }}/{{ 7 * 7 }} {% raw %}"],
-        "a message is only ever a value"
-    );
-    for template in [
-        "{{ text",
-        "{% for %}",
-        "{{ text | no_such_filter }}",
-        "{% include '/etc/passwd' %}",
-        "{{ nobody.nothing.nowhere }}",
-    ] {
-        let refused = render(&client, &thread_id, template).await.refused();
-        refused.names_field("text_template");
-    }
-    // The template's work and its output are bounded.
-    for template in [
-        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        "{% for a in range(99999) %}{{ text * 1000 }}{% endfor %}",
-        "{{ 'x' * 100000000000 }}",
-        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-    ] {
-        let start = Instant::now();
-        let answer = render(&client, &thread_id, template).await;
-        assert!(answer.is_err(), "{template}");
-        assert!(start.elapsed() < Duration::from_secs(20), "{template}");
-    }
-    assert_eq!(client.all_messages(&thread_id).await.len(), 1);
 }

@@ -4,4 +4,5 @@
 mod append;
 mod external_ids;
 mod listing;
+mod metadata;
 mod parts;

@@ -8,8 +8,8 @@ use memory_contract::proto::{
 use prost::Message as _;
 use prost_types::Duration;
 use recollect_tests::{
-    Client, SOON, app, apply, block, block_texts, check_context, context_request, eventually,
-    history_request, kinds, mask, mode, node, node_turn, says, texts, thread_of, trial,
+    Client, PLAIN, SOON, app, apply, block, block_texts, check_context, context_request,
+    eventually, history_request, kinds, mask, mode, node, node_turn, says, texts, thread_of, trial,
 };
 use uuid::Uuid;
 
@@ -34,11 +34,10 @@ async fn d01_conversations_and_nodes_have_memories_of_their_own() {
             let node = node(&thread_id, name);
             let said = [format!("{name} {text} asked"), format!("{text} {name}")];
             client.add_node_turn(&node, &said[0], &said[1]).await;
-            let key = client.flush_node(&node).await.object_key;
-            assert_eq!(
-                key,
-                format!("acme/node_memory/{app}/{thread_id}/{name}.json")
-            );
+            client.flush_node(&node).await;
+            let key = format!("acme/node_memory/{app}/{thread_id}/{name}.json");
+            let object = PLAIN.data().join("objects").join(key);
+            assert!(object.is_file(), "{}", object.display());
             expected.push((node, said));
         }
         let history = client.call(history_request(&thread_id)).await;
@@ -51,7 +50,7 @@ async fn d01_conversations_and_nodes_have_memories_of_their_own() {
     }
     // One is cleared, and the others stay.
     let ((cleared, _), others) = expected.split_first().unwrap();
-    assert_eq!(client.clear_node(cleared).await, 2);
+    assert_eq!(client.delete_node(cleared).await, 2);
     assert!(client.node_dialogue(cleared, "").await.is_empty());
     assert_eq!(client.all_messages(thread_of(cleared)).await.len(), 2);
     for (node, said) in others {
@@ -296,6 +295,7 @@ async fn set_of_thread(client: &Client, node: &NodeRef, policy: Option<MemoryPol
             ..Default::default()
         }),
         update_mask: Some(mask(&["policy"])),
+        precondition: None,
     };
     client.call(request).await;
 }
@@ -331,5 +331,5 @@ async fn a_nodes_memory_ends_by_the_policy_that_was_set() {
     .await;
     assert!(client.node_memories(thread_of(&node)).await.is_empty());
     client.add_node_turn(&node, "new", "memory").await;
-    assert_eq!(client.clear_node(&node).await, 2, "it begins anew");
+    assert_eq!(client.delete_node(&node).await, 2, "it begins anew");
 }

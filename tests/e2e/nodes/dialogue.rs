@@ -53,7 +53,7 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
         thread: None,
         node_id: "planner".to_owned(),
     };
-    let field = "node.thread_id";
+    let field = "node.thread";
     let add = client.refused(node_turn(&nowhere, "Q", "A")).await;
     add.names_field(field);
     let flush = FlushNodeMemoryRequest {
@@ -64,12 +64,12 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
     let history = client.refused(ask(&nowhere, "")).await;
     history.names_field(field);
     let list = client.refused(ListNodeMemoriesRequest::default()).await;
-    list.names_field("thread_id");
+    list.names_field("thread");
 
     let malformed = client
         .refused(node_turn(&node("x", "planner"), "Q", "A"))
         .await;
-    malformed.names_field("node.thread_id");
+    malformed.names_field("node.thread.thread_id");
 }
 
 #[apply(trial)]
@@ -171,17 +171,18 @@ async fn d13_the_budget_counts_in_the_models_own_tokens() {
 async fn d15_a_cleared_memory_is_empty_at_once() {
     let client = plain().await;
     let node = planner(&client).await;
-    assert_eq!(client.clear_node(&node).await, 0);
+    assert_eq!(client.delete_node(&node).await, 0);
     client.add_node_turn(&node, "1", "2").await;
-    let flushed = client.flush_node(&node).await;
-    let object = PLAIN.data().join("objects").join(&flushed.object_key);
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
+    let object = PLAIN.data().join("objects").join(key);
     assert!(object.is_file(), "{}", object.display());
     client.add_node_turn(&node, "3", "4").await;
-    assert_eq!(client.clear_node(&node).await, 4);
+    assert_eq!(client.delete_node(&node).await, 4);
     assert!(client.node_dialogue(&node, "").await.is_empty());
     assert!(client.node_memories(thread_of(&node)).await.is_empty());
     assert!(!object.exists(), "the object goes with it");
-    assert_eq!(client.clear_node(&node).await, 0);
+    assert_eq!(client.delete_node(&node).await, 0);
 
     // It starts again, and nothing old comes back.
     client.add_node_turn(&node, "5", "6").await;
@@ -291,7 +292,7 @@ async fn d20_nodes_have_separate_memories() {
             assert_eq!(client.node_dialogue(node, "a1").await, [word, word]);
         }
     }
-    client.clear_node(&critic).await;
+    client.delete_node(&critic).await;
     assert_eq!(client.node_dialogue(&planner, "").await, ["plan", "plan"]);
 }
 

@@ -53,7 +53,8 @@ async fn d08_a_memory_lies_under_tenant_app_thread_and_node() {
     ] {
         let node = node(&thread_id, name);
         client.add_node_turn(&node, "1", "2").await;
-        let key = client.flush_node(&node).await.object_key;
+        client.flush_node(&node).await;
+        let key = client.object_key(&node).await;
         assert_eq!(key, format!("acme/node_memory/{app}/{thread_id}/{file}"));
         assert!(object(&key).is_file(), "{key}");
         assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
@@ -61,7 +62,8 @@ async fn d08_a_memory_lies_under_tenant_app_thread_and_node() {
     // 128 characters of three bytes each, percent-encoded.
     let long = node(&thread_id, &"節".repeat(128));
     client.add_node_turn(&long, "1", "2").await;
-    let key = client.flush_node(&long).await.object_key;
+    client.flush_node(&long).await;
+    let key = client.object_key(&long).await;
     assert!(object(&key).is_file(), "{key}");
 }
 
@@ -100,7 +102,8 @@ async fn d09_the_object_is_the_documented_json() {
     client.call(request).await;
     let tokens = client.call(ask(&node)).await;
     let tokens: Vec<i32> = tokens.messages.iter().map(|m| m.token_count).collect();
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     let expected = json!({
         "version": 1,
         "messages": [
@@ -169,7 +172,8 @@ async fn d10_files_are_kept_as_references() {
         ..Default::default()
     };
     client.call(request).await;
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     let object = read(&object(&key));
     let expected = [
         json!([
@@ -194,7 +198,8 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
     let client = plain().await;
     let node = planner(&client, &app()).await;
     client.add_node_turn(&node, "1", "2").await;
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     let good = fs::read(object(&key)).unwrap();
     let mut copies = HashSet::new();
     for broken in [
@@ -242,7 +247,7 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
 
     // Or it starts afresh, and the copies go, because they have what was said.
     assert!(copies.iter().all(|copy| object(copy).is_file()));
-    client.clear_node(&node).await;
+    client.delete_node(&node).await;
     eventually("the copies are erased", SOON, async || {
         !copies.iter().any(|copy| object(copy).exists())
     })
@@ -257,7 +262,8 @@ async fn d22_a_large_object_is_compressed_and_both_forms_are_read() {
     let client = plain().await;
     let node = planner(&client, &app()).await;
     client.add_node_turn(&node, "1", "2").await;
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     let small = fs::read(object(&key)).unwrap();
     assert!(small.starts_with(b"{"));
     let long = "A sentence that is said again and again. ".repeat(1_000);

@@ -128,7 +128,7 @@ async fn through(begin: impl FnOnce(&mut S3), end: impl FnOnce(&mut S3)) {
     let node = planner(&client, "app").await;
     client.add_node_turn(&node, "q0", "a0").await;
     client.flush_node(&node).await;
-    let key = memory(&client, &node).await.object_key;
+    let key = client.object_key(&node).await;
     begin(&mut s3);
     outage(&client, &node).await;
     end(&mut s3);
@@ -173,7 +173,8 @@ async fn d14_no_turn_is_lost_while_the_directory_is_missing() {
     let (dir, _server, client) = Server::start_own(&quick(&[])).await;
     let node = planner(&client, "app").await;
     client.add_node_turn(&node, "q0", "a0").await;
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     // Root may write anywhere, so a file takes the place of the directory.
     let (objects, away) = (dir.data().join("objects"), dir.path().join("away"));
     fs::rename(&objects, &away).unwrap();
@@ -198,7 +199,8 @@ async fn d14_a_flush_by_hand_makes_up_for_an_outage() {
     let client = server.client(Key::Acme).await;
     let node = planner(&client, "app").await;
     client.add_node_turn(&node, "q0", "a0").await;
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     s3.set_fault(S3Fault::Hanging);
     outage(&client, &node).await;
     s3.set_fault(S3Fault::None);

@@ -83,7 +83,8 @@ async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
     let (dir, _server, client) = Server::start_own(&quick()).await;
     let node = planner(&client, "app").await;
     client.add_node_turn(&node, "1", "2").await;
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     // A file is where the directory was.
     let (objects, away) = (dir.data().join("objects"), dir.path().join("away"));
     fs::rename(&objects, &away).unwrap();
@@ -101,11 +102,11 @@ async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
     assert_eq!(memory.waiting_turn_count, 1);
     assert!(memory.last_error.contains("object storage"), "{memory:?}");
 
-    assert_eq!(client.clear_node(&node).await, 4);
+    assert_eq!(client.delete_node(&node).await, 4);
     assert!(client.node_dialogue(&node, "").await.is_empty());
     client.add_node_turn(&node, "5", "6").await;
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
-    assert_eq!(client.clear_node(&node).await, 2);
+    assert_eq!(client.delete_node(&node).await, 2);
 
     fs::remove_file(&objects).unwrap();
     fs::rename(&away, &objects).unwrap();
@@ -163,8 +164,9 @@ async fn d22_writers_in_two_processes_never_lose_a_turn() {
     }
     let memory = &first.node_memories(thread_of(&node)).await[0];
     assert_eq!(memory.waiting_turn_count, 0);
-    let key = dir.path().join("objects").join(&memory.object_key);
-    assert!(memory.size_bytes > 0 && key.is_file());
+    let key = first.object_key(&node).await;
+    let object = dir.path().join("objects").join(key);
+    assert!(memory.size_bytes > 0 && object.is_file());
 }
 
 #[apply(trial_with_own_server)]
@@ -222,7 +224,8 @@ async fn d21_a_flushed_message_is_in_no_table() {
     client.flush_node(&node).await;
     let memory = client.node_memories(thread_of(&node)).await.remove(0);
     assert!(memory.expire_time.is_some());
-    let object = dir.path().join("objects").join(&memory.object_key);
+    let key = client.object_key(&node).await;
+    let object = dir.path().join("objects").join(key);
     assert!(object.is_file());
     drop(server);
     let mut options = Options {
@@ -271,7 +274,7 @@ async fn a_memory_has_a_largest_size() {
     client.flush_node(&node).await;
     assert_eq!(client.node_dialogue(&node, "").await.len(), 6);
     assert!(client.node_memories(thread_of(&node)).await[0].size_bytes <= 5_000);
-    client.clear_node(&node).await;
+    client.delete_node(&node).await;
     client.add_node_turn(&node, &text, &text).await;
 }
 

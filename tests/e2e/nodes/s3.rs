@@ -28,7 +28,8 @@ async fn d22_a_concurrent_write_is_never_overwritten() {
     let (_dir, server, client) = Server::start_own(&options(&s3)).await;
     let node = node(&client.thread("app").await, "a/b");
     client.add_node_turn(&node, "1", "2").await;
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     let mut object: Value = serde_json::from_slice(&s3.object(&key).unwrap()).unwrap();
     assert_eq!(object["messages"][1]["content"], "2");
     assert_eq!(s3.refused(), 0);
@@ -86,7 +87,7 @@ async fn d22_a_concurrent_write_is_never_overwritten() {
     s3.set_fault(S3Fault::None);
     assert_eq!(client.flush_node(&node).await.flushed_turn_count, 2);
 
-    assert_eq!(client.clear_node(&node).await, 10);
+    assert_eq!(client.delete_node(&node).await, 10);
     eventually("the object is erased", SOON, async || {
         s3.object(&key).is_none()
     })
@@ -99,10 +100,11 @@ async fn d15_a_slow_deletion_takes_nothing_that_was_written_after_it() {
     let (_dir, _server, client) = Server::start_own(&options(&s3)).await;
     let node = node(&client.thread("app").await, "planner");
     client.add_node_turn(&node, "1", "2").await;
-    let key = client.flush_node(&node).await.object_key;
+    client.flush_node(&node).await;
+    let key = client.object_key(&node).await;
     s3.hold_deletions(true);
     // It does not wait for the store for ever.
-    assert_eq!(client.clear_node(&node).await, 2);
+    assert_eq!(client.delete_node(&node).await, 2);
     assert!(s3.object(&key).is_some());
     assert!(client.node_dialogue(&node, "").await.is_empty());
     client.add_node_turn(&node, "3", "4").await;
@@ -138,7 +140,7 @@ async fn d15_an_object_written_after_its_deletion_is_erased_too() {
     };
     let failed = client.refused(request).await;
     failed.is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
-    assert_eq!(client.clear_node(&node).await, 2);
+    assert_eq!(client.delete_node(&node).await, 2);
     eventually("the object is deleted", SOON, async || s3.deletions() > 0).await;
     assert_eq!((s3.writes(), s3.object_count()), (0, 0));
 

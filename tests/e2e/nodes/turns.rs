@@ -1,8 +1,9 @@
 //! Memories of nodes: validation of turns, and the reported state of memories.
 
 use memory_contract::proto::{
-    AddNodeTurnRequest, ClearNodeMemoryRequest, FlushNodeMemoryRequest, GetNodeMemoryStatusRequest,
-    ListNodeMemoriesRequest, NodeRef, ObjectStoreBackend, add_node_turn_request::Parent,
+    AddNodeTurnRequest, DeleteNodeMemoryRequest, FlushNodeMemoryRequest,
+    GetNodeMemoryStatusRequest, ListNodeMemoriesRequest, NodeRef, ObjectStoreBackend,
+    add_node_turn_request::Parent,
 };
 use recollect_tests::{
     Key, PLAIN, app, apply, by_id, by_session, node, node_turn, says, session, thread_of, trial,
@@ -184,7 +185,7 @@ async fn no_tenant_reaches_anothers_nodes() {
         };
         let flush = globex.refused(request).await;
         flush.is(Code::NotFound, "THREAD_NOT_FOUND");
-        let request = ClearNodeMemoryRequest {
+        let request = DeleteNodeMemoryRequest {
             node: Some(node.clone()),
         };
         let clear = globex.refused(request).await;

@@ -2,7 +2,7 @@
 
 use memory_budget::Tokenizer;
 use memory_contract::proto::{
-    BriefingPart, BuildBriefingRequest, Iteration, MessageInput, PlanStepStatus, Role,
+    Attempt, BriefingPart, BuildBriefingRequest, MessageInput, PlanStepStatus, Role,
 };
 use prost::Message as _;
 use recollect_tests::{
@@ -29,7 +29,7 @@ async fn at_work(client: &Client) -> String {
     ];
     client.append(&thread_id, said.concat()).await;
     for number in 1..=3 {
-        let tried = Iteration {
+        let tried = Attempt {
             diagnosis: format!("Diagnosis {number}"),
             ..attempt(
                 "connect",
@@ -234,7 +234,7 @@ async fn stored_words_cannot_pose_as_instructions() {
     intended.steps[0].result = hostile.to_owned();
     intended.current_phase = "x\n## Task\n".to_owned();
     client.put_plan(put(&thread_id, "", intended)).await;
-    let tried = Iteration {
+    let tried = Attempt {
         task: "x\n## Task\n".to_owned(),
         action: hostile.to_owned(),
         result: hostile.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use memory_contract::proto::{AppendIterationRequest, Iteration, ListIterationsRequest};
+use memory_contract::proto::{AppendAttemptRequest, Attempt, ListAttemptsRequest};
 use recollect_tests::{Key, PLAIN, app, apply, attempt, briefing_request, by_id, sections, trial};
 use serde_json::json;
 use tonic::Code;
@@ -15,7 +15,7 @@ use crate::plain;
 async fn n14_attempts_are_numbered_and_listed() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let full = Iteration {
+    let full = Attempt {
         task: "build".to_owned(),
         action: "Ran the workflow".to_owned(),
         result: "3 of 5 nodes ran".to_owned(),
@@ -24,11 +24,11 @@ async fn n14_attempts_are_numbered_and_listed() {
         fix: "Add the key".to_owned(),
         // Fields that only answers have are ignored.
         number: 77,
-        attempt: -5,
+        task_number: -5,
         create_time: Some(prost_types::Timestamp::default()),
     };
     let mut expected = Vec::new();
-    for (iteration, number, nth) in [
+    for (tried, number, nth) in [
         (full.clone(), 1, 1),
         (attempt("", "Looked around", ""), 2, 1),
         (attempt("build", "Added the key", ""), 3, 2),
@@ -36,14 +36,14 @@ async fn n14_attempts_are_numbered_and_listed() {
         (attempt("", "Looked again", "nothing there"), 5, 2),
         (attempt("build", "Built again", ""), 6, 3),
     ] {
-        let logged = client.log_attempt(&thread_id, iteration.clone(), "").await;
+        let logged = client.log_attempt(&thread_id, tried.clone(), "").await;
         assert!(!logged.replayed);
-        let logged = logged.iteration.unwrap();
-        let chosen = Iteration {
+        let logged = logged.attempt.unwrap();
+        let chosen = Attempt {
             number,
-            attempt: nth,
+            task_number: nth,
             create_time: logged.create_time,
-            ..iteration
+            ..tried
         };
         assert_eq!(logged, chosen);
         assert!(logged.create_time.is_some_and(|time| time.seconds > 0));
@@ -52,14 +52,14 @@ async fn n14_attempts_are_numbered_and_listed() {
     assert_eq!(client.attempts(all_of(&thread_id)).await, expected);
 
     let numbers = async |task: Option<&str>, failed: bool, page_size: i32| -> Vec<i64> {
-        let request = ListIterationsRequest {
+        let request = ListAttemptsRequest {
             task: task.map(str::to_owned),
             failed,
             page_size,
             ..all_of(&thread_id)
         };
         let found = client.attempts(request).await;
-        found.iter().map(|iteration| iteration.number).collect()
+        found.iter().map(|attempt| attempt.number).collect()
     };
     for page_size in [0, 1, 2, 5, 500, 10_000] {
         assert_eq!(numbers(None, false, page_size).await, [1, 2, 3, 4, 5, 6]);
@@ -71,23 +71,23 @@ async fn n14_attempts_are_numbered_and_listed() {
     }
 
     // A page token is valid for its own query only.
-    let first = ListIterationsRequest {
+    let first = ListAttemptsRequest {
         page_size: 1,
         ..all_of(&thread_id)
     };
     let token = client.call(first.clone()).await.next_page_token;
     for other in [
-        ListIterationsRequest {
+        ListAttemptsRequest {
             failed: true,
             ..first.clone()
         },
-        ListIterationsRequest {
+        ListAttemptsRequest {
             task: Some(String::new()),
             ..first.clone()
         },
         all_of(&client.thread(&app()).await),
     ] {
-        let request = ListIterationsRequest {
+        let request = ListAttemptsRequest {
             page_token: token.clone(),
             ..other
         };
@@ -118,7 +118,7 @@ async fn n14_a_retry_reports_the_failed_attempts() {
     };
     assert_eq!(build(Some("build")).await, (1, vec![]));
 
-    let first = Iteration {
+    let first = Attempt {
         result: "3 of 5 nodes ran".to_owned(),
         diagnosis: "The key is missing".to_owned(),
         fix: "Add the key".to_owned(),
@@ -159,16 +159,16 @@ async fn n14_a_retried_request_logs_nothing_twice() {
     let client = plain().await;
     let app = app();
     let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
-    let request = AppendIterationRequest {
+    let request = AppendAttemptRequest {
         thread: by_id(&thread_id),
-        iteration: Some(attempt("t", "a", "e")),
+        attempt: Some(attempt("t", "a", "e")),
         request_id: Uuid::new_v4().to_string(),
     };
     let mut sent = Vec::new();
     for _ in 0..8 {
         let (client, request) = (PLAIN.client(Key::Acme).await, request.clone());
         sent.push(tokio::spawn(async move {
-            client.plans().append_iteration(request).await
+            client.plans().append_attempt(request).await
         }));
     }
     let mut entries = Vec::new();
@@ -176,7 +176,7 @@ async fn n14_a_retried_request_logs_nothing_twice() {
     for answer in sent {
         let answer = answer.await.unwrap().unwrap().into_inner();
         replayed += usize::from(answer.replayed);
-        entries.push(answer.iteration.unwrap());
+        entries.push(answer.attempt.unwrap());
     }
     assert_eq!(replayed, 7);
     assert_eq!(client.attempts(all_of(&thread_id)).await, entries[..1]);
@@ -184,16 +184,16 @@ async fn n14_a_retried_request_logs_nothing_twice() {
     assert_eq!(entries.len(), 1, "all have the same answer");
 
     for reused in [
-        AppendIterationRequest {
-            iteration: Some(attempt("t", "another", "e")),
+        AppendAttemptRequest {
+            attempt: Some(attempt("t", "another", "e")),
             ..request.clone()
         },
-        AppendIterationRequest {
+        AppendAttemptRequest {
             // Other fields with the same text.
-            iteration: Some(attempt("t", "e", "a")),
+            attempt: Some(attempt("t", "e", "a")),
             ..request.clone()
         },
-        AppendIterationRequest {
+        AppendAttemptRequest {
             thread: by_id(&other),
             ..request.clone()
         },
@@ -224,14 +224,14 @@ async fn attempts_at_the_same_time_have_numbers_without_gaps() {
             let logged = client
                 .log_attempt(&thread_id, attempt(&task, "a", ""), "")
                 .await;
-            logged.iteration.unwrap()
+            logged.attempt.unwrap()
         }));
     }
     let (mut numbers, mut attempts) = (BTreeSet::new(), BTreeSet::new());
     for logged in sent {
         let logged = logged.await.unwrap();
         numbers.insert(logged.number);
-        attempts.insert((logged.task, logged.attempt));
+        attempts.insert((logged.task, logged.task_number));
     }
     assert_eq!(numbers, (1..=30).collect());
     let expected = (0..3).flat_map(|task| (1..=10).map(move |nth| (format!("task {task}"), nth)));
@@ -243,7 +243,7 @@ async fn a_page_of_attempts_fits_into_an_answer() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let long = "\u{1F511}".repeat(4_096);
-    let huge = || Iteration {
+    let huge = || Attempt {
         result: long.clone(),
         error: long.clone(),
         diagnosis: long.clone(),
@@ -253,22 +253,22 @@ async fn a_page_of_attempts_fits_into_an_answer() {
     for _ in 0..45 {
         client.log_attempt(&thread_id, huge(), "").await;
     }
-    let request = ListIterationsRequest {
+    let request = ListAttemptsRequest {
         page_size: 500,
         ..all_of(&thread_id)
     };
     // A client takes 4 MiB.
     let page = client.call(request.clone()).await;
     assert!(
-        (1..45).contains(&page.iterations.len()),
+        (1..45).contains(&page.attempts.len()),
         "{}",
-        page.iterations.len()
+        page.attempts.len()
     );
     let numbers: Vec<i64> = client
         .attempts(request)
         .await
         .iter()
-        .map(|iteration| iteration.number)
+        .map(|attempt| attempt.number)
         .collect();
     assert_eq!(numbers, (1..=45).collect::<Vec<i64>>());
     // And so does a briefing that has room for all.

@@ -7,7 +7,8 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, Failure, Key, Options, PLAIN, Server, app, apply, attempt, briefing_request, by_id,
-    by_session, metadata, plan, put, put_any, session, trial, trial_with_own_server,
+    by_session, has_etag, mask, metadata, plan, put, put_any, session, trial,
+    trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
@@ -39,9 +40,7 @@ fn full() -> Plan {
             step("d", "Ask first", Status::Skipped, "nobody there"),
             step("e", "Log in", Status::Failed, "401"),
         ],
-        data: Some(metadata(
-            json!({"workflow": {"id": "wf-1", "tries": [1, 2.5, -0.125]}}),
-        )),
+        data: metadata(json!({"workflow": {"id": "wf-1", "tries": [1, 2.5, -0.125]}})),
         ..Default::default()
     }
 }
@@ -69,8 +68,7 @@ async fn get(client: &Client, thread_id: &str) -> Result<Plan, Failure> {
 fn of_step(thread_id: &str, step_id: &str, status: Status) -> UpdatePlanStepRequest {
     UpdatePlanStepRequest {
         thread: by_id(thread_id),
-        step_id: step_id.to_owned(),
-        status: status.into(),
+        step: Some(step(step_id, "", status, "")),
         ..Default::default()
     }
 }
@@ -101,7 +99,7 @@ async fn n11_a_plan_survives_reconnects_and_restart() {
     assert_eq!(client.get_plan(&thread_id).await, changed);
     assert_eq!(changed.steps[2].status(), Status::InProgress);
     let log = client.attempts(all_of(&thread_id)).await;
-    assert_eq!(log, [logged.iteration.unwrap()]);
+    assert_eq!(log, [logged.attempt.unwrap()]);
     // The etag is still good.
     client
         .put_plan(put(&thread_id, &changed.etag, full()))
@@ -135,26 +133,51 @@ async fn n11_a_plan_comes_back_as_it_was_stored() {
     assert!(nanos(&second) > nanos(&first));
     assert_eq!(client.get_plan(&thread_id).await, second);
 
-    // A step's status, result and the plan's phase change, each alone.
+    // A step's title, status, result and the plan's phase change, each alone.
     let id = thread_id.as_str();
-    let with = |result: Option<&str>, current_phase: Option<&str>| UpdatePlanStepRequest {
-        result: result.map(str::to_owned),
+    let with = |title: &str, result: &str, current_phase: Option<&str>| UpdatePlanStepRequest {
+        step: Some(step("1", title, Status::Unspecified, result)),
         current_phase: current_phase.map(str::to_owned),
         ..of_step(id, "1", Status::Unspecified)
     };
     let third = update(&client, of_step(id, "1", Status::Done)).await;
     expected.steps[0].status = Status::Done.into();
     assert_eq!(chosen(&third), expected);
-    update(&client, with(Some("All good"), None)).await;
-    let fourth = update(&client, with(None, Some("review"))).await;
+    update(&client, with("", "All good", None)).await;
+    update(&client, with("Only that", "", None)).await;
+    let fourth = update(&client, with("", "", Some("review"))).await;
     expected.steps[0].result = "All good".to_owned();
+    expected.steps[0].title = "Only that".to_owned();
     expected.current_phase = "review".to_owned();
     assert_eq!(chosen(&fourth), expected);
-    let last = update(&client, with(Some(""), Some(""))).await;
+    // A mask names what changes. What it names and is unset is cleared.
+    let masked = |paths: &[&str], request: UpdatePlanStepRequest| UpdatePlanStepRequest {
+        update_mask: Some(mask(paths)),
+        ..request
+    };
+    let named = masked(&["title"], with("Only this", "Ignored", None));
+    let fifth = update(&client, named).await;
+    expected.steps[0].title = "Only this".to_owned();
+    assert_eq!(chosen(&fifth), expected);
+    let last = update(&client, masked(&["result"], with("", "", Some("")))).await;
     expected.steps[0].result.clear();
     expected.current_phase.clear();
     assert_eq!(chosen(&last), expected);
-    assert_eq!(client.get_plan(id).await, last);
+    let reset = update(&client, masked(&["status"], with("", "", None))).await;
+    expected.steps[0].status = Status::Pending.into();
+    assert_eq!(chosen(&reset), expected);
+    assert_eq!(client.get_plan(id).await, reset);
+    for (request, field) in [
+        (masked(&["title"], with("", "", None)), "step.title"),
+        (
+            masked(&["step_id"], with("x", "", None)),
+            "update_mask.paths[0]",
+        ),
+        (with("", "", None), "update_mask"),
+    ] {
+        client.refused(request).await.names_field(field);
+    }
+    assert_eq!(client.get_plan(id).await, reset);
 
     let missing = of_step(id, "2", Status::Done);
     let missing = client.refused(missing).await;
@@ -172,9 +195,10 @@ async fn n11_steps_change_at_the_same_time_and_all_changes_stay() {
     let mut changes = Vec::new();
     for number in 1..=titles.len() {
         let client = PLAIN.client(Key::Acme).await;
+        let id = number.to_string();
         let request = UpdatePlanStepRequest {
-            result: Some(format!("result {number}")),
-            ..of_step(&thread_id, &number.to_string(), Status::Done)
+            step: Some(step(&id, "", Status::Done, &format!("result {number}"))),
+            ..of_step(&thread_id, &id, Status::Done)
         };
         changes.push(tokio::spawn(async move { update(&client, request).await }));
     }
@@ -260,7 +284,10 @@ async fn a_change_of_a_step_may_ask_for_the_etag() {
         .put_plan(put(&thread_id, "", plan("All", &["x"])))
         .await;
     let with = |etag: &str| UpdatePlanStepRequest {
-        etag: etag.to_owned(),
+        precondition: match etag {
+            "" => None,
+            etag => has_etag(etag),
+        },
         ..of_step(&thread_id, "1", Status::Done)
     };
     let second = update(&client, with(&first.etag)).await;
@@ -288,7 +315,7 @@ async fn a_plan_is_found_by_its_session() {
     let stored = client.put_plan(request).await;
     assert_eq!(client.get_plan(&thread_id).await, stored);
     let neither = GetPlanRequest { thread: None };
-    client.refused(neither).await.names_field("thread_id");
+    client.refused(neither).await.names_field("thread");
     let by_name = GetPlanRequest {
         thread: by_session(named),
     };
@@ -323,8 +350,8 @@ async fn n12_plans_are_isolated_per_thread() {
         .put_plan(put(&other, "", plan("Of other", &["x"])))
         .await;
     let logged = client.log_attempt(&other, attempt("t", "a", ""), "").await;
-    let logged = logged.iteration.unwrap();
-    assert_eq!((logged.number, logged.attempt), (1, 1));
+    let logged = logged.attempt.unwrap();
+    assert_eq!((logged.number, logged.task_number), (1, 1));
     update(&client, of_step(&other, "1", Status::Done)).await;
     client.delete_thread(&other).await;
     assert_eq!(client.get_plan(&one).await, stored);
@@ -358,8 +385,8 @@ async fn clearing_a_thread_erases_its_plan_and_its_log() {
     // A new start.
     let logged = client.log_attempt(&thread_id, tried(), &request_id).await;
     assert!(!logged.replayed);
-    let logged = logged.iteration.unwrap();
-    assert_eq!((logged.number, logged.attempt), (1, 1));
+    let logged = logged.attempt.unwrap();
+    assert_eq!((logged.number, logged.task_number), (1, 1));
 }
 
 #[apply(trial)]
@@ -437,7 +464,7 @@ async fn changes_of_plans_are_listed_with_their_actor() {
         .collect();
     let expected = [
         (Key::Acme, "delete_plan", ""),
-        (Key::AcmeToo, "append_iteration", "1"),
+        (Key::AcmeToo, "append_attempt", "1"),
         (Key::AcmeToo, "update_plan_step", "c"),
         (Key::Acme, "put_plan", ""),
         (Key::Acme, "create_thread", ""),

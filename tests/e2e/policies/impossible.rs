@@ -36,10 +36,11 @@ fn request(method: &str, app: &str, thread_id: &str, policy: Value) -> Value {
         "ThreadService/UpdateThread" => {
             json!({"thread": {"thread_id": thread_id, "policy": policy}, "update_mask": "policy"})
         }
-        "PolicyService/GetEffectivePolicy"
-        | "ContextService/BuildContext"
-        | "RecallService/Recall" => {
-            json!({"thread_id": thread_id, "policy": policy})
+        "ContextService/BuildContext" => {
+            json!({"thread": {"thread_id": thread_id}, "policy": policy})
+        }
+        "PolicyService/GetEffectivePolicy" | "RecallService/Recall" => {
+            json!({"target": {"thread": {"thread_id": thread_id}}, "policy": policy})
         }
         _ => json!({"session": session, "policy": policy}),
     }
@@ -219,7 +220,8 @@ async fn all_impossible_values_are_named_at_once() {
     }
     // Together with the other fields of a recall.
     let wrong = json!({
-        "thread_id": thread_id, "query": "x", "method": 9, "max_tokens": -1, "max_wait": "31s",
+        "target": {"thread": {"thread_id": thread_id}}, "query": "x", "method": 9,
+        "max_tokens": -1, "freshness": {"max_wait": "31s"},
         "policy": {
             "scope": 9, "mode": 9, "recent_window": 501, "top_k": -1, "neighbors_before": 21,
             "neighbors_after": -1, "min_score": 1.5,
@@ -229,7 +231,7 @@ async fn all_impossible_values_are_named_at_once() {
     let failure = failure.is(Code::InvalidArgument, "INVALID_FIELD");
     let of_policy = wrong["policy"].as_object().unwrap().keys();
     let mut expected: Vec<String> = of_policy.map(|field| format!("policy.{field}")).collect();
-    expected.extend(["method", "max_tokens", "max_wait"].map(str::to_owned));
+    expected.extend(["method", "max_tokens", "freshness.max_wait"].map(str::to_owned));
     expected.sort();
     let mut named = failure.field_names();
     named.sort_unstable();
@@ -259,13 +261,21 @@ async fn a_refused_policy_leaves_the_old_one() {
         };
         [
             get("PolicyService/GetAppPolicy", json!({"app_id": app})).await,
-            get("ThreadService/GetThread", json!({"thread_id": thread_id})).await,
             get(
-                "PolicyService/GetEffectivePolicy",
-                json!({"thread_id": thread_id}),
+                "ThreadService/GetThread",
+                json!({"thread": {"thread_id": thread_id}}),
             )
             .await,
-            get("ThreadService/ListThreads", json!({"app": {"app_id": app}})).await,
+            get(
+                "PolicyService/GetEffectivePolicy",
+                json!({"target": {"thread": {"thread_id": thread_id}}}),
+            )
+            .await,
+            get(
+                "ThreadService/ListThreads",
+                json!({"target": {"app": {"app_id": app}}}),
+            )
+            .await,
         ]
     };
     let before = state().await;

@@ -5,8 +5,8 @@ use memory_contract::proto::{
     RecallReason, RecallRequest, RecallScope, ResolveThreadRequest, Role, SearchRequest, UserRef,
 };
 use recollect_tests::{
-    Refused as _, app, apply, by_id, by_session, has_reason, of_app, recall_request, say,
-    search_request, session, texts, trial,
+    Refused as _, app, apply, by_session, has_reason, recall_request, say, search_request, session,
+    target_app, target_session, target_thread, target_user, texts, trial,
 };
 use tonic::Code;
 
@@ -41,11 +41,12 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
         .await;
     let check = async |size: Option<i32>, count: usize, reported: &[(&str, PolicyLevel)]| {
         let request = RecallRequest {
-            target: by_id(&thread_id),
+            target: target_thread(&thread_id),
             policy: Some(MemoryPolicy {
                 window_size: size,
                 ..Default::default()
             }),
+            explain: true,
             ..Default::default()
         };
         let recalled = client.recall(request).await;
@@ -94,12 +95,13 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
     ];
     check(Some(5), 30, &sized).await;
     let request = RecallRequest {
-        target: by_id(&thread_id),
+        target: target_thread(&thread_id),
         policy: Some(MemoryPolicy {
             window_enabled: Some(true),
             window_size: Some(5),
             ..Default::default()
         }),
+        explain: true,
         ..Default::default()
     };
     let recalled = client.recall(request).await;
@@ -164,11 +166,17 @@ async fn t12_each_request_has_one_effective_policy_and_returns_it() {
     assert_eq!(origins(&holds), reported);
     let recalled = recall(&client, &thread.thread_id).await;
     assert_eq!(recalled.effective_policy, Some(holds));
+    // It is returned to those who ask for it.
+    let plain = RecallRequest {
+        target: target_thread(&thread.thread_id),
+        ..Default::default()
+    };
+    assert_eq!(client.recall(plain).await.effective_policy, None);
 
     // A request has a policy of its own.
     let recalled = client
         .recall(RecallRequest {
-            target: by_id(&thread.thread_id),
+            target: target_thread(&thread.thread_id),
             policy: Some(MemoryPolicy {
                 mode: MemoryMode::Hybrid.into(),
                 scope: RecallScope::App.into(),
@@ -179,6 +187,7 @@ async fn t12_each_request_has_one_effective_policy_and_returns_it() {
                 min_score: Some(1.0),
                 ..Default::default()
             }),
+            explain: true,
             ..Default::default()
         })
         .await;
@@ -206,7 +215,7 @@ async fn t12_each_request_has_one_effective_policy_and_returns_it() {
     assert_eq!(origins(&holds), reported);
     // The same policy, asked for beforehand.
     let asked = GetEffectivePolicyRequest {
-        target: by_session(session(&app, "ada", "thread:1")),
+        target: target_session(session(&app, "ada", "thread:1")),
         policy: Some(MemoryPolicy {
             mode: expected.mode,
             scope: expected.scope,
@@ -231,6 +240,7 @@ async fn t12_each_request_has_one_effective_policy_and_returns_it() {
                 .into(),
             ),
             query: "anything".to_owned(),
+            explain: true,
             ..Default::default()
         })
         .await;
@@ -258,11 +268,12 @@ async fn t13_a_policy_can_switch_the_memory_off() {
         assert_eq!(reported.policy.unwrap().mode(), mode);
         // The policy of a request applies.
         let request = RecallRequest {
-            target: by_id(&thread_id),
+            target: target_thread(&thread_id),
             policy: Some(MemoryPolicy {
                 mode: MemoryMode::Window.into(),
                 ..Default::default()
             }),
+            explain: true,
             ..Default::default()
         };
         assert_eq!(texts(&client.recall(request).await.messages), ["Hello"]);
@@ -358,20 +369,25 @@ async fn the_effective_policy_is_asked_for_in_one_way() {
         holds.policy.unwrap().window_size()
     };
     let by_thread = GetEffectivePolicyRequest {
-        target: by_id(&thread_id),
+        target: target_thread(&thread_id),
         ..Default::default()
     };
     let by_names = GetEffectivePolicyRequest {
-        target: by_session(names.clone()),
+        target: target_session(names.clone()),
         ..Default::default()
     };
     let by_app = GetEffectivePolicyRequest {
-        target: of_app(&app),
+        target: target_app(&app),
         ..Default::default()
     };
     assert_eq!(size(by_thread).await, 3);
     assert_eq!(size(by_names).await, 2);
     assert_eq!(size(by_app).await, 2);
+    let by_user = GetEffectivePolicyRequest {
+        target: target_user(&app, "ada"),
+        ..Default::default()
+    };
+    assert_eq!(size(by_user).await, 2);
     // Asking has not created the thread.
     let request = memory_contract::proto::GetThreadRequest {
         thread: by_session(names.clone()),
@@ -383,15 +399,15 @@ async fn the_effective_policy_is_asked_for_in_one_way() {
         let refused = client.policies().get_effective_policy(request).await;
         refused.refused().names_field(field);
     };
-    refused(GetEffectivePolicyRequest::default(), "thread_id").await;
+    refused(GetEffectivePolicyRequest::default(), "target").await;
     let no_app = GetEffectivePolicyRequest {
-        target: of_app(""),
+        target: target_app(""),
         ..Default::default()
     };
-    refused(no_app, "app.app_id").await;
+    refused(no_app, "target.app.app_id").await;
     let malformed = GetEffectivePolicyRequest {
-        target: by_id("x"),
+        target: target_thread("x"),
         ..Default::default()
     };
-    refused(malformed, "thread_id").await;
+    refused(malformed, "target.thread.thread_id").await;
 }

@@ -11,7 +11,7 @@ use memory_contract::proto::{
     GetEffectivePolicyRequest, ImageDetail, MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest,
     RecallResponse, RecallScope, Thread, UpdateThreadRequest,
 };
-use recollect_tests::{Client, by_id, mask};
+use recollect_tests::{Client, mask, target_thread};
 
 async fn set(client: &Client, app: &str, policy: MemoryPolicy) -> AppPolicy {
     client.set_policy(app, policy).await
@@ -32,6 +32,7 @@ async fn set_of_thread(client: &Client, thread_id: &str, policy: Option<MemoryPo
             ..Default::default()
         }),
         update_mask: Some(mask(&["policy"])),
+        precondition: None,
     };
     client.call(request).await.thread.unwrap()
 }
@@ -42,7 +43,7 @@ async fn effective(client: &Client, request: GetEffectivePolicyRequest) -> Effec
 
 async fn of_thread(client: &Client, thread_id: &str) -> EffectivePolicy {
     let request = GetEffectivePolicyRequest {
-        target: by_id(thread_id),
+        target: target_thread(thread_id),
         ..Default::default()
     };
     effective(client, request).await
@@ -104,7 +105,8 @@ fn window(size: Option<i32>) -> MemoryPolicy {
 
 async fn recall(client: &Client, thread_id: &str) -> RecallResponse {
     let request = RecallRequest {
-        target: by_id(thread_id),
+        target: target_thread(thread_id),
+        explain: true,
         ..Default::default()
     };
     client.recall(request).await

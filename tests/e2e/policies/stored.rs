@@ -6,8 +6,8 @@ use memory_contract::proto::{
 };
 use prost_types::Duration;
 use recollect_tests::{
-    Cluster, DataDir, Key, Options, PLAIN, Server, app, apply, by_id, of_app, say, seconds,
-    session, trial, trial_with_own_server,
+    Cluster, DataDir, Key, Options, PLAIN, Server, app, apply, say, seconds, session, target_app,
+    target_thread, trial, trial_with_own_server,
 };
 use tonic::Code;
 
@@ -81,7 +81,7 @@ async fn d18_labels_window_and_template_are_stored_and_returned() {
     assert!(stored.update_time.is_some());
     assert_eq!(get(&client, &app).await, stored);
     let asked = GetEffectivePolicyRequest {
-        target: of_app(&app),
+        target: target_app(&app),
         ..Default::default()
     };
     let holds = effective(&client, asked).await.policy.unwrap();
@@ -220,7 +220,7 @@ async fn a_policy_is_its_tenants_own() {
 
     let thread_id = client.thread(&app).await;
     let request = GetEffectivePolicyRequest {
-        target: by_id(thread_id),
+        target: target_thread(thread_id),
         ..Default::default()
     };
     let refused = globex.refused(request).await;

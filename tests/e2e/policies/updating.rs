@@ -6,7 +6,9 @@ use memory_contract::proto::{
     AppPolicy, DeleteAppPolicyRequest, ExtractionStrategy, MemoryMode, MemoryPolicy, RecallScope,
     UpdateAppPolicyRequest,
 };
-use recollect_tests::{Client, Dynamic, Key, PLAIN, app, apply, mask, project_dir, trial};
+use recollect_tests::{
+    Client, Dynamic, Key, PLAIN, app, apply, has_etag, is_absent, mask, project_dir, trial,
+};
 use serde_json::Value;
 use tonic::Code;
 
@@ -21,11 +23,15 @@ fn change(app: &str, policy: MemoryPolicy, paths: &[&str]) -> UpdateAppPolicyReq
             ..Default::default()
         }),
         update_mask: (!paths.is_empty()).then(|| mask(paths)),
+        precondition: None,
     }
 }
 
 fn under(etag: &str, mut request: UpdateAppPolicyRequest) -> UpdateAppPolicyRequest {
-    request.app_policy.as_mut().unwrap().etag = etag.to_owned();
+    request.precondition = match etag {
+        "" => None,
+        etag => has_etag(etag),
+    };
     request
 }
 
@@ -212,7 +218,10 @@ async fn an_etag_names_a_state_and_an_asterisk_any_state() {
 
     let delete = |etag: &str| DeleteAppPolicyRequest {
         app_id: app.clone(),
-        etag: etag.to_owned(),
+        precondition: match etag {
+            "" => None,
+            etag => has_etag(etag),
+        },
     };
     let stale = client.refused(delete(&first.etag)).await;
     let stale = stale.is(Code::Aborted, "ETAG_CHANGED");
@@ -228,6 +237,21 @@ async fn an_etag_names_a_state_and_an_asterisk_any_state() {
     let third = client.call(update("")).await.app_policy.unwrap();
     assert_ne!(third.etag, second.etag);
     assert_eq!(refused(&second.etag).await, third.etag);
+    // An etag within the policy is no condition.
+    let mut other = change(&app, top_k(2), &[]);
+    other.app_policy.as_mut().unwrap().etag = second.etag;
+    let fourth = client.call(other).await.app_policy.unwrap();
+    assert_ne!(fourth.etag, third.etag);
+    // An app without a policy may be required.
+    let absent = || UpdateAppPolicyRequest {
+        precondition: is_absent(),
+        ..change(&app, top_k(3), &[])
+    };
+    let there = client.refused(absent()).await;
+    let there = there.is(Code::Aborted, "ETAG_CHANGED");
+    assert_eq!(there.metadata["etag"], fourth.etag);
+    client.delete_policy(&app).await;
+    client.call(absent()).await;
 }
 
 #[apply(trial)]
@@ -258,7 +282,11 @@ async fn wrong_updates_are_refused_with_their_fields() {
     wrong(change(&app, MemoryPolicy::default(), &[]), "update_mask").await;
     wrong(change("", top_k(3), &[]), "app_policy.app_id").await;
     let long = "x".repeat(129);
-    wrong(under(&long, change(&app, top_k(3), &[])), "app_policy.etag").await;
+    wrong(
+        under(&long, change(&app, top_k(3), &[])),
+        "precondition.etag",
+    )
+    .await;
     let masks: [&[&str]; 3] = [&[], &["policy"], &["policy.top_k"]];
     for paths in masks {
         let request = change(&app, top_k(101), paths);

@@ -4,7 +4,9 @@ use memory_contract::proto::{
     AppPolicy, GetAppPolicyRequest, GetEffectivePolicyRequest, MemoryPolicy, ResolveThreadRequest,
     Thread, UpdateAppPolicyRequest, UpdateThreadRequest,
 };
-use recollect_tests::{Refused as _, app, apply, by_id, mask, of_app, seconds, session, trial};
+use recollect_tests::{
+    Refused as _, app, apply, mask, seconds, session, target_app, target_thread, trial,
+};
 
 use super::get;
 use crate::plain;
@@ -36,6 +38,7 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
                 ..Default::default()
             }),
             update_mask: None,
+            precondition: None,
         };
         let refused = client.refused(of_its_app).await;
         let refused = refused.names_field("app_policy.policy.query_prompt_template");
@@ -47,11 +50,12 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
                 ..Default::default()
             }),
             update_mask: Some(mask(&["policy"])),
+            precondition: None,
         };
         let refused = client.refused(of_thread).await;
         refused.names_field("thread.policy.query_prompt_template");
         let of_request = GetEffectivePolicyRequest {
-            target: by_id(&thread_id),
+            target: target_thread(&thread_id),
             policy,
         };
         let refused = client.refused(of_request).await;
@@ -71,6 +75,7 @@ async fn a_policy_has_an_app_and_is_there() {
             ..Default::default()
         }),
         update_mask: None,
+        precondition: None,
     };
     client.refused(request).await.names_field("update_mask");
     let request = UpdateAppPolicyRequest::default();
@@ -112,7 +117,7 @@ async fn a_value_that_a_level_may_not_set_is_refused() {
     };
     let of_request = async |policy: &MemoryPolicy| {
         let request = GetEffectivePolicyRequest {
-            target: of_app(&app),
+            target: target_app(&app),
             policy: Some(policy.clone()),
         };
         client.policies().get_effective_policy(request).await

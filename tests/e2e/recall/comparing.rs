@@ -54,8 +54,8 @@ async fn fields_of_a_comparison_have_limits() {
         ..request(&app)
     };
     let numbers = |sample_size: i32, top_k: i32| CompareIndexesRequest {
-        sample_size,
-        top_k,
+        sample_size: (sample_size != 0).then_some(sample_size),
+        top_k: (top_k != 0).then_some(top_k),
         ..request(&app)
     };
     let user = |chars: usize| CompareIndexesRequest {

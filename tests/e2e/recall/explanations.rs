@@ -201,7 +201,8 @@ async fn b07_explain_says_why_others_were_left_out() {
         explain: false,
         ..base
     };
-    assert_eq!(client.recall(quiet).await.omitted, []);
+    let quiet = client.recall(quiet).await;
+    assert_eq!((quiet.omitted, quiet.effective_policy), (vec![], None));
 }
 
 #[apply(trial)]

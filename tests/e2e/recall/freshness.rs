@@ -84,7 +84,7 @@ async fn b02_a_revision_of_another_tenant_means_nothing() {
 
     let request = search_request(&own, "lamp", "no-such-token");
     let refused = globex.refused(request).await;
-    refused.names_field("at_least_as_fresh");
+    refused.names_field("freshness.at_least_as_fresh");
 }
 
 /// Searches in every scope and with every method, without waiting for the index.

@@ -8,8 +8,8 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, USER_DEFAULT, app, apply, by_id, context_request, file, has_reason, ids, memory,
-    memory_search, of_user, recall_request, reply, say, search_request, text_of, texts, trial,
-    with_parts,
+    memory_search, recall_request, reply, say, search_request, target_thread, target_user, text_of,
+    texts, trial, with_parts,
 };
 
 use super::diary;
@@ -63,7 +63,7 @@ async fn t01_window_memory_is_the_last_messages_in_order() {
 async fn n03_the_window_has_twenty_messages_by_default() {
     let (client, thread_id, _) = with_talk().await;
     let request = RecallRequest {
-        target: by_id(&thread_id),
+        target: target_thread(&thread_id),
         policy: Some(MemoryPolicy {
             mode: MemoryMode::Window.into(),
             ..Default::default()
@@ -90,7 +90,7 @@ async fn l08_memory_is_on_by_default() {
     // The request has only the thread and the new message.
     let recalled = client
         .recall(RecallRequest {
-            target: by_id(&thread_id),
+            target: target_thread(&thread_id),
             query: "What is the name of the dog?".to_owned(),
             ..Default::default()
         })
@@ -262,7 +262,7 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
         assert!(!found.contains(&said.to_owned()), "{found:?}");
 
         request.policy.get_or_insert_default().scope = RecallScope::Unspecified.into();
-        request.target = of_user(&app, "ada");
+        request.target = target_user(&app, "ada");
         let recalled = client.recall(request).await;
         assert!(texts(&recalled.messages).contains(&said.to_owned()));
         assert!(of(&recalled, RecallReason::Recent).is_empty());
@@ -309,7 +309,7 @@ async fn n10_without_an_embedding_model_recall_is_by_word_and_says_so() {
             .await;
         let question = "What is our greyhound called?";
         let recall = RecallRequest {
-            target: by_id(&thread_id),
+            target: target_thread(&thread_id),
             query: question.to_owned(),
             ..Default::default()
         };
@@ -324,7 +324,7 @@ async fn n10_without_an_embedding_model_recall_is_by_word_and_says_so() {
         let by_word = expected == SearchMethod::Lexical;
         assert!(by_word == matches.iter().all(|one| one.dense_score.is_none()));
         let search = SearchRequest {
-            target: by_id(&thread_id),
+            target: target_thread(&thread_id),
             query: question.to_owned(),
             ..Default::default()
         };

@@ -10,8 +10,8 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, Skipped, apply,
-    eventually, history_request, recall_request, say, search_request, seconds, texts,
-    trial_with_own_server,
+    at_least_within, eventually, history_request, recall_request, say, search_request, seconds,
+    texts, trial_with_own_server,
 };
 
 use super::diary;
@@ -111,12 +111,12 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     let request = RecallRequest {
-        max_wait: Some(seconds(1)),
+        freshness: at_least_within(&stored.revision, seconds(1)),
         policy: Some(MemoryPolicy {
             recent_window: Some(0),
             ..Default::default()
         }),
-        ..recall_request(&thread_id, "greyhound Biscuit", &stored.revision)
+        ..recall_request(&thread_id, "greyhound Biscuit", "")
     };
     let start = Instant::now();
     let recalled = client.recall(request.clone()).await;
@@ -143,8 +143,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
 
     // A deadline that is shorter than max_wait shortens the wait.
     let mut timed = tonic::Request::new(RecallRequest {
-        freshness: recollect_tests::at_least(&stored.revision),
-        max_wait: Some(seconds(30)),
+        freshness: at_least_within(&stored.revision, seconds(30)),
         ..request
     });
     timed
@@ -319,7 +318,7 @@ async fn a_full_disk_of_qdrant_delays_indexing_and_nothing_is_given_up() -> Resu
     assert!(status.last_error.contains("No space left"), "{status:?}");
     let search = search_request(&thread_id, "hat", &stored.revision);
     let lagging = SearchRequest {
-        max_wait: Some(seconds(1)),
+        freshness: at_least_within(&stored.revision, seconds(1)),
         ..search.clone()
     };
     let found = client.search(lagging).await;
@@ -346,8 +345,8 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
     let thread_id = client.thread("app").await;
     let before = client.append_text(&thread_id, "The hat is blue.").await;
     let search = |query: &str, revision: &str| SearchRequest {
-        max_wait: Some(seconds(1)),
-        ..search_request(&thread_id, query, revision)
+        freshness: at_least_within(revision, seconds(1)),
+        ..search_request(&thread_id, query, "")
     };
     let found = client
         .search(search_request(&thread_id, "hat", &before.revision))

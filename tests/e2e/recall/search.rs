@@ -222,14 +222,14 @@ async fn matches_are_filtered_by_role_name_time_and_metadata() {
     .enumerate()
     .map(|(number, (role, name, seconds, data))| MessageInput {
         name: name.to_owned(),
-        metadata: Some(metadata(data)),
+        metadata: metadata(data),
         create_time: Some(Timestamp { seconds, nanos: 0 }),
         ..say(role, &format!("A garden with a pond, number {number}"))
     })
     .collect();
     let stored = client.append(&thread_id, said).await;
     let time = |seconds| Some(Timestamp { seconds, nanos: 0 });
-    let fields = |data| Some(metadata(data));
+    let fields = metadata;
     let none = MessageFilter::default();
     let roles = |roles: &[Role]| roles.iter().map(|&role| role.into()).collect();
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();

@@ -8,9 +8,10 @@ use memory_contract::proto::{
     SearchResponse,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Qdrant, SOON, Server, app, apply, context_request, eventual,
-    eventually_some, known_texts, memory, memory_search, memory_texts, quoted_texts,
-    recall_request, say, search_request, seconds, texts, trial, trial_with_own_server,
+    Client, Cluster, DataDir, Key, Qdrant, SOON, Server, app, apply, at_least_within,
+    context_request, eventual, eventually_some, known_texts, memory, memory_search, memory_texts,
+    quoted_texts, recall_request, say, search_request, seconds, texts, trial,
+    trial_with_own_server,
 };
 
 use super::diary;
@@ -23,7 +24,7 @@ const NAME: &str = "My dog is called Pixel.";
 /// Recall in all threads of a user.
 fn recall_of_user(app: &str, user: &str, query: &str) -> RecallRequest {
     RecallRequest {
-        target: recollect_tests::of_user(app, user),
+        target: recollect_tests::target_user(app, user),
         query: query.to_owned(),
         ..Default::default()
     }
@@ -403,8 +404,8 @@ async fn b02_a_queue_of_ten_thousand_is_reported_and_the_newest_is_found() {
     // A search that names a revision reports that the index lacks it.
     let last = client.append_text(&other, "That was all.").await;
     let request = SearchRequest {
-        max_wait: Some(seconds(1)),
-        ..search_request(&other, "parcel", &last.revision)
+        freshness: at_least_within(&last.revision, seconds(1)),
+        ..search_request(&other, "parcel", "")
     };
     let found = client.search(request).await;
     assert_eq!(

@@ -1,12 +1,10 @@
 //! Every field of every request with an invalid value. The fields come from the contract's
 //! descriptors, so a new one is tested at once.
 
-use std::collections::HashMap;
-
 use prost::Message as _;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use prost_reflect::{
-    DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, MethodDescriptor, Value,
+    DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor, Value,
 };
 use recollect_tests::{Client, Dynamic, Failure, apply, trial};
 use serde_json::json;
@@ -16,7 +14,6 @@ use crate::plain;
 
 /// Fields that only answers have: in a request they are ignored, as the contract says.
 const IGNORED: [&str; 19] = [
-    "tool_call.parsed_arguments",
     "file.file.",
     "files[0].file.",
     "RegisterFile file.transfer_method",
@@ -24,11 +21,12 @@ const IGNORED: [&str; 19] = [
     "RegisterFile file.update_time",
     "PutPlan plan.etag",
     "UpdateAppPolicy app_policy.update_time",
+    "UpdateAppPolicy app_policy.etag",
     "PutPlan plan.create_time",
     "PutPlan plan.update_time",
-    "AppendIteration iteration.number",
-    "AppendIteration iteration.attempt",
-    "AppendIteration iteration.create_time",
+    "AppendAttempt attempt.number",
+    "AppendAttempt attempt.task_number",
+    "AppendAttempt attempt.create_time",
     "AppendEvents events[0].number",
     "ImportMemories memories[0].app_id",
     "ImportMemories memories[0].user_id",
@@ -49,6 +47,15 @@ const CHANGEABLE: [&str; 7] = [
 ];
 /// What UpdateThread may change.
 const CHANGEABLE_OF_THREADS: [&str; 4] = ["title", "metadata", "ttl", "policy"];
+
+/// Targets that a method does not take: they are refused as a whole.
+const UNTAKEN: [(&str, &str); 5] = [
+    ("ListThreads", "target.thread"),
+    ("ListMemories", "target.thread"),
+    ("SearchMemories", "target.thread"),
+    ("DeleteMemories", "target.thread"),
+    ("ListCheckpoints", "target.app"),
+];
 
 /// A field of a request, and the way to it.
 #[derive(Clone)]
@@ -88,6 +95,12 @@ impl Place {
     fn is(&self, message: &str, field: &str) -> bool {
         let last = &self.0[self.0.len() - 1];
         last.name() == field && last.parent_message().name() == message
+    }
+
+    /// Whether it is the JSON text of an object: the caller's own metadata or data.
+    fn is_object(&self) -> bool {
+        let last = &self.0[self.0.len() - 1];
+        self.kind() == Kind::String && matches!(last.name(), "metadata" | "data" | "patch")
     }
 
     fn kind(&self) -> Kind {
@@ -144,12 +157,16 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "SessionRef" => json!({"app_id": "a", "session_key": "k"}),
         "UserRef" => json!({"app_id": "a", "user_id": "u"}),
         "AppRef" => json!({"app_id": "a"}),
-        "NodeRef" => json!({"thread_id": id, "node_id": "n"}),
+        "ThreadRef" => json!({"thread_id": id}),
+        "Target" => json!({"thread": {"thread_id": id}}),
+        "NodeRef" => json!({"thread": {"thread_id": id}, "node_id": "n"}),
         "NodeMessageInput" => json!({"content": "x"}),
         "Plan" => json!({"goal": "g"}),
         "PlanStep" => json!({"step_id": "s", "title": "t"}),
-        "UpdatePlanStepRequest" => json!({"thread_id": id, "step_id": "s", "status": 3}),
-        "Iteration" => json!({"action": "a"}),
+        "UpdatePlanStepRequest" => {
+            json!({"thread": {"thread_id": id}, "step": {"step_id": "s", "status": 3}})
+        }
+        "Attempt" => json!({"action": "a"}),
         "AgentEvent" => json!({"type": "t"}),
         "DocumentInput" => json!({"namespace": ["n"], "key": "k", "json": "{}"}),
         "DocumentRef" => json!({"namespace": ["n"], "key": "k"}),
@@ -158,9 +175,14 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "CheckpointWrite" => json!({"task_id": "t", "channel": "c"}),
         "Memory" => json!({"memory_id": id, "text": "t", "origin": 1}),
         "MemoryInput" => json!({"text": "t"}),
-        "SearchMemoriesRequest" => json!({"user": {"app_id": "a"}, "query": "q"}),
+        "SearchMemoriesRequest" => json!({"target": {"user": {"app_id": "a"}}, "query": "q"}),
         "ImportMemoriesRequest" => json!({"user": {"app_id": "a"}}),
-        "ForgetMemoriesRequest" => json!({"user": {"app_id": "a"}, "max_count": 5}),
+        "DeleteMemoriesRequest" => {
+            json!({"target": {"user": {"app_id": "a"}}, "max_count": 5})
+        }
+        "ListMemoriesRequest" | "ListThreadsRequest" => {
+            json!({"target": {"user": {"app_id": "a"}}})
+        }
         "UpdateMemoryRequest" => {
             let mask = below.filter(|field| CHANGEABLE.contains(field));
             json!({"memory": {"memory_id": id, "text": "t"}, "update_mask": camel(mask.unwrap_or("text"))})
@@ -174,18 +196,27 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         }
         "AppPolicy" => json!({"app_id": "a"}),
         "AddNodeTurnRequest" => json!({"user": {"content": "x"}, "assistant": {"content": "x"}}),
-        _ if message.get_field_by_name("thread_id").is_some() => json!({"thread_id": id}),
+        _ if takes(message, "thread", "ThreadRef") => json!({"thread": {"thread_id": id}}),
+        _ if takes(message, "target", "Target") => {
+            json!({"target": {"thread": {"thread_id": id}}})
+        }
         _ => json!({}),
     };
     let fields = good.as_object_mut().unwrap();
     fields.remove(first.name());
-    if matches!(first.name(), "session" | "user") {
-        fields.remove("thread_id");
-    }
     let of_choice = first.containing_oneof();
     let others = of_choice.iter().flat_map(|choice| choice.fields());
     others.for_each(|other| drop(fields.remove(other.name())));
     DynamicMessage::deserialize(message.clone(), good).unwrap()
+}
+
+/// Whether a message has this field with this kind of message in it.
+fn takes(message: &MessageDescriptor, field: &str, kind: &str) -> bool {
+    let field = message.get_field_by_name(field);
+    field.is_some_and(|field| {
+        let inner = field.kind().as_message().cloned();
+        inner.is_some_and(|inner| inner.name() == kind)
+    })
 }
 
 /// A field's name in JSON, in which a mask is written.
@@ -208,7 +239,7 @@ async fn each(client: &Client, values: impl Fn(&Place) -> Vec<Value>) {
             let title = format!("{} {path}", method.name());
             let ignored = |resource: &str, id: &str, fields: &[&str]| {
                 let field = title.split_once(resource).map(|(_, field)| field);
-                let mut used = fields.iter().chain([&id, &"etag"]);
+                let mut used = fields.iter().chain([&id]);
                 field.is_some_and(|field| !used.any(|one| field.starts_with(one)))
             };
             let unchanged = ignored("UpdateMemory memory.", "memory_id", &CHANGEABLE)
@@ -262,10 +293,16 @@ async fn refused(
         "input[0].reasoning",
     ];
     let part = part.into_iter().find(|part| path.starts_with(part));
+    let untaken = UNTAKEN.into_iter().find(|(untaken, target)| {
+        method.name() == *untaken && path.starts_with(&format!("{target}."))
+    });
+    let untaken =
+        |field: &str| untaken.is_some_and(|(_, target)| field == "target" || field == target);
     let names = |field: &String| {
         field == path
             || field == bare
             || Some(field.as_str()) == part
+            || untaken(field)
             || field.starts_with(&format!("{path}."))
             || field.starts_with(&format!("{path}["))
     };
@@ -318,6 +355,20 @@ async fn numbers_and_choices_out_of_range_are_refused_in_every_field() {
 async fn invalid_times_and_objects_are_refused_in_every_field() {
     let client = plain().await;
     each(&client, |place| {
+        if place.is_object() {
+            let huge = format!("{{\"a\": \"{}\"}}", "x".repeat(300_000));
+            let texts = [
+                r#"{"a": "\u0000"}"#,
+                r#"{"a\u0000": "b"}"#,
+                r#"{"a": NaN}"#,
+                r#"{"a": [-Infinity]}"#,
+                r#"{"a": 1"#,
+                "[1]",
+                "null",
+                &huge,
+            ];
+            return texts.map(|text| Value::String(text.to_owned())).to_vec();
+        }
         let Kind::Message(message) = place.kind() else {
             return Vec::new();
         };
@@ -340,24 +391,6 @@ async fn invalid_times_and_objects_are_refused_in_every_field() {
             "google.protobuf.FieldMask" => {
                 let paths = |path: &str| Value::List(vec![Value::String(path.to_owned())]);
                 vec![with("paths", paths("nothing")), with("paths", paths("\0"))]
-            }
-            "google.protobuf.Value" => vec![with("string_value", Value::String("\0".to_owned()))],
-            "google.protobuf.Struct" => {
-                let fields = message.get_field_by_name("fields").unwrap();
-                let kind = fields.kind();
-                let value = kind.as_message().unwrap().map_entry_value_field().kind();
-                let value = value.as_message().unwrap().clone();
-                let object = |key: &str, text: &str| {
-                    let mut inner = DynamicMessage::new(value.clone());
-                    inner.set_field_by_name("string_value", Value::String(text.to_owned()));
-                    let entry = (MapKey::String(key.to_owned()), Value::Message(inner));
-                    with("fields", Value::Map(HashMap::from([entry])))
-                };
-                vec![
-                    object("a", "\0"),
-                    object("a\0", "b"),
-                    object("a", &"x".repeat(300_000)),
-                ]
             }
             // It has no fields.
             "google.protobuf.Empty" => Vec::new(),

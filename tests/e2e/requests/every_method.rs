@@ -57,84 +57,85 @@ async fn every_method_asks_for_a_key() {
 const BAD_REQUESTS: &str = r#"
 ThreadService/CreateThread {} session
 ThreadService/ResolveThread {"session": {"app_id": "a"}} session.session_key
-ThreadService/GetThread {} thread_id
+ThreadService/GetThread {} thread
 ThreadService/ListThreads {"page_size": -1} page_size
 ThreadService/ListUsers {} app_id
 ThreadService/ListApps {"page_size": -1} page_size
 ThreadService/UpdateThread {"thread": {"thread_id": "$ID"}} update_mask
-ThreadService/ClearThread {"thread_id": "x"} thread_id
-ThreadService/DeleteThread {"thread_id": "x"} thread_id
-ThreadService/ListBranches {"thread_id": "$ID", "page_size": -1} page_size
-ThreadService/SetHead {"thread_id": "$ID"} head_message_id
-ThreadService/WatchThread {"thread_id": "$ID", "cursor": "x"} cursor
+ThreadService/ClearThread {"thread": {"thread_id": "x"}} thread.thread_id
+ThreadService/DeleteThread {"thread": {"thread_id": "x"}} thread.thread_id
+ThreadService/ListBranches {"thread": {"thread_id": "$ID"}, "page_size": -1} page_size
+ThreadService/SetHead {"thread": {"thread_id": "$ID"}} head_message_id
+ThreadService/WatchThread {"thread": {"thread_id": "$ID"}, "cursor": "x"} cursor
 PolicyService/UpdateAppPolicy {"app_policy": {"app_id": "a", "policy": {"top_k": 101}}} app_policy.policy.top_k
 PolicyService/GetAppPolicy {} app_id
 PolicyService/ListAppPolicies {"page_size": -1} page_size
 PolicyService/DeleteAppPolicy {} app_id
-PolicyService/GetEffectivePolicy {} thread_id
-MessageService/AppendMessages {"thread_id": "$ID"} messages
-MessageService/GetMessage {"thread_id": "$ID"} message_id
-MessageService/ListMessages {"thread_id": "$ID", "page_size": -1} page_size
-MessageService/GetHistory {"thread_id": "$ID", "max_tokens": -1} max_tokens
-MessageService/DeleteMessage {"thread_id": "$ID"} message_id
-MessageService/ImportMessages {} session
-MessageService/ExportMessages {"thread_id": "x"} thread_id
-RecallService/Recall {"thread_id": "$ID", "policy": {"top_k": 101}} policy.top_k
-RecallService/Search {"thread_id": "$ID"} query
+PolicyService/GetEffectivePolicy {} target
+MessageService/AppendMessages {"thread": {"thread_id": "$ID"}} messages
+MessageService/GetMessage {"thread": {"thread_id": "$ID"}} message_id
+MessageService/ListMessages {"target": {"thread": {"thread_id": "$ID"}}, "page_size": -1} page_size
+MessageService/GetHistory {"thread": {"thread_id": "$ID"}, "max_tokens": -1} max_tokens
+MessageService/DeleteMessage {"thread": {"thread_id": "$ID"}} message_id
+MessageService/ImportMessages {} thread
+MessageService/ExportMessages {"target": {"thread": {"thread_id": "x"}}} target.thread.thread_id
+RecallService/Recall {"target": {"thread": {"thread_id": "$ID"}}, "policy": {"top_k": 101}} policy.top_k
+RecallService/Search {"target": {"thread": {"thread_id": "$ID"}}} query
 FileService/RegisterFile {"file": {"upload_file_id": "f", "type": "FILE_TYPE_IMAGE"}} file.storage_key
 FileService/GetFile {} location
 FileService/GetFileContent {} url
 FileService/ListFiles {"page_size": -1} page_size
 FileService/DeleteFile {"tool_file_id": ""} tool_file_id
-ContextService/BuildContext {"thread_id": "$ID", "max_tokens": -1} max_tokens
+ContextService/BuildContext {"thread": {"thread_id": "$ID"}, "max_tokens": -1} max_tokens
 MemoryService/AddMemories {"user": {"app_id": "a"}, "memories": []} memories
 MemoryService/ImportMemories {"user": {"app_id": "a"}, "memories": []} memories
 MemoryService/GetMemory {} memory_id
-MemoryService/ListMemories {"user": {"app_id": "a"}, "page_size": -1} page_size
-MemoryService/SearchMemories {"user": {"app_id": "a"}} query
+MemoryService/ListMemories {"target": {"user": {"app_id": "a"}}, "page_size": -1} page_size
+MemoryService/SearchMemories {"target": {"user": {"app_id": "a"}}} query
 MemoryService/UpdateMemory {"memory": {"memory_id": "$ID"}} update_mask
 MemoryService/SupersedeMemory {"memory_id": "$ID"} replacement
 MemoryService/DeleteMemory {"memory_id": "x"} memory_id
-MemoryService/ForgetMemories {"user": {"app_id": "a"}} max_age
-NodeMemoryService/AddNodeTurn {"node": {"thread_id": "$ID", "node_id": "n"}, "user": {"content": "x"}} assistant
-NodeMemoryService/FlushNodeMemory {"node": {"thread_id": "$ID"}} node.node_id
-NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$ID", "node_id": "n"}, "max_tokens": -1} max_tokens
-NodeMemoryService/ClearNodeMemory {"node": {"thread_id": "x", "node_id": "n"}} node.thread_id
-NodeMemoryService/ListNodeMemories {"thread_id": "$ID", "page_size": -1} page_size
-PlanService/PutPlan {"thread_id": "$ID", "plan": {"steps": []}} plan.goal
-PlanService/GetPlan {} thread_id
-PlanService/UpdatePlanStep {"thread_id": "$ID", "status": 3} step_id
-PlanService/DeletePlan {"thread_id": "x"} thread_id
-PlanService/AppendIteration {"thread_id": "$ID"} iteration
-PlanService/ListIterations {"thread_id": "$ID", "page_size": -1} page_size
-PlanService/AppendEvents {"thread_id": "$ID"} events
-PlanService/ListEvents {"thread_id": "$ID", "page_size": -1} page_size
-PlanService/BuildBriefing {"thread_id": "$ID"} task
+MemoryService/DeleteMemories {"target": {"user": {"app_id": "a"}}} max_age
+NodeMemoryService/AddNodeTurn {"node": {"thread": {"thread_id": "$ID"}, "node_id": "n"}, "user": {"content": "x"}} assistant
+NodeMemoryService/FlushNodeMemory {"node": {"thread": {"thread_id": "$ID"}}} node.node_id
+NodeMemoryService/GetNodeHistory {"node": {"thread": {"thread_id": "$ID"}, "node_id": "n"}, "max_tokens": -1} max_tokens
+NodeMemoryService/DeleteNodeMemory {"node": {"thread": {"thread_id": "x"}, "node_id": "n"}} node.thread.thread_id
+NodeMemoryService/ListNodeMemories {"thread": {"thread_id": "$ID"}, "page_size": -1} page_size
+PlanService/PutPlan {"thread": {"thread_id": "$ID"}, "plan": {"steps": []}} plan.goal
+PlanService/GetPlan {} thread
+PlanService/UpdatePlanStep {"thread": {"thread_id": "$ID"}, "step": {"status": 3}} step.step_id
+PlanService/DeletePlan {"thread": {"thread_id": "x"}} thread.thread_id
+PlanService/AppendAttempt {"thread": {"thread_id": "$ID"}} attempt
+PlanService/ListAttempts {"thread": {"thread_id": "$ID"}, "page_size": -1} page_size
+EventService/AppendEvents {"thread": {"thread_id": "$ID"}} events
+EventService/ListEvents {"thread": {"thread_id": "$ID"}, "page_size": -1} page_size
+PlanService/BuildBriefing {"thread": {"thread_id": "$ID"}} task
 DocumentService/PutDocuments {"user": {"app_id": "a"}} documents
 DocumentService/GetDocuments {"user": {"app_id": "a"}} documents
-DocumentService/SearchDocuments {"user": {"app_id": "a"}, "limit": 0} limit
+DocumentService/SearchDocuments {"user": {"app_id": "a"}, "page_size": -1} page_size
 DocumentService/ListNamespaces {"user": {"app_id": "a"}, "max_depth": 17} max_depth
 DocumentService/DeleteDocuments {"user": {"app_id": "a"}} documents
-CheckpointService/PutCheckpoint {"thread_id": "$ID"} checkpoint_id
-CheckpointService/PutCheckpointWrites {"thread_id": "$ID", "checkpoint_id": "c"} writes
-CheckpointService/GetCheckpoint {} thread_id
-CheckpointService/ListCheckpoints {"thread_id": "$ID", "metadata": "[]"} metadata
-CheckpointService/CopyCheckpoints {"source": {"app_id": "a", "session_key": "k"}} target
+CheckpointService/PutCheckpoint {"thread": {"thread_id": "$ID"}} checkpoint_id
+CheckpointService/PutCheckpointWrites {"thread": {"thread_id": "$ID"}, "checkpoint_id": "c"} writes
+CheckpointService/GetCheckpoint {} thread
+CheckpointService/ListCheckpoints {"target": {"thread": {"thread_id": "$ID"}}, "metadata": "[]"} metadata
+CheckpointService/CopyCheckpoints {"source": {"session": {"app_id": "a", "session_key": "k"}}} target
 CheckpointService/DeleteCheckpoints {"user": {"app_id": "a"}} metadata
-ObservationService/GetObservations {"thread_id": "$ID", "head_message_id": "\u0007"} head_message_id
-LedgerService/VerifyThread {} thread_id
-LedgerService/ListLedger {"thread_id": "$ID"} kind
-WorkingMemoryService/GetWorkingMemory {} thread_id
-WorkingMemoryService/PutWorkingMemory {"thread_id": "$ID", "messages": [{"parts": [{"text": "x"}]}]} messages[0].role
-WorkingMemoryService/UpdateWorkingMemoryData {"thread_id": "$ID"} patch
-WorkingMemoryService/DeleteWorkingMemory {"thread_id": "x"} thread_id
+ObservationService/GetObservations {"thread": {"thread_id": "$ID"}, "head_message_id": "\u0007"} head_message_id
+LedgerService/VerifyThread {} thread
+LedgerService/ListLedger {"thread": {"thread_id": "$ID"}} kind
+WorkingMemoryService/GetWorkingMemory {} thread
+WorkingMemoryService/PutWorkingMemory {"thread": {"thread_id": "$ID"}, "messages": [{"parts": [{"text": "x"}]}]} messages[0].role
+WorkingMemoryService/UpdateWorkingMemoryData {"thread": {"thread_id": "$ID"}} patch
+WorkingMemoryService/DeleteWorkingMemory {"thread": {"thread_id": "x"}} thread.thread_id
 AdminService/ListDeadLetters {"page_size": -1} page_size
 AdminService/GetModelUsage {"days": -1} days
-AdminService/Reindex {"thread_id": "x"} thread_id
+AdminService/Reindex {"thread": {"thread_id": "x"}} thread.thread_id
 AdminService/DeleteUser {} user
 AdminService/DeleteApp {"app": {"app_id": ""}} app.app_id
 AdminService/DeleteTenant {"tenant": "another"} tenant
 AdminService/GetDeletion {"deletion_id": "x"} deletion_id
+AdminService/ListDeletions {"page_token": "x"} page_token
 AdminService/CompareIndexes {} app_id
 AdminService/ListTransactions {"page_size": -1} page_size
 KeyService/CreateApiKey {"name": "worker"} name

@@ -112,9 +112,27 @@ async fn metadata_and_json_have_limits() {
     let name = app();
     let thread_id = client.thread(&name).await;
     let big = |bytes: usize| json!({"x": "y".repeat(bytes)});
-    let good = json!([{}, nested(5), big(16_000)]);
-    let too_big = big(16 * 1024 + 1);
-    let bad = json!([nested(6), too_big, {"x": "\u{0}"}, {"\u{0}": 1}]);
+    let text = |value: &Value| json!(value.to_string());
+    let good = json!([
+        "",
+        "{}",
+        text(&nested(5)),
+        text(&big(16_000)),
+        " {\"a b\" : 12345678901234567890.5} ",
+    ]);
+    let bad = json!([
+        text(&nested(6)),
+        text(&big(16 * 1024 + 1)),
+        text(&json!({"x": "\u{0}"})),
+        text(&json!({"\u{0}": 1})),
+        "{\"x\": NaN}",
+        "{\"x\": [-Infinity]}",
+        "[1]",
+        "1",
+        "null",
+        "{",
+        "{} {}",
+    ]);
     let message = append(&thread_id, user(json!([{"text": "x"}])));
     let of_message = [("messages[0].metadata", good.clone(), bad.clone())];
     fields(client, APPEND, &message, &of_message).await;
@@ -135,7 +153,6 @@ async fn metadata_and_json_have_limits() {
     fields(client, "ThreadService/UpdateThread", &update, &of_update).await;
 
     let lists = (2..33).fold(json!([1]), |inner, _| json!([inner]));
-    let text = |value: &Value| json!(value.to_string());
     let good = json!([
         text(&json!({})),
         text(&nested(32)),
@@ -294,7 +311,7 @@ async fn sizes_of_messages_and_batches_have_limits() {
     }
     for (bytes, refused) in [(256 * 1024 - 64, None), (256 * 1024, Some("messages"))] {
         let messages: Vec<Value> = (0..12).map(|_| user(parts(1, bytes))).collect();
-        let request = json!({"thread_id": thread_id, "messages": messages});
+        let request = json!({"thread": {"thread_id": thread_id}, "messages": messages});
         check(client, (APPEND, request, refused)).await;
     }
 }
@@ -349,7 +366,7 @@ async fn parents_within_a_batch_cannot_form_a_cycle() {
             "messages[1].message_id",
         ),
     ] {
-        let request = json!({"thread_id": thread_id, "messages": messages});
+        let request = json!({"thread": {"thread_id": thread_id}, "messages": messages});
         check(client, (APPEND, request, Some(field))).await;
     }
     assert!(client.all_messages(&thread_id).await.is_empty());
@@ -397,7 +414,7 @@ async fn several_wrong_fields_are_all_named() {
         {"role": 0, "parts": [{"text": "fine"}]},
         {"role": "ROLE_USER", "parts": []},
     ]);
-    let request = json!({"thread_id": thread_id, "messages": messages});
+    let request = json!({"thread": {"thread_id": thread_id}, "messages": messages});
     let failure = Dynamic::call(client, APPEND, request).await.refused();
     let failure = failure.is(Code::InvalidArgument, "INVALID_FIELD");
     let named = failure.field_names();

@@ -84,7 +84,7 @@ fn with(request: &Value, path: &str, value: impl Into<Value>) -> Value {
 const APPEND: &str = "MessageService/AppendMessages";
 
 fn append(thread_id: &str, message: Value) -> Value {
-    json!({"thread_id": thread_id, "messages": [message]})
+    json!({"thread": {"thread_id": thread_id}, "messages": [message]})
 }
 
 fn user(parts: Value) -> Value {

@@ -15,23 +15,30 @@ async fn requests(client: &Client) -> Vec<(&'static str, Value)> {
     let planner = node(&thread_id, "planner");
     client.add_node_turn(&planner, &words, &words).await;
     let of_node = json!({
-        "thread_id": thread_id, "node_id": "planner", "policy": {"mode": "MEMORY_MODE_NODE"},
+        "thread": {"thread_id": thread_id}, "node_id": "planner",
+        "policy": {"mode": "MEMORY_MODE_NODE"},
     });
     let requests = vec![
-        ("MessageService/GetHistory", json!({"thread_id": thread_id})),
-        ("RecallService/Recall", json!({"thread_id": thread_id})),
+        (
+            "MessageService/GetHistory",
+            json!({"thread": {"thread_id": thread_id}}),
+        ),
+        (
+            "RecallService/Recall",
+            json!({"target": {"thread": {"thread_id": thread_id}}}),
+        ),
         (
             "ContextService/BuildContext",
-            json!({"thread_id": thread_id}),
+            json!({"thread": {"thread_id": thread_id}}),
         ),
         ("ContextService/BuildContext", of_node),
         (
             "NodeMemoryService/GetNodeHistory",
-            json!({"node": {"thread_id": thread_id, "node_id": "planner"}}),
+            json!({"node": {"thread": {"thread_id": thread_id}, "node_id": "planner"}}),
         ),
         (
             "PlanService/BuildBriefing",
-            json!({"thread_id": thread_id, "task": words}),
+            json!({"thread": {"thread_id": thread_id}, "task": words}),
         ),
     ];
     let counting = Dynamic::methods()

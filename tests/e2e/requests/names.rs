@@ -70,7 +70,7 @@ async fn nul_is_refused_wherever_there_is_text() {
         said(user(json!([{"file": file}])))
     };
     let result = json!({"tool_call_id": "c", "content": [{"text": nul}]});
-    let of_query = json!({"thread_id": thread_id, "query": "x"});
+    let of_query = json!({"target": {"thread": {"thread_id": thread_id}}, "query": "x"});
     let query = |key: &str| with(&of_query, key, nul);
     let resolve = "ThreadService/ResolveThread";
     let recall = "RecallService/Recall";
@@ -81,23 +81,23 @@ async fn nul_is_refused_wherever_there_is_text() {
         (resolve, json!({"session": session, "title": nul}), "title"),
         (
             "ThreadService/ListThreads",
-            json!({"app": {"app_id": nul}}),
-            "app.app_id",
+            json!({"target": {"app": {"app_id": nul}}}),
+            "target.app.app_id",
         ),
         (
             "ThreadService/ListThreads",
-            json!({"user": {"app_id": name, "user_id": nul}}),
-            "user.user_id",
+            json!({"target": {"user": {"app_id": name, "user_id": nul}}}),
+            "target.user.user_id",
         ),
         (
             "MessageService/ExportMessages",
-            json!({"app": {"app_id": nul}}),
-            "app.app_id",
+            json!({"target": {"app": {"app_id": nul}}}),
+            "target.app.app_id",
         ),
         (
             "MessageService/ExportMessages",
-            json!({"user": {"app_id": name, "user_id": nul}}),
-            "user.user_id",
+            json!({"target": {"user": {"app_id": name, "user_id": nul}}}),
+            "target.user.user_id",
         ),
         (
             APPEND,
@@ -124,7 +124,7 @@ async fn nul_is_refused_wherever_there_is_text() {
         (APPEND, file("caption"), "messages[0].parts[0].file.caption"),
         (
             "MessageService/GetHistory",
-            json!({"thread_id": thread_id, "model": nul}),
+            json!({"thread": {"thread_id": thread_id}, "model": nul}),
             "model",
         ),
         (recall, query("query"), "query"),
@@ -132,8 +132,8 @@ async fn nul_is_refused_wherever_there_is_text() {
         ("RecallService/Search", query("query"), "query"),
         (
             "RecallService/Search",
-            json!({"user": {"app_id": nul, "user_id": "ada"}, "query": "x"}),
-            "user.app_id",
+            json!({"target": {"user": {"app_id": nul, "user_id": "ada"}}, "query": "x"}),
+            "target.user.app_id",
         ),
     ];
     let refused = cases.map(|(method, request, field)| (method, request, Some(field)));
@@ -154,9 +154,9 @@ async fn malformed_ids_are_refused() {
             "\u{0}",
         ];
         for text in texts {
-            let field = match method {
-                "ThreadService/UpdateThread" => "thread.thread_id",
-                _ => "thread_id",
+            let field = match request.get("target") {
+                Some(_) => "target.thread.thread_id",
+                None => "thread.thread_id",
             };
             let wrong = with(&request, field, text);
             check(client, (method, wrong, Some(field))).await;
@@ -164,7 +164,7 @@ async fn malformed_ids_are_refused() {
     }
     for method in ["MessageService/GetMessage", "MessageService/DeleteMessage"] {
         for text in ["", "a\nb", &letters(129)] {
-            let request = json!({"thread_id": thread_id, "message_id": text});
+            let request = json!({"thread": {"thread_id": thread_id}, "message_id": text});
             check(client, (method, request, Some("message_id"))).await;
         }
     }
@@ -195,7 +195,7 @@ async fn malformed_ids_are_refused() {
         ] {
             check(client, (APPEND, with(&good, field, text), Some(field))).await;
         }
-        let history = json!({"thread_id": thread_id, "head_message_id": text});
+        let history = json!({"thread": {"thread_id": thread_id}, "head_message_id": text});
         let history = (
             "MessageService/GetHistory",
             history,
@@ -215,29 +215,70 @@ async fn a_request_without_a_choice_names_what_is_required() {
     let recall = "RecallService/Recall";
     let search = "RecallService/Search";
     let scoped = |field: &str, target: &str, value: &Value, scope: i32| {
-        with(&json!({target: value, "query": "x"}), field, scope)
+        with(
+            &json!({"target": {target: value}, "query": "x"}),
+            field,
+            scope,
+        )
     };
+    let (get, list) = ("ThreadService/GetThread", "MessageService/ListMessages");
+    let nothing = json!({"target": {"thread": {}}});
     let mut cases = vec![
-        ("ThreadService/GetThread", json!({}), Some("thread_id")),
-        ("MessageService/ListMessages", json!({}), Some("thread_id")),
+        (get, json!({}), Some("thread")),
+        (get, json!({"thread": {}}), Some("thread")),
+        (list, json!({}), Some("target")),
+        (list, json!({"target": {}}), Some("target")),
+        (list, nothing, Some("target.thread")),
     ];
     for (method, field) in [(recall, "policy.scope"), (search, "scope")] {
-        cases.push((method, json!({"query": "x"}), Some("thread_id")));
+        cases.push((method, json!({"query": "x"}), Some("target")));
         for scope in 0..=4 {
             // A scope refines a conversation, and nothing else.
             let wrong = (scope > 0).then_some(field);
             cases.push((method, scoped(field, "user", &person, scope), wrong));
             cases.push((method, scoped(field, "app", &without_user, scope), wrong));
-            let of_thread = scoped(field, "thread_id", &json!(thread_id), scope);
+            let named = json!({"thread_id": thread_id});
+            let of_thread = scoped(field, "thread", &named, scope);
             cases.push((method, of_thread, None));
         }
         cases.push((
             method,
             scoped(field, "user", &without_user, 0),
-            Some("user.user_id"),
+            Some("target.user.user_id"),
         ));
         let nameless = scoped(field, "app", &json!({}), 0);
-        cases.push((method, nameless, Some("app.app_id")));
+        cases.push((method, nameless, Some("target.app.app_id")));
     }
     check_all(client, cases).await;
+}
+
+#[apply(trial)]
+async fn only_calls_that_create_an_object_accept_that_it_is_absent() {
+    let client = &bulk().await;
+    let name = app();
+    let thread_id = client.thread(&name).await;
+    let memory_id = client.remember_one(&name, "ada", "Likes tea.").await;
+    let memory_id = memory_id.memory_id;
+    let named = json!({"thread_id": thread_id});
+    let cases = [
+        (
+            "ThreadService/UpdateThread",
+            json!({"thread": {"thread_id": thread_id, "title": "x"}}),
+        ),
+        (
+            "MemoryService/UpdateMemory",
+            json!({"memory": {"memory_id": memory_id, "text": "Likes jam."}}),
+        ),
+        (
+            "PlanService/UpdatePlanStep",
+            json!({"thread": named, "step": {"step_id": "s", "status": 3}}),
+        ),
+        ("PolicyService/DeleteAppPolicy", json!({"app_id": name})),
+    ];
+    for (method, request) in cases {
+        let request = with(&request, "precondition", json!({"absent": {}}));
+        check(client, (method, request, Some("precondition.absent"))).await;
+    }
+    assert_eq!(client.get_thread(&thread_id).await.title, "");
+    assert_eq!(client.get_memory(&memory_id).await.0.text, "Likes tea.");
 }

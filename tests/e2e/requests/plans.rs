@@ -8,10 +8,10 @@ use crate::plain;
 
 const PUT: &str = "PlanService/PutPlan";
 const UPDATE: &str = "PlanService/UpdatePlanStep";
-const APPEND: &str = "PlanService/AppendIteration";
-const EVENTS: &str = "PlanService/AppendEvents";
-const LIST_EVENTS: &str = "PlanService/ListEvents";
-const LIST: &str = "PlanService/ListIterations";
+const APPEND: &str = "PlanService/AppendAttempt";
+const EVENTS: &str = "EventService/AppendEvents";
+const LIST_EVENTS: &str = "EventService/ListEvents";
+const LIST: &str = "PlanService/ListAttempts";
 const BRIEF: &str = "PlanService/BuildBriefing";
 
 #[apply(trial)]
@@ -24,7 +24,7 @@ async fn fields_of_plans_have_limits() {
     let big = |bytes: usize| json!({"a": "x".repeat(bytes)});
     let nul = "a\u{0}b";
     let plan = json!({"goal": "g", "steps": steps(1)});
-    let good = json!({"thread_id": thread_id, "plan": plan});
+    let good = json!({"thread": {"thread_id": thread_id}, "plan": plan});
     let of_plan = [
         length("plan.goal", 4_096),
         length("plan.current_phase", 128),
@@ -41,8 +41,14 @@ async fn fields_of_plans_have_limits() {
         ("plan.iteration_count", json!([i32::MAX]), json!([-1])),
         (
             "plan.data",
-            json!([deep(5), big(16_000)]),
-            json!([deep(6), big(16_384), { "a": nul }]),
+            json!(["", deep(5).to_string(), big(16_000).to_string()]),
+            json!([
+                deep(6).to_string(),
+                big(16_384).to_string(),
+                json!({ "a": nul }).to_string(),
+                "[]",
+                "{\"a\": NaN}"
+            ]),
         ),
         ("plan", json!([]), json!([null])),
     ];
@@ -57,25 +63,33 @@ async fn fields_of_plans_have_limits() {
     let id = letters(64);
     let stored = with(&good, "plan.steps", json!([step(&id)]));
     check(client, (PUT, stored, None)).await;
-    let change = json!({"thread_id": thread_id, "step_id": id, "status": 3});
+    let named = json!({"thread_id": thread_id});
+    let change = json!({"thread": named, "step": {"step_id": id, "status": 3}});
+    let etags = || ("precondition.etag", json!([]), json!([letters(129), nul]));
     let of_step = [
-        length("step_id", 64),
-        length("result", 4_096),
+        length("step.step_id", 64),
+        length("step.title", 512),
+        length("step.result", 4_096),
         length("current_phase", 128),
-        ("status", json!([1, 5]), json!([0, 6, -1])),
-        ("step_id", json!([]), json!(["", nul])),
-        ("result", json!([]), json!([nul])),
+        ("step.status", json!([1, 5]), json!([6, -1])),
+        ("step.step_id", json!([]), json!(["", nul])),
+        ("step.title", json!([]), json!([nul])),
+        ("step.result", json!([]), json!([nul])),
         ("current_phase", json!([]), json!([nul])),
-        ("etag", json!([]), json!([letters(129), nul])),
+        etags(),
+        ("step", json!([]), json!([null])),
     ];
     fields(client, UPDATE, &change, &of_step).await;
-    let small = json!({"thread_id": thread_id, "plan": {"goal": "g"}});
-    let etags = [("etag", json!([]), json!([letters(129), nul]))];
-    fields(client, PUT, &small, &etags).await;
+    let small = json!({"thread": {"thread_id": thread_id}, "plan": {"goal": "g"}});
+    fields(client, PUT, &small, &[etags()]).await;
     let delete = "PlanService/DeletePlan";
     let of_thread = [
-        ("PlanService/GetPlan", json!({}), Some("thread_id")),
-        (delete, json!({"thread_id": "x"}), Some("thread_id")),
+        ("PlanService/GetPlan", json!({}), Some("thread")),
+        (
+            delete,
+            json!({"thread": {"thread_id": "x"}}),
+            Some("thread.thread_id"),
+        ),
     ];
     check_all(client, of_thread).await;
 }
@@ -85,7 +99,7 @@ async fn fields_of_events_have_limits() {
     let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let nul = "a\u{0}b";
-    let one = json!({"thread_id": thread_id, "events": [{"type": "t"}]});
+    let one = json!({"thread": {"thread_id": thread_id}, "events": [{"type": "t"}]});
     let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
     let of_event = [
         length("events[0].type", 128),
@@ -110,7 +124,7 @@ async fn fields_of_events_have_limits() {
     let heavy = vec![json!({"type": "t", "json": format!("\"{}\"", "x".repeat(250_000))}); 13];
     let of_append = [("events", json!([many(256)]), json!([[], many(257), heavy]))];
     fields(client, EVENTS, &one, &of_append).await;
-    let of_thread = json!({"thread_id": thread_id, "types": ["t"]});
+    let of_thread = json!({"thread": {"thread_id": thread_id}, "types": ["t"]});
     let of_list = [
         ("page_token", json!([]), json!(["x"])),
         ("types", json!([vec!["t"; 32]]), json!([vec!["t"; 33]])),
@@ -126,7 +140,7 @@ async fn fields_of_attempts_and_briefings_have_limits() {
     let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let nul = "a\u{0}b";
-    let tried = json!({"thread_id": thread_id, "iteration": {"action": "a"}});
+    let tried = json!({"thread": {"thread_id": thread_id}, "attempt": {"action": "a"}});
     for (key, limit) in [
         ("task", 256),
         ("action", 4_096),
@@ -135,7 +149,7 @@ async fn fields_of_attempts_and_briefings_have_limits() {
         ("diagnosis", 4_096),
         ("fix", 4_096),
     ] {
-        let field = format!("iteration.{key}");
+        let field = format!("attempt.{key}");
         let of_text = [
             length(&field, limit),
             (field.as_str(), json!([]), json!([nul])),
@@ -143,12 +157,12 @@ async fn fields_of_attempts_and_briefings_have_limits() {
         fields(client, APPEND, &tried, &of_text).await;
     }
     let of_attempt = [
-        ("iteration.action", json!([]), json!([""])),
-        ("iteration", json!([]), json!([null])),
+        ("attempt.action", json!([]), json!([""])),
+        ("attempt", json!([]), json!([null])),
         ("request_id", json!([]), json!(["x"])),
     ];
     fields(client, APPEND, &tried, &of_attempt).await;
-    let of_thread = json!({"thread_id": thread_id});
+    let of_thread = json!({"thread": {"thread_id": thread_id}});
     let of_list = [
         ("page_token", json!([]), json!(["x"])),
         ("task", json!([]), json!(["\u{0}"])),
@@ -158,7 +172,8 @@ async fn fields_of_attempts_and_briefings_have_limits() {
     fields(client, LIST, &of_thread, &of_list).await;
     let of_task = [("task", json!([]), json!(["", nul]))];
     fields(client, BRIEF, &of_thread, &of_task).await;
-    let brief = json!({"thread_id": thread_id, "task": "Go on.", "max_tokens": 1_000_000});
+    let brief =
+        json!({"thread": {"thread_id": thread_id}, "task": "Go on.", "max_tokens": 1_000_000});
     let of_briefing = [
         length("task", 8_192),
         length("task_name", 256),

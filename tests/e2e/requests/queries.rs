@@ -7,10 +7,11 @@ use super::{check_all, fields, length, with};
 use crate::bulk;
 
 async fn filters(client: &Client, method: &str, good: &Value) {
-    let keys = |count: usize, length: usize| -> Value {
+    let keys = |count: usize, length: usize| {
         let keys = (0..count).map(|n| (format!("{n:0>length$}"), json!(n)));
-        Value::Object(keys.collect())
+        Value::Object(keys.collect()).to_string()
     };
+    let of_metadata = |text: &str| json!({ "metadata": text });
     let names = |count: usize| -> Value { (0..count).map(|n| json!(n.to_string())).collect() };
     let cases = [
         (json!({}), None),
@@ -20,16 +21,22 @@ async fn filters(client: &Client, method: &str, good: &Value) {
         (json!({"names": names(32)}), None),
         (json!({"names": names(33)}), Some("filter.names")),
         (json!({"names": ["Ada", "\u{0}"]}), Some("filter.names[1]")),
-        (json!({"metadata": keys(16, 64)}), None),
-        (json!({"metadata": keys(17, 3)}), Some("filter.metadata")),
-        (json!({"metadata": keys(1, 65)}), Some("filter.metadata")),
-        (json!({"metadata": {"a": 1.5}}), Some("filter.metadata.a")),
-        (json!({"metadata": {"a": null}}), Some("filter.metadata.a")),
-        (json!({"metadata": {"a": [1]}}), Some("filter.metadata.a")),
+        (of_metadata(""), None),
+        (of_metadata("{}"), None),
+        (of_metadata(&keys(16, 64)), None),
+        (of_metadata(&keys(17, 3)), Some("filter.metadata")),
+        (of_metadata(&keys(1, 65)), None),
+        (of_metadata(r#"{"a": 1.5, "b": null, "c": true}"#), None),
         (
-            json!({"metadata": {"a": {"b": 1}}}),
-            Some("filter.metadata.a"),
+            of_metadata(r#"{"a b": 1, "a.b": "2", "\"größe\"": false}"#),
+            None,
         ),
+        (of_metadata(r#"{"a": [1]}"#), Some("filter.metadata.a")),
+        (of_metadata(r#"{"a": {"b": 1}}"#), Some("filter.metadata.a")),
+        (of_metadata(r#"{"a": NaN}"#), Some("filter.metadata")),
+        (of_metadata(r#"{"a": "\u0000"}"#), Some("filter.metadata")),
+        (of_metadata(r#"["a"]"#), Some("filter.metadata")),
+        (of_metadata("{"), Some("filter.metadata")),
         (
             json!({"start_time": "2025-01-01T00:00:00Z", "end_time": "2025-01-01T00:00:00Z"}),
             Some("filter.end_time"),
@@ -44,7 +51,8 @@ async fn fields_of_histories_and_lists_have_limits() {
     let client = &bulk().await;
     let name = app();
     let thread_id = client.thread(&name).await;
-    let of_thread = json!({"thread_id": thread_id});
+    let of_thread = json!({"thread": {"thread_id": thread_id}});
+    let target = json!({ "target": of_thread });
     let of_history = [
         (
             "max_tokens",
@@ -57,27 +65,50 @@ async fn fields_of_histories_and_lists_have_limits() {
     ];
     fields(client, "MessageService/GetHistory", &of_thread, &of_history).await;
     let list = "MessageService/ListMessages";
-    let bytes = |count| "x".repeat(count);
-    let of_list = [
-        ("order", json!([0, 2]), json!([3])),
-        (
-            "text_template",
-            json!([bytes(4_096)]),
-            json!([bytes(4_097)]),
-        ),
-    ];
-    fields(client, list, &of_thread, &of_list).await;
+    let events = "EventService/ListEvents";
+    let of_user = json!({"target": {"user": {"app_id": name, "user_id": "ada"}}});
+    let of_app = json!({"target": {"app": {"app_id": name}}});
+    let by_time = ["create_time", "create_time desc"];
+    let others = ["seq up", "SEQ", "seq, create_time", "desc", "\u{0}"];
+    for (method, request, good, bad) in [
+        (list, &target, ["seq", "seq desc"], by_time),
+        (list, &of_user, by_time, ["seq", "seq desc"]),
+        (list, &of_app, by_time, ["update_time", "seq desc"]),
+        (events, &of_thread, ["number", "number desc"], by_time),
+    ] {
+        let orders = [
+            ("order_by", json!([""]), json!(others)),
+            ("order_by", json!(good), json!(bad)),
+        ];
+        fields(client, method, request, &orders).await;
+    }
+    let (documents, namespaces) = (
+        "DocumentService/SearchDocuments",
+        "DocumentService/ListNamespaces",
+    );
+    let of_documents = json!({"user": {"app_id": name, "user_id": "ada"}});
+    let skip = [("skip", json!([0, 100_000]), json!([-1, 100_001]))];
+    fields(client, documents, &of_documents, &skip).await;
+    fields(client, namespaces, &of_documents, &skip).await;
+    let by_query = with(&of_documents, "query", "x");
+    let skip = [("skip", json!([0, 1_000]), json!([-1, 1_001]))];
+    fields(client, documents, &by_query, &skip).await;
+    let of_ledger = with(&of_thread, "kind", 1);
     let of_page = [
         ("page_size", json!([0, 100_000]), json!([-1])),
         ("page_token", json!([""]), json!(["x", "ZZZZ"])),
     ];
     for (method, request) in [
-        (list, &of_thread),
+        (list, &target),
+        (events, &of_thread),
         (
             "ThreadService/ListThreads",
-            &json!({"app": {"app_id": name}}),
+            &json!({"target": {"app": {"app_id": name}}}),
         ),
         ("ThreadService/ListBranches", &of_thread),
+        ("LedgerService/ListLedger", &of_ledger),
+        (documents, &of_documents),
+        (namespaces, &of_documents),
         ("AdminService/ListDeadLetters", &json!({})),
     ] {
         fields(client, method, request, &of_page).await;
@@ -88,7 +119,8 @@ async fn fields_of_histories_and_lists_have_limits() {
 async fn fields_of_recall_and_search_have_limits() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
-    let good = json!({"thread_id": thread_id, "query": "x"});
+    let target = json!({"thread": {"thread_id": thread_id}});
+    let good = json!({"target": target, "query": "x"});
     let (recall, search) = ("RecallService/Recall", "RecallService/Search");
     let of_recall = [
         ("policy.window_size", json!([1, 500]), json!([0, 501])),
@@ -120,9 +152,14 @@ async fn fields_of_recall_and_search_have_limits() {
     fields(client, search, &good, &of_search).await;
     let of_both = [
         length("query", 8_192),
-        ("max_wait", json!(["0s", "30s"]), json!(["-1s", "30.1s"])),
         (
-            "at_least_as_fresh",
+            "freshness.max_wait",
+            json!(["0s", "30s"]),
+            json!(["-1s", "30.1s"]),
+        ),
+        ("freshness", json!([{}, {"eventual": {}}]), json!([])),
+        (
+            "freshness.at_least_as_fresh",
             json!([]),
             json!(["", "x", "%", "A".repeat(5_000)]),
         ),
@@ -132,7 +169,7 @@ async fn fields_of_recall_and_search_have_limits() {
         fields(client, method, &good, &of_both).await;
         filters(client, method, &good).await;
     }
-    let of_thread = json!({"thread_id": thread_id});
+    let of_thread = json!({ "target": target });
     filters(client, "MessageService/ListMessages", &of_thread).await;
     let empty = with(&good, "query", "");
     check_all(client, [(search, empty, Some("query"))]).await;

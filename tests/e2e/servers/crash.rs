@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     AppendMessagesRequest, AppendMessagesResponse, IndexState, Message, Role, SearchMethod,
-    SearchRequest, append_messages_request::Thread,
+    SearchRequest, thread_ref::Thread,
 };
 use recollect_tests::{
     Client, DataDir, Key, Options, SOON, Server, apply, by_id, eventually, history_request, runs,
@@ -73,7 +73,11 @@ async fn write(
 
 /// The id of the thread that a request appends to.
 fn named(request: &AppendMessagesRequest) -> &str {
-    match &request.thread {
+    let thread = request
+        .thread
+        .as_ref()
+        .and_then(|named| named.thread.as_ref());
+    match thread {
         Some(Thread::ThreadId(id)) => id,
         other => panic!("not by its id: {other:?}"),
     }

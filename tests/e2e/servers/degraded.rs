@@ -8,8 +8,9 @@ use memory_contract::proto::{
     RecallReason, RecallRequest, RecallScope, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    DataDir, Key, Options, Server, apply, by_id, free_addr, has_reason, history_request, http_get,
-    recall_request, search_request, seconds, texts, trial_with_own_server,
+    DataDir, Key, Options, Server, apply, at_least_within, by_id, free_addr, has_reason,
+    history_request, http_get, recall_request, search_request, seconds, texts,
+    trial_with_own_server,
 };
 
 use crate::recall::diary;
@@ -82,8 +83,8 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
             scope: RecallScope::User.into(),
             ..Default::default()
         }),
-        max_wait: Some(seconds(1)),
-        ..recall_request(&today, "order number of the sofa", &stored.revision)
+        freshness: at_least_within(&stored.revision, seconds(1)),
+        ..recall_request(&today, "order number of the sofa", "")
     };
     let recalled = client.recall(request).await;
     assert!(
@@ -211,8 +212,8 @@ async fn a_missing_model_says_which_command_makes_it() {
             let thread_id = client.thread("app").await;
             let stored = diary::store(&client, &thread_id).await;
             let request = RecallRequest {
-                max_wait: Some(seconds(5)),
-                ..recall_request(&thread_id, "greyhound", &stored.revision)
+                freshness: at_least_within(&stored.revision, seconds(5)),
+                ..recall_request(&thread_id, "greyhound", "")
             };
             let recalled = client.recall(request).await;
             let reported = reasons(&recalled.degradations);

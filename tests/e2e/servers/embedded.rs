@@ -38,7 +38,8 @@ async fn l01_the_local_default_needs_no_configuration() {
     assert!(found.contains(&"We adopted a greyhound, he is called Biscuit.".to_owned()));
     let planner = node(&thread_id, "planner");
     client.add_node_turn(&planner, "Q", "A").await;
-    let key = client.flush_node(&planner).await.object_key;
+    client.flush_node(&planner).await;
+    let key = client.object_key(&planner).await;
 
     // Everything is in the documented directory, in the one that the server was started in.
     let data = dir.default_data();

@@ -10,8 +10,8 @@ use memory_contract::proto::{
 use prost_reflect::MessageDescriptor;
 use recollect_tests::{
     Client, Dynamic, Refused as _, SOON, app, apply, by_id, by_session, context_request,
-    eventually, fresh_wait, of_app, recall_request, say, search_request, seconds, session, texts,
-    trial, turn,
+    eventually, recall_request, say, search_request, seconds, session, target_app, target_session,
+    texts, trial, turn,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -66,7 +66,7 @@ async fn an_append_by_session_creates_the_thread_once_under_concurrency() {
     let stored = client.all_messages(thread_id).await;
     assert_eq!(stored.len(), 32);
     let request = ListThreadsRequest {
-        scope: of_app(&app),
+        target: target_app(&app),
         ..Default::default()
     };
     let threads = client.call(request).await.threads;
@@ -111,14 +111,14 @@ async fn a_read_by_an_unknown_session_answers_empty() {
     assert_eq!((history.messages.len(), history.total_tokens), (0, 0));
     assert!(!history.truncated && !history.tokenizer.is_empty());
     let recall = RecallRequest {
-        target: by_session(named.clone()),
+        target: target_session(named.clone()),
         ..recall_request("", "anything", "")
     };
     let recalled = client.recall(recall).await;
     assert_eq!((recalled.messages.len(), recalled.total_tokens), (0, 0));
     assert!(recalled.effective_policy.is_some());
     let search = SearchRequest {
-        target: by_session(named.clone()),
+        target: target_session(named.clone()),
         ..search_request("", "anything", "")
     };
     assert_eq!(client.search(search).await.matches, []);
@@ -140,19 +140,18 @@ async fn a_read_by_an_unknown_session_answers_empty() {
         (RecallScope::Thread, vec![]),
     ] {
         let search = SearchRequest {
-            target: by_session(named.clone()),
+            target: target_session(named.clone()),
             scope: scope.into(),
             ..search_request("", "dog Pixel", &stored.revision)
         };
         let found = client.search(search).await;
         assert_eq!(texts(&found.matches), expected, "{scope:?}");
         let recall = RecallRequest {
-            target: by_session(named.clone()),
+            target: target_session(named.clone()),
             policy: Some(MemoryPolicy {
                 scope: scope.into(),
                 ..Default::default()
             }),
-            max_wait: Some(fresh_wait()),
             ..recall_request("", "dog Pixel", &stored.revision)
         };
         let recalled = client.recall(recall).await;
@@ -177,6 +176,14 @@ const ANSWERED: [&str; 11] = [
     "CheckpointService/PutCheckpointWrites",
 ];
 
+/// The place in a request that names its thread.
+fn place_of(request: &mut Value) -> &mut Value {
+    match request.get("target").is_some() {
+        true => &mut request["target"]["thread"],
+        false => &mut request["thread"],
+    }
+}
+
 #[apply(trial)]
 async fn every_call_that_names_a_thread_takes_its_session() {
     let client = plain().await;
@@ -195,9 +202,9 @@ async fn every_call_that_names_a_thread_takes_its_session() {
                 fields.extend(named.as_object().unwrap().clone());
             }
             false => {
-                let fields = by_name.as_object_mut().unwrap();
-                fields.remove("thread_id").unwrap();
-                fields.insert("session".to_owned(), named.clone());
+                let place = place_of(&mut by_name);
+                assert!(place["thread_id"].is_string(), "{method}");
+                *place = json!({"session": named});
             }
         }
         let answer = Dynamic::call(&client, method, by_name.clone()).await;
@@ -215,7 +222,7 @@ async fn every_call_that_names_a_thread_takes_its_session() {
         let mut by_id = request;
         match is_update {
             true => by_id["thread"]["thread_id"] = json!(thread_id),
-            false => by_id["thread_id"] = json!(thread_id),
+            false => *place_of(&mut by_id) = json!({"thread_id": thread_id}),
         }
         let outcome = async |request: Value| {
             let answer = Dynamic::call(&client, method, request).await;

@@ -7,14 +7,14 @@ use memory_contract::proto::{
     ExportMessagesRequest, GetHistoryRequest, GetMessageRequest, GetThreadRequest,
     ImportMessagesRequest, ListBranchesRequest, ListMessagesRequest, ListThreadsRequest,
     MemoryMode, MemoryPolicy, MessageFilter, RecallReason, RecallRequest, RecallScope,
-    ReindexRequest, ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, SortOrder,
-    Thread, UpdateThreadRequest, import_messages_response::Outcome,
+    ReindexRequest, ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, Thread,
+    UpdateThreadRequest, import_messages_response::Outcome,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, Refused as _, SHARED, SOON, Server, app, apply, by_id,
-    by_session, eventually, has_reason, history_request, http_get, ids, mask, of_app,
-    recall_request, reply, say, search_request, session, texts, tool_call, tool_result, trial,
-    trial_with_own_server, turn,
+    by_session, eventually, has_reason, history_request, http_get, ids, mask, recall_request,
+    reply, say, search_request, session, target_app, target_session, target_thread, texts,
+    tool_call, tool_result, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
 use tokio_stream::StreamExt as _;
@@ -252,7 +252,7 @@ async fn t04_ephemeral_threads_have_limits() {
     let first = ephemeral(&client, "app", "ada").await;
     let second = ephemeral(&client, "app", "bob").await;
     let third = ResolveThreadRequest {
-        session: Some(session("app", "cyd", "global")),
+        session: Some(session("app", "", "global")),
         ephemeral: true,
         ..Default::default()
     };
@@ -321,20 +321,20 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
     assert_eq!(branches.branches[0].message_count, 2);
     assert!(!branches.branches[0].active && !branches.next_page_token.is_empty());
 
-    let list = |filter: Option<MessageFilter>, order: SortOrder| ListMessagesRequest {
-        target: by_id(&thread_id),
+    let list = |filter: Option<MessageFilter>, order_by: &str| ListMessagesRequest {
+        target: target_thread(&thread_id),
         filter,
-        order: order.into(),
+        order_by: order_by.to_owned(),
         page_size: 2,
         ..Default::default()
     };
-    let all = client.list(list(None, SortOrder::Descending)).await;
+    let all = client.list(list(None, "seq desc")).await;
     assert_eq!(texts(&all), ["C", "B", "A", "Q"]);
     let filter = MessageFilter {
         roles: vec![Role::Assistant.into()],
         ..Default::default()
     };
-    let answers = client.list(list(Some(filter), SortOrder::Ascending)).await;
+    let answers = client.list(list(Some(filter), "seq")).await;
     assert_eq!(texts(&answers), ["A", "B"]);
 
     let one = GetMessageRequest {
@@ -355,6 +355,7 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
             ..Default::default()
         }),
         update_mask: Some(mask(&["title"])),
+        precondition: None,
     };
     client.call(update).await;
     let thread = client.get_thread(&thread_id).await;
@@ -498,7 +499,7 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     }
     let threads = client
         .call(ListThreadsRequest {
-            scope: of_app(&app),
+            target: target_app(&app),
             ..Default::default()
         })
         .await;
@@ -510,18 +511,18 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     assert_eq!(listed, [other.as_str(), kept.as_str(), hidden.as_str()]);
 
     // An export of one is refused, and one of the app does not have it.
-    let export = |selection| ExportMessagesRequest {
-        selection,
+    let export = |target| ExportMessagesRequest {
+        target,
         ..Default::default()
     };
-    let of_one = export(by_id(&hidden));
+    let of_one = export(target_thread(&hidden));
     let refused = client.messages().export_messages(of_one).await;
     refused
         .refused()
         .is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
     let mut records = client
         .messages()
-        .export_messages(export(of_app(&app)))
+        .export_messages(export(target_app(&app)))
         .await
         .unwrap()
         .into_inner();
@@ -647,7 +648,7 @@ async fn a_session_is_ephemeral_or_kept_and_not_both() {
     assert_eq!(found.thread_id, brief.thread_id);
     let listed = client
         .list(ListMessagesRequest {
-            target: by_session(session(&app, "ada", "brief")),
+            target: target_session(session(&app, "ada", "brief")),
             ..Default::default()
         })
         .await;
@@ -660,7 +661,7 @@ async fn an_import_into_an_ephemeral_thread_is_refused() {
     let (brief, _) = resolve(&client, session(&app, "ada", "brief")).await;
     let requests: Vec<_> = ["brief", "kept"]
         .map(|key| ImportMessagesRequest {
-            session: Some(session(&app, "ada", key)),
+            thread: by_session(session(&app, "ada", key)),
             messages: turn("Q", "A"),
             ..Default::default()
         })

@@ -9,12 +9,13 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, Refused as _, SOON, app, apply, by_id, by_session, eventually, mask, metadata, of_app,
-    of_user, seconds, session, texts, trial, turn,
+    Client, Refused as _, SOON, app, apply, by_id, by_session, eventually, mask, metadata, parsed,
+    seconds, session, target_app, target_user, texts, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
 
+use super::session_keys::leaves_user_out;
 use crate::plain;
 
 #[apply(trial)]
@@ -38,10 +39,19 @@ async fn t08_session_keys_have_their_meaning() {
         find("ada", "session:tuesday").await.thread_id
     );
 
-    let shared = find("ada", "global").await;
+    let shared = find("", "global").await;
     assert_eq!(shared.user_id, "", "a global thread belongs to no user");
-    assert_eq!(shared.thread_id, find("bob", "global").await.thread_id);
     assert_eq!(shared.thread_id, find("", "global").await.thread_id);
+    // With a user it is refused: this user's thread would be everybody's.
+    for user in ["ada", "bob"] {
+        let request = ResolveThreadRequest {
+            session: Some(session(&app, user, "global")),
+            ..Default::default()
+        };
+        leaves_user_out(client.refused(request).await);
+    }
+    let all = list(&client, &app, "", 0).await;
+    assert_eq!(all.len(), 7, "a refused call stores nothing");
 }
 
 #[apply(trial)]
@@ -123,7 +133,7 @@ async fn resolving_changes_nothing_in_a_thread_that_exists() {
         let request = ResolveThreadRequest {
             session: Some(session(&app, "ada", "thread:1")),
             title: title.to_owned(),
-            metadata: Some(metadata(json!({"made_as": title}))),
+            metadata: metadata(json!({"made_as": title})),
             ..Default::default()
         };
         client.call(request).await
@@ -141,12 +151,12 @@ async fn creating_a_thread_twice_is_refused() {
     let request = CreateThreadRequest {
         session: Some(session(&app(), "ada", "thread:1")),
         title: "Repairs".to_owned(),
-        metadata: Some(metadata(json!({"plan": "gold", "level": 3}))),
+        metadata: metadata(json!({"plan": "gold", "level": 3})),
         ..Default::default()
     };
     let thread = client.call(request.clone()).await.thread.unwrap();
     assert_eq!(thread.title, "Repairs");
-    assert_eq!(thread.metadata, request.metadata);
+    assert_eq!(parsed(&thread.metadata), parsed(&request.metadata));
     assert_eq!((thread.last_seq, thread.message_count), (0, 0));
     assert_eq!(thread.head_message_id, "");
     assert!(thread.create_time.is_some() && thread.expire_time.is_none());
@@ -202,12 +212,13 @@ async fn updating_changes_only_the_fields_in_the_mask() {
             thread: Some(Thread {
                 thread_id: thread_id.to_owned(),
                 title: title.to_owned(),
-                metadata: Some(metadata(json!({"level": level}))),
+                metadata: metadata(json!({"level": level})),
                 ..Default::default()
             }),
             update_mask: Some(FieldMask {
                 paths: paths.iter().map(|&path| path.to_owned()).collect(),
             }),
+            precondition: None,
         };
         client.threads().update_thread(request).await
     };
@@ -215,7 +226,7 @@ async fn updating_changes_only_the_fields_in_the_mask() {
         let response = update(paths, title, level).await.unwrap();
         response.into_inner().thread.unwrap()
     };
-    let level = |thread: &Thread| thread.metadata.clone() == Some(metadata(json!({"level": 1})));
+    let level = |thread: &Thread| parsed(&thread.metadata) == json!({"level": 1});
 
     let both = changed(&["title", "metadata"], "One", 1).await;
     assert!(both.title == "One" && level(&both), "{both:?}");
@@ -223,7 +234,7 @@ async fn updating_changes_only_the_fields_in_the_mask() {
     assert!(titled.title == "Two" && level(&titled), "{titled:?}");
     let filled = changed(&["metadata"], "Three", 3).await;
     assert_eq!(filled.title, "Two");
-    assert_eq!(filled.metadata, Some(metadata(json!({"level": 3}))));
+    assert_eq!(parsed(&filled.metadata), json!({"level": 3}));
     assert_eq!(client.get_thread(&thread_id).await, filled);
 
     let unknown = update(&["title", "user_id"], "Four", 4).await.refused();
@@ -245,7 +256,7 @@ async fn updating_changes_only_the_fields_in_the_mask() {
     // Without a mask all fields that are set change.
     let all = changed(&[], "Four", 4).await;
     assert_eq!(all.title, "Four");
-    assert_eq!(all.metadata, Some(metadata(json!({"level": 4}))));
+    assert_eq!(parsed(&all.metadata), json!({"level": 4}));
 }
 
 #[apply(trial)]
@@ -268,9 +279,9 @@ async fn listing_threads_covers_each_once_newest_first() {
 
 async fn list(client: &Client, app: &str, user: &str, page_size: i32) -> Vec<String> {
     let mut request = ListThreadsRequest {
-        scope: match user {
-            "" => of_app(app),
-            user => of_user(app, user),
+        target: match user {
+            "" => target_app(app),
+            user => target_user(app, user),
         },
         page_size,
         ..Default::default()
@@ -330,6 +341,7 @@ async fn a_thread_whose_ttl_is_removed_stays() {
                 ..Default::default()
             }),
             update_mask: Some(mask(&["ttl"])),
+            precondition: None,
         };
         client.call(request).await.thread.unwrap()
     };

@@ -25,10 +25,10 @@ async fn wrong_lists_are_refused_with_their_fields() {
         "MessageService/ListMessages",
     );
     let of_app = json!({"app_id": app});
-    let of_threads = token(threads, json!({"app": of_app, "page_size": 1})).await;
+    let target = json!({"app": of_app});
+    let of_threads = token(threads, json!({"target": target, "page_size": 1})).await;
     let of_users = token(users, json!({"app_id": app, "page_size": 1})).await;
-    let of_messages = token(messages, json!({"app": of_app, "page_size": 1})).await;
-    let deep = json!({"a": {"b": {"c": 1}}});
+    let of_messages = token(messages, json!({"target": target, "page_size": 1})).await;
     for (method, request, field) in [
         (threads, json!({"order_by": "title"}), "order_by"),
         (threads, json!({"order_by": "update_time down"}), "order_by"),
@@ -42,17 +42,27 @@ async fn wrong_lists_are_refused_with_their_fields() {
             json!({"order_by": "create_time desc desc"}),
             "order_by",
         ),
-        (threads, json!({"metadata": deep}), "metadata"),
-        (threads, json!({"metadata": {"a": 1.5}}), "metadata.a"),
-        (threads, json!({"metadata": {"a b": 1}}), "metadata"),
         (
             threads,
-            json!({"app": of_app, "order_by": "update_time", "page_token": of_threads}),
+            json!({"metadata": r#"{"a": {"b": {"c": 1}}}"#}),
+            "metadata",
+        ),
+        (threads, json!({"metadata": r#"{"a": [1]}"#}), "metadata.a"),
+        (threads, json!({"metadata": r#"{"a b": NaN}"#}), "metadata"),
+        (threads, json!({"metadata": "[]"}), "metadata"),
+        (
+            threads,
+            json!({"target": {"thread": {"session": of_app}}}),
+            "target.thread",
+        ),
+        (
+            threads,
+            json!({"target": target, "order_by": "update_time", "page_token": of_threads}),
             "page_token",
         ),
         (
             threads,
-            json!({"app": of_app, "metadata": {"a": 1}, "page_token": of_threads}),
+            json!({"target": target, "metadata": r#"{"a": 1}"#, "page_token": of_threads}),
             "page_token",
         ),
         (threads, json!({"page_token": of_threads}), "page_token"),
@@ -65,21 +75,25 @@ async fn wrong_lists_are_refused_with_their_fields() {
             "page_token",
         ),
         (users, json!({"app_id": app, "page_size": -1}), "page_size"),
-        (messages, json!({}), "thread_id"),
-        (messages, json!({"app": {}}), "app.app_id"),
+        (messages, json!({}), "target"),
         (
             messages,
-            json!({"user": {"app_id": app, "user_id": "u".repeat(257)}}),
-            "user.user_id",
+            json!({"target": {"app": {}}}),
+            "target.app.app_id",
         ),
         (
             messages,
-            json!({"user": {"app_id": app}, "page_token": of_messages}),
+            json!({"target": {"user": {"app_id": app, "user_id": "u".repeat(257)}}}),
+            "target.user.user_id",
+        ),
+        (
+            messages,
+            json!({"target": {"user": {"app_id": app}}, "page_token": of_messages}),
             "page_token",
         ),
         (
             messages,
-            json!({"app": of_app, "order": 2, "page_token": of_messages}),
+            json!({"target": target, "order_by": "create_time desc", "page_token": of_messages}),
             "page_token",
         ),
         (

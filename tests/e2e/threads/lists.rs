@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use memory_contract::proto::{
     ListAppsRequest, ListMessagesRequest, ListThreadsRequest, ListUsersRequest, Message,
-    MessageFilter, MessageInput, ResolveThreadRequest, Role, SortOrder, Thread, User,
+    MessageFilter, MessageInput, ResolveThreadRequest, Role, Thread, User,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Key, PLAIN, app, apply, metadata, of_app, of_user, say, session, text_of, trial,
+    Client, Key, PLAIN, app, apply, metadata, say, session, target_app, target_user, text_of, trial,
 };
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ async fn apps(client: &Client, page_size: i32) -> Vec<String> {
 async fn thread_with(client: &Client, app: &str, user: &str, key: &str, data: Value) -> Thread {
     let request = ResolveThreadRequest {
         session: Some(session(app, user, key)),
-        metadata: Some(metadata(data)),
+        metadata: metadata(data),
         ..Default::default()
     };
     client.call(request).await.thread.unwrap()
@@ -123,7 +123,7 @@ async fn threads_are_listed_by_creation_and_by_last_change_in_both_orders() {
         };
         for page_size in [1, 2, 3, 7, 50] {
             let request = ListThreadsRequest {
-                scope: of_app(&app),
+                target: target_app(&app),
                 order_by: order_by.to_owned(),
                 page_size,
                 ..Default::default()
@@ -137,7 +137,7 @@ async fn threads_are_listed_by_creation_and_by_last_change_in_both_orders() {
         }
         for (user, rest) in [("ada", 0), ("bob", 1), ("", 2)] {
             let request = ListThreadsRequest {
-                scope: of_user(&app, user),
+                target: target_user(&app, user),
                 order_by: order_by.to_owned(),
                 page_size: 2,
                 ..Default::default()
@@ -172,9 +172,9 @@ async fn threads_are_filtered_by_metadata() {
         for order_by in ["create_time", "update_time"] {
             for page_size in [1, 2, 50] {
                 let request = ListThreadsRequest {
-                    scope: of_user(&app, "ada"),
+                    target: target_user(&app, "ada"),
                     order_by: order_by.to_owned(),
-                    metadata: Some(metadata(conditions.clone())),
+                    metadata: metadata(conditions.clone()),
                     page_size,
                     ..Default::default()
                 };
@@ -205,21 +205,21 @@ async fn messages_of_a_user_and_of_an_app_are_listed_by_time() {
     }
     all.sort();
     for (user, target) in [
-        (None, of_app(&app)),
-        (Some("ada"), of_user(&app, "ada")),
-        (Some("bob"), of_user(&app, "bob")),
-        (Some(""), of_user(&app, "")),
+        (None, target_app(&app)),
+        (Some("ada"), target_user(&app, "ada")),
+        (Some("bob"), target_user(&app, "bob")),
+        (Some(""), target_user(&app, "")),
     ] {
         let mut expected: Vec<(&str, &str)> = all
             .iter()
             .filter(|(_, _, owner, _)| user.is_none_or(|user| user == *owner))
             .map(|(_, id, _, thread)| (id.as_str(), thread.as_str()))
             .collect();
-        for order in [SortOrder::Ascending, SortOrder::Descending] {
+        for order_by in ["create_time", "create_time desc"] {
             for page_size in [1, 4, 30, 31] {
                 let request = ListMessagesRequest {
                     target: target.clone(),
-                    order: order.into(),
+                    order_by: order_by.to_owned(),
                     page_size,
                     ..Default::default()
                 };
@@ -228,12 +228,12 @@ async fn messages_of_a_user_and_of_an_app_are_listed_by_time() {
                     .iter()
                     .map(|said| (said.message_id.as_str(), said.thread_id.as_str()))
                     .collect();
-                assert_eq!(found, expected, "{user:?} {order:?} {page_size}");
+                assert_eq!(found, expected, "{user:?} {order_by} {page_size}");
             }
             expected.reverse();
         }
     }
-    // Erased messages and threads are gone from it.
+    // Deleted messages and threads are gone from it.
     let (_, gone, _, thread) = &all[0];
     client
         .call(memory_contract::proto::DeleteMessageRequest {
@@ -242,15 +242,18 @@ async fn messages_of_a_user_and_of_an_app_are_listed_by_time() {
         })
         .await;
     let request = ListMessagesRequest {
-        target: of_app(&app),
-        text_template: "{{ text }}".to_owned(),
+        target: target_app(&app),
         ..Default::default()
     };
     let page = client.call(request).await;
     assert_eq!(page.messages.len(), 29);
     assert!(page.messages.iter().all(|said| said.message_id != *gone));
-    let texts: Vec<String> = page.messages.iter().map(text_of).collect();
-    assert_eq!(page.rendered_texts, texts);
+    let by_default = ListMessagesRequest {
+        target: target_app(&app),
+        order_by: "create_time".to_owned(),
+        ..Default::default()
+    };
+    assert_eq!(client.call(by_default).await.messages, page.messages);
 }
 
 #[apply(trial)]
@@ -261,7 +264,7 @@ async fn messages_of_an_app_are_filtered() {
         let key = format!("session:{number}");
         let thread = client.resolve(session(&app, user, &key)).await.thread_id;
         let asked = MessageInput {
-            metadata: Some(metadata(json!({"rank": number}))),
+            metadata: metadata(json!({"rank": number})),
             name: user.to_owned(),
             ..said_at(&format!("Question {number}"), 100 * number as i64)
         };
@@ -289,7 +292,7 @@ async fn messages_of_an_app_are_filtered() {
         ),
         (
             MessageFilter {
-                metadata: Some(metadata(json!({"rank": 1}))),
+                metadata: metadata(json!({"rank": 1})),
                 ..Default::default()
             },
             vec!["Question 1"],
@@ -305,7 +308,7 @@ async fn messages_of_an_app_are_filtered() {
     ] {
         for page_size in [1, 50] {
             let request = ListMessagesRequest {
-                target: of_app(&app),
+                target: target_app(&app),
                 filter: Some(filter.clone()),
                 page_size,
                 ..Default::default()
@@ -344,10 +347,10 @@ async fn pages_over_thousands_have_no_repetition_and_no_gap_while_others_write()
             client.append(&thread, said.to_vec()).await;
         }
     };
-    let reading = async |order: SortOrder| {
+    let reading = async |order_by: &str| {
         let request = ListMessagesRequest {
-            target: of_app(&app),
-            order: order.into(),
+            target: target_app(&app),
+            order_by: order_by.to_owned(),
             page_size: 100,
             ..Default::default()
         };
@@ -355,18 +358,14 @@ async fn pages_over_thousands_have_no_repetition_and_no_gap_while_others_write()
     };
     let listing = async {
         let request = ListThreadsRequest {
-            scope: of_app(&app),
+            target: target_app(&app),
             page_size: 3,
             ..Default::default()
         };
         threads(&client, &request).await
     };
-    let (upwards, downwards, listed, ()) = futures::join!(
-        reading(SortOrder::Ascending),
-        reading(SortOrder::Descending),
-        listing,
-        writing
-    );
+    let (upwards, downwards, listed, ()) =
+        futures::join!(reading(""), reading("create_time desc"), listing, writing);
     for found in [upwards, downwards] {
         let ids: HashSet<&str> = found.iter().map(|said| said.message_id.as_str()).collect();
         assert_eq!(ids.len(), found.len(), "a message is listed twice");
@@ -449,7 +448,7 @@ async fn users_and_apps_of_another_tenant_are_not_listed() {
     assert_eq!(distinct.len(), found.len(), "an app is listed twice");
     let foreign = apps(&globex, 500).await;
     assert!(!foreign.contains(&app) && !foreign.contains(&other));
-    for target in [of_app(&app), of_user(&app, "ada")] {
+    for target in [target_app(&app), target_user(&app, "ada")] {
         let request = ListMessagesRequest {
             target,
             ..Default::default()

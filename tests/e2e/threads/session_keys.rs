@@ -3,12 +3,13 @@
 
 use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, CreateThreadResponse, GetEffectivePolicyRequest,
-    GetThreadRequest, ListMessagesRequest, MemoryPolicy, ResolveThreadRequest,
-    ResolveThreadResponse, SessionKeySource, SessionRef,
+    GetThreadRequest, ListMessagesRequest, ListThreadsRequest, MemoryPolicy,
+    PutWorkingMemoryRequest, ResolveThreadRequest, ResolveThreadResponse, SessionKeySource,
+    SessionRef,
 };
 use recollect_tests::{
-    Client, Dynamic, Key, PLAIN, Refused as _, app, apply, by_session, seconds, session, texts,
-    trial, turn,
+    Client, Dynamic, Failure, Key, PLAIN, Refused as _, app, apply, by_session, seconds, session,
+    target_app, target_session, texts, trial, turn,
 };
 use serde_json::json;
 use tonic::metadata::MetadataValue;
@@ -56,6 +57,30 @@ async fn resolve(
     answer.unwrap().into_inner()
 }
 
+/// Checks that a call was refused because its session key leaves no place for this user, and
+/// that the message says what to do.
+#[track_caller]
+pub(super) fn leaves_user_out(refused: Failure) {
+    let refused = refused.is(Code::InvalidArgument, "INVALID_FIELD");
+    assert_eq!(refused.fields.len(), 1, "{refused:?}");
+    let problem = &refused.fields[0].1;
+    assert!(
+        problem.contains("leave") && problem.contains("user_id"),
+        "{refused:?}"
+    );
+}
+
+/// The keys of all threads of an app.
+async fn stored(client: &Client, app: &str) -> Vec<String> {
+    let request = ListThreadsRequest {
+        target: target_app(app),
+        page_size: 500,
+        ..Default::default()
+    };
+    let threads = client.call(request).await.threads;
+    threads.into_iter().map(|one| one.session_key).collect()
+}
+
 async fn share(client: &Client, app: &str, shared: bool) {
     let policy = MemoryPolicy {
         shared_session_default: Some(shared),
@@ -70,10 +95,10 @@ async fn t08_all_forms_of_a_key_work_wherever_it_comes_from() {
     let app = app();
     for (key, user, expected) in [
         ("user:ada", "", "ada"),
-        ("user:ada", "bob", "bob"),
+        ("user:ada", "ada", "ada"),
         ("thread:1", "ada", "ada"),
         ("session:1", "ada", "ada"),
-        ("global", "ada", ""),
+        ("global", "", ""),
         ("anything at all", "ada", "ada"),
     ] {
         let own = resolve(&client, keys(&app, user, key, ""), None).await;
@@ -107,6 +132,71 @@ async fn t08_all_forms_of_a_key_work_wherever_it_comes_from() {
 }
 
 #[apply(trial)]
+async fn t08_a_key_that_contradicts_the_user_is_refused_and_stores_nothing() {
+    let client = plain().await;
+    let app = app();
+    share(&client, &app, true).await;
+    for (key, user) in [
+        ("global".to_owned(), "ada"),
+        (format!("agent_memory:{app}"), "ada"),
+        ("user:bob".to_owned(), "ada"),
+        ("user:Ada".to_owned(), "ada"),
+    ] {
+        // Wherever the key comes from.
+        let ways = [
+            (keys(&app, user, &key, ""), None),
+            (keys(&app, user, "", &key), None),
+            (keys(&app, user, "", ""), Some(key.as_str())),
+        ];
+        for (session, header) in ways {
+            let refused = try_resolve(&client, session.clone(), header).await;
+            leaves_user_out(refused.refused());
+            let create = CreateThreadRequest {
+                session: Some(session.clone()),
+                ..Default::default()
+            };
+            leaves_user_out(client.refused(with(create, header)).await);
+            let append = AppendMessagesRequest {
+                thread: by_session(session.clone()),
+                messages: turn("Q", "A"),
+                ..Default::default()
+            };
+            leaves_user_out(client.refused(with(append, header)).await);
+            let put = PutWorkingMemoryRequest {
+                thread: by_session(session.clone()),
+                summary: Some("They met.".to_owned()),
+                ..Default::default()
+            };
+            leaves_user_out(client.refused(with(put, header)).await);
+            let get = GetThreadRequest {
+                thread: by_session(session.clone()),
+            };
+            leaves_user_out(client.refused(with(get, header)).await);
+            let list = ListMessagesRequest {
+                target: target_session(session),
+                ..Default::default()
+            };
+            leaves_user_out(client.refused(with(list, header)).await);
+        }
+    }
+    // Of an import, the refusals are answers.
+    let request = json!({
+        "thread": {"session": {"app_id": app, "user_id": "ada", "session_key": "global"}},
+        "messages": [{"role": "ROLE_USER", "parts": [{"text": "Q"}]}],
+    });
+    let answer = Dynamic::call(&client, "MessageService/ImportMessages", request).await;
+    let answer = answer.unwrap().into_inner().remove(0);
+    let error = &answer["error"];
+    assert_eq!(error["reason"], json!("ERROR_REASON_INVALID_FIELD"));
+    assert!(
+        error["message"].as_str().unwrap().contains("user_id"),
+        "{answer}"
+    );
+    assert!(stored(&client, &app).await.is_empty());
+    assert_eq!(client.all_memories(&app, "ada").await, []);
+}
+
+#[apply(trial)]
 async fn t09_the_calls_metadata_names_the_session() {
     let client = plain().await;
     let app = app();
@@ -136,7 +226,7 @@ async fn t09_the_calls_metadata_names_the_session() {
     let other = client.refused(with(request, Some("visit 8"))).await;
     other.is(Code::NotFound, "THREAD_NOT_FOUND");
     let request = ListMessagesRequest {
-        target: by_session(session.clone()),
+        target: target_session(session.clone()),
         page_size: 1,
         ..Default::default()
     };
@@ -152,7 +242,7 @@ async fn t09_the_calls_metadata_names_the_session() {
     let others = client.refused(with(request, Some("visit 8"))).await;
     others.names_field("page_token");
     let request = GetEffectivePolicyRequest {
-        target: by_session(session),
+        target: target_session(session),
         ..Default::default()
     };
     let policy = client.call(with(request, Some("visit 7"))).await;
@@ -218,7 +308,7 @@ async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
     share(&client, &other, true).await;
     share(&PLAIN.client(Key::Globex).await, &app, true).await;
     let none = keys(&app, "ada", "", "");
-    let written = keys(&app, "ada", &format!("agent_memory:{app}"), "");
+    let written = keys(&app, "", &format!("agent_memory:{app}"), "");
     let check = async || {
         let refused = try_resolve(&client, none.clone(), None).await.refused();
         let refused = refused.names_field("session.session_key");
@@ -235,26 +325,22 @@ async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
             thread: by_session(none.clone()),
         };
         let refused = client.refused(request).await;
-        refused.names_field("session.session_key");
+        refused.names_field("thread.session.session_key");
         let request = ListMessagesRequest {
-            target: by_session(none.clone()),
+            target: target_session(none.clone()),
             ..Default::default()
         };
         let refused = client.refused(request).await;
-        refused.names_field("session.session_key");
+        refused.names_field("target.thread.session.session_key");
 
         // The shared key cannot be taken by writing it out either.
         let refused = try_resolve(&client, written.clone(), None).await.refused();
         let refused = refused.names_field("session.session_key");
         assert!(refused.message.contains("shared_session_default"));
-        let agents = keys(&app, "ada", "", &written.session_key);
+        let agents = keys(&app, "", "", &written.session_key);
         let refused = try_resolve(&client, agents, None).await.refused();
         refused.names_field("session.agent_session_key");
-        let refused = try_resolve(
-            &client,
-            keys(&app, "ada", "", ""),
-            Some(&written.session_key),
-        );
+        let refused = try_resolve(&client, keys(&app, "", "", ""), Some(&written.session_key));
         refused.await.refused().names_field(HEADER);
         let request = CreateThreadRequest {
             session: Some(written.clone()),
@@ -266,6 +352,7 @@ async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
     check().await;
     share(&client, &app, false).await;
     check().await;
+    assert!(stored(&client, &app).await.is_empty());
     // Another app's shared key is a text like any other.
     let others = keys(&app, "ada", &format!("agent_memory:{other}"), "");
     let found = resolve(&client, others, None).await.thread.unwrap();
@@ -288,7 +375,7 @@ async fn t11_an_app_may_share_one_thread_between_all_users() {
     assert_eq!(thread.user_id, "", "it belongs to no user");
     let second = resolve(&client, keys(&app, "bob", "", ""), None).await;
     assert_eq!(second.thread.as_ref(), Some(&thread));
-    let written = keys(&app, "eve", &thread.session_key, "");
+    let written = keys(&app, "", &thread.session_key, "");
     let third = resolve(&client, written.clone(), None).await;
     assert_eq!(third.session_key_source(), SessionKeySource::Session);
     assert_eq!(third.thread.as_ref(), Some(&thread));
@@ -297,6 +384,13 @@ async fn t11_an_app_may_share_one_thread_between_all_users() {
     };
     let found = client.call(request).await;
     assert_eq!(found.thread.as_ref(), Some(&thread));
+    // Written out, it leaves no place for a user.
+    let of_eve = keys(&app, "eve", &thread.session_key, "");
+    leaves_user_out(try_resolve(&client, of_eve, None).await.refused());
+    assert_eq!(
+        stored(&client, &app).await,
+        std::slice::from_ref(&thread.session_key)
+    );
 
     // Without the policy the way to it is closed again.
     client.delete_policy(&app).await;
@@ -361,7 +455,7 @@ async fn l09_own_session_ids_need_no_policy_and_the_default_session_is_the_flows
         ..Default::default()
     };
     let refused = client.refused(without_key).await;
-    let refused = refused.names_field("session.session_key");
+    let refused = refused.names_field("thread.session.session_key");
     let reason = &refused.fields[0].1;
     for way in [
         "agent_session_key",
@@ -392,6 +486,19 @@ async fn l09_own_session_ids_need_no_policy_and_the_default_session_is_the_flows
         ["I am Ada.", "Noted.", "It is Ada again.", "Noted."]
     );
     assert_eq!(said(&default).await.len(), 2);
+
+    // One conversation of all users is `global`, which belongs to none of them.
+    let global = chat("global", "Hello, everybody.").await;
+    assert_eq!(chat("global", "Hello again.").await, global);
+    assert_eq!(client.get_thread(&global).await.user_id, "");
+    let of_ada = AppendMessagesRequest {
+        thread: by_session(session(&flow, "ada", "global")),
+        messages: turn("Is this mine?", "No."),
+        ..Default::default()
+    };
+    leaves_user_out(client.refused(of_ada).await);
+    let hello = ["Hello, everybody.", "Noted.", "Hello again.", "Noted."];
+    assert_eq!(said(&global).await, hello);
 }
 
 #[apply(trial)]
@@ -454,7 +561,7 @@ async fn an_import_names_each_session_itself() {
     let app = app();
     let import = async |session: serde_json::Value| {
         let request = json!({
-            "session": session,
+            "thread": {"session": session},
             "messages": [{"role": "ROLE_USER", "parts": [{"text": "Q"}]}],
         });
         let answer = Dynamic::call(&client, "MessageService/ImportMessages", request).await;
@@ -465,7 +572,8 @@ async fn an_import_names_each_session_itself() {
     let thread = thread.thread.unwrap();
     assert_eq!(agents["imported"]["thread_id"], json!(thread.thread_id));
     let missing = import(json!({"app_id": app})).await;
-    assert_eq!(missing["error"]["field"], json!("session.session_key"));
+    let field = json!("thread.session.session_key");
+    assert_eq!(missing["error"]["field"], field);
     share(&client, &app, true).await;
     let shared = import(json!({"app_id": app})).await;
     let thread = resolve(&client, keys(&app, "", "", ""), None).await;

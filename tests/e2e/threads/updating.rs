@@ -5,17 +5,28 @@ use memory_contract::proto::{
     UpdateThreadRequest,
 };
 use recollect_tests::{
-    Client, Failure, Key, PLAIN, app, apply, by_id, mask, metadata, say, seconds, session, trial,
+    Client, Failure, Key, PLAIN, app, apply, by_id, has_etag, mask, metadata, say, seconds,
+    session, trial,
 };
 use serde_json::json;
 use tonic::Code;
 
+use super::session_keys::leaves_user_out;
 use crate::plain;
+
+fn under(etag: &str, mut request: UpdateThreadRequest) -> UpdateThreadRequest {
+    request.precondition = match etag {
+        "" => None,
+        etag => has_etag(etag),
+    };
+    request
+}
 
 fn change(thread: Thread, paths: &[&str]) -> UpdateThreadRequest {
     UpdateThreadRequest {
         thread: Some(thread),
         update_mask: (!paths.is_empty()).then(|| mask(paths)),
+        precondition: None,
     }
 }
 
@@ -23,11 +34,10 @@ async fn update(client: &Client, thread: Thread, paths: &[&str]) -> Thread {
     client.call(change(thread, paths)).await.thread.unwrap()
 }
 
-fn titled(thread_id: &str, title: &str, etag: &str) -> Thread {
+fn titled(thread_id: &str, title: &str) -> Thread {
     Thread {
         thread_id: thread_id.to_owned(),
         title: title.to_owned(),
-        etag: etag.to_owned(),
         ..Default::default()
     }
 }
@@ -47,7 +57,7 @@ async fn without_a_mask_the_fields_of_a_thread_that_are_set_change() {
     };
     let first = of(Thread {
         title: "One".to_owned(),
-        metadata: Some(metadata(json!({"level": 1}))),
+        metadata: metadata(json!({"level": 1})),
         policy: Some(policy(Some(3), None)),
         ..Default::default()
     });
@@ -93,7 +103,7 @@ async fn a_mask_replaces_sets_and_clears_the_fields_of_a_thread() {
     let request = ResolveThreadRequest {
         session: Some(session(&app, "ada", "thread:1")),
         title: "One".to_owned(),
-        metadata: Some(metadata(json!({"level": 1}))),
+        metadata: metadata(json!({"level": 1})),
         ttl: Some(seconds(3_600)),
         policy: Some(MemoryPolicy {
             mode: MemoryMode::Window.into(),
@@ -103,7 +113,7 @@ async fn a_mask_replaces_sets_and_clears_the_fields_of_a_thread() {
         ..Default::default()
     };
     let thread = client.call(request).await.thread.unwrap();
-    let bare = || titled(&thread.thread_id, "", "");
+    let bare = || titled(&thread.thread_id, "");
     let single = Thread {
         policy: Some(MemoryPolicy {
             recent_window: Some(1),
@@ -128,7 +138,7 @@ async fn a_mask_replaces_sets_and_clears_the_fields_of_a_thread() {
     assert_eq!(replaced.policy, single.policy);
     let cleared = update(&client, bare(), &["title", "metadata", "ttl", "policy"]).await;
     assert_eq!(cleared.title, "");
-    assert_eq!((cleared.metadata, cleared.policy), (None, None));
+    assert_eq!((cleared.metadata.as_str(), cleared.policy), ("", None));
     assert_eq!(cleared.expire_time, None);
 
     for path in ["expire_time", "user_id", "etag", "policy.nothing", "*"] {
@@ -155,8 +165,9 @@ async fn a_thread_is_updated_by_its_own_names() {
     assert_eq!(changed.thread_id, thread.thread_id);
     assert_eq!(client.get_thread(&thread.thread_id).await.title, "One");
     // The forms of session keys mean what they mean elsewhere.
-    let global = client.resolve(session(&app, "ada", "global")).await;
+    let global = client.resolve(session(&app, "", "global")).await;
     let of_all = Thread {
+        user_id: String::new(),
         session_key: "global".to_owned(),
         ..named("Everybody")
     };
@@ -174,8 +185,14 @@ async fn a_thread_is_updated_by_its_own_names() {
     let wrong = async |thread: Thread, field: &str| {
         client.refused(change(thread, &[])).await.names_field(field);
     };
-    wrong(titled("", "Three", ""), "thread.thread_id").await;
-    wrong(titled("x", "Three", ""), "thread.thread_id").await;
+    let ours = Thread {
+        session_key: "global".to_owned(),
+        ..named("Mine")
+    };
+    let refused = client.refused(change(ours, &[])).await;
+    leaves_user_out(refused);
+    wrong(titled("", "Three"), "thread.thread_id").await;
+    wrong(titled("x", "Three"), "thread.thread_id").await;
     let keyless = Thread {
         session_key: String::new(),
         ..named("Three")
@@ -215,20 +232,24 @@ async fn the_etag_of_a_thread_changes_with_its_own_fields_alone() {
         thread.etag
     );
 
-    let changed = update(&client, titled(id, "One", &thread.etag), &[]).await;
+    let to = |title: &str, etag: &str| under(etag, change(titled(id, title), &[]));
+    let changed = client.call(to("One", &thread.etag)).await.thread.unwrap();
     assert_ne!(changed.etag, thread.etag);
     assert_eq!(client.get_thread(id).await, changed);
-    let stale = client
-        .refused(change(titled(id, "Two", &thread.etag), &[]))
-        .await;
+    let stale = client.refused(to("Two", &thread.etag)).await;
     let stale = stale.is(Code::Aborted, "ETAG_CHANGED");
     assert_eq!(stale.metadata["etag"], changed.etag);
     assert_eq!(client.get_thread(id).await, changed);
-    update(&client, titled(id, "Any", "*"), &[]).await;
-    update(&client, titled(id, "Unchecked", ""), &[]).await;
-    let long = titled(id, "x", &"x".repeat(129));
-    let long = client.refused(change(long, &[])).await;
-    long.names_field("thread.etag");
+    client.call(to("Any", "*")).await;
+    client.call(to("Unchecked", "")).await;
+    // An etag within the thread is no condition.
+    let read_before = Thread {
+        title: "As read".to_owned(),
+        ..changed
+    };
+    update(&client, read_before, &["title"]).await;
+    let long = client.refused(to("x", &"x".repeat(129))).await;
+    long.names_field("precondition.etag");
 
     // A thread that takes the place of a deleted one has another etag.
     let last = client.get_thread(id).await;
@@ -239,11 +260,11 @@ async fn the_etag_of_a_thread_changes_with_its_own_fields_alone() {
         title: "Old".to_owned(),
         ..last.clone()
     };
-    let old = client.refused(change(old, &[])).await;
+    let old = client.refused(under(&last.etag, change(old, &[]))).await;
     let old = old.is(Code::Aborted, "ETAG_CHANGED");
     assert_eq!(old.metadata["etag"], next.etag);
     for etag in [last.etag.as_str(), "*"] {
-        let gone = client.refused(change(titled(id, "Gone", etag), &[])).await;
+        let gone = client.refused(to("Gone", etag)).await;
         gone.is(Code::NotFound, "THREAD_NOT_FOUND");
     }
 }
@@ -257,7 +278,8 @@ async fn of_concurrent_updates_of_a_thread_under_one_etag_one_succeeds() {
         let mut calls = Vec::new();
         for number in 0..6 {
             let client = PLAIN.client(Key::Acme).await;
-            let request = change(titled(&thread_id, &format!("{round}.{number}"), &etag), &[]);
+            let title = format!("{round}.{number}");
+            let request = under(&etag, change(titled(&thread_id, &title), &[]));
             calls.push(tokio::spawn(async move {
                 client.threads().update_thread(request).await
             }));

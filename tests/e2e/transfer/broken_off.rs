@@ -10,8 +10,9 @@ use memory_contract::proto::{
     ExportMessagesRequest, ListThreadsRequest, export_messages_response::Record,
 };
 use recollect_tests::{
-    Client, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply, by_id, eventually,
-    node, node_turn, of_app, recollect_at, recollect_binary, session, trial, trial_with_own_server,
+    Client, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply, eventually, node,
+    node_turn, recollect_at, recollect_binary, session, target_app, target_thread, trial,
+    trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
@@ -76,7 +77,7 @@ async fn l12_an_export_resumes_after_a_thread() {
         refused.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
     }
     let both = ExportMessagesRequest {
-        selection: by_id(&threads[0]),
+        target: target_thread(&threads[0]),
         ..after(&threads[0])
     };
     for wrong in [both, after("no-uuid")] {
@@ -127,7 +128,7 @@ async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
     let globex = PLAIN.client(Key::Globex).await;
     let listed = async || {
         let request = ListThreadsRequest {
-            scope: of_app(&app),
+            target: target_app(&app),
             ..Default::default()
         };
         let listed = globex.threads().list_threads(request).await.unwrap();

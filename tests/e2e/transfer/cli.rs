@@ -188,7 +188,8 @@ async fn the_commands_report_a_missing_memory() {
     let thread_id = conversation(&client, &app).await;
     let planner = node(&thread_id, "planner");
     client.add_node_turn(&planner, "Q", "A").await;
-    let key = client.flush_node(&planner).await.object_key;
+    client.flush_node(&planner).await;
+    let key = client.object_key(&planner).await;
     let object = PLAIN.data().join("objects").join(key);
     fs::write(object, "oops").unwrap();
 

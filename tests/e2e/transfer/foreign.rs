@@ -7,10 +7,9 @@ use memory_contract::proto::{
     DeleteMessageRequest, GetThreadRequest, GetWorkingMemoryRequest, Memory, MemoryOrigin,
     MemoryType, Role,
 };
-use prost_types::Struct;
 use recollect_tests::{
-    Client, Finished, Key, PLAIN, app, apply, by_id, by_session, free_addr, project_dir, recollect,
-    recollect_at, session, texts, trial,
+    Client, Finished, Key, PLAIN, app, apply, by_id, by_session, free_addr, parsed, project_dir,
+    recollect, recollect_at, session, texts, trial,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -86,12 +85,6 @@ fn with_text<'a>(memories: &'a [Memory], text: &str) -> &'a Memory {
     found.unwrap_or_else(|| panic!("{text}: {memories:#?}"))
 }
 
-fn data(metadata: &Option<Struct>) -> Value {
-    let metadata = metadata.clone().unwrap_or_default();
-    let object = memory_contract::object_from("metadata", Some(metadata), usize::MAX, 64);
-    Value::Object(object.unwrap())
-}
-
 async fn seconds(client: &Client, app: &str, user: &str) -> Vec<(String, Option<i64>)> {
     let memories = client.all_memories(app, user).await;
     let update = |memory: Memory| (memory.etag, memory.update_time.map(|time| time.seconds));
@@ -120,29 +113,32 @@ async fn j27_memories_of_mem0_are_imported_once_with_their_history() {
     let memories = client.all_memories(&app, "ada").await;
     assert_eq!(memories.len(), 3, "{memories:#?}");
     let current = with_text(&memories, "Lives in Bergen");
-    assert_eq!(current.record_id, "0f4d2c1e-6a7b-4c8d-9e0f-1a2b3c4d5e6f");
+    assert_eq!(current.external_id, "0f4d2c1e-6a7b-4c8d-9e0f-1a2b3c4d5e6f");
     assert_eq!(current.create_time.unwrap().seconds, 1_736_501_400);
     assert_eq!(current.create_time.unwrap().nanos, 125_000_000);
     assert_eq!(current.valid_from.unwrap().seconds, 1_740_938_400);
     let expected = json!({"source": "onboarding", "agent_id": "concierge", "run_id": "run-7"});
-    assert_eq!(data(&current.metadata), expected);
+    assert_eq!(parsed(&current.metadata), expected);
     let (_, superseded) = client.get_memory(&current.memory_id).await;
     assert_eq!(superseded.len(), 1);
     assert_eq!(superseded[0].text, "Lives in Oslo");
     assert_eq!(superseded[0].valid_from, current.create_time);
     assert_eq!(superseded[0].valid_until, current.valid_from);
     let pinned = with_text(&memories, "Is allergic to walnuts");
-    assert!(pinned.pinned);
+    assert!(pinned.pinned());
     assert_eq!(pinned.topics, ["health", "food"]);
     assert_eq!(pinned.create_time.unwrap().seconds, 1_736_697_600);
     assert_eq!(
-        data(&pinned.metadata),
+        parsed(&pinned.metadata),
         json!({"expiration_date": "2030-01-01"})
     );
     // What is about an agent and no user belongs to the app.
     let of_app = client.all_memories(&app, "").await;
     assert_eq!(of_app.len(), 1);
-    assert_eq!(data(&of_app[0].metadata), json!({"agent_id": "concierge"}));
+    assert_eq!(
+        parsed(&of_app[0].metadata),
+        json!({"agent_id": "concierge"})
+    );
     assert_eq!(of_app[0].create_time.unwrap().seconds, 1_738_580_400);
 
     let before = seconds(&client, &app, "ada").await;
@@ -178,7 +174,7 @@ async fn j27_threads_and_facts_of_zep_are_imported_once() {
     assert_eq!(asked.name, "Ada");
     assert_eq!(asked.external_id, "11111111-0000-4000-8000-000000000001");
     assert_eq!(asked.create_time.unwrap().seconds, 1_743_501_600);
-    assert_eq!(data(&asked.metadata), json!({"channel": "mail"}));
+    assert_eq!(parsed(&asked.metadata), json!({"channel": "mail"}));
 
     let memories = client.all_memories(&app, "ada").await;
     assert_eq!(memories.len(), 3);
@@ -188,7 +184,10 @@ async fn j27_threads_and_facts_of_zep_are_imported_once() {
     assert_eq!(former.valid_from.unwrap().seconds, 1_685_577_600);
     assert_eq!(former.valid_until.unwrap().seconds, 1_743_465_600);
     assert_eq!(former.origin(), MemoryOrigin::Caller);
-    assert_eq!(data(&former.metadata)["attributes"]["position"], "engineer");
+    assert_eq!(
+        parsed(&former.metadata)["attributes"]["position"],
+        "engineer"
+    );
     let fact = with_text(&memories, "Ada works at Globex");
     assert_eq!(fact.origin(), MemoryOrigin::Extracted);
     assert_eq!(fact.source_message_ids, [asked.message_id.as_str()]);
@@ -197,10 +196,10 @@ async fn j27_threads_and_facts_of_zep_are_imported_once() {
 
     // The shapes of an older API.
     let legacy = client.resolve(session(&app, "ben", "legacy-7")).await;
-    assert_eq!(data(&legacy.metadata)["plan"], "pro");
+    assert_eq!(parsed(&legacy.metadata)["plan"], "pro");
     let messages = client.all_messages(&legacy.thread_id).await;
     assert_eq!(messages[0].name, "Ben");
-    assert_eq!(data(&messages[1].metadata), json!({"role": "norole"}));
+    assert_eq!(parsed(&messages[1].metadata), json!({"role": "norole"}));
 
     let before = seconds(&client, &app, "ada").await;
     let second = source.import(&app);
@@ -250,9 +249,9 @@ async fn j27_sessions_and_records_of_redis_are_imported_once() {
         ..Default::default()
     };
     let working = client.call(request()).await.working_memory.unwrap();
-    assert_eq!(working.context, "Ada is planning a trip to Paris in June.");
+    assert_eq!(working.summary, "Ada is planning a trip to Paris in June.");
     let expected = json!({"step": "flights", "budget": {"eur": 1500}});
-    assert_eq!(data(&working.data), expected);
+    assert_eq!(parsed(&working.data), expected);
     assert!(working.expire_time.is_some());
     assert_eq!(working.thread_expire_time, None, "the thread stays");
     assert_eq!(texts(&working.messages).len(), 2);
@@ -260,7 +259,10 @@ async fn j27_sessions_and_records_of_redis_are_imported_once() {
     assert_eq!(asked.external_id, "01JTK0000000000000000000M1");
     assert_eq!(working.memories.len(), 1);
     assert_eq!(working.memories[0].text, "Prefers trains to planes");
-    assert_eq!(working.memories[0].record_id, "01JTK0000000000000000000R1");
+    assert_eq!(
+        working.memories[0].external_id,
+        "01JTK0000000000000000000R1"
+    );
     assert_eq!(
         working.memories[0].create_time.unwrap().seconds,
         1_746_090_000
@@ -277,7 +279,7 @@ async fn j27_sessions_and_records_of_redis_are_imported_once() {
     assert_eq!(visit.thread_id, working.thread_id);
     let copied = with_text(&memories, "user: I love croissants");
     let expected = json!({"memory_type": "message", "session_id": "gone-1"});
-    assert_eq!(data(&copied.metadata), expected);
+    assert_eq!(parsed(&copied.metadata), expected);
     // A session without a namespace is in the app that was given.
     let request_of = GetThreadRequest {
         thread: by_session(session(&other, "ada", "small-talk")),

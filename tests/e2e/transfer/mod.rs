@@ -27,7 +27,7 @@ async fn records(client: &Client, request: ExportMessagesRequest) -> Vec<Record>
 
 pub(crate) fn export_of(app: &str) -> ExportMessagesRequest {
     ExportMessagesRequest {
-        selection: recollect_tests::of_app(app),
+        target: recollect_tests::target_app(app),
         ..Default::default()
     }
 }

@@ -5,7 +5,8 @@ use memory_contract::proto::{
     export_messages_response::Record, file, file_ref, part::Content,
 };
 use recollect_tests::{
-    Client, PLAIN, app, apply, by_id, node, node_turn, of_user, session, trial, with_parts,
+    Client, PLAIN, app, apply, node, node_turn, session, target_thread, target_user, trial,
+    with_parts,
 };
 use uuid::Uuid;
 
@@ -31,7 +32,7 @@ async fn refer(client: &Client, thread_id: &str, id: &str) {
 
 fn of_thread(thread_id: &str) -> ExportMessagesRequest {
     ExportMessagesRequest {
-        selection: by_id(thread_id),
+        target: target_thread(thread_id),
         ..Default::default()
     }
 }
@@ -51,7 +52,7 @@ fn words(records: &[Record]) -> Vec<String> {
             Record::Node(node) => format!("node {} {}", node.node_id, node.unreadable),
             Record::NodeMessage(message) => message.content.clone(),
             Record::Plan(plan) => plan.goal.clone(),
-            Record::Iteration(iteration) => iteration.action.clone(),
+            Record::Attempt(attempt) => attempt.action.clone(),
             Record::Event(event) => event.r#type.clone(),
             Record::Memory(memory) => memory.text.clone(),
             Record::Summary(_) => "summary".to_owned(),
@@ -127,12 +128,12 @@ async fn a_filter_brings_the_policy_of_its_app() {
     let thread = client.resolve(session(&app, &user, "thread:1")).await;
     let policy = format!("policy of {app}");
     let of_its_user = ExportMessagesRequest {
-        selection: of_user(&app, &user),
+        target: target_user(&app, &user),
         ..Default::default()
     };
     // An empty user is the data that belongs to no user.
     let of_no_user = ExportMessagesRequest {
-        selection: of_user(&app, ""),
+        target: target_user(&app, ""),
         ..Default::default()
     };
     let after = ExportMessagesRequest {
@@ -162,7 +163,8 @@ async fn an_unreadable_memory_is_reported_and_does_not_stop_an_export() {
     for node in [&bad, &good] {
         client.add_node_turn(node, "Q", "A").await;
     }
-    let key = client.flush_node(&bad).await.object_key;
+    client.flush_node(&bad).await;
+    let key = client.object_key(&bad).await;
     let object = PLAIN.data().join("objects").join(key);
     std::fs::write(object, "{\"version\": 1, \"messages\": oops").unwrap();
 
@@ -176,7 +178,7 @@ async fn an_unreadable_memory_is_reported_and_does_not_stop_an_export() {
     );
     assert_eq!(counts, (1, 1, 2));
     // It does not count, so the import of the rest has the same checksum.
-    client.clear_node(&bad).await;
+    client.delete_node(&bad).await;
     let (_, without) = split(records(&client, export_of(&app)).await);
     assert_eq!(without.checksum, reported.checksum);
     assert_eq!(without.unreadable_node_count, 0);

@@ -6,8 +6,8 @@ use memory_contract::proto::{
     import_messages_response::Outcome,
 };
 use recollect_tests::{
-    Client, Refused as _, app, apply, by_id, file, reply, say, session, texts, trial, turn,
-    with_parts,
+    Client, Refused as _, app, apply, by_session, file, reply, say, session, target_thread, texts,
+    trial, turn, with_parts,
 };
 use tokio_stream::StreamExt as _;
 use uuid::Uuid;
@@ -18,7 +18,7 @@ use crate::{bulk, plain};
 
 fn request(app: &str, key: &str, messages: Vec<MessageInput>) -> ImportMessagesRequest {
     ImportMessagesRequest {
-        session: Some(session(app, "ada", key)),
+        thread: by_session(session(app, "ada", key)),
         messages,
         request_id: Uuid::new_v4().to_string(),
         ..Default::default()
@@ -79,7 +79,7 @@ async fn a_refused_request_does_not_stop_an_import() {
     let client = plain().await;
     let app = app();
     let mut no_session = request(&app, "x", turn("Q", "A"));
-    no_session.session = None;
+    no_session.thread = None;
     let mut bad_id = request(&app, "x", turn("Q", "A"));
     bad_id.request_id = "no-uuid".to_owned();
     let orphan = vec![
@@ -130,11 +130,11 @@ async fn a_refused_request_does_not_stop_an_import() {
             (0, None),
             (1, field("messages[1].parts[0].text")),
             (2, field("messages")),
-            (3, field("session")),
+            (3, field("thread")),
             (4, field("request_id")),
             (5, field("messages[1].parent_message_id")),
             (6, Some((ErrorReason::RequestIdReused, ""))),
-            (7, field("session.session_key")),
+            (7, field("thread.session.session_key")),
             (8, None),
         ]
     );
@@ -237,7 +237,7 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
     assert_eq!(exported, expected);
 
     let request = ExportMessagesRequest {
-        selection: by_id(&threads[1]),
+        target: target_thread(&threads[1]),
         ..Default::default()
     };
     let one = client.messages().export_messages(request).await.unwrap();
@@ -246,14 +246,14 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
     assert!(export(&client, "no-such-app-anywhere").await.is_empty());
 
     let request = ExportMessagesRequest {
-        selection: by_id("no-uuid"),
+        target: target_thread("no-uuid"),
         ..Default::default()
     };
     let refused = client.messages().export_messages(request).await;
     refused
         .map(|response| response.map(|_| ()))
         .refused()
-        .names_field("thread_id");
+        .names_field("target.thread.thread_id");
 }
 
 #[apply(trial)]
@@ -266,7 +266,7 @@ async fn l12_an_export_can_be_imported_elsewhere() {
     let mut message = with_parts(Role::User, vec![picture]);
     message.name = "Ada".to_owned();
     message.external_id = "msg_cat".to_owned();
-    message.metadata = Some(recollect_tests::metadata(serde_json::json!({"n": 1.5})));
+    message.metadata = recollect_tests::metadata(serde_json::json!({"n": 1.5}));
     client.append(&thread_id, vec![message]).await;
 
     let mut requests: Vec<ImportMessagesRequest> = Vec::new();

@@ -47,7 +47,7 @@ async fn rich_thread(client: &Client) -> String {
     let request = ResolveThreadRequest {
         session: Some(session("shop", "ada", "thread:rich")),
         title: "Ein Titel 🦀".to_owned(),
-        metadata: Some(metadata(data!({"k": [1, 2.5, null, {"ü": true}]}))),
+        metadata: metadata(data!({"k": [1, 2.5, null, {"ü": true}]})),
         policy: Some(MemoryPolicy {
             top_k: Some(7),
             min_score: Some(0.3),
@@ -60,7 +60,7 @@ async fn rich_thread(client: &Client) -> String {
     let mut first = say(Role::User, "Q\u{2028}1 \"quoted\" 日本語");
     first.name = "Ada".to_owned();
     first.external_id = "msg_1 ß".to_owned();
-    first.metadata = Some(metadata(data!({"n": 1.5, "deep": {"a": [true]}})));
+    first.metadata = metadata(data!({"n": 1.5, "deep": {"a": [true]}}));
     first.create_time = Some(Timestamp {
         seconds: 1_500_000_000,
         nanos: 123_456_000,
@@ -202,7 +202,7 @@ async fn nodes(client: &Client, thread: &str) {
 /// record that is proved, of what held once, and of the app.
 async fn knowledge(client: &Client, thread: &str) {
     let mut wanted = plan("Ein Ziel", &["Erst", "Dann"]);
-    wanted.data = Some(metadata(data!({"n": [1, {"ü": null}]})));
+    wanted.data = metadata(data!({"n": [1, {"ü": null}], "id": 1234567890123456789_i64}));
     wanted.steps[1].result = "Fertig".to_owned();
     client.put_plan(put(thread, "", wanted)).await;
     for error in ["Zu früh", "Zu früh", ""] {
@@ -215,7 +215,7 @@ async fn knowledge(client: &Client, thread: &str) {
         ids.collect()
     };
     let home = MemoryInput {
-        record_id: "home".to_owned(),
+        external_id: "home".to_owned(),
         topics: vec!["places".to_owned()],
         entities: vec!["Köln".to_owned()],
         source_message_ids: sources(0..2),
@@ -223,15 +223,15 @@ async fn knowledge(client: &Client, thread: &str) {
             seconds: 1_400_000_000,
             nanos: 7_000,
         }),
-        pinned: true,
-        metadata: Some(metadata(data!({"quelle": {"größe": [1, 2.5, null]}}))),
+        pinned: Some(true),
+        metadata: metadata(data!({"quelle": {"größe": [1, 2.5, null]}})),
         ..memory("Wohnt in Köln")
     };
     let known = client.remember("shop", "ada", vec![home]).await;
     let request = SupersedeMemoryRequest {
         memory_id: known.memories[0].memory.clone().unwrap().memory_id,
         replacement: Some(MemoryInput {
-            record_id: "home".to_owned(),
+            external_id: "home".to_owned(),
             source_message_ids: sources(2..3),
             ..memory("Wohnt in Bonn")
         }),
@@ -292,7 +292,7 @@ async fn l12_a_whole_tenant_comes_back_identical() {
         reported.node_message_count,
         reported.unreadable_node_count,
         reported.plan_count,
-        reported.iteration_count,
+        reported.attempt_count,
         reported.memory_count,
     ];
     assert_eq!(counts, [2, 4, 4, 2, 10, 0, 1, 3, 3]);
@@ -329,7 +329,7 @@ async fn l12_a_whole_tenant_comes_back_identical() {
     };
     let imported = import(&other);
     let expected = data!({"threads": 3, "stored": 462, "known": 0, "app_policies": 2, "files": 4,
-        "node_turns": 5, "plans": 1, "iterations": 3, "memories": 3, "missing_sources": 0,
+        "node_turns": 5, "plans": 1, "attempts": 3, "memories": 3, "missing_sources": 0,
         "refused": 0, "checked": true, "checksum": reported.checksum});
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(&imported[key], value, "{key}: {imported}");

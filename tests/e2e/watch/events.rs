@@ -40,6 +40,7 @@ pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
             ..Default::default()
         }),
         update_mask: Some(mask(&["policy"])),
+        precondition: None,
     };
     client.call(update).await;
     client
@@ -296,7 +297,7 @@ async fn a_watch_finds_the_thread_of_a_session() {
         ..request
     };
     let answer = client.threads().watch_thread(neither).await;
-    answer.refused().names_field("thread_id");
+    answer.refused().names_field("thread");
 }
 
 #[apply(trial)]
@@ -340,7 +341,7 @@ async fn a_slow_reader_of_a_watch_misses_nothing() {
     let mut quick = client.watch(&thread_id, "").await;
     let requests: Vec<_> = (0..CHANGES)
         .map(|number| ImportMessagesRequest {
-            session: Some(named.clone()),
+            thread: by_session(named.clone()),
             messages: vec![say(Role::User, &number.to_string())],
             request_id: uuid::Uuid::new_v4().to_string(),
             ..Default::default()

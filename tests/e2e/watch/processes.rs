@@ -99,6 +99,7 @@ async fn a_resumed_watch_misses_nothing_across_a_kill() {
             ..Default::default()
         }),
         update_mask: Some(mask(&["title"])),
+        precondition: None,
     };
     client.call(update).await;
     while reported.last().unwrap().action() != "update_thread" {

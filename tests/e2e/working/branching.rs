@@ -132,7 +132,7 @@ async fn r12_a_branch_keeps_the_context_and_the_callers_own_ids() {
     let first = put_memory(&client, put_in(a_session(&app), sent.clone())).await;
     let thread_id = first.thread_id.clone();
     let mut request = put_of(&thread_id, sent[2..].to_vec());
-    request.context = Some("They counted to two.".to_owned());
+    request.summary = Some("They counted to two.".to_owned());
     put(&client, request).await;
     sent[2].parts = said(Role::User, "THREE").parts;
     let answer = put(&client, put_of(&thread_id, sent.clone())).await;
@@ -144,7 +144,7 @@ async fn r12_a_branch_keeps_the_context_and_the_callers_own_ids() {
         .collect();
     assert_eq!(fields, ["messages[0]", "messages[1]"]);
     let after = memory_of(answer);
-    assert_eq!(after.context, "They counted to two.");
+    assert_eq!(after.summary, "They counted to two.");
     assert_eq!(texts(&after), ["THREE", "four"]);
     let ids: Vec<&str> = after
         .messages

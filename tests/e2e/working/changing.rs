@@ -4,10 +4,9 @@ use memory_contract::proto::{
     GetThreadRequest, MemoryInput, MemoryOrigin, Role, UpdateWorkingMemoryDataRequest,
     UpdateWorkingMemoryDataResponse,
 };
-use prost_types::Struct;
 use recollect_tests::{
-    Client, Failure, Options, SOON, Server, app, apply, by_id, by_session, eventually, memory,
-    memory_search, memory_texts, metadata, object_json, search_request, session, trial,
+    Client, Failure, Options, SOON, Server, app, apply, by_id, by_session, eventually, has_etag,
+    mask, memory, memory_search, memory_texts, metadata, parsed, search_request, session, trial,
     trial_with_own_server,
 };
 use serde_json::{Value, json};
@@ -24,16 +23,15 @@ async fn patch(
 ) -> Result<UpdateWorkingMemoryDataResponse, Failure> {
     let request = UpdateWorkingMemoryDataRequest {
         thread: by_id(thread_id),
-        patch: Some(metadata(patch)),
-        etag: etag.to_owned(),
+        patch: metadata(patch),
+        precondition: match etag {
+            "" => None,
+            etag => has_etag(etag),
+        },
     };
     let mut service = client.working_memories();
     let answer = service.update_working_memory_data(request).await;
     Ok(answer?.into_inner())
-}
-
-fn data_of(data: Option<Struct>) -> Value {
-    object_json(&data.unwrap())
 }
 
 #[apply(trial)]
@@ -49,13 +47,14 @@ async fn r08_data_is_changed_by_a_merge_patch() {
     .await;
     let first = first.unwrap();
     let memory = get(&client, &thread_id).await;
-    assert_eq!((memory.data, memory.etag), (first.data, first.etag.clone()));
+    assert_eq!(parsed(&memory.data), parsed(&first.data));
+    assert_eq!(memory.etag, first.etag);
     let change = json!({"a": null, "b": {"c": {"e": "x"}, "d": [3]}, "f": "g"});
     let second = patch(&client, &thread_id, change, &first.etag)
         .await
         .unwrap();
     let expected = json!({"b": {"c": {"e": "x"}, "d": [3]}, "f": "g"});
-    assert_eq!(data_of(second.data), expected);
+    assert_eq!(parsed(&second.data), expected);
     assert_ne!(second.etag, first.etag);
     // Seen before, and changed since.
     let stale = patch(&client, &thread_id, json!({"f": "h"}), &first.etag).await;
@@ -65,14 +64,16 @@ async fn r08_data_is_changed_by_a_merge_patch() {
     let empty = client.thread(&app()).await;
     let none = patch(&client, &empty, json!({"f": "h"}), "*").await;
     none.unwrap_err().is(Code::Aborted, "ETAG_CHANGED");
-    assert_eq!(data_of(get(&client, &thread_id).await.data), expected);
-    // A whole one takes its place, and none empties it.
+    assert_eq!(parsed(&get(&client, &thread_id).await.data), expected);
+    // A whole one takes its place, and one that the mask names and that is unset empties it.
     let mut request = put_of(&thread_id, Vec::new());
     request.data = Some(metadata(json!({"new": true, "nothing": null})));
     let memory = put_memory(&client, request).await;
-    assert_eq!(data_of(memory.data), json!({"new": true, "nothing": null}));
-    let memory = put_memory(&client, put_of(&thread_id, Vec::new())).await;
-    assert_eq!(data_of(memory.data), json!({}));
+    assert_eq!(parsed(&memory.data), json!({"new": true, "nothing": null}));
+    let mut request = put_of(&thread_id, Vec::new());
+    request.update_mask = Some(mask(&["data"]));
+    let memory = put_memory(&client, request).await;
+    assert_eq!(memory.data, "");
 }
 
 #[apply(trial)]
@@ -87,7 +88,7 @@ async fn r08_patches_at_the_same_time_all_stay() {
     for answer in futures::future::join_all(tasks).await {
         answer.unwrap();
     }
-    let data = data_of(get(&client, &thread_id).await.data);
+    let data = parsed(&get(&client, &thread_id).await.data);
     assert_eq!(data.as_object().unwrap().len(), 25);
     assert_eq!(data["of"].as_object().unwrap().len(), 24);
 }
@@ -144,7 +145,7 @@ async fn r08_data_is_bounded_before_and_after_a_patch() {
     let mut request = put_of(&thread_id, Vec::new());
     request.data = Some(metadata(nested(32)));
     let memory = put_memory(&client, request).await;
-    assert_eq!(data_of(memory.data), nested(32));
+    assert_eq!(parsed(&memory.data), nested(32));
 }
 
 #[apply(trial)]
@@ -153,14 +154,17 @@ async fn r09_memories_are_searchable_in_other_sessions_and_promoted() {
     let app = app();
     let mut request = put_in(a_session(&app), vec![said(Role::User, "I go to Paris.")]);
     request.memories = vec![MemoryInput {
-        record_id: "trip_planning_paris".to_owned(),
+        external_id: "trip_planning_paris".to_owned(),
         topics: vec!["travel".to_owned()],
         entities: vec!["Paris".to_owned()],
-        metadata: Some(metadata(json!({"trip": 7}))),
+        metadata: metadata(json!({"trip": 7})),
         ..memory("Ada is planning a trip to Paris.")
     }];
     let stored = put_memory(&client, request.clone()).await;
-    assert_eq!(stored.memories[0].metadata, request.memories[0].metadata);
+    assert_eq!(
+        parsed(&stored.memories[0].metadata),
+        parsed(&request.memories[0].metadata)
+    );
     assert_eq!(stored.memories[0].origin(), MemoryOrigin::WorkingMemory);
     assert_eq!(stored.memories[0].thread_id, stored.thread_id);
     eventually("the memory is promoted", SOON, async || {

@@ -24,7 +24,7 @@ use crate::threads::ephemeral::ephemeral;
 fn full(thread_id: &str, ttl_seconds: i64) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
         messages: vec![said(Role::User, "one"), said(Role::Assistant, "two")],
-        context: Some("Before that they met.".to_owned()),
+        summary: Some("Before that they met.".to_owned()),
         memories: vec![memory("Ada counts.")],
         data: Some(metadata(json!({"n": 2}))),
         ttl: (ttl_seconds > 0).then_some(seconds(ttl_seconds)),
@@ -50,11 +50,11 @@ async fn delete(client: &Client, thread_id: &str) -> bool {
 #[track_caller]
 fn check_empty(memory: &WorkingMemory) {
     assert_eq!(texts(memory), [""; 0]);
-    assert_eq!(memory.context, "");
+    assert_eq!(memory.summary, "");
     assert_eq!(memory.memories, []);
-    assert!(memory.data.as_ref().unwrap().fields.is_empty());
+    assert!(memory.data.is_empty());
     assert_eq!(memory.expire_time, None);
-    assert_eq!((memory.message_tokens, memory.context_tokens), (0, 0));
+    assert_eq!((memory.message_tokens, memory.summary_tokens), (0, 0));
     assert_eq!(memory.context_percentage_total_used, 0.0);
     assert_eq!(memory.summarized_message_count, 0);
 }
@@ -185,7 +185,7 @@ async fn messages_after_an_expiry_are_in_full() {
     client.append_turn(&thread_id, "three", "four").await;
     let found = get(&client, &thread_id).await;
     assert_eq!(texts(&found), ["three", "four"]);
-    assert_eq!(found.context, "");
+    assert_eq!(found.summary, "");
     assert_eq!(set_aside(&client, &thread_id).await, 2);
 }
 
@@ -216,7 +216,7 @@ async fn a_deleted_one_does_not_come_back_on_another_branch() {
     assert!(delete(&client, &thread_id).await);
     let again = reply(&stored.messages[0].message_id, Role::Assistant, "two again");
     client.append(&thread_id, vec![again]).await;
-    assert_eq!(get(&client, &thread_id).await.context, "");
+    assert_eq!(get(&client, &thread_id).await.summary, "");
 }
 
 #[apply(trial)]
@@ -237,9 +237,9 @@ async fn r14_an_expired_working_memory_is_rebuilt_from_the_thread() {
     .await;
     let memory = found.working_memory.unwrap();
     assert_eq!(texts(&memory), ["first", "second", "one", "two"]);
-    assert_eq!(memory.context, "");
+    assert_eq!(memory.summary, "");
     assert_eq!(memory.memories, []);
-    assert!(memory.data.as_ref().unwrap().fields.is_empty());
+    assert!(memory.data.is_empty());
     assert_eq!(memory.expire_time, None);
     assert_eq!(set_aside(&client, &thread_id).await, 0);
     // A read changes nothing: it is reported until a working memory is put.

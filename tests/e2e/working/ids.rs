@@ -1,10 +1,10 @@
 //! Working memories whose messages have the caller's own ids.
 
 use memory_contract::proto::{GetMessageRequest, Message, Role, WorkingMessage};
-use recollect_tests::{app, apply, by_id, trial};
+use recollect_tests::{app, apply, by_id, has_etag, trial};
 use uuid::Uuid;
 
-use super::{a_session, archive, etag, put_in, put_memory, put_of, said};
+use super::{a_session, archive, put_in, put_memory, put_of, said};
 use crate::plain;
 
 #[apply(trial)]
@@ -53,7 +53,7 @@ async fn r07_the_callers_ids_are_kept() {
         ],
     );
     again.messages.push(named("msg_02", "four"));
-    again.precondition = etag(&first.etag);
+    again.precondition = has_etag(&first.etag);
     let second = put_memory(&client, again).await;
     assert_eq!(ids(&second.messages), [ulid, &uuid, short, "msg_02"]);
     assert_eq!(second.messages[..3], first.messages[..]);

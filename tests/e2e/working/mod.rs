@@ -4,15 +4,16 @@ mod branching;
 mod changing;
 mod expiring;
 mod ids;
+mod masks;
 mod putting;
 mod reading;
 
 use memory_contract::proto::{
     GetWorkingMemoryRequest, GetWorkingMemoryResponse, LedgerKind, MemoryPolicy, Message,
     PutWorkingMemoryRequest, PutWorkingMemoryResponse, ResolveThreadRequest, Role, SessionRef,
-    VerifyThreadRequest, WorkingMemory, WorkingMessage, put_working_memory_request::Precondition,
+    VerifyThreadRequest, WorkingMemory, WorkingMessage,
 };
-use recollect_tests::{Client, by_id, by_session, say, session, text_of};
+use recollect_tests::{Client, by_id, by_session, is_absent, say, session, text_of};
 
 /// A message of one text, said at some time.
 fn said(role: Role, text: &str) -> WorkingMessage {
@@ -57,14 +58,9 @@ fn put_in(session: SessionRef, messages: Vec<WorkingMessage>) -> PutWorkingMemor
     PutWorkingMemoryRequest {
         thread: by_session(session),
         messages,
-        precondition: Some(Precondition::Absent(())),
+        precondition: is_absent(),
         ..Default::default()
     }
-}
-
-/// The condition that the working memory has this etag.
-fn etag(etag: &str) -> Option<Precondition> {
-    Some(Precondition::Etag(etag.to_owned()))
 }
 
 fn a_session(app: &str) -> SessionRef {
@@ -108,10 +104,9 @@ async fn get_for(client: &Client, thread_id: &str, model: &str) -> WorkingMemory
 
 /// Stores the model that reads the working memory, and leaves everything else.
 async fn set_model(client: &Client, thread_id: &str, model: &str) -> WorkingMemory {
-    let memory = get(client, thread_id).await;
     let request = PutWorkingMemoryRequest {
         model: model.to_owned(),
-        ..put_of(thread_id, all_of(&memory))
+        ..put_of(thread_id, Vec::new())
     };
     put_memory(client, request).await
 }

@@ -1,12 +1,14 @@
 //! Replacing a working memory.
 
-use memory_contract::proto::{Role, WorkingMessage, put_working_memory_request::Precondition};
-use recollect_tests::{Refused as _, app, apply, by_session, memory, say, text_of, trial};
+use memory_contract::proto::{Precondition, PutWorkingMemoryRequest, Role, WorkingMessage};
+use recollect_tests::{
+    Refused as _, app, apply, by_session, has_etag, is_absent, mask, memory, say, text_of, trial,
+};
 use tonic::Code;
 
 use super::{
-    a_session, all_of, archive, begin, etag, get, kept, memory_of, put, put_in, put_memory, put_of,
-    said, set_aside, texts,
+    a_session, all_of, archive, begin, get, kept, memory_of, put, put_in, put_memory, put_of, said,
+    set_aside, texts,
 };
 use crate::access::done_to;
 use crate::plain;
@@ -81,13 +83,13 @@ async fn r12_returned_messages_are_not_stored_twice() {
     // Known by what they say.
     let mut request = put_in(a_session(&app), said_so());
     request.messages.push(said(Role::User, "three"));
-    request.precondition = etag(&first.etag);
+    request.precondition = has_etag(&first.etag);
     let second = put_memory(&client, request).await;
     assert_eq!(texts(&second), ["one", "two", "three"]);
     assert_eq!(second.messages[..2], first.messages[..]);
     // By their ids and content; other fields are ignored.
     let mut request = put_of(&second.thread_id, all_of(&second));
-    request.precondition = etag(&second.etag);
+    request.precondition = has_etag(&second.etag);
     let answer = put(&client, request).await;
     assert_eq!(
         (answer.revision.as_str(), answer.warnings.as_slice()),
@@ -124,32 +126,31 @@ async fn r12_a_working_memory_is_replaced_only_by_those_who_have_read_it() {
             answer.is(Code::Aborted, "ETAG_CHANGED")
         }
     };
-    let absent = Some(Precondition::Absent(()));
-    let failure = refused(absent.clone()).await;
+    let failure = refused(is_absent()).await;
     assert_eq!(failure.metadata["etag"], first.etag);
-    refused(etag("of another day")).await;
+    refused(has_etag("of another day")).await;
     assert_eq!(get(&client, &first.thread_id).await, first);
     client.append_text(&first.thread_id, "new").await;
-    refused(etag(&first.etag)).await;
+    refused(has_etag(&first.etag)).await;
     let now = get(&client, &first.thread_id).await;
     let mut request = put_of(&first.thread_id, all_of(&now));
-    request.precondition = etag(&now.etag);
+    request.precondition = has_etag(&now.etag);
     let last = put_memory(&client, request).await;
     assert_eq!(texts(&last), ["a", "new"]);
     let mut request = put_of(&first.thread_id, vec![said(Role::User, "there was one")]);
-    request.precondition = etag("*");
+    request.precondition = has_etag("*");
     put(&client, request).await;
     // An empty working memory is absent, and can be named by its etag too.
     let thread_id = client.thread(&app).await;
     let mut request = put_of(&thread_id, vec![said(Role::User, "x")]);
-    request.precondition = etag("*");
+    request.precondition = has_etag("*");
     let answer = client.refused(request.clone()).await;
     answer.is(Code::Aborted, "ETAG_CHANGED");
-    request.precondition = absent;
+    request.precondition = is_absent();
     put(&client, request).await;
     let empty = get(&client, &client.thread(&app).await).await;
     let mut request = put_of(&empty.thread_id, vec![said(Role::User, "x")]);
-    request.precondition = etag(&empty.etag);
+    request.precondition = has_etag(&empty.etag);
     put(&client, request).await;
     // A session without a thread has no etag.
     let mut request = put_in(
@@ -157,56 +158,56 @@ async fn r12_a_working_memory_is_replaced_only_by_those_who_have_read_it() {
         vec![said(Role::User, "x")],
     );
     for seen in ["seen", "*"] {
-        request.precondition = etag(seen);
+        request.precondition = has_etag(seen);
         let answer = client.refused(request.clone()).await;
         answer.is(Code::Aborted, "ETAG_CHANGED");
     }
 }
 
 #[apply(trial)]
-async fn r12_a_context_is_replaced_or_stays() {
+async fn r12_a_summary_is_replaced_or_stays() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append_turn(&thread_id, "one", "two").await;
     client.append_turn(&thread_id, "three", "four").await;
-    // With messages that the context covers.
+    // With messages that the summary covers.
     let mut request = put_of(
         &thread_id,
         all_of(&get(&client, &thread_id).await).split_off(2),
     );
-    request.context = Some("They counted to two.".to_owned());
+    request.summary = Some("They counted to two.".to_owned());
     let memory = put_memory(&client, request).await;
-    assert_eq!(memory.context, "They counted to two.");
+    assert_eq!(memory.summary, "They counted to two.");
     assert_eq!(texts(&memory), ["three", "four"]);
-    // Without a context in the request, it stays.
+    // Without a summary in the request, it stays.
     let memory = put_memory(&client, put_of(&thread_id, all_of(&memory))).await;
-    assert_eq!(memory.context, "They counted to two.");
+    assert_eq!(memory.summary, "They counted to two.");
     // Given alone, it is replaced.
     let mut request = put_of(&thread_id, all_of(&memory));
-    request.context = Some("They counted.".to_owned());
+    request.summary = Some("They counted.".to_owned());
     let memory = put_memory(&client, request).await;
-    assert_eq!(memory.context, "They counted.");
+    assert_eq!(memory.summary, "They counted.");
     assert_eq!(texts(&memory), ["three", "four"]);
     // The caller wrote it, so erasing a covered message does not erase it.
     let first = client.all_messages(&thread_id).await[0].message_id.clone();
     client.delete_message(&thread_id, &first).await;
     let memory = get(&client, &thread_id).await;
-    assert_eq!(memory.context, "They counted.");
+    assert_eq!(memory.summary, "They counted.");
     assert_eq!(texts(&memory), ["three", "four"]);
     // It may be emptied.
     let mut request = put_of(&thread_id, all_of(&memory));
-    request.context = Some(String::new());
+    request.summary = Some(String::new());
     let memory = put_memory(&client, request).await;
-    assert_eq!((memory.context.as_str(), memory.context_tokens), ("", 0));
+    assert_eq!((memory.summary.as_str(), memory.summary_tokens), ("", 0));
     assert_eq!(set_aside(&client, &thread_id).await, 1);
     // Before anything is said.
     let mut request = put_in(a_session(&app()), Vec::new());
-    request.context = Some("A note.".to_owned());
+    request.summary = Some("A note.".to_owned());
     let memory = put_memory(&client, request).await;
-    assert_eq!(memory.context, "A note.");
+    assert_eq!(memory.summary, "A note.");
     client.append_turn(&memory.thread_id, "one", "two").await;
     let memory = get(&client, &memory.thread_id).await;
-    assert_eq!(memory.context, "A note.");
+    assert_eq!(memory.summary, "A note.");
     assert_eq!(texts(&memory), ["one", "two"]);
     assert_eq!(set_aside(&client, &memory.thread_id).await, 0);
 }
@@ -221,7 +222,7 @@ async fn of_several_puts_with_one_etag_one_wins() {
         request
             .messages
             .push(said(Role::User, &format!("b{number}")));
-        request.precondition = etag(&first.etag);
+        request.precondition = has_etag(&first.etag);
         let client = client.clone();
         async move { client.working_memories().put_working_memory(request).await }
     });
@@ -254,7 +255,7 @@ async fn messages_that_a_summary_covers_are_skipped_with_a_warning() {
     client.append_turn(&thread_id, "three", "four").await;
     let all = all_of(&get(&client, &thread_id).await);
     let mut request = put_of(&thread_id, all[2..].to_vec());
-    request.context = Some("They counted to two.".to_owned());
+    request.summary = Some("They counted to two.".to_owned());
     put(&client, request).await;
     // A caller that still has them all.
     let answer = put(&client, put_of(&thread_id, all)).await;
@@ -266,7 +267,7 @@ async fn messages_that_a_summary_covers_are_skipped_with_a_warning() {
     assert_eq!(fields, ["messages[0]", "messages[1]"]);
     let memory = memory_of(answer);
     assert_eq!(texts(&memory), ["three", "four"]);
-    assert_eq!(memory.context, "They counted to two.");
+    assert_eq!(memory.summary, "They counted to two.");
 }
 
 #[apply(trial)]
@@ -278,7 +279,7 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     let mut unproven = memory("Ada likes tea.");
     unproven.source_message_ids = vec![uuid::Uuid::new_v4().to_string()];
     let mut request = put_of(&first.thread_id, vec![said(Role::User, "b")]);
-    request.context = Some("They met.".to_owned());
+    request.summary = Some("They met.".to_owned());
     request.memories = vec![memory("Ada is here."), unproven.clone()];
     let refused = client.refused(request).await;
     refused.names_field("memories[1].source_message_ids[0]");
@@ -318,7 +319,11 @@ async fn a_put_of_nothing_empties_the_working_set() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append_turn(&thread_id, "one", "two").await;
-    let memory = put_memory(&client, put_of(&thread_id, Vec::new())).await;
+    let nothing = PutWorkingMemoryRequest {
+        update_mask: Some(mask(&["messages"])),
+        ..put_of(&thread_id, Vec::new())
+    };
+    let memory = put_memory(&client, nothing).await;
     assert_eq!((texts(&memory).len(), memory.message_tokens), (0, 0));
     assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
     assert_eq!(set_aside(&client, &thread_id).await, 2);
@@ -339,7 +344,10 @@ async fn of_a_long_working_set_the_newest_256_may_stay() {
     let mut messages = all[45..].to_vec();
     messages.push(said(Role::User, "new"));
     let memory = put_memory(&client, put_of(&thread_id, messages)).await;
-    assert_eq!((memory.messages.len(), memory.messages_left_out), (256, 0));
+    assert_eq!(
+        (memory.messages.len(), memory.omitted_message_count),
+        (256, 0)
+    );
     assert_eq!(archive(&client, &thread_id).await.len(), 301);
     assert_eq!(set_aside(&client, &thread_id).await, 45);
     // One that was set aside is not taken back, and the answer says so.
@@ -358,7 +366,7 @@ async fn every_limit_of_a_put_names_its_field() {
     let base = || put_of(&thread_id, Vec::new());
     let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
     let mut wrong = Vec::new();
-    let mut add = |field, change: &dyn Fn(&mut memory_contract::proto::PutWorkingMemoryRequest)| {
+    let mut add = |field, change: &dyn Fn(&mut PutWorkingMemoryRequest)| {
         let mut request = base();
         change(&mut request);
         wrong.push((field, request));
@@ -380,13 +388,18 @@ async fn every_limit_of_a_put_names_its_field() {
     add("memories[1].text", &|put| {
         put.memories = vec![memory("x"), memory("")]
     });
-    add("context", &|put| {
-        put.context = Some("x".repeat(64 * 1024 + 1))
+    add("summary", &|put| {
+        put.summary = Some("x".repeat(64 * 1024 + 1))
     });
     add("ttl", &|put| put.ttl = seconds(0));
     add("ttl", &|put| put.ttl = seconds(400_000_000));
     add("model", &|put| put.model = "x".repeat(129));
-    add("etag", &|put| put.precondition = etag(&"x".repeat(129)));
+    add("precondition.etag", &|put| {
+        put.precondition = has_etag("x".repeat(129));
+    });
+    add("update_mask.paths[0]", &|put| {
+        put.update_mask = Some(mask(&["context"]));
+    });
     for (field, request) in wrong {
         client.refused(request).await.names_field(field);
     }
@@ -395,7 +408,7 @@ async fn every_limit_of_a_put_names_its_field() {
         .map(|n| said(Role::User, &format!("s{n}")))
         .collect();
     request.memories = (0..256).map(|n| memory(&format!("m{n}"))).collect();
-    request.context = Some("x".repeat(64 * 1024));
+    request.summary = Some("x".repeat(64 * 1024));
     request.ttl = seconds(1_000);
     request.model = "x".repeat(128);
     let memory = put_memory(&client, request).await;

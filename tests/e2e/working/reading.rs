@@ -5,7 +5,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Finished, Key, PLAIN, SOON, app, apply, by_id, by_session, eventually, mask, memory, metadata,
-    recollect_at, reply, say, seconds, session, trial,
+    parsed, recollect_at, reply, say, seconds, session, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -29,7 +29,7 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
             said(Role::Assistant, "When?"),
         ],
     );
-    request.context = Some("Ada was in Rome before.".to_owned());
+    request.summary = Some("Ada was in Rome before.".to_owned());
     request.memories = vec![memory("Ada likes museums."), memory("Ada lives in Bonn.")];
     request.data = Some(data.clone());
     request.ttl = Some(seconds(3_600));
@@ -45,11 +45,11 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
     }
     assert_eq!(memory, stored);
     assert_eq!(
-        (memory.namespace.as_str(), memory.user_id.as_str()),
+        (memory.app_id.as_str(), memory.user_id.as_str()),
         (app.as_str(), "ada")
     );
-    assert_eq!(memory.context, "Ada was in Rome before.");
-    assert!(memory.context_tokens > 0);
+    assert_eq!(memory.summary, "Ada was in Rome before.");
+    assert!(memory.summary_tokens > 0);
     assert_eq!(texts(&memory), ["I plan a trip to Paris.", "When?"]);
     let tokens: i64 = memory
         .messages
@@ -57,7 +57,7 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
         .map(|one| i64::from(one.token_count))
         .sum();
     assert_eq!(
-        (memory.message_tokens, memory.messages_left_out),
+        (memory.message_tokens, memory.omitted_message_count),
         (tokens, 0)
     );
     let kept: Vec<&str> = memory
@@ -66,7 +66,7 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
         .map(|one| one.text.as_str())
         .collect();
     assert_eq!(kept, ["Ada likes museums.", "Ada lives in Bonn."]);
-    assert_eq!(memory.data, Some(data));
+    assert_eq!(parsed(&memory.data), parsed(&data));
     let expires = memory.expire_time.unwrap().seconds;
     let updated = memory.update_time.unwrap().seconds;
     assert!((3_590..=3_610).contains(&(expires - updated)));
@@ -111,7 +111,7 @@ async fn r02_a_working_memory_is_of_one_session() {
         };
         let memory = read(&client, request).await.working_memory.unwrap();
         assert_eq!(texts(&memory), [words.as_str()]);
-        assert_eq!(memory.data, Some(metadata(json!({"who": words}))));
+        assert_eq!(parsed(&memory.data), json!({"who": words}));
     }
 }
 
@@ -195,7 +195,7 @@ async fn r06_a_model_counts_with_its_own_tokenizer() {
         a_session(&app),
         vec![said(Role::User, "Übergrößenträger 漢字かな")],
     );
-    request.context = Some("漢字かな交じり文".to_owned());
+    request.summary = Some("漢字かな交じり文".to_owned());
     let usual = put_memory(&client, request).await;
     let other = get_for(&client, &usual.thread_id, "gpt-4-0613").await;
     assert_eq!(
@@ -203,8 +203,8 @@ async fn r06_a_model_counts_with_its_own_tokenizer() {
         ("cl100k_base", 8_192)
     );
     assert!(other.message_tokens > usual.message_tokens);
-    assert!(other.context_tokens > usual.context_tokens);
-    let used = other.message_tokens as f32 + other.context_tokens as f32;
+    assert!(other.summary_tokens > usual.summary_tokens);
+    let used = other.message_tokens as f32 + other.summary_tokens as f32;
     let expected = 100.0 * used / 8_192.0;
     assert!((other.context_percentage_total_used - expected).abs() < 0.01);
 }
@@ -225,7 +225,7 @@ async fn r06_messages_that_fill_the_window_of_a_model_that_counts_more_are_summa
     assert!(stored * 3 < limit * 2, "{stored}");
     eventually("it is summarized to less than that", SOON, async || {
         let memory = get(&client, &thread_id).await;
-        let counted = memory.message_tokens + i64::from(memory.context_tokens);
+        let counted = memory.message_tokens + i64::from(memory.summary_tokens);
         let is_full = memory.context_percentage_until_summarization >= 100.0;
         memory.summarized_message_count > 0 && counted < limit && !is_full
     })
@@ -305,7 +305,7 @@ async fn a_long_working_memory_reports_what_is_left_out() {
     }
     let memory = get(&client, &thread_id).await;
     assert_eq!(
-        (memory.messages.len(), memory.messages_left_out),
+        (memory.messages.len(), memory.omitted_message_count),
         (500, 100)
     );
     assert_eq!(texts(&memory)[0], "0-100");
@@ -330,6 +330,7 @@ async fn a_long_working_memory_reports_what_is_left_out() {
             ..Default::default()
         }),
         update_mask: Some(mask(&["policy"])),
+        precondition: None,
     };
     client.call(request).await;
     let large = "x".repeat(250_000);
@@ -339,7 +340,7 @@ async fn a_long_working_memory_reports_what_is_left_out() {
     }
     let memory = get(&client, &thread_id).await;
     assert!((10..20).contains(&memory.messages.len()));
-    let all = memory.messages.len() as i64 + memory.messages_left_out;
+    let all = memory.messages.len() as i64 + memory.omitted_message_count;
     assert_eq!(all, 20);
 }
 
@@ -386,7 +387,7 @@ async fn the_command_line_shows_a_working_memory() {
     let client = plain().await;
     let app = app();
     let mut request = put_in(a_session(&app), vec![said(Role::User, "I go to Paris.")]);
-    request.context = Some("They met.".to_owned());
+    request.summary = Some("They met.".to_owned());
     request.memories = vec![memory("Ada likes museums.")];
     request.data = Some(metadata(json!({"topic": "trip"})));
     let stored = put_memory(&client, request).await;

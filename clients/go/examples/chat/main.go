@@ -33,7 +33,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	memory := client.Session(argument(1, "chat"), argument(2, "ada"), argument(3, "thread:chat"))
+	memory := client.Session(argument(1, "chat"), argument(2, "ada"), argument(3, "chat"))
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		question := strings.TrimSpace(lines.Text())

@@ -18,7 +18,7 @@ class SessionHistory(RecollectChatMessageHistory):
         self._settings = settings
         self.context_id: str | None = None
         self._session_id = default
-        super().__init__(_key(default), **settings)
+        super().__init__(default, **settings)
 
     @property
     def session_id(self) -> str:
@@ -28,12 +28,7 @@ class SessionHistory(RecollectChatMessageHistory):
     @session_id.setter
     def session_id(self, value: str | None) -> None:
         self._session_id = str(value or self._default)
-        super().__init__(_key(self._session_id), **self._settings)
-
-
-def _key(session_id: str) -> str:
-    # With the prefix no session ID has a meaning of its own, as `global` would have.
-    return f"thread:{session_id}"
+        super().__init__(self._session_id, **self._settings)
 
 
 class RecollectChatMemory(LCChatMemoryComponent):

@@ -1,6 +1,13 @@
 import { BaseChatHistory, BaseChatMemory, type Message } from '@n8n/ai-node-sdk';
-import { RecollectError, type ContextOptions, type Recollect, type Session, type SessionNames } from '@recollect/client';
-import { ContextBlockKind, MemoryMode, RecallScope, ThreadService, type Message as StoredMessage } from '@recollect/client/v1';
+import {
+	RecollectError,
+	type ContextOptions,
+	type Recollect,
+	type Session,
+	type SessionNames,
+	type StoredMessage,
+} from '@recollect/client';
+import { ContextBlockKind, MemoryMode, RecallScope, ThreadService } from '@recollect/client/v1';
 import { asGiven, forModel, stored } from './messages';
 
 /** What a model is given of the conversation. */

@@ -1,7 +1,8 @@
 // Messages of n8n as messages of Recollect, and back.
 import type { Message, MessageContent } from '@n8n/ai-node-sdk';
+import type { StoredMessage } from '@recollect/client';
 import { answeredCalls, exact, keepExact, MessageParts, parsed, type NewPart } from '@recollect/client/adapters';
-import { Role, type Message as StoredMessage, type MessageInput, type Part } from '@recollect/client/v1';
+import { Role, type MessageInput, type Part } from '@recollect/client/v1';
 
 const KEPT = 'n8n_message';
 const ROLES: Record<Message['role'], Role> = {

@@ -2,7 +2,7 @@
 
     from recollect import Recollect
 
-    memory = Recollect().session(app="support", user="ada", session="thread:42")
+    memory = Recollect().session(app="support", user="ada", session="42")
     context = memory.context("What is my dog called?")
     memory.append(user="What is my dog called?", assistant=answer(context.messages))
 
@@ -15,18 +15,29 @@ from recollect._async.app import AsyncApp
 from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
 from recollect._async.user import AsyncUser
-from recollect._requests import message
+from recollect._render import render
+from recollect._requests import event, message
 from recollect._retry import Retry
 from recollect._sync.app import App
 from recollect._sync.client import Recollect
 from recollect._sync.session import Session
 from recollect._sync.user import User
 from recollect.errors import RecollectError
-from recollect.types import Context, Filter, History, MemoryFilter, Policy, RecallResult
+from recollect.types import (
+    UNCHANGED,
+    Context,
+    Filter,
+    History,
+    MemoryFilter,
+    Policy,
+    RecallResult,
+    WorkingMemory,
+)
 
 __version__ = metadata.version("recollect-client")
 
 __all__ = [
+    "UNCHANGED",
     "App",
     "AsyncApp",
     "AsyncRecollect",
@@ -43,5 +54,8 @@ __all__ = [
     "Retry",
     "Session",
     "User",
+    "WorkingMemory",
+    "event",
     "message",
+    "render",
 ]

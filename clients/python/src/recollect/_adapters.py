@@ -14,6 +14,20 @@ from recollect._sync.client import Recollect
 
 _LONGEST = 12 * 1024
 """Bytes of JSON that are kept beside a message; its metadata has at most 16 KiB."""
+_PREFIX = "thread:"
+
+
+def session_key(session_id: str) -> str:
+    """The session key of a conversation that a framework names by session_id.
+
+    A key like `global` or `user:bob` is a conversation of all users, or of another one. A session
+    id of such a form gets a prefix, so that it is a conversation of its own user. One that has
+    the prefix gets it too, so that no two session ids have the same key.
+    """
+    if not session_id:
+        raise ValueError("session_id is empty: without one, all sessions would be the same")
+    special = session_id == "global" or session_id.startswith(("user:", "agent_memory:", _PREFIX))
+    return _PREFIX + session_id if special else session_id
 
 
 def keep_exact(
@@ -27,8 +41,14 @@ def keep_exact(
     if restore(proto) != original:
         text = json.dumps(original, ensure_ascii=False)
         if len(json.dumps(text)) <= _LONGEST:
-            stored.metadata.update({name: text})
+            add_metadata(stored, name, text)
     return stored
+
+
+def add_metadata(stored: v1.MessageInput, name: str, value: str) -> None:
+    """Adds an entry to the message's metadata."""
+    metadata = json.loads(stored.metadata) if stored.metadata else {}
+    stored.metadata = json.dumps({**metadata, name: value}, ensure_ascii=False)
 
 
 def exact(message: types.Message, name: str) -> Any:

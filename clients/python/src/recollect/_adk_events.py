@@ -25,6 +25,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pydantic import BaseModel
 
 from recollect import types, v1
+from recollect._adapters import add_metadata
 from recollect._async.client import AsyncRecollect
 from recollect._async.pages import pages
 from recollect._requests import timestamp
@@ -77,10 +78,11 @@ async def append(client: AsyncRecollect, thread_id: str, event: Event) -> bool:
     if len(json.dumps(text)) > _LONGEST_KEPT:
         # Before the message: without it, these entries are not read.
         key, _ = await _log(client, thread_id, event.id, kept, happened, of_message=True)
-        message.metadata.update({_LOGGED: key})
+        add_metadata(message, _LOGGED, key)
     else:
-        message.metadata.update({_KEPT: text})
-    request = v1.AppendMessagesRequest(thread_id=thread_id, messages=[message])
+        add_metadata(message, _KEPT, text)
+    thread = v1.ThreadRef(thread_id=thread_id)
+    request = v1.AppendMessagesRequest(thread=thread, messages=[message])
     try:
         stored = await client.stubs.message.AppendMessages(request)
     except AlreadyExistsError:
@@ -114,7 +116,7 @@ async def read(
     for message in messages:
         events.append(_event(message, log.get(message.metadata.get(_LOGGED, ""))))
         events += following.pop(message.id, [])
-    # What follows an erased message takes its place by time.
+    # What follows a deleted message takes its place by time.
     for event in (event for rest in following.values() for event in rest):
         index = len(events)
         while index and events[index - 1].timestamp > event.timestamp:
@@ -208,11 +210,11 @@ async def _log(
         # The same for the same event, so that repeating it stores nothing.
         request_id = uuid.uuid5(uuid.UUID(thread_id), f"{key} {digest} {start}")
         request = v1.AppendEventsRequest(
-            thread_id=thread_id,
+            thread=v1.ThreadRef(thread_id=thread_id),
             events=entries[start : start + _PIECES],
             request_id=str(request_id),
         )
-        response = await client.stubs.plan.AppendEvents(request)
+        response = await client.stubs.event.AppendEvents(request)
         new = not response.replayed
     return key, new
 
@@ -225,12 +227,12 @@ async def _read_log(
     entries: dict[str, _Entry] = {}
     following = 0
     request = v1.ListEventsRequest(
-        thread_id=thread_id,
+        thread=v1.ThreadRef(thread_id=thread_id),
         types=[_TYPE],
-        newest_first=True,
+        order_by="number desc",
         page_size=100 if limit is None else min(limit + len(missing), 500),
     )
-    async for page in pages(client.stubs.plan.ListEvents, request, None):
+    async for page in pages(client.stubs.event.ListEvents, request, None):
         for logged in page.events:
             piece = json.loads(logged.json)
             entry = entries.get(piece["key"])

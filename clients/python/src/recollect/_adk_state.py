@@ -1,7 +1,7 @@
 """State of Google's Agent Development Kit: values of an app, of a user and of a session.
 
 Each value is a document. Those of a session and of a user belong to the user, those of an app to
-no user, so that the deletion of a user erases them.
+no user, so that the deletion of a user deletes them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from google.adk.sessions.state import State
 
 from recollect import v1
+from recollect._async.pages import pages
 
 if TYPE_CHECKING:
     from recollect._async.client import AsyncRecollect
@@ -23,7 +24,7 @@ _USER = ("adk", "user")
 _SESSION = ("adk", "session")
 _LARGEST_REQUEST = 3_000_000
 _MOST_DOCUMENTS = 500
-_PAGE = 1000
+_PAGE = 500
 Values = dict[str, Any]
 
 
@@ -85,7 +86,7 @@ class StateStore:
         return of
 
     async def delete_session(self, app: str, user: str, session: str) -> None:
-        """Erases the values of a session, and leaves those of its user and app."""
+        """Deletes the values of a session, and leaves those of its user and app."""
         documents = await self._documents(app, user, (*_SESSION, session))
         names = [
             v1.DocumentRef(namespace=document.namespace, key=document.key) for document in documents
@@ -113,15 +114,14 @@ class StateStore:
         self, app: str, user: str, namespace: tuple[str, ...]
     ) -> list[v1.Document]:
         request = v1.SearchDocumentsRequest(
-            user=v1.UserRef(app_id=app, user_id=user), namespace_prefix=namespace, limit=_PAGE
+            user=v1.UserRef(app_id=app, user_id=user), namespace_prefix=namespace, page_size=_PAGE
         )
-        documents: list[v1.Document] = []
-        while True:
-            page = await self._client.stubs.document.SearchDocuments(request)
-            documents += [found.document for found in page.documents]
-            if not page.next_offset:
-                return documents
-            request.offset = page.next_offset
+        search = self._client.stubs.document.SearchDocuments
+        return [
+            found.document
+            async for page in pages(search, request, None)
+            for found in page.documents
+        ]
 
 
 def _bare(key: str) -> str:

@@ -11,27 +11,6 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 
 from recollect import v1
 
-# Writes that may run twice: the second run leaves and answers what the first one did. So those
-# that say whether they deleted something are not among them. Those with a request_id need no
-# place here; neither do reads. The clients of all languages have this list.
-_REPEATABLE = {
-    "AddMemories",
-    "CopyCheckpoints",
-    "FlushNodeMemory",
-    "ImportMemories",
-    "PutCheckpoint",
-    "PutCheckpointWrites",
-    "PutDocuments",
-    "RegisterFile",
-    "Reindex",
-    "ResolveThread",
-    "SetHead",
-    "SupersedeMemory",
-    "UpdateAppPolicy",
-    "UpdateMemory",
-    "UpdateThread",
-}
-
 
 @dataclass(frozen=True)
 class Method:
@@ -39,7 +18,8 @@ class Method:
 
     reads: bool
     takes_request_id: bool
-    repeatable: bool
+    idempotent: bool
+    """Whether a second run of the call leaves and answers what the first one did."""
 
     def may_repeat(self, request: Any) -> bool:
         """Whether a call that may have succeeded can be made again with the same result."""
@@ -47,16 +27,12 @@ class Method:
             return True
         if self.takes_request_id:
             return bool(request.request_id)
-        return self.repeatable and not _has_precondition(request)
+        return self.idempotent and not _has_precondition(request)
 
 
 def _has_precondition(request: Any) -> bool:
     """Whether the request names a state, which the first run of the call changes."""
-    return any(
-        field.name in ("etag", "expected_head", "absent")
-        or (field.name in ("thread", "memory", "app_policy") and getattr(value, "etag", ""))
-        for field, value in request.ListFields()
-    )
+    return any(field.name in ("precondition", "expected_head") for field, _ in request.ListFields())
 
 
 def _methods() -> dict[str, Method]:
@@ -71,7 +47,7 @@ def _methods() -> dict[str, Method]:
                 found[f"/{service.full_name}/{method.name}"] = Method(
                     reads=level == MethodOptions.NO_SIDE_EFFECTS,
                     takes_request_id="request_id" in method.input_type.fields_by_name,
-                    repeatable=method.name in _REPEATABLE,
+                    idempotent=level == MethodOptions.IDEMPOTENT,
                 )
     return found
 

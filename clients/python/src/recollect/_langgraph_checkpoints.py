@@ -36,12 +36,13 @@ class Codec:
         self.user = v1.UserRef(app_id=app, user_id=user)
         self._serde = serde
 
-    def session(self, thread_id: Any) -> v1.SessionRef:
-        return v1.SessionRef(
+    def thread(self, thread_id: Any) -> v1.ThreadRef:
+        session = v1.SessionRef(
             app_id=self.user.app_id,
             user_id=self.user.user_id,
             session_key=f"{_THREAD}{thread_id}",
         )
+        return v1.ThreadRef(session=session)
 
     # --- writing -----------------------------------------------------------------------------
 
@@ -75,7 +76,7 @@ class Codec:
         requests = []
         for batch in _batches(new, lambda value: value.ByteSize()):
             request = v1.PutCheckpointRequest(
-                session=self.session(names["thread_id"]),
+                thread=self.thread(names["thread_id"]),
                 namespace=names.get("checkpoint_ns", ""),
                 checkpoint_id=checkpoint["id"],
                 parent_checkpoint_id=get_checkpoint_id(config) or "",
@@ -116,7 +117,7 @@ class Codec:
             )
         return [
             v1.PutCheckpointWritesRequest(
-                session=self.session(names["thread_id"]),
+                thread=self.thread(names["thread_id"]),
                 namespace=names.get("checkpoint_ns", ""),
                 checkpoint_id=str(get_checkpoint_id(config)),
                 writes=batch,
@@ -131,7 +132,7 @@ class Codec:
     def get(self, config: RunnableConfig) -> v1.GetCheckpointRequest:
         names = config["configurable"]
         return v1.GetCheckpointRequest(
-            session=self.session(names["thread_id"]),
+            thread=self.thread(names["thread_id"]),
             namespace=names.get("checkpoint_ns", ""),
             checkpoint_id=get_checkpoint_id(config) or "",
         )
@@ -149,10 +150,10 @@ class Codec:
             page_size=min(limit or 50, 50),
         )
         if config is None:
-            request.user.CopyFrom(self.user)
+            request.target.user.CopyFrom(self.user)
             return request
         names = config["configurable"]
-        request.session.CopyFrom(self.session(names["thread_id"]))
+        request.target.thread.CopyFrom(self.thread(names["thread_id"]))
         if names.get("checkpoint_ns") is not None:
             request.namespace = names["checkpoint_ns"]
         request.checkpoint_id = get_checkpoint_id(config) or ""
@@ -181,14 +182,14 @@ class Codec:
             ],
         )
 
-    # --- erasing -----------------------------------------------------------------------------
+    # --- deleting ----------------------------------------------------------------------------
 
     def delete_threads(
         self, thread_ids: Sequence[str], *, keep_latest: bool = False
     ) -> Iterator[v1.DeleteCheckpointsRequest]:
         for start in range(0, len(thread_ids), 100):
-            sessions = [self.session(thread_id) for thread_id in thread_ids[start : start + 100]]
-            yield v1.DeleteCheckpointsRequest(sessions=sessions, keep_latest=keep_latest)
+            threads = [self.thread(thread_id) for thread_id in thread_ids[start : start + 100]]
+            yield v1.DeleteCheckpointsRequest(threads=threads, keep_latest=keep_latest)
 
     def delete_runs(self, run_ids: Sequence[str]) -> Iterator[v1.DeleteCheckpointsRequest]:
         for start in range(0, len(run_ids), 100):
@@ -196,7 +197,7 @@ class Codec:
             yield v1.DeleteCheckpointsRequest(user=self.user, metadata=wanted)
 
     def copy(self, source: str, target: str) -> v1.CopyCheckpointsRequest:
-        return v1.CopyCheckpointsRequest(source=self.session(source), target=self.session(target))
+        return v1.CopyCheckpointsRequest(source=self.thread(source), target=self.thread(target))
 
 
 def next_version(current: str | int | float | None) -> str:

@@ -34,6 +34,7 @@ _OPERATORS = {
     "$lte": v1.DOCUMENT_OPERATOR_LESS_OR_EQUAL,
 }
 _MOST_DOCUMENTS = 500
+_LARGEST_PAGE = 500
 _LARGEST_REQUEST = 3_000_000
 Name = tuple[tuple[str, ...], str]
 
@@ -63,26 +64,20 @@ class Documents:
             if isinstance(op, GetOp):
                 results.append(read.get((op.namespace, op.key)))
             elif isinstance(op, SearchOp):
-                found: list[SearchItem] = []
-                search: v1.SearchDocumentsRequest | None = self._search(op) if op.limit else None
-                while search is not None:
-                    page = yield "SearchDocuments", search
-                    found += [_found(one) for one in page.documents]
-                    search = self._next_page(search, page)
-                results.append(found)
+                pages = yield from _pages("SearchDocuments", self._search(op), op)
+                results.append([_found(one) for page in pages for one in page.documents])
             elif isinstance(op, ListNamespacesOp):
-                listed = (yield "ListNamespaces", self._namespaces(op)) if op.limit else None
-                namespaces = listed.namespaces if listed else ()
-                results.append([tuple(one.labels) for one in namespaces])
+                pages = yield from _pages("ListNamespaces", self._namespaces(op), op)
+                results.append([tuple(one.labels) for page in pages for one in page.namespaces])
             elif isinstance(op, PutOp):
                 results.append(None)
             else:
                 raise ValueError(f"Unknown operation type: {type(op)}")
-        stored, erased = self._puts(op for op in ops if isinstance(op, PutOp))
+        stored, deleted = self._puts(op for op in ops if isinstance(op, PutOp))
         for put in stored:
             yield "PutDocuments", put
-        for erase in erased:
-            yield "DeleteDocuments", erase
+        for delete in deleted:
+            yield "DeleteDocuments", delete
         return results
 
     # --- writing -----------------------------------------------------------------------------
@@ -90,21 +85,21 @@ class Documents:
     def _puts(
         self, ops: Iterable[PutOp]
     ) -> tuple[list[v1.PutDocumentsRequest], list[v1.DeleteDocumentsRequest]]:
-        """What stores and what erases documents. Of several writes of one, the last counts."""
+        """What stores and what deletes documents. Of several writes of one, the last counts."""
         last = {(op.namespace, op.key): op for op in ops}
         inputs = [self._input(op) for op in last.values() if op.value is not None]
         names = [name for name, op in last.items() if op.value is None]
         stored = [
             v1.PutDocumentsRequest(user=self.user, documents=batch) for batch in _batches(inputs)
         ]
-        erased = [
+        deleted = [
             v1.DeleteDocumentsRequest(
                 user=self.user,
                 documents=[_ref(name) for name in names[start : start + _MOST_DOCUMENTS]],
             )
             for start in range(0, len(names), _MOST_DOCUMENTS)
         ]
-        return stored, erased
+        return stored, deleted
 
     def _input(self, op: PutOp) -> v1.DocumentInput:
         index = self._index if op.index is None else op.index or []
@@ -156,23 +151,8 @@ class Documents:
                 for condition in _conditions([field], wanted)
             ],
             query=op.query or "",
-            limit=op.limit,
-            offset=op.offset,
             refresh_ttl=bool(op.refresh_ttl),
         )
-
-    def _next_page(
-        self, request: v1.SearchDocumentsRequest, response: v1.SearchDocumentsResponse
-    ) -> v1.SearchDocumentsRequest | None:
-        """The request for what did not fit into the response."""
-        left = request.limit - len(response.documents)
-        if left <= 0 or not response.next_offset:
-            return None
-        following = v1.SearchDocumentsRequest()
-        following.CopyFrom(request)
-        following.limit = left
-        following.offset = response.next_offset
-        return following
 
     def _namespaces(self, op: ListNamespacesOp) -> v1.ListNamespacesRequest:
         paths: dict[str, list[str]] = {"prefix": [], "suffix": []}
@@ -183,9 +163,27 @@ class Documents:
             prefix=paths["prefix"],
             suffix=paths["suffix"],
             max_depth=op.max_depth,
-            limit=op.limit,
-            offset=op.offset,
         )
+
+
+def _pages(
+    method: str, request: Any, op: SearchOp | ListNamespacesOp
+) -> Generator[tuple[str, Any], Any, list[Any]]:
+    """The pages that have what an operation wants: `limit` items after the first `offset`."""
+    found: list[Any] = []
+    left = op.limit
+    request.skip = op.offset
+    while left > 0:
+        request.page_size = min(left, _LARGEST_PAGE)
+        page = yield method, request
+        found.append(page)
+        left -= len(page.documents if method == "SearchDocuments" else page.namespaces)
+        if not page.next_page_token:
+            break
+        request.page_token = page.next_page_token
+        # The token's place is after what was left out.
+        request.skip = 0
+    return found
 
 
 def _item(document: v1.Document) -> Item:

@@ -12,7 +12,6 @@ from google.protobuf.duration_pb2 import Duration as ProtoDuration
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message as ProtoMessage
-from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from recollect import types, v1
@@ -65,10 +64,48 @@ def duration(value: types.Duration) -> ProtoDuration:
     return made
 
 
-def struct(values: Mapping[str, Any]) -> Struct:
-    made = Struct()
-    made.update(dict(values))
-    return made
+def json_text(name: str, value: Any) -> str:
+    """The JSON text of a value. Text is taken as JSON, and passed on as it is."""
+    if isinstance(value, str):
+        return value
+    value = dict(value) if isinstance(value, Mapping) else value
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        if "float" not in str(error):
+            raise
+        raise ValueError(
+            f"{name} contains NaN or Infinity, and JSON has no such numbers: use None or a text"
+        ) from None
+
+
+def precondition(etag: str, *, absent: bool = False) -> v1.Precondition | None:
+    """What an object must be for a call to change it. None: anything."""
+    if etag and absent:
+        raise ValueError("etag and absent=True contradict each other")
+    if absent:
+        return v1.Precondition(absent=EMPTY)
+    return v1.Precondition(etag=etag) if etag else None
+
+
+def freshness(
+    at_least_as_fresh: str, max_wait: types.Duration | None = None
+) -> v1.Freshness | None:
+    """Which changes that wait to be indexed a search includes. None: the newest."""
+    if not at_least_as_fresh and max_wait is None:
+        return None
+    values = {"at_least_as_fresh": at_least_as_fresh or None, "max_wait": max_wait}
+    return fill(v1.Freshness(), values)
+
+
+def passed(**arguments: Any) -> dict[str, Any]:
+    """The arguments that are to change a value: all but UNCHANGED."""
+    return {name: value for name, value in arguments.items() if value is not types.UNCHANGED}
+
+
+def mask(changes: Mapping[str, Any]) -> FieldMask | None:
+    """Names the fields to change. Those that are None are cleared."""
+    return FieldMask(paths=list(changes)) if changes else None
 
 
 def fill(message: M, values: Mapping[str, Any]) -> M:
@@ -95,6 +132,8 @@ def fill(message: M, values: Mapping[str, Any]) -> M:
 def _value(field: Any, value: Any) -> Any:
     if field.enum_type is not None:
         return enum_number(field.enum_type, value) if isinstance(value, str) else value
+    if field.type == field.TYPE_STRING and isinstance(value, Mapping):
+        return json_text(field.name, value)
     if field.message_type is None or isinstance(value, ProtoMessage):
         return value
     kind = field.message_type.full_name
@@ -102,8 +141,6 @@ def _value(field: Any, value: Any) -> Any:
         return timestamp(value)
     if kind == "google.protobuf.Duration":
         return duration(value)
-    if kind == "google.protobuf.Struct":
-        return struct(value)
     raise TypeError(f"{field.name} takes a {kind}")
 
 
@@ -152,7 +189,7 @@ def message(
     *,
     parts: Iterable[v1.Part] = (),
     name: str = "",
-    metadata: Mapping[str, Any] | None = None,
+    metadata: types.JsonObject | None = None,
     external_id: str = "",
     created_at: datetime | None = None,
     message_id: str = "",
@@ -179,7 +216,7 @@ def message(
         role=v1.Role.Value(f"ROLE_{role.upper()}"),
         parts=[*content, *parts],
         name=name,
-        metadata=struct(metadata) if metadata is not None else None,
+        metadata=json_text("metadata", metadata) if metadata is not None else "",
         external_id=external_id,
         create_time=timestamp(created_at) if created_at is not None else None,
         message_id=message_id,
@@ -253,13 +290,13 @@ def memory_input(
     topics: Iterable[str],
     entities: Iterable[str],
     event_time: datetime | None,
-    record_id: str,
+    external_id: str,
     source_message_ids: Iterable[str],
-    pinned: bool,
-    metadata: Mapping[str, Any] | None,
+    pinned: bool | None,
+    metadata: types.JsonObject | None,
 ) -> v1.MemoryInput:
     return fill(
-        v1.MemoryInput(text=text, record_id=record_id, pinned=pinned),
+        v1.MemoryInput(text=text, external_id=external_id, pinned=pinned),
         {
             "type": type,
             "topics": topics,
@@ -268,4 +305,82 @@ def memory_input(
             "source_message_ids": source_message_ids,
             "metadata": metadata,
         },
+    )
+
+
+def event(
+    type: str,
+    data: Any = None,
+    *,
+    created_at: datetime | None = None,
+    message_id: str | None = None,
+) -> v1.AgentEvent:
+    """An event for `append_events`.
+
+    Args:
+        type: the kind of event, in your own words, such as `execution_failed`: 1 to 128
+            characters.
+        data: what belongs to it: a value to send as JSON, or JSON text, which is sent as it is;
+            at most 256 KiB, 32 levels deep. Default: nothing.
+        created_at: when it happened. Default: now.
+        message_id: the message that it belongs to, by its id or external id; empty for none.
+            Default: the thread's head.
+    """
+    return v1.AgentEvent(
+        type=type,
+        json=json_text("data", data) if data is not None else "",
+        create_time=timestamp(created_at) if created_at is not None else None,
+        message_id=message_id,
+    )
+
+
+def working_memory(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What replaces parts of a working memory, as the contract has it."""
+    return {
+        **changes,
+        "messages": [_working_message(of) for of in changes.get("messages") or ()],
+        "memories": [_working_record(of) for of in changes.get("memories") or ()],
+        "policy": policy(changes.get("policy")),
+    }
+
+
+def _working_message(
+    given: types.Message | v1.MessageInput | v1.WorkingMessage,
+) -> v1.WorkingMessage:
+    """A message of a working memory: a stored one as it is, or a new one."""
+    if isinstance(given, v1.WorkingMessage):
+        return given
+    stored = given.proto if isinstance(given, types.Message) else given
+    if isinstance(stored, v1.MessageInput) and stored.WhichOneof("parent"):
+        raise ValueError(
+            "a message of a working memory follows the one before it: leave parent out"
+        )
+    return v1.WorkingMessage(
+        message_id=stored.message_id,
+        role=stored.role,
+        name=stored.name,
+        parts=stored.parts,
+        metadata=stored.metadata,
+        create_time=stored.create_time if stored.HasField("create_time") else None,
+        external_id=stored.external_id,
+    )
+
+
+def _working_record(given: str | types.Memory | v1.MemoryInput) -> v1.MemoryInput:
+    """A memory of a working memory: a text, a stored one as it is, or a new one."""
+    if isinstance(given, v1.MemoryInput):
+        return given
+    if isinstance(given, str):
+        return v1.MemoryInput(text=given)
+    stored = given.proto
+    return v1.MemoryInput(
+        external_id=stored.external_id,
+        text=stored.text,
+        type=stored.type,
+        topics=stored.topics,
+        entities=stored.entities,
+        event_time=stored.event_time if stored.HasField("event_time") else None,
+        source_message_ids=stored.source_message_ids,
+        pinned=stored.pinned if stored.HasField("pinned") else None,
+        metadata=stored.metadata,
     )

@@ -8,7 +8,6 @@ from datetime import datetime, timezone
 from typing import Any, cast
 
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.json_format import MessageToDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from recollect import types, v1
@@ -25,22 +24,10 @@ def _time_or_none(proto: Any, name: str) -> datetime | None:
     return _time(getattr(proto, name)) if proto.HasField(name) else None
 
 
-def _metadata(proto: Any) -> dict[str, Any]:
-    if not proto.HasField("metadata"):
-        return {}
-    values: dict[str, Any] = _whole(MessageToDict(proto.metadata))
+def json_object(text: str) -> dict[str, Any]:
+    """The object that JSON text has; empty text has none."""
+    values: dict[str, Any] = json.loads(text) if text else {}
     return values
-
-
-def _whole(value: Any) -> Any:
-    """The value with whole numbers as int: the contract has doubles only."""
-    if isinstance(value, dict):
-        return {key: _whole(of) for key, of in value.items()}
-    if isinstance(value, list):
-        return [_whole(of) for of in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
 
 
 def part_text(parts: Iterable[v1.Part]) -> str:
@@ -54,12 +41,32 @@ def message(proto: v1.Message) -> types.Message:
         text=part_text(proto.parts),
         name=proto.name,
         created_at=_time(proto.create_time),
-        metadata=_metadata(proto),
+        metadata=json_object(proto.metadata),
         external_id=proto.external_id,
         thread_id=proto.thread_id,
         parent_id=proto.parent_message_id,
         seq=proto.seq,
         tokens=proto.token_count,
+        proto=proto,
+    )
+
+
+def event(proto: v1.AgentEvent) -> types.Event:
+    return types.Event(
+        number=proto.number,
+        type=proto.type,
+        data=json.loads(proto.json) if proto.json else None,
+        created_at=_time(proto.create_time),
+        message_id=proto.message_id,
+        proto=proto,
+    )
+
+
+def appended_events(proto: v1.AppendEventsResponse) -> types.AppendedEvents:
+    return types.AppendedEvents(
+        first_number=proto.first_number,
+        count=proto.event_count,
+        replayed=proto.replayed,
         proto=proto,
     )
 
@@ -81,6 +88,25 @@ def history(proto: v1.GetHistoryResponse) -> types.History:
         total_tokens=proto.total_tokens,
         truncated=proto.truncated,
         omitted_messages=proto.omitted_message_count,
+        events=tuple(event(of) for of in proto.events),
+        proto=proto,
+    )
+
+
+def working_memory(
+    proto: v1.WorkingMemory, warnings: Iterable[v1.WorkingMemoryWarning] = ()
+) -> types.WorkingMemory:
+    return types.WorkingMemory(
+        thread_id=proto.thread_id,
+        summary=proto.summary,
+        messages=tuple(message(of) for of in proto.messages),
+        omitted_messages=proto.omitted_message_count,
+        memories=tuple(memory(of) for of in proto.memories),
+        data=json_object(proto.data),
+        model=proto.model,
+        expires_at=_time_or_none(proto, "expire_time"),
+        etag=proto.etag,
+        warnings=tuple(f"{of.field}: {of.message}" for of in warnings),
         proto=proto,
     )
 
@@ -91,6 +117,22 @@ def _degradations(proto: Any) -> tuple[types.Degradation, ...]:
         types.Degradation(reason=enum_name(enum, of.reason), message=of.message)
         for of in proto.degradations
     )
+
+
+def _omitted(kind: str, proto: v1.ContextOmission | v1.OmittedMessage) -> types.Omitted:
+    return types.Omitted(
+        kind=kind,
+        reason=enum_name(v1.OmissionReason.DESCRIPTOR, proto.reason),
+        score=proto.score,
+        message_id=proto.message_id,
+        memory_id=getattr(proto, "memory_id", ""),
+        number=getattr(proto, "number", 0),
+    )
+
+
+def _explained(proto: Any) -> types.EffectivePolicy | None:
+    explained = proto.HasField("effective_policy")
+    return effective_policy(proto.effective_policy) if explained else None
 
 
 def context(proto: v1.BuildContextResponse) -> types.Context:
@@ -107,6 +149,8 @@ def context(proto: v1.BuildContextResponse) -> types.Context:
             for of in proto.cuts
         ),
         degradations=_degradations(proto),
+        policy=_explained(proto),
+        omitted=tuple(_omitted(enum_name(kinds, of.kind), of) for of in proto.omitted),
         rendered=rendered,
         proto=proto,
     )
@@ -125,6 +169,7 @@ def _recalled(proto: v1.RecalledMessage) -> types.Recalled:
 
 
 def recall(proto: v1.RecallResponse | v1.SearchResponse) -> types.RecallResult:
+    explained = proto if isinstance(proto, v1.RecallResponse) else v1.RecallResponse()
     found = proto.messages if isinstance(proto, v1.RecallResponse) else proto.matches
     reasons = v1.RecallReason.DESCRIPTOR
     return types.RecallResult(
@@ -137,6 +182,8 @@ def recall(proto: v1.RecallResponse | v1.SearchResponse) -> types.RecallResult:
         ),
         degradations=_degradations(proto),
         method=cast(Any, enum_name(v1.SearchMethod.DESCRIPTOR, proto.method) or None),
+        policy=_explained(explained),
+        omitted=tuple(_omitted("", of) for of in explained.omitted),
         proto=proto,
     )
 
@@ -149,8 +196,8 @@ def memory(proto: v1.Memory, score: float | None = None) -> types.Memory:
         topics=tuple(proto.topics),
         entities=tuple(proto.entities),
         pinned=proto.pinned,
-        metadata=_metadata(proto),
-        record_id=proto.record_id,
+        metadata=json_object(proto.metadata),
+        external_id=proto.external_id,
         origin=enum_name(v1.MemoryOrigin.DESCRIPTOR, proto.origin),
         thread_id=proto.thread_id,
         created_at=_time(proto.create_time),
@@ -168,7 +215,7 @@ def thread(proto: v1.Thread) -> types.ThreadInfo:
         user=proto.user_id,
         session=proto.session_key,
         title=proto.title,
-        metadata=_metadata(proto),
+        metadata=json_object(proto.metadata),
         message_count=proto.message_count,
         head=proto.head_message_id,
         created_at=_time(proto.create_time),

@@ -171,10 +171,10 @@ class RecollectSessionService(_Service, BaseSessionService):
     ) -> ListSessionsResponse:
         """The sessions of a user, or of all users of an app, with their state and without
         events, by the time of the server's last change, the oldest first."""
-        scope: dict[str, Any] = {"app": v1.AppRef(app_id=app_name)}
+        target = v1.Target(app=v1.AppRef(app_id=app_name))
         if user_id is not None:
-            scope = {"user": v1.UserRef(app_id=app_name, user_id=user_id)}
-        request = v1.ListThreadsRequest(**scope, page_size=500, order_by="update_time")
+            target = v1.Target(user=v1.UserRef(app_id=app_name, user_id=user_id))
+        request = v1.ListThreadsRequest(target=target, page_size=500, order_by="update_time")
         threads = [
             thread
             async for page in pages(self._client.stubs.thread.ListThreads, request, None)
@@ -196,7 +196,7 @@ class RecollectSessionService(_Service, BaseSessionService):
         )
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Erases a session with its events and its own state."""
+        """Deletes a session with its events and its own state."""
         session_id = session_id.strip()
         self._threads.pop((app_name, user_id, session_id), None)
         conversation = self.conversation(app_name=app_name, user_id=user_id, session_id=session_id)
@@ -326,7 +326,7 @@ class RecollectMemoryService(_Service, BaseMemoryService):
                 metadata["author"] = memory.author
             await user.remember(
                 _text(memory.content),
-                record_id=memory.id or "",
+                external_id=memory.id or "",
                 metadata=metadata or None,
                 event_time=_time(memory.timestamp),
             )
@@ -341,7 +341,8 @@ class RecollectMemoryService(_Service, BaseMemoryService):
         query = query[:_LONGEST_QUERY]
         user = self._client.user(app=app_name, user=user_id)
         known = await user.search_memories(query, top_k=self._top_k)
-        request = v1.SearchRequest(user=user.ref, query=query, top_k=self._top_k)
+        target = v1.Target(user=user.ref)
+        request = v1.SearchRequest(target=target, query=query, top_k=self._top_k)
         found = await self._client.stubs.recall.Search(request)
         return SearchMemoryResponse(
             memories=[_known(memory) for memory in known]
@@ -351,7 +352,7 @@ class RecollectMemoryService(_Service, BaseMemoryService):
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
     ) -> None:
-        """Erases a long-term memory of the user, by the id that a search returned or that
+        """Deletes a long-term memory of the user, by the id that a search returned or that
         add_memory was given. One that does not exist, or is another user's, is left alone."""
         if not memory_id:
             return
@@ -362,7 +363,7 @@ class RecollectMemoryService(_Service, BaseMemoryService):
                 await user.forget(memory_id)
             return
         async for memory in user.memories(page_size=500):
-            if memory.record_id == memory_id:
+            if memory.external_id == memory_id:
                 await user.forget(memory.id)
 
 

@@ -6,7 +6,7 @@
     chain = RunnableWithMessageHistory(
         model, lambda session_id: RecollectChatMessageHistory(session_id, app="support", user="ada")
     )
-    chain.invoke("My dog is called Pixel.", {"configurable": {"session_id": "thread:42"}})
+    chain.invoke("My dog is called Pixel.", {"configurable": {"session_id": "42"}})
 
 LangChain's messages are messages of the conversation, so recall, contexts and long-term memories
 have them too.
@@ -35,7 +35,7 @@ from langchain_core.messages import (
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from recollect import types, v1
-from recollect._adapters import exact, keep_exact
+from recollect._adapters import exact, keep_exact, session_key
 from recollect._sync.client import Recollect
 from recollect.errors import NotFoundError
 
@@ -60,7 +60,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
     ) -> None:
         """
         Args:
-            session_id: your key for the conversation: 1 to 512 characters.
+            session_id: your id of the conversation: 1 to 505 characters.
             app: the app that it belongs to.
             user: the person in it; empty for none.
             client: the client to use. Default: one that all histories of the process share,
@@ -70,7 +70,8 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
             max_tokens: `messages` has the newest turns of at most this many tokens:
                 1 to 10,000,000. Default: no limit.
         """
-        self.memory = (client or shared_client()).session(app=app, user=user, session=session_id)
+        client = client or shared_client()
+        self.memory = client.session(app=app, user=user, session=session_key(session_id))
         """The conversation, for recall, contexts and everything else."""
         self._max_messages = max_messages
         self._max_tokens = max_tokens
@@ -92,7 +93,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
             self.memory.append(*inputs[start : start + _BATCH])
 
     def clear(self) -> None:
-        """Erases all messages."""
+        """Deletes all messages."""
         with contextlib.suppress(NotFoundError):
             self.memory.clear()
 

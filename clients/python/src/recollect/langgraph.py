@@ -179,22 +179,22 @@ class RecollectSaver(BaseCheckpointSaver[str]):
             return
 
     def delete_thread(self, thread_id: str) -> None:
-        """Erases the checkpoints of a thread; its messages stay."""
+        """Deletes the checkpoints of a thread; its messages stay."""
         for request in self._codec.delete_threads([thread_id]):
             self._client.stubs.checkpoint.DeleteCheckpoints(request)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Erases the checkpoints of a thread; its messages stay."""
+        """Deletes the checkpoints of a thread; its messages stay."""
         for request in self._codec.delete_threads([thread_id]):
             await self._async_client.stubs.checkpoint.DeleteCheckpoints(request)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Erases the checkpoints of runs, in all threads of the user."""
+        """Deletes the checkpoints of runs, in all threads of the user."""
         for request in self._codec.delete_runs(run_ids):
             self._client.stubs.checkpoint.DeleteCheckpoints(request)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Erases the checkpoints of runs, in all threads of the user."""
+        """Deletes the checkpoints of runs, in all threads of the user."""
         for request in self._codec.delete_runs(run_ids):
             await self._async_client.stubs.checkpoint.DeleteCheckpoints(request)
 
@@ -209,7 +209,7 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         await self._async_client.stubs.checkpoint.CopyCheckpoints(request)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Erases the checkpoints of threads: all but the latest, or with the strategy `delete`
+        """Deletes the checkpoints of threads: all but the latest, or with the strategy `delete`
         all. Not `keep_latest` for threads of graphs with a DeltaChannel, whose values are made
         of earlier checkpoints."""
         keep_latest = _keeps_latest(strategy)
@@ -217,7 +217,7 @@ class RecollectSaver(BaseCheckpointSaver[str]):
             self._client.stubs.checkpoint.DeleteCheckpoints(request)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Erases the checkpoints of threads: all but the latest, or with the strategy `delete`
+        """Deletes the checkpoints of threads: all but the latest, or with the strategy `delete`
         all. Not `keep_latest` for threads of graphs with a DeltaChannel, whose values are made
         of earlier checkpoints."""
         keep_latest = _keeps_latest(strategy)

@@ -2,7 +2,7 @@
 
     from recollect.llama_index import RecollectMemory
 
-    memory = RecollectMemory("thread:42", app="support", user="ada")
+    memory = RecollectMemory("42", app="support", user="ada")
     await agent.run("My dog is called Pixel.", memory=memory)
 
 LlamaIndex's messages are messages of the conversation, so recall, contexts and long-term memories
@@ -33,7 +33,7 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, Typ
 from llama_index.core.memory import BaseMemory, BaseMemoryBlock
 
 from recollect import types, v1
-from recollect._adapters import both_clients, exact, keep_exact
+from recollect._adapters import both_clients, exact, keep_exact, session_key
 from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
 from recollect._sync.client import Recollect
@@ -74,7 +74,7 @@ class RecollectMemory(BaseMemory):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     session_id: str
-    """Your key for the conversation."""
+    """Your id of the conversation."""
     app: str
     """The app that it belongs to."""
     user: str = ""
@@ -98,7 +98,7 @@ class RecollectMemory(BaseMemory):
     ) -> None:
         """
         Args:
-            session_id: your key for the conversation: 1 to 512 characters.
+            session_id: your id of the conversation: 1 to 505 characters.
             app: the app that it belongs to.
             user: the person in it; empty for none.
             token_limit: `get` returns the newest whole turns of at most this many tokens: 1 to
@@ -110,8 +110,9 @@ class RecollectMemory(BaseMemory):
         data |= {"session_id": session_id, "app": app, "user": user, "token_limit": token_limit}
         super().__init__(**data)
         both = both_clients(client, async_client)
-        self._session = both[0].session(app=app, user=user, session=session_id)
-        self._async_session = both[1].session(app=app, user=user, session=session_id)
+        key = session_key(session_id)
+        self._session = both[0].session(app=app, user=user, session=key)
+        self._async_session = both[1].session(app=app, user=user, session=key)
 
     @classmethod
     def class_name(cls) -> str:
@@ -186,24 +187,24 @@ class RecollectMemory(BaseMemory):
             await self._async_session.append(*batch)
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Erases all messages and stores others."""
+        """Deletes all messages and stores others."""
         self.reset()
         self.put_messages(messages)
 
     async def aset(self, messages: list[ChatMessage]) -> None:
-        """Erases all messages and stores others."""
+        """Deletes all messages and stores others."""
         await self.areset()
         await self.aput_messages(messages)
 
     def reset(self) -> None:
-        """Erases all messages."""
+        """Deletes all messages."""
         try:
             self._session.clear()
         except NotFoundError:
             pass
 
     async def areset(self) -> None:
-        """Erases all messages."""
+        """Deletes all messages."""
         try:
             await self._async_session.clear()
         except NotFoundError:
@@ -235,7 +236,7 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
     ) -> None:
         """
         Args:
-            session_id: your key for the conversation: 1 to 512 characters.
+            session_id: your id of the conversation: 1 to 505 characters.
             app: the app that it belongs to.
             user: the person in it: 1 to 256 characters.
             client: the client to use. Default: one from RECOLLECT_ADDR and RECOLLECT_API_KEY.
@@ -243,7 +244,7 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
         """
         super().__init__(**data)
         made = client or AsyncRecollect()
-        self._session = made.session(app=app, user=user, session=session_id)
+        self._session = made.session(app=app, user=user, session=session_key(session_id))
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         asked = [message for message in messages or () if message.role == MessageRole.USER]

@@ -3,7 +3,7 @@
     from agents import Agent, Runner
     from recollect.openai_agents import RecollectSession
 
-    session = RecollectSession("thread:42", app="support", user="ada")
+    session = RecollectSession("42", app="support", user="ada")
     await Runner.run(Agent(name="Assistant"), "My dog is called Pixel.", session=session)
 
 Each item of a run is a message of the conversation, so recall, contexts and long-term memories
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 
 from recollect import types, v1
-from recollect._adapters import exact, keep_exact
+from recollect._adapters import exact, keep_exact, session_key
 from recollect._async.client import AsyncRecollect
 from recollect.errors import NotFoundError
 
@@ -50,7 +50,7 @@ class RecollectSession:
     ) -> None:
         """
         Args:
-            session_id: your key for the conversation: 1 to 512 characters.
+            session_id: your id of the conversation: 1 to 505 characters.
             app: the app that it belongs to.
             user: the person in it; empty for none.
             client: the client to use. Default: one of its own, from RECOLLECT_ADDR and
@@ -61,7 +61,7 @@ class RecollectSession:
         self.session_settings = session_settings or SessionSettings()
         self._own = client is None
         self._client = client or AsyncRecollect()
-        self.memory = self._client.session(app=app, user=user, session=session_id)
+        self.memory = self._client.session(app=app, user=user, session=session_key(session_id))
         """The conversation, for recall, contexts and everything else."""
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -85,14 +85,14 @@ class RecollectSession:
             await self.memory.append(*inputs[start : start + _BATCH])
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Erases the newest item and returns it. None: there is none."""
+        """Deletes the newest item and returns it. None: there is none."""
         async for message in self.memory.path(page_size=1):
             await self.memory.delete_message(message.id)
             return cast("TResponseInputItem", _item(message))
         return None
 
     async def clear_session(self) -> None:
-        """Erases all items."""
+        """Deletes all items."""
         with contextlib.suppress(NotFoundError):
             await self.memory.clear()
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Generic, Literal, TypedDict, TypeVar, overload
+from enum import Enum
+from typing import Any, Final, Generic, Literal, TypedDict, TypeVar, overload
 
 from recollect import v1
 
@@ -24,9 +25,28 @@ Scope = Literal["thread", "user", "app", "space"]
 Method = Literal["hybrid", "dense", "lexical"]
 """How a query is matched: by meaning and by keyword, by meaning, or by keyword."""
 MemoryType = Literal["semantic", "episodic"]
-Order = Literal["ascending", "descending"]
+MessageOrder = Literal["seq", "seq desc"]
+EventOrder = Literal["number", "number desc"]
 Duration = timedelta | float
 """A timedelta, or seconds."""
+JsonObject = Mapping[str, Any] | str
+"""A dict, or the JSON text of an object, which is sent as it is."""
+MetadataFilter = Mapping[str, str | float | bool | None] | str
+"""Values that metadata must have: each of these keys with exactly this value. Or their JSON
+text, as in JsonObject."""
+
+
+class Unchanged(Enum):
+    """The type of UNCHANGED."""
+
+    UNCHANGED = "UNCHANGED"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+UNCHANGED: Final = Unchanged.UNCHANGED
+"""The default of arguments that leave a value as it is. None clears the value."""
 
 
 class Policy(TypedDict, total=False):
@@ -80,7 +100,7 @@ class Filter(TypedDict, total=False):
     """The earliest time of a message, included."""
     end_time: datetime
     """The latest time of a message, excluded."""
-    metadata: Mapping[str, str | int | bool]
+    metadata: MetadataFilter
     """Values that the message's metadata must have: at most 16."""
 
 
@@ -99,7 +119,7 @@ class MemoryFilter(TypedDict, total=False):
     end_time: datetime
     """The latest time of storing, excluded."""
     include_superseded: bool
-    metadata: Mapping[str, str | int | bool]
+    metadata: MetadataFilter
     """Values that the memory's metadata must have: at most 16."""
 
 
@@ -115,6 +135,7 @@ class Message:
     """The speaker's name, or empty."""
     created_at: datetime
     metadata: dict[str, Any]
+    """The caller's own data. `proto.metadata` has its text, with all digits of its numbers."""
     external_id: str
     """The caller's own id, or empty."""
     thread_id: str
@@ -166,6 +187,34 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Omitted:
+    """An item that was left out, and why. One of message_id, memory_id and number is set."""
+
+    kind: str
+    """The block of a context that it would have been in, such as `recalled`. Empty: it was left
+    out of a recall."""
+    reason: str
+    """Such as `budget`, `duplicate`, `threshold`, `rank` or `branch`."""
+    score: float
+    """The relevance, 0.0 to 1.0. 0: it is no match."""
+    message_id: str
+    memory_id: str
+    number: int
+    """The number of the summary or observation. 0: it is neither."""
+
+
+@dataclass(frozen=True)
+class EffectivePolicy:
+    """The policy that applies."""
+
+    values: dict[str, Any]
+    """Each field's value, named as in `Policy`; durations in seconds."""
+    origins: dict[str, str]
+    """Where a value that is no default comes from: `server`, `app`, `thread` or `request`."""
+    proto: v1.EffectivePolicy = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Context:
     """What a model is to be sent."""
 
@@ -180,6 +229,10 @@ class Context:
     """What was left out for the budget. Empty: nothing."""
     degradations: tuple[Degradation, ...]
     """What is missing because a part of the server was unavailable. Empty: nothing."""
+    policy: EffectivePolicy | None
+    """The policy that applied, with `explain=True`."""
+    omitted: tuple[Omitted, ...]
+    """What was left out, and why, with `explain=True`."""
     rendered: dict[Format, str] = field(repr=False)
     """The body in each format that was asked for."""
     proto: v1.BuildContextResponse = field(repr=False, compare=False)
@@ -266,7 +319,39 @@ class RecallResult(_Found[Recalled]):
     degradations: tuple[Degradation, ...]
     method: Method | None
     """How messages were matched. None: nothing was searched."""
+    policy: EffectivePolicy | None
+    """The policy that applied, with `explain=True`."""
+    omitted: tuple[Omitted, ...]
+    """What was left out, and why, with `explain=True`."""
     proto: v1.RecallResponse | v1.SearchResponse = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Event:
+    """An entry of a conversation's event log."""
+
+    number: int
+    """The position in the log, from 1."""
+    type: str
+    """The kind of event, such as `execution_failed`."""
+    data: Any
+    """The event's data, parsed. None: it has none. `proto.json` has its text."""
+    created_at: datetime
+    message_id: str
+    """The message that it belongs to, by its id or external id. Empty: none."""
+    proto: v1.AgentEvent = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class AppendedEvents:
+    """Where events were stored."""
+
+    first_number: int
+    """The number of the first event; those of the others follow it."""
+    count: int
+    replayed: bool
+    """True if the events had been stored before, under this request id."""
+    proto: v1.AppendEventsResponse = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -278,6 +363,8 @@ class History(_Found[Message]):
     """True if older turns, or older steps of the newest turn, were left out."""
     omitted_messages: int
     """The number of messages of the conversation that are not in it."""
+    events: tuple[Event, ...]
+    """The events that belong to its messages, by number, with `include_events=True`."""
     proto: v1.GetHistoryResponse = field(repr=False, compare=False)
 
 
@@ -291,9 +378,10 @@ class Memory:
     topics: tuple[str, ...]
     entities: tuple[str, ...]
     pinned: bool
-    """True: no policy erases it."""
+    """True: no policy deletes it."""
     metadata: dict[str, Any]
-    record_id: str
+    """The caller's own data. `proto.metadata` has its text, with all digits of its numbers."""
+    external_id: str
     """The caller's own id, or empty."""
     origin: str
     """`caller`, `working_memory` or `extracted`."""
@@ -306,6 +394,31 @@ class Memory:
     score: float | None
     """The relevance, 0.0 to 1.0, of a search's result."""
     proto: v1.Memory = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class WorkingMemory:
+    """The working memory of a conversation."""
+
+    thread_id: str
+    summary: str
+    """The summary of the messages before `messages`. Empty: nothing was summarized yet."""
+    messages: tuple[Message, ...]
+    """The messages that are there in full, oldest first."""
+    omitted_messages: int
+    """The number of older messages in full that did not fit into the response."""
+    memories: tuple[Memory, ...]
+    """The long-term memories that were put into it."""
+    data: dict[str, Any]
+    """The conversation's own data. `proto.data` has its text, with all digits of its numbers."""
+    model: str
+    """The model whose window applies. Empty: the policy's context_window applies."""
+    expires_at: datetime | None
+    etag: str
+    """Names this state, for a change that must not overwrite another one."""
+    warnings: tuple[str, ...]
+    """What `put_working_memory` filled in or ignored. Empty: nothing."""
+    proto: v1.WorkingMemory = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -360,14 +473,3 @@ class UserInfo:
     memory_count: int
     last_activity: datetime | None
     proto: v1.User = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class EffectivePolicy:
-    """The policy that applies."""
-
-    values: dict[str, Any]
-    """Each field's value, named as in `Policy`; durations in seconds."""
-    origins: dict[str, str]
-    """Where a value that is no default comes from: `server`, `app`, `thread` or `request`."""
-    proto: v1.EffectivePolicy = field(repr=False, compare=False)

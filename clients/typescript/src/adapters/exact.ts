@@ -1,6 +1,7 @@
 // What the adapters of frameworks share: messages that come back as they were given.
-import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { MessageInputSchema, MessageSchema, type Message, type MessageInput } from "../gen/recollect/v1/message_pb.js";
+import { jsonObject, jsonText, type JsonObject } from "../json.js";
 
 /** Bytes of JSON that are kept beside a message; its metadata has at most 16 KiB. */
 const LONGEST = 12 * 1024;
@@ -24,14 +25,14 @@ export function keepExact(
   const isRestored = stableJson(original) === stableJson(restore(create(MessageSchema, { role, name: input.name, parts })));
   const text = JSON.stringify(original);
   if (!isRestored && new TextEncoder().encode(JSON.stringify(text)).length <= LONGEST) {
-    input.metadata = { ...input.metadata, [name]: text };
+    input.metadata = jsonText({ ...jsonObject(input.metadata), [name]: text });
   }
   return input;
 }
 
 /** The original that was kept beside a message; undefined: it is restored from the message. */
-export function exact<T>({ metadata }: { metadata?: JsonObject }, name: string): T | undefined {
-  const text = metadata?.[name];
+export function exact<T>({ metadata }: { metadata: JsonObject }, name: string): T | undefined {
+  const text = metadata[name];
   return typeof text === "string" ? (JSON.parse(text) as T) : undefined;
 }
 

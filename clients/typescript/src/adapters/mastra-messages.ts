@@ -1,8 +1,10 @@
 // Messages of Mastra as messages of the contract, and back without loss.
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { MastraDBMessage } from "@mastra/core/agent";
-import { MessageInputSchema, Role, type Message, type MessageInput, type Part } from "../gen/recollect/v1/message_pb.js";
+import { MessageInputSchema, Role, type MessageInput, type Part } from "../gen/recollect/v1/message_pb.js";
+import { jsonText } from "../json.js";
+import type { StoredMessage } from "../stored.js";
 import { MessageParts, type NewPart } from "./parts.js";
 
 /** The entry of a message's metadata that has its id. */
@@ -66,14 +68,19 @@ export function stored(message: MastraDBMessage, externalId: string, edited: boo
     externalId,
     role: roleOf(message.role),
     parts: newParts.length > 0 ? newParts : made.empty(),
-    metadata: { [ID]: message.id, [THREAD]: message.threadId ?? "", [REST]: JSON.stringify(kept), ...(edited && { mastra_edited: true }) },
+    metadata: jsonText({
+      [ID]: message.id,
+      [THREAD]: message.threadId ?? "",
+      [REST]: JSON.stringify(kept),
+      ...(edited && { mastra_edited: true }),
+    }),
     createTime: timestampFromDate(new Date(message.createdAt)),
   });
 }
 
 /** A stored message as Mastra's. undefined: it is not one of Mastra's. */
-export function restored(message: Message): MastraDBMessage | undefined {
-  const text = message.metadata?.[REST];
+export function restored(message: StoredMessage): MastraDBMessage | undefined {
+  const text = message.metadata[REST];
   if (typeof text !== "string") return undefined;
   const { layout, rest } = JSON.parse(text) as Kept;
   let next = 0;
@@ -88,8 +95,8 @@ export function restored(message: Message): MastraDBMessage | undefined {
 }
 
 /** Whether a message was changed after it was first stored, so that its place is a later one. */
-export function isEdited({ metadata }: { metadata?: JsonObject }): boolean {
-  return metadata?.mastra_edited === true;
+export function isEdited({ metadata }: StoredMessage): boolean {
+  return metadata.mastra_edited === true;
 }
 
 function roleOf(role: string): Role {

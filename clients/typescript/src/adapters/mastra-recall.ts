@@ -3,9 +3,10 @@ import { MastraVector, type QueryResult } from "@mastra/core/vector";
 import type { BaseClient } from "../client.js";
 import { RecallService } from "../gen/recollect/v1/recall_service_pb.js";
 import { RecallScope } from "../gen/recollect/v1/policy_pb.js";
+import { jsonObject } from "../json.js";
 import { ID, THREAD } from "./mastra-messages.js";
 import type { MastraOptions } from "./mastra-storage.js";
-import { Records } from "./mastra-threads.js";
+import { Records, threadTarget, userTarget } from "./mastra-threads.js";
 
 /**
  * The `vector` and the `embedder` of a `Memory` whose storage is `RecollectMemoryStorage`:
@@ -48,18 +49,15 @@ class RecollectVector extends MastraVector {
     if (!resourceId) return [];
     const query = String.fromCodePoint(...(queryVector ?? []).slice(0, 8_192)).slice(0, 8_192);
     if (query.trim() === "") return [];
-    const session = { appId: this.#app, userId: resourceId, sessionKey: `thread:${threadId}` };
-    const user = { appId: this.#app, userId: resourceId };
     const { matches } = await this.#client.service(RecallService).search({
-      target: threadId ? { case: "session", value: session } : { case: "user", value: user },
+      target: threadId ? threadTarget(this.#records.names(threadId, resourceId)) : userTarget(this.#app, resourceId),
       ...(threadId && { scope: RecallScope.THREAD }),
       query,
       topK: Math.min(topK, 100),
     });
     return matches.flatMap(({ message, score }) => {
-      const id = message?.metadata?.[ID];
-      if (typeof id !== "string") return [];
-      return [{ id, score, metadata: { message_id: id, thread_id: message!.metadata![THREAD], resource_id: resourceId } }];
+      const { [ID]: id, [THREAD]: thread_id } = jsonObject(message?.metadata ?? "");
+      return typeof id === "string" ? [{ id, score, metadata: { message_id: id, thread_id, resource_id: resourceId } }] : [];
     });
   }
 

@@ -14,11 +14,12 @@ import {
 } from "@mastra/core/storage";
 import type { BaseClient } from "../client.js";
 import { RecollectError } from "../errors.js";
-import { MessageService, SortOrder } from "../gen/recollect/v1/message_service_pb.js";
-import type { Message } from "../gen/recollect/v1/message_pb.js";
+import { MessageService } from "../gen/recollect/v1/message_service_pb.js";
+import { jsonText } from "../json.js";
+import { stored as parsed, type StoredMessage } from "../stored.js";
 import { stableJson } from "./exact.js";
 import { ID, isEdited, restored, stored } from "./mastra-messages.js";
-import { orUndefined, Records, type Names } from "./mastra-threads.js";
+import { appTarget, orUndefined, Records, threadTarget, userTarget, type Names, type Target } from "./mastra-threads.js";
 import { pages } from "../pages.js";
 
 /** Where Mastra's data is. */
@@ -33,7 +34,7 @@ type DateRange = NonNullable<StorageListMessagesInput["filter"]>["dateRange"];
 /** A message of Mastra and the one that it is stored as. */
 interface Found {
   message: MastraDBMessage;
-  record: Message;
+  record: StoredMessage;
 }
 
 const BATCH = 100;
@@ -42,7 +43,7 @@ const BATCH = 100;
  * Threads, messages and resources of Mastra in Recollect. Messages are messages of
  * conversations, so recall, summaries and long-term memories have them too.
  *
- * Recollect's messages do not change: an updated message is erased and stored again at the end
+ * Recollect's messages do not change: an updated message is deleted and stored again at the end
  * of its conversation. A message has at most 1 MiB; a thread's record, which contains its
  * working memory, and a resource's have at most 16 KiB. Observational memory of Mastra is not
  * supported: Recollect has its own.
@@ -60,7 +61,7 @@ export class RecollectMemoryStorage extends MemoryStorage {
     this.#records = new Records(client, app);
   }
 
-  /** Erases all threads, messages and resources of the app. */
+  /** Deletes all threads, messages and resources of the app. */
   override async dangerouslyClearAll(): Promise<void> {
     for (const app of [this.#app, `${this.#app}:mastra`]) {
       for await (const { threadId } of this.#client.threads.list({ app })) {
@@ -170,8 +171,7 @@ export class RecollectMemoryStorage extends MemoryStorage {
   override async listMessagesByResourceId(args: StorageListMessagesByResourceIdInput): Promise<StorageListMessagesOutput> {
     const { resourceId, filter, perPage, page = 0, orderBy } = args;
     this.validatePaginationInput(page, perPage ?? 40);
-    const user = { case: "user", value: { appId: this.#app, userId: resourceId } } as const;
-    const found = (await this.#list(user)).map(({ message }) => message);
+    const found = (await this.#list(userTarget(this.#app, resourceId))).map(({ message }) => message);
     const messages = found.filter((message) => inRange(message, filter?.dateRange)).sort(byTime);
     if (this.parseOrderBy(orderBy, "ASC").direction === "DESC") messages.reverse();
     const { shown, ...about } = paginate(messages, page, perPage, 40);
@@ -204,7 +204,7 @@ export class RecollectMemoryStorage extends MemoryStorage {
       const metadata = { ...message.content.metadata, ...content?.metadata };
       const changed = { ...message, ...fields, content: { ...message.content, ...content } } as MastraDBMessage;
       if (Object.keys(metadata).length > 0) changed.content.metadata = metadata;
-      if (changed.threadId !== message.threadId) await this.#erase(record);
+      if (changed.threadId !== message.threadId) await this.#delete(record);
       await this.saveMessages({ messages: [changed] });
       updated.push(changed);
     }
@@ -214,7 +214,7 @@ export class RecollectMemoryStorage extends MemoryStorage {
   override async deleteMessages(messageIds: string[]): Promise<void> {
     for (const id of messageIds) {
       const found = await this.#find(id);
-      if (found) await this.#erase(found.record);
+      if (found) await this.#delete(found.record);
     }
   }
 
@@ -250,7 +250,7 @@ export class RecollectMemoryStorage extends MemoryStorage {
   async #messages(threadId: string): Promise<Found[]> {
     const owner = await this.#records.owner(threadId);
     if (owner === undefined) return [];
-    return (await orUndefined(this.#list(target(this.#records.names(threadId, owner))))) ?? [];
+    return (await orUndefined(this.#list(threadTarget(this.#records.names(threadId, owner))))) ?? [];
   }
 
   /** The newest messages of a thread, newest first; messages before them are not read. */
@@ -272,13 +272,13 @@ export class RecollectMemoryStorage extends MemoryStorage {
     return { messages: shown, total, page: 0, perPage: count, hasMore: shown.length < total };
   }
 
-  async #list(where: ReturnType<typeof target> | Owned, id?: string): Promise<Found[]> {
+  async #list(target: Target, id?: string): Promise<Found[]> {
     const service = this.#client.service(MessageService);
-    const filter = id === undefined ? undefined : { metadata: { [ID]: id } };
+    const filter = id === undefined ? undefined : { metadata: jsonText({ [ID]: id }) };
+    const orderBy = target.target.case === "thread" ? "seq" : "create_time";
     const records = pages(async (pageToken) => {
-      const request = { target: where, filter, pageSize: 500, order: SortOrder.ASCENDING, pageToken };
-      const page = await service.listMessages(request);
-      return [page.messages, page.nextPageToken];
+      const page = await service.listMessages({ target, filter, orderBy, pageSize: 500, pageToken });
+      return [page.messages.map(parsed), page.nextPageToken];
     });
     const found: Found[] = [];
     for await (const record of records) {
@@ -290,7 +290,7 @@ export class RecollectMemoryStorage extends MemoryStorage {
 
   /** A message by its id alone, which Mastra does not name the thread with. */
   async #find(id: string): Promise<Found | undefined> {
-    return (await this.#list({ case: "app", value: { appId: this.#app } }, id))[0];
+    return (await this.#list(appTarget(this.#app), id))[0];
   }
 
   async #threadWith(id: string): Promise<Found[]> {
@@ -315,17 +315,17 @@ export class RecollectMemoryStorage extends MemoryStorage {
   /** Stores a message, in the place of one with its id. */
   async #replace(names: Names, message: MastraDBMessage): Promise<void> {
     const memory = this.#client.session(names);
-    const known = await this.#list(target(names), message.id);
+    const known = await this.#list(threadTarget(names), message.id);
     if (known.some((one) => stableJson(one.message) === stableJson(message))) return;
-    // An external_id stays taken when its message is erased.
+    // An external_id stays taken when its message is deleted.
     const externalId = `${message.id}~${crypto.randomUUID()}`.slice(-128);
     await memory.append([stored(message, externalId, true)]);
-    for (const { record } of known) await this.#erase(record);
+    for (const { record } of known) await this.#delete(record);
   }
 
-  async #erase({ threadId, messageId }: Message): Promise<void> {
+  async #delete({ threadId, messageId }: StoredMessage): Promise<void> {
     const service = this.#client.service(MessageService);
-    await orUndefined(service.deleteMessage({ thread: { case: "threadId", value: threadId }, messageId }));
+    await orUndefined(service.deleteMessage({ thread: { thread: { case: "threadId", value: threadId } }, messageId }));
   }
 
   async #move(threadId: string, from: string, to: string): Promise<void> {
@@ -333,14 +333,6 @@ export class RecollectMemoryStorage extends MemoryStorage {
     await this.#save(this.#records.names(threadId, to), messages);
     await orUndefined(this.#client.threads.delete(this.#records.names(threadId, from)));
   }
-}
-
-type Owned =
-  | { case: "user"; value: { appId: string; userId: string } }
-  | { case: "app"; value: { appId: string } };
-
-function target({ app, user, session }: Names) {
-  return { case: "session", value: { appId: app, userId: user, sessionKey: session } } as const;
 }
 
 function byTime(a: MastraDBMessage, b: MastraDBMessage): number {

@@ -1,16 +1,21 @@
 // Threads and resources of Mastra as threads of the contract.
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { StorageThreadType } from "@mastra/core/memory";
 import type { StorageResourceType } from "@mastra/core/storage";
 import type { BaseClient } from "../client.js";
 import { RecollectError } from "../errors.js";
-import { ThreadSchema, type Thread } from "../gen/recollect/v1/thread_pb.js";
+import { ThreadSchema, type TargetSchema, type ThreadRefSchema } from "../gen/recollect/v1/thread_pb.js";
 import { ThreadService } from "../gen/recollect/v1/thread_service_pb.js";
+import { jsonText } from "../json.js";
+import { stored, type StoredThread } from "../stored.js";
 
 const THREAD = "mastra_thread";
 const RESOURCE = "mastra_resource";
 const OWNER = "mastra_owner";
+
+/** What messages are listed of. */
+export type Target = MessageInitShape<typeof TargetSchema> & { target: { case: string } };
 
 /** The names of a thread of the contract. */
 export interface Names {
@@ -48,7 +53,7 @@ export class Records {
     const known = this.#owners.get(threadId);
     if (known !== undefined) return known;
     const entry = await this.#read(this.#entry(threadId));
-    const owner = entry?.metadata?.[OWNER];
+    const owner = entry?.metadata[OWNER];
     if (typeof owner !== "string") return undefined;
     this.#remember(threadId, owner);
     return owner;
@@ -60,7 +65,7 @@ export class Records {
     if (owner === undefined) return null;
     const found = await this.#read(this.names(threadId, owner));
     if (found) return threadOf(found) ?? null;
-    // Another process may have erased it or given it to another resource.
+    // Another process may have deleted it or given it to another resource.
     this.#owners.delete(threadId);
     return remembered ? this.thread(threadId) : null;
   }
@@ -71,11 +76,11 @@ export class Records {
     await this.#write(this.names(thread.id, thread.resourceId), { [THREAD]: JSON.stringify(thread) }, thread.title ?? "");
   }
 
-  /** Erases a thread with its messages. */
+  /** Deletes a thread with its messages. */
   async deleteThread(threadId: string): Promise<void> {
     const owner = await this.owner(threadId);
-    if (owner !== undefined) await this.#erase(this.names(threadId, owner));
-    await this.#erase(this.#entry(threadId));
+    if (owner !== undefined) await this.#delete(this.names(threadId, owner));
+    await this.#delete(this.#entry(threadId));
     this.#owners.delete(threadId);
   }
 
@@ -94,14 +99,14 @@ export class Records {
     return Number((await this.#read(names))?.messageCount ?? 0);
   }
 
-  /** Forgets what it knows of threads, after all have been erased. */
+  /** Forgets what it knows of threads, after all have been deleted. */
   forget(): void {
     this.#owners.clear();
   }
 
   async resource(resourceId: string): Promise<StorageResourceType | null> {
     const found = await this.#read(this.#resource(resourceId));
-    const text = found?.metadata?.[RESOURCE];
+    const text = found?.metadata[RESOURCE];
     return typeof text === "string" ? dated(JSON.parse(text) as StorageResourceType) : null;
   }
 
@@ -123,24 +128,45 @@ export class Records {
     if (this.#owners.size > 10_000) this.#owners.delete(this.#owners.keys().next().value!);
   }
 
-  async #read({ app, user, session }: Names): Promise<Thread | undefined> {
-    const named = { appId: app, userId: user, sessionKey: session };
+  async #read(names: Names): Promise<StoredThread | undefined> {
     const threads = this.#client.service(ThreadService);
-    return orUndefined(threads.getThread({ thread: { case: "session", value: named } })).then((found) => found?.thread);
+    const found = await orUndefined(threads.getThread({ thread: threadRef(names) }));
+    return found?.thread && stored(found.thread);
   }
 
-  async #write({ app, user, session }: Names, metadata: JsonObject, title = ""): Promise<void> {
+  async #write(names: Names, record: Record<string, string>, title = ""): Promise<void> {
     const threads = this.#client.service(ThreadService);
-    const named = { appId: app, userId: user, sessionKey: session };
+    const named = sessionRef(names);
+    const metadata = jsonText(record);
     const { created } = await threads.resolveThread({ session: named, metadata, title });
     if (created) return;
     const thread = create(ThreadSchema, { ...named, metadata, title });
     await threads.updateThread({ thread, updateMask: { paths: ["metadata", "title"] } });
   }
 
-  async #erase(names: Names): Promise<void> {
+  async #delete(names: Names): Promise<void> {
     await orUndefined(this.#client.threads.delete(names));
   }
+}
+
+export function threadTarget(names: Names): Target {
+  return { target: { case: "thread", value: threadRef(names) } };
+}
+
+export function userTarget(appId: string, userId: string): Target {
+  return { target: { case: "user", value: { appId, userId } } };
+}
+
+export function appTarget(appId: string): Target {
+  return { target: { case: "app", value: { appId } } };
+}
+
+function threadRef(names: Names): MessageInitShape<typeof ThreadRefSchema> {
+  return { thread: { case: "session", value: sessionRef(names) } };
+}
+
+function sessionRef({ app, user, session }: Names) {
+  return { appId: app, userId: user, sessionKey: session };
 }
 
 /** The result of a call, or undefined if its thread does not exist. */
@@ -153,8 +179,8 @@ export async function orUndefined<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function threadOf({ metadata, lastSeq, updateTime }: Thread): StorageThreadType | undefined {
-  const text = metadata?.[THREAD];
+function threadOf({ metadata, lastSeq, updateTime }: StoredThread): StorageThreadType | undefined {
+  const text = metadata[THREAD];
   if (typeof text !== "string") return undefined;
   const record = dated(JSON.parse(text) as StorageThreadType);
   // Messages change the thread without changing its record.

@@ -73,14 +73,14 @@ async fn without_the_keys_of_the_issuer_nothing_is_decided() {
 
 #[test]
 fn scopes_are_words_or_a_list() {
-    let both = KeyScopes::from_iter([KeyScope::Read, KeyScope::Erase]);
+    let both = KeyScopes::from_iter([KeyScope::Read, KeyScope::Delete]);
     for claim in [
-        Value::from("erase openid read"),
-        Value::from(vec!["read", "erase", "reader"]),
+        Value::from("delete openid read"),
+        Value::from(vec!["read", "delete", "reader"]),
     ] {
         assert_eq!(scopes_of(Some(&claim)), both, "{claim}");
     }
-    for claim in [None, Some(Value::from(7)), Some(Value::from("readerase"))] {
+    for claim in [None, Some(Value::from(7)), Some(Value::from("readdelete"))] {
         assert!(scopes_of(claim.as_ref()).is_empty(), "{claim:?}");
     }
 }

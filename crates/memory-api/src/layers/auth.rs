@@ -205,7 +205,7 @@ mod tests {
             admin_of(&of(KeyScope::Admin)).unwrap().tenant.as_str(),
             "acme"
         );
-        let error = admin_of(&of(KeyScope::Erase)).unwrap_err();
+        let error = admin_of(&of(KeyScope::Delete)).unwrap_err();
         let scope = KeyScope::Admin;
         assert!(
             matches!(error, ApiError::PermissionDenied { scope: missing, .. } if missing == scope)

@@ -1,17 +1,16 @@
 //! The checkpoint service.
 
 use memory_contract::proto::checkpoint_service_server::CheckpointService;
-use memory_contract::proto::list_checkpoints_request::Scope;
 use memory_contract::proto::{
     CopyCheckpointsRequest, CopyCheckpointsResponse, DeleteCheckpointsRequest,
     DeleteCheckpointsResponse, GetCheckpointRequest, GetCheckpointResponse, ListCheckpointsRequest,
     ListCheckpointsResponse, PutCheckpointRequest, PutCheckpointResponse,
-    PutCheckpointWritesRequest, PutCheckpointWritesResponse, SessionRef,
+    PutCheckpointWritesRequest, PutCheckpointWritesResponse,
 };
 use memory_contract::{
-    Invalid, MemoryPolicy, PageToken, Session, ThreadId, ThreadName, check, checkpoint_from,
-    checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from, limits,
-    metadata_filter_from, optional_checkpoint_id_from,
+    Invalid, PageToken, Session, ThreadId, check, checkpoint_from, checkpoint_id_from,
+    checkpoint_namespace_from, checkpoint_writes_from, limits, metadata_filter_from,
+    optional_checkpoint_id_from,
 };
 use memory_store::{
     Caller, CheckpointPlace, CheckpointQuery, CheckpointScope, CheckpointSelection, NewThread,
@@ -19,12 +18,11 @@ use memory_store::{
 };
 use prost::Message as _;
 use serde_json::{Map, Value, json};
-use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    Fields, NamedConversation, page_limit, required_conversation_from, required_user_from,
-    resolve_session, session_names_from,
+    Fields, NamedConversation, Target, page_limit, required_conversation_at,
+    required_conversation_from, required_target_from, required_user_from, resolve_session,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
@@ -102,7 +100,7 @@ impl Checkpoints {
         let missing = checkpoints.put_checkpoint(thread, &checkpoint).await?;
         Ok(PutCheckpointResponse {
             thread_id: thread.to_string(),
-            missing_values: missing,
+            missing_value_count: missing,
         })
     }
 
@@ -191,7 +189,7 @@ impl Checkpoints {
             kept.encode_to_vec(),
         );
         let ListCheckpointsRequest {
-            scope,
+            target,
             namespace,
             checkpoint_id,
             before,
@@ -200,27 +198,15 @@ impl Checkpoints {
             page_token,
         } = request;
         let mut fields = Fields::default();
-        let scope = match scope {
-            Some(Scope::User(user)) => fields
-                .get_all(required_user_from(Some(user)))
-                .map(|(app, user)| Wanted::User(CheckpointScope::User(app, user))),
-            Some(Scope::Session(session)) => fields
-                .get(required_conversation_from(
-                    &metadata,
-                    Some(ThreadName::Session(session)),
-                ))
-                .map(Wanted::Thread),
-            Some(Scope::ThreadId(id)) => fields
-                .get(required_conversation_from(
-                    &metadata,
-                    Some(ThreadName::Id(id)),
-                ))
-                .map(Wanted::Thread),
-            None => {
-                let problem = "is required, or else session or user";
-                fields.get(Err(Invalid::new("thread_id", problem)))
+        let target = fields.get_all(required_target_from(&metadata, target));
+        let scope = target.and_then(|target| match target {
+            Target::Thread(named) => Some(Wanted::Thread(named)),
+            Target::User(app, user) => Some(Wanted::User(CheckpointScope::User(app, user))),
+            Target::App(_) => {
+                let problem = "must be a thread or a user: target.thread or target.user";
+                fields.get(Err(Invalid::new("target.app", problem)))
             }
-        };
+        });
         let namespace = namespace.map(checkpoint_namespace_from).transpose();
         let namespace = fields.take(namespace);
         let id = optional_checkpoint_id_from("checkpoint_id", checkpoint_id);
@@ -268,8 +254,8 @@ impl Checkpoints {
         let caller = caller_of(&request)?;
         let (metadata, _, CopyCheckpointsRequest { source, target }) = request.into_parts();
         let mut fields = Fields::default();
-        let source = fields.get(session_at("source", &metadata, source));
-        let target = fields.get(session_at("target", &metadata, target));
+        let source = fields.get(required_conversation_at(&metadata, "source", source));
+        let target = fields.get(required_conversation_at(&metadata, "target", target));
         let (source, target) = fields.all(source.zip(target))?;
         let Some(source) = self.found(&caller, source).await? else {
             return Ok(CopyCheckpointsResponse { copied_count: 0 });
@@ -292,7 +278,7 @@ impl Checkpoints {
         let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let DeleteCheckpointsRequest {
-            sessions,
+            threads,
             user,
             metadata,
             keep_latest,
@@ -306,11 +292,11 @@ impl Checkpoints {
                 Err(Invalid::new(field, problem))
             }
         };
-        fields.take(few("sessions", sessions.len()));
+        fields.take(few("threads", threads.len()));
         fields.take(few("metadata", metadata.len()));
-        if sessions.is_empty() == user.is_none() {
+        if threads.is_empty() == user.is_none() {
             let problem = "is required, or else user; not both";
-            fields.take(Err::<(), _>(Invalid::new("sessions", problem)));
+            fields.take(Err::<(), _>(Invalid::new("threads", problem)));
         }
         if (user.is_some() && metadata.is_empty()) || (keep_latest && !metadata.is_empty()) {
             let problem = "is required with user, and excludes keep_latest";
@@ -320,14 +306,11 @@ impl Checkpoints {
             Some(user) => fields.get_all(required_user_from(Some(user))),
             None => None,
         };
-        let sessions = sessions.into_iter().take(most).enumerate();
-        let sessions: Vec<NamedConversation> = sessions
-            .filter_map(|(index, session)| {
-                fields.get(session_at(
-                    &format!("sessions[{index}]"),
-                    &call,
-                    Some(session),
-                ))
+        let threads = threads.into_iter().take(most).enumerate();
+        let threads: Vec<NamedConversation> = threads
+            .filter_map(|(index, thread)| {
+                let field = format!("threads[{index}]");
+                fields.get(required_conversation_at(&call, &field, Some(thread)))
             })
             .collect();
         let metadata = metadata.into_iter().take(most).enumerate();
@@ -350,8 +333,8 @@ impl Checkpoints {
         let selection = match owner {
             Some((app, user)) => CheckpointSelection::User(app, user),
             None => {
-                let mut named = Vec::with_capacity(sessions.len());
-                for session in sessions {
+                let mut named = Vec::with_capacity(threads.len());
+                for session in threads {
                     named.push(self.session(&caller, session).await?);
                 }
                 CheckpointSelection::Sessions(named.into_iter().flatten().collect())
@@ -375,14 +358,7 @@ impl Checkpoints {
         match self.session(caller, named.clone()).await? {
             None => named.thread(&self.store, caller).await,
             Some(session) => {
-                let new = NewThread {
-                    session,
-                    title: String::new(),
-                    metadata: Map::new(),
-                    ttl: None,
-                    policy: MemoryPolicy::default(),
-                    ephemeral: false,
-                };
+                let new = NewThread::of(session);
                 let resolved = self.store.threads(caller).resolve_thread(&new).await?;
                 Ok(resolved.thread.id)
             }
@@ -426,23 +402,6 @@ impl Checkpoints {
 enum Wanted {
     Thread(NamedConversation),
     User(CheckpointScope),
-}
-
-/// Reads a session that is required, in this field.
-fn session_at(
-    field: &str,
-    metadata: &MetadataMap,
-    session: Option<SessionRef>,
-) -> Result<NamedConversation, Invalid> {
-    let session = session.ok_or_else(|| Invalid::missing(field))?;
-    match session_names_from(metadata, Some(session)) {
-        Ok(names) => Ok(NamedConversation::Session(names)),
-        // It names the fields of `session`.
-        Err(Invalid { field: of, problem }) => {
-            let inner = of.strip_prefix("session").unwrap_or(&of);
-            Err(Invalid::new(format!("{field}{inner}"), problem))
-        }
-    }
 }
 
 /// A place as a JSON list, for a page token.

@@ -8,7 +8,7 @@ use memory_contract::proto::{
     UserRef,
 };
 use memory_contract::{
-    MemoryOwner, document_names_from, document_query_from, documents_from, limits,
+    MemoryOwner, PageToken, document_names_from, document_query_from, documents_from, limits,
     namespace_query_from,
 };
 use memory_recall::{FoundDocuments, Recall};
@@ -17,7 +17,7 @@ use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::recall::{degradation, searched_by};
-use super::request::{Fields, required_user_from};
+use super::request::{Fields, next_token, required_user_from};
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use crate::storage_quota::{Amount, StorageQuotas};
@@ -123,10 +123,23 @@ impl Documents {
     ) -> Result<SearchDocumentsResponse, ApiError> {
         let caller = caller_of(&request)?;
         let mut request = request.into_inner();
+        let identity = (
+            "documents",
+            caller.tenant.as_str(),
+            SearchDocumentsRequest {
+                page_size: 0,
+                page_token: String::new(),
+                skip: 0,
+                ..request.clone()
+            }
+            .encode_to_vec(),
+        );
         let mut fields = Fields::default();
+        let start = fields.take(PageToken::key(&identity, &request.page_token));
         let owner = owner_from(&mut fields, request.user.take());
         let query = fields.get_all(document_query_from(request));
-        let (owner, query) = fields.all(owner.zip(query))?;
+        let (owner, mut query) = fields.all(owner.zip(query))?;
+        query.offset = start_of(start, query.offset);
         let FoundDocuments {
             found: page,
             method,
@@ -134,10 +147,11 @@ impl Documents {
         } = self.recall.documents(&caller, &owner, &query).await?;
         let asks = !query.text.trim().is_empty();
         Ok(SearchDocumentsResponse {
-            next_offset: match next(query.offset, page.documents.len(), page.more) {
-                offset if asks && offset > limits::MATCHED_OFFSET_MAX => 0,
-                offset => offset,
-            },
+            next_page_token: next_token(
+                &identity,
+                next(query.offset, page.documents.len(), page.more)
+                    .filter(|next| !asks || *next <= i64::from(limits::MATCHED_OFFSET_MAX)),
+            ),
             documents: page.documents.into_iter().map(found).collect(),
             degradations: degradations.into_iter().map(degradation).collect(),
             method: searched_by(method),
@@ -150,17 +164,30 @@ impl Documents {
     ) -> Result<ListNamespacesResponse, ApiError> {
         let caller = caller_of(&request)?;
         let mut request = request.into_inner();
+        let identity = (
+            "namespaces",
+            caller.tenant.as_str(),
+            ListNamespacesRequest {
+                page_size: 0,
+                page_token: String::new(),
+                skip: 0,
+                ..request.clone()
+            }
+            .encode_to_vec(),
+        );
         let mut fields = Fields::default();
+        let start = fields.take(PageToken::key(&identity, &request.page_token));
         let owner = owner_from(&mut fields, request.user.take());
         let query = fields.get_all(namespace_query_from(request));
-        let (owner, query) = fields.all(owner.zip(query))?;
+        let (owner, mut query) = fields.all(owner.zip(query))?;
+        query.offset = start_of(start, query.offset);
         let (namespaces, more) = self
             .store
             .documents(&caller)
             .list_namespaces(&owner, &query)
             .await?;
         Ok(ListNamespacesResponse {
-            next_offset: next(query.offset, namespaces.len(), more),
+            next_page_token: next_token(&identity, next(query.offset, namespaces.len(), more)),
             namespaces: namespaces
                 .into_iter()
                 .map(|labels| Namespace { labels })
@@ -202,10 +229,14 @@ fn count(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// The offset of the next page; 0 after the last one.
-fn next(offset: u32, returned: usize, more: bool) -> i32 {
-    match more {
-        true => count(returned).saturating_add_unsigned(offset),
-        false => 0,
-    }
+/// The place of the first entry of the next page; `None` after the last one.
+fn next(offset: u32, returned: usize, more: bool) -> Option<i64> {
+    more.then(|| i64::from(count(returned)) + i64::from(offset))
+}
+
+/// The place where a page starts: that of its token, and as many entries after it as are to
+/// be skipped.
+fn start_of(token: Option<i64>, skip: u32) -> u32 {
+    let start = token.map_or(0, |start| u32::try_from(start).unwrap_or_default());
+    start.saturating_add(skip)
 }

@@ -5,7 +5,9 @@ use memory_contract::proto::{
     self, LedgerKind, ListLedgerRequest, ListLedgerResponse, VerifyThreadRequest,
     VerifyThreadResponse,
 };
-use memory_contract::{Invalid, check, limits, text_origin, timestamp};
+use memory_contract::{
+    Invalid, PageToken, check, limits, page_size as page_size_from, text_origin, timestamp,
+};
 use memory_store::{
     DistillKind, DistillState, Distillate, LedgerCount, LedgerFault, LedgerRange, LedgerState,
     Standing, Store,
@@ -13,7 +15,7 @@ use memory_store::{
 use tonic::{Request, Response, Status, async_trait};
 
 use super::observations::distillate_bytes;
-use super::request::{Fields, required_conversation_from};
+use super::request::{Fields, next_token, required_conversation_from};
 use super::room::newest_within;
 use crate::error::ApiError;
 use crate::layers::caller_of;
@@ -75,6 +77,8 @@ impl Ledgers {
             kind,
             head_message_id,
             include_texts,
+            page_size,
+            page_token,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
@@ -83,12 +87,19 @@ impl Ledgers {
             "head_message_id",
             &head_message_id,
         ));
+        let limit = fields.take(page_size_from(page_size));
+        let identity = (
+            "ledger",
+            caller.tenant.as_str(),
+            format!("{named:?} {kind:?} {head:?}"),
+        );
+        let start = fields.take(PageToken::key(&identity, &page_token));
         let (named, kind) = fields.all(named.zip(kind))?;
         let thread = named.thread(&self.store, &caller).await?;
         let head = head.as_ref();
         let ledger = self.store.distillates(&caller).ledger(thread, head);
         let texts = async {
-            match include_texts {
+            match include_texts && start.is_none() {
                 true => Ok(Some(
                     self.store
                         .distillates(&caller)
@@ -100,11 +111,19 @@ impl Ledgers {
         };
         let (ledger, state) = tokio::try_join!(ledger, texts)?;
         let ranges = move || ledger.ranges(kind);
-        let mut ranges = tokio::task::spawn_blocking(ranges).await?;
-        let excess = ranges.len().saturating_sub(limits::LEDGER_STRETCHES);
+        let ranges = tokio::task::spawn_blocking(ranges).await?;
+        let start = start.and_then(|start| usize::try_from(start).ok());
+        let start = start.unwrap_or_default();
+        let end = start.saturating_add(limit);
+        let next = (end < ranges.len()).then(|| i64::try_from(end).unwrap_or(i64::MAX));
         Ok(ListLedgerResponse {
-            ranges: ranges.drain(excess..).map(range).collect(),
-            truncated: excess > 0,
+            ranges: ranges
+                .into_iter()
+                .skip(start)
+                .take(limit)
+                .map(range)
+                .collect(),
+            next_page_token: next_token(&identity, next),
             texts: state.map_or_else(Vec::new, |state| texts_of(&state, kind)),
         })
     }
@@ -172,7 +191,7 @@ fn count(count: LedgerCount) -> proto::LedgerCount {
         raw_count: raw,
         summarized_count: summarized,
         observed_count: observed,
-        erased_count: erased,
+        deleted_count: erased,
         set_aside_count: set_aside,
     }
 }
@@ -209,7 +228,7 @@ fn range(range: LedgerRange) -> proto::LedgerRange {
         LedgerState::Raw => proto::LedgerState::Raw,
         LedgerState::Summarized => proto::LedgerState::Summarized,
         LedgerState::Observed => proto::LedgerState::Observed,
-        LedgerState::Erased => proto::LedgerState::Erased,
+        LedgerState::Erased => proto::LedgerState::Deleted,
         LedgerState::SetAside => proto::LedgerState::SetAside,
     };
     proto::LedgerRange {

@@ -6,9 +6,10 @@ use memory_context::counting::{counting, size_of};
 use memory_context::{Conversation, Dialogue, parts_of, read_dialogue};
 use memory_contract::proto::node_memory_service_server::NodeMemoryService;
 use memory_contract::proto::{
-    self, AddNodeTurnRequest, AddNodeTurnResponse, ClearNodeMemoryRequest, ClearNodeMemoryResponse,
-    FlushNodeMemoryRequest, FlushNodeMemoryResponse, GetNodeHistoryRequest, GetNodeHistoryResponse,
-    ListNodeMemoriesRequest, ListNodeMemoriesResponse, NodeRef,
+    self, AddNodeTurnRequest, AddNodeTurnResponse, DeleteNodeMemoryRequest,
+    DeleteNodeMemoryResponse, FlushNodeMemoryRequest, FlushNodeMemoryResponse,
+    GetNodeHistoryRequest, GetNodeHistoryResponse, ListNodeMemoriesRequest,
+    ListNodeMemoriesResponse, NodeRef,
 };
 use memory_contract::{
     Invalid, InvalidFields, NewNodeMessage, PageToken, Thread, check, limits, node_parent_from,
@@ -22,7 +23,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::files::add_metadata;
 use super::request::{
     Fields, NamedConversation, budget_from, next_token, page_limit, request_id_from,
-    required_conversation_from, wait_deadline, written,
+    required_conversation_at, required_conversation_from, wait_deadline, written,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
@@ -58,10 +59,10 @@ impl NodeMemoryService for Nodes {
         Ok(Response::new(self.history(request).await?))
     }
 
-    async fn clear_node_memory(
+    async fn delete_node_memory(
         &self,
-        request: Request<ClearNodeMemoryRequest>,
-    ) -> Result<Response<ClearNodeMemoryResponse>, Status> {
+        request: Request<DeleteNodeMemoryRequest>,
+    ) -> Result<Response<DeleteNodeMemoryResponse>, Status> {
         Ok(Response::new(self.clear(request).await?))
     }
 
@@ -147,7 +148,7 @@ impl Nodes {
         let deadline = wait_deadline(&request);
         let (metadata, _, FlushNodeMemoryRequest { node }) = request.into_parts();
         let named = Named::from(&metadata, node)?;
-        let (thread, node) = self.node(&caller, named).await?;
+        let (_, node) = self.node(&caller, named).await?;
         let flushed = self
             .store
             .nodes(&caller)
@@ -155,7 +156,6 @@ impl Nodes {
             .await?;
         Ok(FlushNodeMemoryResponse {
             flushed_turn_count: i32::try_from(flushed).unwrap_or(i32::MAX),
-            object_key: node.object_key(&caller.tenant, &thread.session.app),
         })
     }
 
@@ -210,13 +210,13 @@ impl Nodes {
 
     async fn clear(
         &self,
-        request: Request<ClearNodeMemoryRequest>,
-    ) -> Result<ClearNodeMemoryResponse, ApiError> {
+        request: Request<DeleteNodeMemoryRequest>,
+    ) -> Result<DeleteNodeMemoryResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let (metadata, _, ClearNodeMemoryRequest { node }) = request.into_parts();
+        let (metadata, _, DeleteNodeMemoryRequest { node }) = request.into_parts();
         let named = Named::from(&metadata, node)?;
         let (_, node) = self.node(&caller, named).await?;
-        Ok(ClearNodeMemoryResponse {
+        Ok(DeleteNodeMemoryResponse {
             deleted_message_count: self.store.nodes(&caller).clear_node(&node).await?,
         })
     }
@@ -313,8 +313,8 @@ impl Named {
     fn from(metadata: &MetadataMap, node: Option<NodeRef>) -> Result<Self, InvalidFields> {
         let NodeRef { thread, node_id } = node.ok_or_else(|| Invalid::missing("node"))?;
         let mut fields = Fields::default();
-        let conversation = required_conversation_from(metadata, thread);
-        let conversation = fields.get(conversation.map_err(|invalid| invalid.within("node")));
+        let conversation = required_conversation_at(metadata, "node.thread", thread);
+        let conversation = fields.get(conversation);
         let id = fields.take(check::required_text(
             "node.node_id",
             node_id,
@@ -330,14 +330,7 @@ impl Named {
         store: &Store,
         caller: &Caller,
     ) -> Result<(Conversation, String), ApiError> {
-        match self.conversation.resolve(store, caller).await {
-            Ok(conversation) => Ok((conversation, self.id)),
-            Err(ApiError::Invalid(InvalidFields(fields))) => {
-                let fields = fields.into_iter().map(|field| field.within("node"));
-                Err(InvalidFields(fields.collect()).into())
-            }
-            Err(error) => Err(error),
-        }
+        Ok((self.conversation.resolve(store, caller).await?, self.id))
     }
 }
 
@@ -355,7 +348,7 @@ async fn sizes(messages: &[NewNodeMessage; 2]) -> Result<[i32; 2], ApiError> {
 fn node_memory(memory: NodeMemory) -> proto::NodeMemory {
     let NodeMemory {
         node,
-        object_key,
+        object_key: _,
         message_count,
         waiting_count,
         size_bytes,
@@ -366,7 +359,6 @@ fn node_memory(memory: NodeMemory) -> proto::NodeMemory {
     } = memory;
     proto::NodeMemory {
         node_id: node,
-        object_key,
         message_count,
         waiting_turn_count: waiting_count,
         size_bytes,

@@ -9,16 +9,16 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyChange, PolicyFields,
-    PolicyLevel, Precondition, ResolvedPolicy, Target, check, etag_from, limits, nothing_to_change,
-    paths_from, timestamp, unknown_path,
+    PolicyLevel, Precondition, ResolvedPolicy, check, limits, nothing_to_change, paths_from,
+    precondition_from, timestamp, unknown_path,
 };
 use memory_store::{AppPolicy, Caller, Store};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    self, Fields, NamedConversation, check_app_policy, next_token, page_limit, policy_at,
-    policy_change_at, required_conversation_from, resolve_session,
+    Fields, NamedConversation, Target, check_app_policy, next_token, page_limit, policy_at,
+    policy_change_at, required_target_from, resolve_session,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
@@ -135,10 +135,13 @@ impl Policies {
         request: Request<DeleteAppPolicyRequest>,
     ) -> Result<DeleteAppPolicyResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let DeleteAppPolicyRequest { app_id, etag } = request.into_inner();
+        let DeleteAppPolicyRequest {
+            app_id,
+            precondition,
+        } = request.into_inner();
         let mut fields = Fields::default();
         let app = fields.get(app_from(app_id));
-        let precondition = fields.take(etag_from("etag", etag));
+        let precondition = fields.take(precondition_from(precondition, false));
         let app = fields.all(app)?;
         let deleted = self
             .store
@@ -209,16 +212,17 @@ impl Update {
         let UpdateAppPolicyRequest {
             app_policy,
             update_mask,
+            precondition,
         } = request;
         let proto::AppPolicy {
             app_id,
             policy,
             update_time: _,
-            etag,
+            etag: _,
         } = app_policy.ok_or_else(|| Invalid::missing(field))?;
         let mut fields = Fields::default();
         let app = fields.get(app_from(app_id).map_err(|invalid| invalid.within(field)));
-        let precondition = fields.take(etag_from("app_policy.etag", etag));
+        let precondition = fields.take(precondition_from(precondition, true));
         let paths = paths_from(update_mask)?;
         let mut named = match paths.is_empty() {
             true => PolicyFields::Set,
@@ -257,17 +261,11 @@ fn whose_policy(
 ) -> Result<(Whose, MemoryPolicy), InvalidFields> {
     let GetEffectivePolicyRequest { target, policy } = request;
     let mut fields = Fields::default();
-    let whose = match target.map(Target::from) {
-        Some(Target::Thread(named)) => {
-            required_conversation_from(metadata, Some(named)).map(Whose::Conversation)
-        }
-        Some(Target::App(app)) => request::app_from("app", app).map(Whose::App),
-        Some(Target::User(_)) | None => Err(Invalid::new(
-            "thread_id",
-            "is required, or else session or app",
-        )),
-    };
-    let whose = fields.get(whose);
+    let whose = fields.get_all(required_target_from(metadata, target));
+    let whose = whose.map(|target| match target {
+        Target::Thread(named) => Whose::Conversation(named),
+        Target::User(app, _) | Target::App(app) => Whose::App(app),
+    });
     let policy = fields.get_all(policy_at(PolicyLevel::Request, policy));
     fields.all(whose.zip(policy))
 }

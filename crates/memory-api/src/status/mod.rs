@@ -35,7 +35,7 @@ use crate::error::ApiError;
 use crate::layers::Quota;
 
 /// The domain of every google.rpc.ErrorInfo.
-const DOMAIN: &str = "recollect";
+const DOMAIN: &str = "recollect.dev";
 /// Bytes of the wrong fields that an error names one by one.
 const VIOLATION_BYTES: usize = 3_000;
 /// Bytes of the message that names them in one line.
@@ -439,9 +439,9 @@ impl Answer {
             ),
             MemoryError::Full => Self {
                 message: "the user has as many memories as memory_max_count keeps, so a new one \
-                          erases another, which needs an API key with the scope `erase`"
+                          deletes another, which needs an API key with the scope `delete`"
                     .to_owned(),
-                ..Self::permission_denied(KeyScope::Erase, Some("memories"))
+                ..Self::permission_denied(KeyScope::Delete, Some("memories"))
             },
             error @ MemoryError::ExtractionMoved => Self::internal(&error),
         }

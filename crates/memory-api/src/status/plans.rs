@@ -31,11 +31,11 @@ impl Answer {
             ),
             PlanError::LogFull => Self::new(
                 Code::FailedPrecondition,
-                ErrorReason::IterationLogFull,
+                ErrorReason::AttemptLogFull,
                 format!(
                     "the thread's log has {} attempts, which is all it may have; \
                      go on in another thread, or clear this one",
-                    limits::ITERATIONS
+                    limits::ATTEMPTS
                 ),
             ),
             PlanError::EventLogFull => Self::new(

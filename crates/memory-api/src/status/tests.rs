@@ -21,7 +21,7 @@ fn check(error: impl Into<ApiError>, code: Code, reason: ErrorReason) -> Status 
         (code, name(reason)),
         "{what}"
     );
-    assert_eq!(info.domain, "recollect", "{what}");
+    assert_eq!(info.domain, "recollect.dev", "{what}");
     assert_eq!(
         status.get_details_retry_info().is_some(),
         retryable,
@@ -166,7 +166,7 @@ fn every_error_has_a_code_and_a_reason() {
     check(
         StoreError::Plan(PlanError::LogFull),
         Code::FailedPrecondition,
-        R::IterationLogFull,
+        R::AttemptLogFull,
     );
     check(
         StoreError::Plan(PlanError::EventLogFull),
@@ -212,14 +212,14 @@ fn every_error_has_a_code_and_a_reason() {
     assert_eq!(metadata(&status, "setting"), "server.tenant_messages");
     let quota = status.get_details_quota_failure().unwrap();
     assert_eq!(quota.violations[0].description, "at most 3 messages");
-    let scope = KeyScope::Erase;
+    let scope = KeyScope::Delete;
     let denied = |field: Option<&str>| ApiError::PermissionDenied {
         scope,
         field: field.map(str::to_owned),
     };
     for field in [None, Some("thread.ttl")] {
         let status = check(denied(field), Code::PermissionDenied, R::PermissionDenied);
-        assert_eq!(metadata(&status, "scope"), "erase");
+        assert_eq!(metadata(&status, "scope"), "delete");
         assert_eq!(metadata(&status, "field"), field.unwrap_or_default());
     }
     let full = StoreError::Memory(MemoryError::Full);

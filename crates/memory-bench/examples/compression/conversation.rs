@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use memory_contract::{Message, MessageId, NewMessage, Part, Role, ThreadId};
+use memory_contract::{JsonObject, Message, MessageId, NewMessage, Part, Role, ThreadId};
 use memory_distill::SourceMessage;
-use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -86,9 +85,9 @@ fn from_locomo(conversation: locomo::Conversation) -> Conversation {
     let mut turns: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for input in conversation.sessions.into_values().flatten() {
         let read = NewMessage::try_from(input).expect("the turn is within its limits");
-        if let Some(id) = read.metadata.get(locomo::DIA_ID).and_then(Value::as_str) {
+        if let Some(id) = locomo::dia_id(read.metadata.as_str()) {
             let text = memory_contract::text_of_parts(&read.parts);
-            turns.insert(id.to_owned(), (sources.len(), text));
+            turns.insert(id, (sources.len(), text));
         }
         let said = read.created.unwrap_or(OffsetDateTime::UNIX_EPOCH);
         sources.push(message(read.role, &read.name, read.parts, said));
@@ -126,7 +125,7 @@ pub fn message(role: Role, name: &str, parts: Vec<Part>, said: OffsetDateTime) -
         role,
         name: name.to_owned(),
         parts,
-        metadata: Map::new(),
+        metadata: JsonObject::default(),
         tokens: 1,
         created: said,
     })

@@ -11,10 +11,9 @@ use memory_contract::{AppId, Message, MessageId, NewMessage, Role, ThreadId, Use
 use memory_recall::{Corpus, Embedder, EmbedderConfig, FEATURES, SearchConfig, Weights};
 use memory_store::IndexRecord;
 use serde::Serialize;
-use serde_json::Value;
 use time::OffsetDateTime;
 
-use crate::conversation::{self, Conversation, DIA_ID};
+use crate::conversation::{self, Conversation, dia_id};
 use crate::quality::{Method, Tally, header, rows};
 use crate::{Failure, progress, table::table};
 
@@ -159,8 +158,8 @@ fn records(
         for (input, number) in inputs.iter().zip(1..) {
             let new = NewMessage::try_from(input.clone()).map_err(|error| format!("{error:?}"))?;
             let message = stored(new, thread, number);
-            if let Some(dia_id) = message.metadata.get(DIA_ID).and_then(Value::as_str) {
-                ids.insert(message.id, dia_id.to_owned());
+            if let Some(dia_id) = dia_id(message.metadata.as_str()) {
+                ids.insert(message.id, dia_id);
             }
             records.push(IndexRecord {
                 message: message.clone(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use memory_contract::proto::{
     AddNodeTurnRequest, AppendMessagesRequest, BuildContextRequest, BuildContextResponse,
     ContextBlockKind, FlushNodeMemoryRequest, MemoryMode, MemoryPolicy, MessageInput,
-    NodeMessageInput, NodeRef, Part, ProviderFormat, Role, node_ref, part,
+    NodeMessageInput, NodeRef, Part, ProviderFormat, Role, part,
 };
 use serde::Serialize;
 
@@ -253,7 +253,7 @@ async fn conversation(
 
 async fn node_dialogue(clients: &mut Clients, thread: &str) -> Result<(), Failure> {
     let node = NodeRef {
-        thread: Some(node_ref::Thread::ThreadId(thread.to_owned())),
+        thread: Some(thread.into()),
         node_id: NODE.to_owned(),
     };
     let said = |content: String| {

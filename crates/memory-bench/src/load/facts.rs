@@ -184,7 +184,7 @@ async fn extracted(clients: &mut Clients, app: &str) -> Result<(usize, Option<f6
 
 async fn count(clients: &mut Clients, app: &str, user: usize) -> Result<usize, Failure> {
     let mut request = ListMemoriesRequest {
-        owner: Some(
+        target: Some(
             UserRef {
                 app_id: app.to_owned(),
                 user_id: format!("user-{user}"),

@@ -16,6 +16,8 @@ use std::{
 use memory_contract::proto::{
     AddNodeTurnRequest, FlushNodeMemoryRequest, ListNodeMemoriesRequest, NodeMessageInput, NodeRef,
 };
+use memory_contract::{AppId, TenantId, ThreadId};
+use memory_store::Node;
 use serde::{Deserialize, Serialize};
 
 use super::history::fill;
@@ -34,6 +36,8 @@ const RUN: usize = 10;
 const FEWER: usize = 10;
 /// Durable writes of the floor.
 const PLAIN_WRITES: usize = 200;
+/// The node's name.
+const NODE: &str = "planner";
 /// The metric of object writes.
 const WRITES: &str = "recollect_object_writes_total";
 
@@ -150,7 +154,7 @@ async fn run(service: &Service, writers: usize, turns: usize) -> Result<Run, Fai
     let thread_id = fill(&mut clients, &app, "nodes", 1).await?;
     let node = NodeRef {
         thread: Some(thread_id.as_str().into()),
-        node_id: "planner".to_owned(),
+        node_id: NODE.to_owned(),
     };
     let before = writes(service).await?;
     let bar = progress::count(
@@ -175,7 +179,12 @@ async fn run(service: &Service, writers: usize, turns: usize) -> Result<Run, Fai
     work.bar.finish_and_clear();
     let after = writes(service).await?;
 
-    let key = flush(&mut clients, &node).await?.1;
+    flush(&mut clients, &node).await?;
+    let stored = Node {
+        thread: ThreadId::from(uuid::Uuid::parse_str(&thread_id)?),
+        id: NODE.to_owned(),
+    };
+    let key = stored.object_key(&TenantId::new("default"), &AppId::new(app));
     let objects = service.objects_dir().ok_or("the objects are not here")?;
     let object = fs::read(objects.join(&key))?;
     let json = unpacked(&object)?;
@@ -263,7 +272,7 @@ async fn writer(mut clients: Clients, work: Arc<Work>) -> Result<Written, Failur
             work.bar.inc(1);
         }
         let begin = Instant::now();
-        let (folded, _) = flush(&mut clients, &work.node).await?;
+        let folded = flush(&mut clients, &work.node).await?;
         let took = begin.elapsed();
         written.flush.add(took);
         if first + RUN > work.turns - work.turns.div_ceil(10) {
@@ -291,13 +300,13 @@ fn turn_request(node: &NodeRef, turn: usize) -> AddNodeTurnRequest {
     }
 }
 
-/// The number of flushed turns, and the object.
-async fn flush(clients: &mut Clients, node: &NodeRef) -> Result<(i32, String), Failure> {
+/// The number of flushed turns.
+async fn flush(clients: &mut Clients, node: &NodeRef) -> Result<i32, Failure> {
     let request = FlushNodeMemoryRequest {
         node: Some(node.clone()),
     };
     let flushed = clients.nodes.flush_node_memory(request).await?.into_inner();
-    Ok((flushed.flushed_turn_count, flushed.object_key))
+    Ok(flushed.flushed_turn_count)
 }
 
 async fn message_count(clients: &mut Clients, thread_id: String) -> Result<i64, Failure> {

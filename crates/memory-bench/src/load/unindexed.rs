@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use memory_contract::{MessageId, NewMessage, Parent, Part, Role, TenantId, ThreadId, proto::part};
+use memory_contract::{
+    JsonObject, MessageId, NewMessage, Parent, Part, Role, TenantId, ThreadId, proto::part,
+};
 use memory_store::{Append, Caller, CountedMessage, Store, StoreConfig, WorkerStore};
 use serde::Serialize;
 
@@ -147,7 +149,7 @@ async fn append_unindexed(
                 role: [Role::User, Role::Assistant][number % 2],
                 name: String::new(),
                 parts: vec![Part::text(format!("Once more, for note {number}: {text}"))],
-                metadata: serde_json::Map::new(),
+                metadata: JsonObject::default(),
                 created: None,
             },
             tokens: 40,

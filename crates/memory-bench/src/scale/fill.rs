@@ -215,12 +215,15 @@ async fn import_once(
         let language = Language::new();
         for session in sessions {
             let request = ImportMessagesRequest {
-                session: Some(SessionRef {
-                    app_id: APP.to_owned(),
-                    user_id: user(session.user),
-                    session_key: format!("session:{}", session.number),
-                    agent_session_key: String::new(),
-                }),
+                thread: Some(
+                    SessionRef {
+                        app_id: APP.to_owned(),
+                        user_id: user(session.user),
+                        session_key: format!("session:{}", session.number),
+                        agent_session_key: String::new(),
+                    }
+                    .into(),
+                ),
                 request_id: session.request_id().to_string(),
                 messages: session.messages(&language),
                 ..Default::default()

@@ -5,9 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memory_contract::proto::{
-    AppRef, AppendMessagesRequest, RecallRequest, UserRef, recall_request::Target as RecallTarget,
-};
+use memory_contract::proto::{AppRef, AppendMessagesRequest, RecallRequest, Target, UserRef};
 use serde::{Deserialize, Serialize};
 use tonic::transport::Channel;
 
@@ -179,7 +177,7 @@ impl Shared {
         draw(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn recall(&self, tenant: usize, target: RecallTarget) -> Result<(), Failure> {
+    async fn recall(&self, tenant: usize, target: Target) -> Result<(), Failure> {
         let mut clients = Clients::new(self.channel.clone(), &header(tenant)?);
         let request = RecallRequest {
             target: Some(target),
@@ -201,17 +199,17 @@ impl Call for Caller {
             Kind::User => {
                 let tenant = shared.draw(|random| shared.tenants.draw(random));
                 let users = Zipf::new(users(shared.messages[tenant]));
-                let target = RecallTarget::User(UserRef {
+                let user = UserRef {
                     app_id: APP.to_owned(),
                     user_id: user(shared.draw(|random| users.draw(random))),
-                });
-                shared.recall(tenant, target).await
+                };
+                shared.recall(tenant, user.into()).await
             }
             Kind::LargestTenant => {
-                let target = RecallTarget::App(AppRef {
+                let app = AppRef {
                     app_id: APP.to_owned(),
-                });
-                shared.recall(0, target).await
+                };
+                shared.recall(0, app.into()).await
             }
             Kind::Append => {
                 let place = shared.draw(|random| random.below(shared.threads.len()));

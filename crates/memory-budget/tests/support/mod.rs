@@ -4,7 +4,7 @@
 use memory_budget::{Budget, OversizedTurn, Tokenizer};
 use memory_contract::{Content, Message, Part, Role, ToolCall, ToolOutput, ToolResult};
 use proptest::prelude::*;
-use serde_json::{Map, json};
+use serde_json::json;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ pub fn message(role: Role, name: &str, parts: Vec<Part>) -> Message {
         name: name.to_owned(),
         tokens: Tokenizer::O200kBase.count_message(name, &parts),
         parts,
-        metadata: Map::new(),
+        metadata: memory_contract::JsonObject::default(),
         created: OffsetDateTime::UNIX_EPOCH,
     }
 }

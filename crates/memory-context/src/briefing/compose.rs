@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use memory_budget::{Budget, OversizedTurn, Size, Tokenizer, cut, turns};
-use memory_contract::{Iteration, Message, NewIteration, NewPlan, json_line, limits};
+use memory_contract::{Attempt, Message, NewAttempt, NewPlan, json_line, limits};
 use serde::Serialize;
 
 use super::{Briefing, BriefingCut, BriefingPart};
@@ -26,7 +26,7 @@ pub(super) struct Content {
     pub(super) task: String,
     pub(super) plan: Option<NewPlan>,
     /// Failed attempts, the newest first.
-    pub(super) failures: Vec<Iteration>,
+    pub(super) failures: Vec<Attempt>,
     /// The number of the attempt that comes next.
     pub(super) attempt: i32,
     /// Derived text of older turns: the summary, or the observations, the oldest first.
@@ -192,19 +192,19 @@ fn count(items: usize) -> i64 {
 
 /// Writes failed attempts, the newest first, and skips those that do not fit. They
 /// stand in the order of time.
-fn write_failures(sheet: &mut Sheet<Page>, newest_first: &[Iteration]) {
+fn write_failures(sheet: &mut Sheet<Page>, newest_first: &[Attempt]) {
     for (age, failure) in newest_first.iter().enumerate() {
-        let NewIteration {
+        let NewAttempt {
             task,
             action,
             result,
             error,
             diagnosis,
             fix,
-        } = &failure.iteration;
+        } = &failure.entry;
         let line = json_line(&Failure {
             task,
-            attempt: failure.attempt,
+            attempt: failure.task_number,
             action,
             result,
             error,

@@ -1,11 +1,10 @@
 //! Makes a context of what was read: fitted into the budget and into one answer. Pure.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use memory_budget::{Amount, Budget, Cut, Size};
-use memory_contract::formats::{Format, Labels, Said, render};
+use memory_contract::formats::{Format, Labels, Said};
 use memory_contract::{
     MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes,
 };
@@ -167,21 +166,8 @@ impl Assembly {
         debug_assert!(context.total_tokens <= self.max_tokens, "over the budget");
         let blocks = &context.blocks;
         let messages = blocks.iter().flat_map(|block| &block.messages);
-        let messages: Vec<&ContextMessage> = messages.collect();
-        let formats = self.formats.iter();
-        context.rendered = formats
-            .map(|format| {
-                let parts = messages
-                    .iter()
-                    .map(|one| self.sending.parts(*format, &one.parts));
-                let parts: Vec<Cow<'_, [Part]>> = parts.collect();
-                let said = messages.iter().zip(&parts).map(|(one, parts)| Said {
-                    parts,
-                    ..one.said()
-                });
-                render(*format, &said.collect::<Vec<_>>(), &labels)
-            })
-            .collect();
+        let said: Vec<Said<'_>> = messages.map(ContextMessage::said).collect();
+        context.rendered = self.sending.render(&self.formats, &said, &labels);
         Ok(context)
     }
 

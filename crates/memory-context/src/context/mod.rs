@@ -124,7 +124,8 @@ pub async fn build_context<A: Send + 'static>(
         model_window(store, caller, thread, given, named, &policy)
     )?;
     let by_policy = || budget::default_budget(&policy, window, prompt.tokens);
-    let whole_budget = given.unwrap_or_else(by_policy);
+    let reserved = i32::try_from(request.reserved).unwrap_or(i32::MAX);
+    let whole_budget = given.unwrap_or_else(by_policy).saturating_sub(reserved);
     prompt.check(whole_budget)?;
     let max_tokens = whole_budget - prompt.tokens;
     let most_found = budget::most_found(&policy, given);

@@ -35,6 +35,8 @@ pub struct ContextRequest {
     pub query: String,
     /// The budget of the whole context in tokens of `tokenizer`; `None`: the policy's.
     pub max_tokens: Option<i32>,
+    /// The tokens of the budget to keep free.
+    pub reserved: u32,
     /// Counts the context.
     pub tokenizer: Tokenizer,
     /// The window of the model that the request names, in tokens; `None`: it names none, or

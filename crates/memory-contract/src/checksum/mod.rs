@@ -14,8 +14,10 @@ mod units;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
+use crate::canonical_json;
 use crate::proto::{ExportSummary, export_messages_response::Record};
 
 use thread::OpenThread;
@@ -92,10 +94,10 @@ impl ExportChecksum {
                     thread.plan(plan);
                 }
             }
-            Record::Iteration(iteration) => {
-                self.counts.iteration_count += 1;
+            Record::Attempt(attempt) => {
+                self.counts.attempt_count += 1;
                 if let Some(thread) = &mut self.thread {
-                    thread.iteration(iteration);
+                    thread.attempt(attempt);
                 }
             }
             Record::Event(event) => {
@@ -148,6 +150,18 @@ impl ExportChecksum {
 impl Display for UnitDigest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// JSON text of an object whose digest does not depend on how it is written; empty without
+/// members.
+fn canonical(object: &str) -> String {
+    match serde_json::from_str::<&RawValue>(object) {
+        Ok(value) => match canonical_json(value) {
+            text if text == "{}" => String::new(),
+            text => text,
+        },
+        Err(_) => object.to_owned(),
     }
 }
 

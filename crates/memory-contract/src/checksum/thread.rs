@@ -3,9 +3,9 @@
 use sha2::{Digest as _, Sha256};
 
 use super::units::bare_plan;
-use super::{ExportedThread, UnitDigest, put};
+use super::{ExportedThread, UnitDigest, canonical, put};
 use crate::convert::{bare_part, bare_reference};
-use crate::proto::{self, AgentEvent, ExportedNode, Iteration, Message, NodeMessage, Plan, Thread};
+use crate::proto::{self, AgentEvent, Attempt, ExportedNode, Message, NodeMessage, Plan, Thread};
 
 /// A thread whose records are being added.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl OpenThread {
             user_id: user_id.clone(),
             session_key: session_key.clone(),
             title: title.clone(),
-            metadata: metadata.clone().filter(|data| !data.fields.is_empty()),
+            metadata: canonical(metadata),
             policy: policy
                 .clone()
                 .filter(|policy| *policy != proto::MemoryPolicy::default()),
@@ -86,7 +86,7 @@ impl OpenThread {
             role: *role,
             name: name.clone(),
             parts: parts.iter().cloned().map(bare_part).collect(),
-            metadata: metadata.clone().filter(|data| !data.fields.is_empty()),
+            metadata: canonical(metadata),
             create_time: *create_time,
             external_id: external_id.clone(),
             ..Message::default()
@@ -127,11 +127,11 @@ impl OpenThread {
         put(&mut self.hash, b"node_message", &content);
     }
 
-    pub(super) fn iteration(&mut self, iteration: &Iteration) {
-        let Iteration {
+    pub(super) fn attempt(&mut self, attempt: &Attempt) {
+        let Attempt {
             // Derived from the order of records.
             number: _,
-            attempt: _,
+            task_number: _,
             task,
             action,
             result,
@@ -139,17 +139,17 @@ impl OpenThread {
             diagnosis,
             fix,
             create_time: _,
-        } = iteration;
-        let content = Iteration {
+        } = attempt;
+        let content = Attempt {
             task: task.clone(),
             action: action.clone(),
             result: result.clone(),
             error: error.clone(),
             diagnosis: diagnosis.clone(),
             fix: fix.clone(),
-            ..Iteration::default()
+            ..Attempt::default()
         };
-        put(&mut self.hash, b"iteration", &content);
+        put(&mut self.hash, b"attempt", &content);
     }
 
     pub(super) fn event(&mut self, event: &AgentEvent) {

@@ -3,7 +3,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{UnitDigest, put};
+use super::{UnitDigest, canonical, put};
 use crate::proto::{AppPolicy, File, Memory, Plan};
 
 /// The digest of an app's policy, without its update time.
@@ -65,7 +65,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         entities,
         event_time,
         origin,
-        record_id,
+        external_id,
         thread_id: _,
         source_message_ids,
         pinned,
@@ -80,7 +80,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         extraction_strategy,
         etag: _,
         metadata,
-        // Releases that do not know it read exports too.
+
         built_on_memory_ids: _,
     } = memory;
     let content = Memory {
@@ -93,16 +93,16 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         entities: entities.clone(),
         event_time: *event_time,
         origin: *origin,
-        record_id: record_id.clone(),
+        external_id: external_id.clone(),
         source_message_ids: source_message_ids.clone(),
-        pinned: *pinned,
+        pinned: Some(pinned.unwrap_or_default()),
         valid_from: *valid_from,
         valid_until: *valid_until,
         superseded_by: superseded_by.clone(),
         create_time: *create_time,
         made_by: made_by.clone(),
         extraction_strategy: *extraction_strategy,
-        metadata: metadata.clone().filter(|data| !data.fields.is_empty()),
+        metadata: canonical(metadata),
         ..Memory::default()
     };
     let mut hash = Sha256::new();
@@ -133,7 +133,7 @@ pub(super) fn bare_plan(plan: &Plan) -> Plan {
         current_phase: current_phase.clone(),
         iteration_count: *iteration_count,
         steps: steps.clone(),
-        data: data.clone().filter(|data| !data.fields.is_empty()),
+        data: canonical(data),
         ..Plan::default()
     }
 }

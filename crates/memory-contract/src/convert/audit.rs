@@ -2,7 +2,7 @@
 
 use crate::proto::watch_thread_response::Event;
 use crate::proto::{
-    ErrorReason, EventsAppended, HeadSet, IterationLogged, MemoriesChanged, MemoriesExtracted,
+    AttemptLogged, ErrorReason, EventsAppended, HeadSet, MemoriesChanged, MemoriesExtracted,
     MessageDeleted, MessagesAppended, NodeMemoryChanged, ObservationMade, ObservationsActivated,
     OtherChange, PlanChanged, ReflectionMade, SummaryMade, ThreadCleared, ThreadCreated,
     ThreadDeleted, ThreadReindexed, ThreadUpdated, TransactionAction as Action, TransactionResult,
@@ -156,7 +156,7 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
             memory_count: count,
             memories: Vec::new(),
         }),
-        Action::AddMemories | Action::ForgetMemories => Event::MemoriesChanged(MemoriesChanged {
+        Action::AddMemories | Action::DeleteMemories => Event::MemoriesChanged(MemoriesChanged {
             action: known.into(),
             memory_id: String::new(),
             memory_count: count,
@@ -175,9 +175,9 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
                 plan: None,
             })
         }
-        Action::AppendIteration => Event::IterationLogged(IterationLogged {
+        Action::AppendAttempt => Event::AttemptLogged(AttemptLogged {
             number: number(),
-            iteration: None,
+            attempt: None,
         }),
         Action::AppendEvents => Event::EventsAppended(EventsAppended {
             first_number: number(),
@@ -186,7 +186,7 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
         }),
         Action::AddNodeTurn
         | Action::FlushNodeMemory
-        | Action::ClearNodeMemory
+        | Action::DeleteNodeMemory
         | Action::ExpireNodeMemory => Event::NodeMemoryChanged(NodeMemoryChanged {
             action: known.into(),
             node_id: text(),
@@ -289,9 +289,7 @@ pub fn change_of(event: &Event) -> ReportedChange {
             of(changed.action(), &changed.memory_id, changed.memory_count)
         }
         Event::PlanChanged(changed) => of(changed.action(), &changed.step_id, 1),
-        Event::IterationLogged(logged) => {
-            of(Action::AppendIteration, &logged.number.to_string(), 1)
-        }
+        Event::AttemptLogged(logged) => of(Action::AppendAttempt, &logged.number.to_string(), 1),
         Event::EventsAppended(appended) => of(
             Action::AppendEvents,
             &appended.first_number.to_string(),
@@ -334,7 +332,7 @@ mod tests {
                 | Action::Reflect
                 | Action::UpdateMemory
                 | Action::UpdatePlanStep
-                | Action::AppendIteration
+                | Action::AppendAttempt
                 | Action::AppendEvents
                 | Action::AddNodeTurn => "7",
                 _ => "",

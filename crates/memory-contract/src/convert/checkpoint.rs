@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::document::{required_bytes, stored_object};
+use super::document::required_bytes;
+use super::json::storable_object;
 use super::scalar::timestamp;
 use crate::{
     ChannelValue, Checkpoint, Encoded, Fields, Invalid, InvalidFields, NewCheckpoint, TaskWrite,
@@ -37,7 +38,7 @@ pub fn checkpoint_from(
         false => metadata,
     };
     let most = limits::CHECKPOINT_METADATA_BYTES;
-    fields.take(stored_object("metadata", &metadata, most).map(drop));
+    fields.take(storable_object("metadata", &metadata, most, limits::DOCUMENT_DEPTH).map(drop));
     let (kept, values) = fields.take(values_from("values", values));
     let body = Encoded { kind, data };
     fields.all(Some(NewCheckpoint {
@@ -110,7 +111,12 @@ pub fn optional_checkpoint_id_from(field: &str, id: String) -> Result<String, In
 /// # Errors
 /// Another text, or too many bytes.
 pub fn metadata_filter_from(field: &str, filter: String) -> Result<String, Invalid> {
-    stored_object(field, &filter, limits::CONDITION_BYTES)?;
+    storable_object(
+        field,
+        &filter,
+        limits::CONDITION_BYTES,
+        limits::DOCUMENT_DEPTH,
+    )?;
     Ok(filter)
 }
 

@@ -1,11 +1,8 @@
 //! Converts filters of messages.
 
-use prost_types::Struct;
-use serde_json::{Map, Value};
-
 use super::part::role_from;
 use super::{json, timestamp_of};
-use crate::{Invalid, MessageFilter, Role, check, limits, proto};
+use crate::{Invalid, JsonObject, MessageFilter, Role, check, limits, proto};
 
 /// Reads a filter; a missing one keeps every message.
 ///
@@ -63,45 +60,30 @@ fn filter_fields(filter: proto::MessageFilter) -> Result<MessageFilter, Invalid>
     })
 }
 
-/// Reads conditions on metadata: at most 16 keys, each with a string, an integer or a
-/// boolean.
+/// Reads conditions on metadata: a JSON object of at most 16 keys, each with a string, a
+/// number, a boolean or null.
 ///
 /// # Errors
-/// Too many keys, keys with other characters, and values that cannot be compared.
-pub fn conditions_from(
-    field: &str,
-    conditions: Option<Struct>,
-) -> Result<Map<String, Value>, Invalid> {
+/// Text that is no JSON object, too many keys, and values that cannot be compared.
+pub fn conditions_from(field: &str, conditions: String) -> Result<JsonObject, Invalid> {
     let conditions = json::object(field, conditions, limits::METADATA_BYTES, 2)?;
-    if conditions.len() > limits::FILTER_KEYS {
+    let members = conditions.members();
+    if members.len() > limits::FILTER_KEYS {
         return Err(Invalid::new(
             field,
             format!("must have at most {} keys", limits::FILTER_KEYS),
         ));
     }
-    for (key, value) in &conditions {
-        check_condition(field, key, value)?;
+    match members.iter().find(|(_, value)| is_compound(value.get())) {
+        Some((key, _)) => Err(Invalid::new(
+            format!("{field}.{key}"),
+            "must be a string, a number, a boolean or null",
+        )),
+        None => Ok(conditions),
     }
-    Ok(conditions)
 }
 
-/// A key becomes part of a path in the index's filter, so it must not name another path.
-fn check_condition(field: &str, key: &str, value: &Value) -> Result<(), Invalid> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if key.is_empty() || key.len() > limits::FILTER_KEY_CHARS || !key.bytes().all(plain) {
-        return Err(Invalid::new(
-            field,
-            format!(
-                "keys must be 1 to {} letters, digits, _ or -",
-                limits::FILTER_KEY_CHARS
-            ),
-        ));
-    }
-    if value.is_string() || value.is_boolean() || value.is_i64() {
-        return Ok(());
-    }
-    Err(Invalid::new(
-        format!("{field}.{key}"),
-        "must be a string, an integer or a boolean",
-    ))
+/// Whether JSON text is a list or an object.
+fn is_compound(value: &str) -> bool {
+    value.starts_with(['[', '{'])
 }

@@ -1,36 +1,82 @@
-//! Converts `google.protobuf.Struct` and `Value` to JSON and back.
+//! Reads JSON text.
 
 use std::collections::HashMap;
 
-use prost_types::{ListValue, Struct, Value as ProtoValue, value::Kind};
 use serde::de::IgnoredAny;
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
-use crate::{Invalid, check, limits};
+use crate::{Invalid, JsonObject, check, limits};
 
-/// Integers up to here are exact in a double.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// Reads an object of at most `max_bytes` as JSON, `max_depth` levels deep.
+/// Reads the JSON text of an object of at most `max_bytes`, `max_depth` levels deep, that a
+/// database of numbers without rounding can store. Empty text is an object without members.
 pub fn object(
     field: &str,
-    value: Option<Struct>,
+    text: String,
     max_bytes: usize,
     max_depth: usize,
-) -> Result<Map<String, Value>, Invalid> {
-    let Some(value) = value else {
-        return Ok(Map::new());
-    };
-    let mut budget = max_bytes;
-    let map = fields(field, value, max_depth, &mut budget, max_bytes, max_depth)?;
-    Ok(map)
+) -> Result<JsonObject, Invalid> {
+    if text.is_empty() {
+        return Ok(JsonObject::default());
+    }
+    storable_object(field, &text, max_bytes, max_depth)?;
+    JsonObject::parse(text).map_err(|error| malformed(field, &error))
+}
+
+/// Reads the JSON text of an object that a database of numbers without rounding can store.
+pub(super) fn storable_object(
+    field: &str,
+    text: &str,
+    max_bytes: usize,
+    max_depth: usize,
+) -> Result<Value, Invalid> {
+    let value = storable(field, text, max_bytes, max_depth)?;
+    match value.is_object() {
+        true => Ok(value),
+        false => Err(Invalid::new(field, "must be a JSON object")),
+    }
+}
+
+/// Reads JSON text that a database of numbers without rounding can store.
+pub(super) fn storable(
+    field: &str,
+    text: &str,
+    max_bytes: usize,
+    max_depth: usize,
+) -> Result<Value, Invalid> {
+    if text.len() > max_bytes {
+        let problem = format!("must have at most {max_bytes} bytes, has {}", text.len());
+        return Err(Invalid::new(field, problem));
+    }
+    let value: Value = serde_json::from_str(text).map_err(|error| match names_no_number(text) {
+        true => Invalid::new(
+            field,
+            "must not contain NaN or Infinity: JSON has no such numbers",
+        ),
+        false => malformed(field, &error),
+    })?;
+    if depth_of(&value) > max_depth {
+        let problem = format!("must be at most {max_depth} levels deep");
+        return Err(Invalid::new(field, problem));
+    }
+    if has_nul(&value) {
+        return Err(Invalid::new(field, "must not contain NUL characters"));
+    }
+    if !numbers_fit(text) {
+        let problem =
+            "must not contain numbers of more than 400 digits, or closer to 0 than 1e-400";
+        return Err(Invalid::new(field, problem));
+    }
+    Ok(value)
+}
+
+fn malformed(field: &str, error: &serde_json::Error) -> Invalid {
+    Invalid::new(field, format!("must be JSON: {error}"))
 }
 
 /// Reads JSON text of one value: at most 256 KiB, 32 levels deep. It is kept as it is.
 pub fn text(field: &str, text: String) -> Result<String, Invalid> {
     let text = check::long_text(field, text, limits::TEXT_BYTES)?;
-    let value: Value = serde_json::from_str(&text)
-        .map_err(|error| Invalid::new(field, format!("must be JSON: {error}")))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| malformed(field, &error))?;
     if depth_of(&value) > limits::JSON_DEPTH {
         return Err(Invalid::new(
             field,
@@ -53,12 +99,7 @@ pub fn object_text(field: &str, text: String) -> Result<String, Invalid> {
     }
 }
 
-/// Whether an object is at most `max_depth` levels deep.
-pub fn is_within_depth(object: &Map<String, Value>, max_depth: usize) -> bool {
-    object.values().map(depth_of).max().unwrap_or(0) < max_depth
-}
-
-pub(super) fn depth_of(value: &Value) -> usize {
+fn depth_of(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
         Value::Array(items) => 1 + items.iter().map(depth_of).max().unwrap_or(0),
@@ -66,131 +107,103 @@ pub(super) fn depth_of(value: &Value) -> usize {
     }
 }
 
-/// Sends an object.
-pub fn to_struct(map: Map<String, Value>) -> Struct {
-    Struct {
-        fields: map
-            .into_iter()
-            .map(|(key, value)| (key, to_value(value)))
-            .collect(),
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(object) => object
+            .iter()
+            .any(|(key, value)| key.contains('\0') || has_nul(value)),
     }
 }
 
-/// Sends an object; an empty one is left out.
-pub fn to_optional_struct(map: Map<String, Value>) -> Option<Struct> {
-    (!map.is_empty()).then(|| to_struct(map))
+/// Whether each number of a valid JSON text has at most 400 characters and an exponent of at
+/// least -400, so that Postgres can store it.
+fn numbers_fit(text: &str) -> bool {
+    outside_strings(text)
+        .split(|c: char| !(c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E')))
+        .all(|number| {
+            let exponent = number.split_once(['e', 'E']).map_or("0", |(_, rest)| rest);
+            let exponent = exponent.parse::<i32>();
+            number.len() <= 400 && exponent.map_or(!number.starts_with(is_number), |e| e >= -400)
+        })
 }
 
-/// Sends a value.
-pub fn to_value(value: Value) -> ProtoValue {
-    let kind = match value {
-        Value::Null => Kind::NullValue(0),
-        Value::Bool(flag) => Kind::BoolValue(flag),
-        Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
-        Value::String(text) => Kind::StringValue(text),
-        Value::Array(items) => Kind::ListValue(ListValue {
-            values: items.into_iter().map(to_value).collect(),
-        }),
-        Value::Object(map) => Kind::StructValue(to_struct(map)),
-    };
-    ProtoValue { kind: Some(kind) }
+fn is_number(c: char) -> bool {
+    c.is_ascii_digit() || c == '-'
 }
 
-fn fields(
-    field: &str,
-    value: Struct,
-    depth: usize,
-    budget: &mut usize,
-    max_bytes: usize,
-    max_depth: usize,
-) -> Result<Map<String, Value>, Invalid> {
-    if depth == 0 {
-        return Err(Invalid::new(
-            field,
-            format!("must be at most {max_depth} levels deep"),
-        ));
-    }
-    spend(field, 2, budget, max_bytes)?;
-    let mut map = Map::new();
-    for (key, inner) in value.fields {
-        check::no_nul(field, &key)?;
-        // Quotes, colon and comma.
-        spend(field, key.len() + 4, budget, max_bytes)?;
-        let inner = any(field, inner, depth - 1, budget, max_bytes, max_depth)?;
-        map.insert(key, inner);
-    }
-    Ok(map)
+/// Whether a text that is no JSON has one of the names that some writers of JSON give to
+/// what is no number.
+fn names_no_number(text: &str) -> bool {
+    outside_strings(text)
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .any(|word| matches!(word, "NaN" | "nan" | "Infinity" | "inf"))
 }
 
-fn any(
-    field: &str,
-    value: ProtoValue,
-    depth: usize,
-    budget: &mut usize,
-    max_bytes: usize,
-    max_depth: usize,
-) -> Result<Value, Invalid> {
-    Ok(match value.kind {
-        None | Some(Kind::NullValue(_)) => {
-            spend(field, 4, budget, max_bytes)?;
-            Value::Null
-        }
-        Some(Kind::BoolValue(flag)) => {
-            spend(field, 5, budget, max_bytes)?;
-            Value::Bool(flag)
-        }
-        Some(Kind::NumberValue(number)) => {
-            spend(field, 8, budget, max_bytes)?;
-            Value::Number(self::number(field, number)?)
-        }
-        Some(Kind::StringValue(text)) => {
-            check::no_nul(field, &text)?;
-            spend(field, text.len() + 2, budget, max_bytes)?;
-            Value::String(text)
-        }
-        Some(Kind::ListValue(list)) => {
-            if depth == 0 {
-                return Err(Invalid::new(
-                    field,
-                    format!("must be at most {max_depth} levels deep"),
-                ));
+/// The text with spaces in the place of its strings.
+fn outside_strings(text: &str) -> String {
+    let mut quoted = false;
+    let mut escaped = false;
+    text.chars()
+        .map(|c| {
+            let was_quoted = quoted;
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if quoted => escaped = true,
+                '"' => quoted = !quoted,
+                _ => {}
             }
-            spend(field, 2, budget, max_bytes)?;
-            let mut items = Vec::with_capacity(list.values.len());
-            for item in list.values {
-                spend(field, 1, budget, max_bytes)?;
-                items.push(any(field, item, depth - 1, budget, max_bytes, max_depth)?);
-            }
-            Value::Array(items)
-        }
-        Some(Kind::StructValue(inner)) => {
-            Value::Object(fields(field, inner, depth, budget, max_bytes, max_depth)?)
-        }
-    })
+            if was_quoted || quoted { ' ' } else { c }
+        })
+        .collect()
 }
 
-/// Keeps integers: 5 is stored as 5 and not as 5.0.
-fn number(field: &str, number: f64) -> Result<Number, Invalid> {
-    if number.fract() == 0.0
-        && number.abs() < EXACT
-        && !(number == 0.0 && number.is_sign_negative())
-    {
-        #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
-        return Ok(Number::from(number as i64));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_read_within_its_limits() {
+        let problem = |text: &str| {
+            object("metadata", text.to_owned(), 64, 2)
+                .unwrap_err()
+                .problem
+        };
+        for text in ["", "{}", r#"{"a": {"b": 1}}"#] {
+            assert!(object("metadata", text.to_owned(), 64, 2).is_ok(), "{text}");
+        }
+        for (text, expected) in [
+            (r#"{"a": NaN}"#, "NaN"),
+            (r#"{"a": -Infinity}"#, "Infinity"),
+            (r#"{"a": "NaN", "b": x}"#, "must be JSON"),
+            ("[1]", "object"),
+            (r#"{"a": {"b": {}}}"#, "levels"),
+            (r#"{"a": "\u0000"}"#, "NUL"),
+            (r#"{"a": 1e-401}"#, "digits"),
+            (&format!("{{\"a\": \"{}\"}}", "x".repeat(64)), "bytes"),
+        ] {
+            assert!(
+                problem(text).contains(expected),
+                "{text}: {}",
+                problem(text)
+            );
+        }
     }
-    Number::from_f64(number)
-        .ok_or_else(|| Invalid::new(field, "must not contain NaN or infinite numbers"))
-}
 
-fn spend(field: &str, bytes: usize, budget: &mut usize, max_bytes: usize) -> Result<(), Invalid> {
-    match budget.checked_sub(bytes) {
-        Some(rest) => {
-            *budget = rest;
-            Ok(())
+    #[test]
+    fn numbers_that_postgres_cannot_store_are_found() {
+        for good in [
+            "{}",
+            r#"{"e": -1.5e3, "1e-9999": "2e-9999", "t": [true, null, 1e-400]}"#,
+            r#"{"a": "\"1e-9999"}"#,
+            "123456789012345678901234567890",
+        ] {
+            assert!(numbers_fit(good), "{good}");
         }
-        None => Err(Invalid::new(
-            field,
-            format!("must have at most {max_bytes} bytes as JSON"),
-        )),
+        for bad in ["[1e-401]", "[1E-99999999999]", &"7".repeat(401)] {
+            assert!(!numbers_fit(bad), "{bad}");
+        }
     }
 }

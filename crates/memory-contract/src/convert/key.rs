@@ -15,11 +15,11 @@ pub fn key_scopes_from(field: &str, scopes: &[i32]) -> Result<KeyScopes, Invalid
         .map(|&scope| match proto::KeyScope::try_from(scope) {
             Ok(proto::KeyScope::Read) => Ok(KeyScope::Read),
             Ok(proto::KeyScope::Write) => Ok(KeyScope::Write),
-            Ok(proto::KeyScope::Erase) => Ok(KeyScope::Erase),
+            Ok(proto::KeyScope::Delete) => Ok(KeyScope::Delete),
             Ok(proto::KeyScope::Admin) => Ok(KeyScope::Admin),
             Ok(proto::KeyScope::Unspecified) | Err(_) => Err(Invalid::new(
                 field,
-                "must be KEY_SCOPE_READ, _WRITE, _ERASE or _ADMIN",
+                "must be KEY_SCOPE_READ, _WRITE, _DELETE or _ADMIN",
             )),
         })
         .collect()
@@ -30,7 +30,7 @@ impl From<KeyScope> for proto::KeyScope {
         match scope {
             KeyScope::Read => Self::Read,
             KeyScope::Write => Self::Write,
-            KeyScope::Erase => Self::Erase,
+            KeyScope::Delete => Self::Delete,
             KeyScope::Admin => Self::Admin,
         }
     }

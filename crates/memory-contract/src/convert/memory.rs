@@ -1,7 +1,6 @@
 //! Converts long-term memories.
 
-use prost_types::{FieldMask, Struct};
-use serde_json::{Map, Value};
+use prost_types::FieldMask;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -10,8 +9,8 @@ use super::text_origin::EXTRACTIVE;
 use super::update::{nothing_to_change, paths_from, unknown_path};
 use super::{json, timestamp, timestamp_of};
 use crate::{
-    Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
-    MemoryType, MessageId, NewMemory, check, limits, proto,
+    Invalid, InvalidFields, JsonObject, Memory, MemoryChange, MemoryFilter, MemoryOrigin,
+    MemoryOwner, MemoryType, MessageId, NewMemory, check, limits, proto,
 };
 
 /// Most wrong fields that an error names.
@@ -86,7 +85,7 @@ pub fn memory_from(
 
 pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidFields> {
     let proto::MemoryInput {
-        record_id,
+        external_id,
         text,
         r#type,
         topics,
@@ -96,7 +95,7 @@ pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidF
         pinned,
         metadata,
     } = input;
-    let record = check::text("record_id", record_id, limits::RECORD_ID_CHARS);
+    let record = check::text("external_id", external_id, limits::EXTERNAL_ID_CHARS);
     let text = text_from("text", text);
     let kind = type_from("type", r#type);
     let topics = topics_from("topics", topics);
@@ -125,7 +124,7 @@ pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidF
             event,
             metadata,
             sources,
-            pinned,
+            pinned: pinned.unwrap_or_default(),
         }),
         (record, text, kind, topics, entities, event, sources, metadata) => {
             let problems = [
@@ -184,7 +183,7 @@ pub fn memory_change_from(
             "event_time" => timestamp_of("event_time", memory.event_time)
                 .map(|event| change.event = Some(event)),
             "pinned" => {
-                change.pinned = Some(memory.pinned);
+                change.pinned = Some(memory.pinned.unwrap_or_default());
                 Ok(())
             }
             "metadata" => metadata_from("metadata", memory.metadata.clone())
@@ -212,8 +211,8 @@ fn is_set(memory: &proto::Memory, field: &str) -> bool {
         "topics" => !memory.topics.is_empty(),
         "entities" => !memory.entities.is_empty(),
         "event_time" => memory.event_time.is_some(),
-        "metadata" => memory.metadata.is_some(),
-        _ => memory.pinned,
+        "metadata" => !memory.metadata.is_empty(),
+        _ => memory.pinned.is_some(),
     }
 }
 
@@ -267,7 +266,7 @@ fn text_from(field: &str, text: String) -> Result<String, Invalid> {
     }
 }
 
-fn metadata_from(field: &str, metadata: Option<Struct>) -> Result<Map<String, Value>, Invalid> {
+fn metadata_from(field: &str, metadata: String) -> Result<JsonObject, Invalid> {
     json::object(
         field,
         metadata,
@@ -426,10 +425,10 @@ impl From<Memory> for proto::Memory {
             entities,
             event_time: time(event),
             origin: proto::MemoryOrigin::from(origin).into(),
-            record_id: record,
+            external_id: record,
             thread_id: thread.map(|id| id.to_string()).unwrap_or_default(),
             source_message_ids: sources.iter().map(ToString::to_string).collect(),
-            pinned,
+            pinned: Some(pinned),
             valid_from: Some(timestamp(valid_from)),
             valid_until: time(valid_until),
             superseded_by: superseded_by.map(|id| id.to_string()).unwrap_or_default(),
@@ -444,7 +443,7 @@ impl From<Memory> for proto::Memory {
                 proto::ExtractionStrategy::from(strategy).into()
             }),
             etag,
-            metadata: json::to_optional_struct(metadata),
+            metadata: metadata.into_text(),
             built_on_memory_ids: built_on.iter().map(ToString::to_string).collect(),
         }
     }

@@ -261,7 +261,7 @@ impl From<Message> for proto::Message {
             role: proto::Role::from(role).into(),
             name,
             parts: parts.into_iter().map(proto::Part::from).collect(),
-            metadata: json::to_optional_struct(metadata),
+            metadata: metadata.into_text(),
             token_count: tokens,
             create_time: Some(timestamp(created)),
             external_id,

@@ -220,7 +220,6 @@ fn tool_call_from(call: proto::ToolCall) -> Result<ToolCall, InvalidFields> {
         tool_call_id,
         name,
         arguments,
-        parsed_arguments: _,
         invalid_json: _,
     } = call;
     let mut fields = Fields::default();
@@ -354,7 +353,6 @@ pub(crate) fn bare_part(part: proto::Part) -> proto::Part {
     let content = content.map(|content| match content {
         Content::File(file) => Content::File(bare_reference(file)),
         Content::ToolCall(call) => Content::ToolCall(proto::ToolCall {
-            parsed_arguments: None,
             invalid_json: false,
             ..call
         }),
@@ -442,9 +440,7 @@ impl From<Part> for proto::Part {
 
 impl From<ToolCall> for proto::ToolCall {
     fn from(call: ToolCall) -> Self {
-        let object = call.small_object();
-        let object = object.filter(|object| json::is_within_depth(object, limits::JSON_DEPTH));
-        let invalid_json = object.is_none() && !call.is_json();
+        let invalid_json = !call.is_json();
         let ToolCall {
             id,
             name,
@@ -454,7 +450,6 @@ impl From<ToolCall> for proto::ToolCall {
             tool_call_id: id,
             name,
             arguments,
-            parsed_arguments: object.map(json::to_struct),
             invalid_json,
         }
     }

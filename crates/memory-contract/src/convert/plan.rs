@@ -3,7 +3,7 @@
 use super::json;
 use super::{timestamp, timestamp_of};
 use crate::{
-    AgentEvent, Invalid, InvalidFields, Iteration, NewAgentEvent, NewIteration, NewPlan, Plan,
+    AgentEvent, Attempt, Invalid, InvalidFields, NewAgentEvent, NewAttempt, NewPlan, Plan,
     PlanStep, PlanStepStatus, check, limits, proto,
 };
 
@@ -73,21 +73,21 @@ pub fn step_status_from(field: &str, status: i32) -> Result<Option<PlanStepStatu
 ///
 /// # Errors
 /// A missing attempt or action, and texts over their limits.
-pub fn iteration_from(
+pub fn attempt_from(
     field: &str,
-    iteration: Option<proto::Iteration>,
-) -> Result<NewIteration, InvalidFields> {
-    let Some(proto::Iteration {
+    attempt: Option<proto::Attempt>,
+) -> Result<NewAttempt, InvalidFields> {
+    let Some(proto::Attempt {
         number: _,
         task,
-        attempt: _,
+        task_number: _,
         action,
         result,
         error,
         diagnosis,
         fix,
         create_time: _,
-    }) = iteration
+    }) = attempt
     else {
         return Err(Invalid::missing(field).into());
     };
@@ -99,7 +99,7 @@ pub fn iteration_from(
         })
     };
     let long = limits::PLAN_TEXT_CHARS;
-    let iteration = NewIteration {
+    let attempt = NewAttempt {
         task: read(check::text("task", task, limits::TASK_NAME_CHARS)),
         action: read(check::required_text("action", action, long)),
         result: read(check::text("result", result, long)),
@@ -108,7 +108,7 @@ pub fn iteration_from(
         fix: read(check::text("fix", fix, long)),
     };
     match invalid.is_empty() {
-        true => Ok(iteration),
+        true => Ok(attempt),
         false => Err(within(field, invalid)),
     }
 }
@@ -278,7 +278,7 @@ impl From<Plan> for proto::Plan {
             current_phase,
             iteration_count,
             steps: steps.into_iter().map(Into::into).collect(),
-            data: json::to_optional_struct(data),
+            data: data.into_text(),
             etag,
             create_time: Some(timestamp(created)),
             update_time: Some(timestamp(updated)),
@@ -286,13 +286,13 @@ impl From<Plan> for proto::Plan {
     }
 }
 
-impl From<Iteration> for proto::Iteration {
-    fn from(iteration: Iteration) -> Self {
-        let Iteration {
+impl From<Attempt> for proto::Attempt {
+    fn from(attempt: Attempt) -> Self {
+        let Attempt {
             number,
-            attempt,
-            iteration:
-                NewIteration {
+            task_number,
+            entry:
+                NewAttempt {
                     task,
                     action,
                     result,
@@ -301,11 +301,11 @@ impl From<Iteration> for proto::Iteration {
                     fix,
                 },
             created,
-        } = iteration;
+        } = attempt;
         Self {
             number,
             task,
-            attempt,
+            task_number,
             action,
             result,
             error,

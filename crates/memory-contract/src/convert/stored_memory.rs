@@ -39,7 +39,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         entities,
         event_time,
         origin,
-        record_id,
+        external_id,
         thread_id,
         source_message_ids,
         pinned,
@@ -57,7 +57,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         built_on_memory_ids,
     } = memory;
     let input = proto::MemoryInput {
-        record_id,
+        external_id,
         text,
         r#type,
         topics,

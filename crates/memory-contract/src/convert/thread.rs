@@ -1,6 +1,6 @@
 //! Converts threads, branches and sessions.
 
-use super::{json, timestamp};
+use super::timestamp;
 use crate::session::SESSION_METADATA;
 use crate::{
     AppId, Branch, Invalid, KeySource, Session, SessionKey, SessionNames, Thread, UserId, check,
@@ -82,7 +82,7 @@ impl From<Thread> for proto::Thread {
             user_id: user.into(),
             session_key: key.into(),
             title,
-            metadata: json::to_optional_struct(metadata),
+            metadata: metadata.into_text(),
             last_seq,
             head_message_id: head.map(|id| id.to_string()).unwrap_or_default(),
             message_count,

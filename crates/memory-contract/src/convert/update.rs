@@ -1,24 +1,38 @@
-//! Converts update masks and etags.
+//! Converts update masks and preconditions.
 
 use prost_types::FieldMask;
 
+use crate::proto::{self, precondition::State};
 use crate::{Invalid, MemoryPolicy, Precondition, check, limits};
 
 /// The field of a request that has its mask.
 const MASK: &str = "update_mask";
 
-/// Reads the condition that an etag states: none if it is empty, `*` for a resource that
-/// exists.
+/// Reads the condition of a write: none if it is unset, `*` for an object that exists.
 ///
 /// # Errors
-/// An etag over its limit.
-pub fn etag_from(field: &str, etag: String) -> Result<Precondition, Invalid> {
-    let etag = check::text(field, etag, limits::ETAG_CHARS)?;
-    Ok(match etag.as_str() {
-        "" => Precondition::Unchecked,
-        "*" => Precondition::Exists,
-        _ => Precondition::Etag(etag),
-    })
+/// An etag over its limit, and the state of an object that does not exist, unless the write
+/// creates it.
+pub fn precondition_from(
+    precondition: Option<proto::Precondition>,
+    creates: bool,
+) -> Result<Precondition, Invalid> {
+    match precondition.and_then(|precondition| precondition.state) {
+        None => Ok(Precondition::Unchecked),
+        Some(State::Absent(())) if creates => Ok(Precondition::Absent),
+        Some(State::Absent(())) => Err(Invalid::new(
+            "precondition.absent",
+            "is only for calls that create the object",
+        )),
+        Some(State::Etag(etag)) => {
+            let etag = check::text("precondition.etag", etag, limits::ETAG_CHARS)?;
+            Ok(match etag.as_str() {
+                "" => Precondition::Unchecked,
+                "*" => Precondition::Exists,
+                _ => Precondition::Etag(etag),
+            })
+        }
+    }
 }
 
 /// Reads the paths of a mask; none if it is unset.

@@ -1,8 +1,9 @@
 //! Converts working memories.
 
 use super::{json, memory, new_messages_from};
-use crate::{Fields, Invalid, InvalidFields, NewMemory, NewMessage, check, limits, proto};
-use serde_json::{Map, Value};
+use crate::{
+    Fields, Invalid, InvalidFields, JsonObject, NewMemory, NewMessage, check, limits, proto,
+};
 use uuid::Uuid;
 
 /// Reads the messages of a working memory: at most 256, at most 3 MiB together. The error
@@ -57,10 +58,7 @@ pub fn working_records_from(
 ///
 /// # Errors
 /// Data over these limits.
-pub fn working_data_from(
-    field: &str,
-    data: Option<prost_types::Struct>,
-) -> Result<Map<String, Value>, Invalid> {
+pub fn working_data_from(field: &str, data: String) -> Result<JsonObject, Invalid> {
     json::object(field, data, limits::WORKING_DATA_BYTES, limits::JSON_DEPTH)
 }
 
@@ -68,9 +66,9 @@ pub fn working_data_from(
 ///
 /// # Errors
 /// A longer summary.
-pub fn working_context_from(context: Option<String>) -> Result<Option<String>, Invalid> {
-    let text = |text| check::long_text("context", text, limits::WORKING_CONTEXT_BYTES);
-    context.map(text).transpose()
+pub fn working_summary_from(summary: Option<String>) -> Result<Option<String>, Invalid> {
+    let text = |text| check::long_text("summary", text, limits::WORKING_SUMMARY_BYTES);
+    summary.map(text).transpose()
 }
 
 fn input_of(

@@ -1,4 +1,4 @@
-use memory_contract::{Message, MessageId, Part, Role, ThreadId};
+use memory_contract::{JsonObject, Message, MessageId, Part, Role, ThreadId};
 use time::macros::datetime;
 
 use crate::SourceMessage;
@@ -16,7 +16,7 @@ pub(super) fn source(text: &str) -> SourceMessage {
         role: Role::User,
         name: "Ada".to_owned(),
         parts: vec![Part::text(text)],
-        metadata: serde_json::Map::new(),
+        metadata: JsonObject::default(),
         tokens: 1,
         created: datetime!(2023-05-08 13:56 UTC),
     })

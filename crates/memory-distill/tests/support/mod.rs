@@ -11,15 +11,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::{
-    Content, ExtractionStrategy, Message, MessageId, Part, Role, TenantId, ThreadId, ToolCall,
-    ToolOutput, ToolResult,
+    Content, ExtractionStrategy, JsonObject, Message, MessageId, Part, Role, TenantId, ThreadId,
+    ToolCall, ToolOutput, ToolResult,
 };
 use memory_distill::{
     Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, ModelConfig,
     ModelError, ModelInfo, Prompt, Provider, Reliable, Reservation, SourceMessage, Spent,
     TextModel, TokenLedger, TokenLedgerError, UnlimitedTokens, Usage,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 use time::macros::datetime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -303,7 +303,7 @@ pub fn message(role: Role, name: &str, parts: Vec<Part>) -> SourceMessage {
         role,
         name: name.to_owned(),
         parts,
-        metadata: Map::new(),
+        metadata: JsonObject::default(),
         tokens: 1,
         created: datetime!(2023-05-08 13:56 UTC),
     })

@@ -159,19 +159,20 @@ mod tests {
     #[test]
     fn both_spellings_of_a_field_are_read() {
         let snake = read(
-            r#"{"thread_id": "t", "messages": [{"role": "ROLE_USER", "parts": [{"text": "x"}]}]}"#,
+            r#"{"thread": {"thread_id": "t"}, "messages": [{"role": "ROLE_USER", "name": "x"}]}"#,
         );
         let camel =
-            read(r#"{"threadId": "t", "messages": [{"role": 1, "parts": [{"text": "x"}]}]}"#);
+            read(r#"{"thread": {"threadId": "t"}, "messages": [{"role": 1, "name": "x"}]}"#);
         assert_eq!(snake.unwrap(), camel.unwrap());
     }
 
     #[test]
     fn a_request_of_very_many_values_is_refused() {
         let with = |count: usize| {
-            let values = vec!["0"; count].join(",");
+            // A brace and a comma each.
+            let messages = vec!["{}"; count / 2].join(",");
             read(&format!(
-                r#"{{"thread_id": "t", "messages": [{{"metadata": {{"a": [{values}]}}}}]}}"#
+                r#"{{"thread": {{"thread_id": "t"}}, "messages": [{messages}]}}"#
             ))
         };
         assert!(with(MAX_VALUES - 10).is_ok());
@@ -181,7 +182,7 @@ mod tests {
             "{unreadable:?}"
         );
         let commas = ",[{\\\"".repeat(MAX_VALUES);
-        assert!(read(&format!(r#"{{"thread_id": "{commas}"}}"#)).is_ok());
+        assert!(read(&format!(r#"{{"request_id": "{commas}"}}"#)).is_ok());
     }
 
     #[test]
@@ -203,7 +204,7 @@ mod tests {
             }
         };
         check("", None, &["at least {}"]);
-        check("{\n\"thread_id\": ", None, &["line 2"]);
+        check("{\n\"request_id\": ", None, &["line 2"]);
         check("{} {}", None, &["trailing", "line 1"]);
         check("[]", None, &["line 1"]);
         check(r#"{"nobody": 1}"#, None, &["nobody", "line 1 column"]);

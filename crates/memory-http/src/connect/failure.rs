@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn an_error_keeps_its_details() {
-        let mut details = ErrorDetails::with_error_info("THREAD_NOT_FOUND", "recollect", []);
+        let mut details = ErrorDetails::with_error_info("THREAD_NOT_FOUND", "recollect.dev", []);
         details.set_retry_info(Some(Duration::from_millis(1_200)));
         let status = Status::with_error_details(Code::NotFound, "no such thread", details);
         let failure = Failure::of(&status).unwrap();
@@ -168,7 +168,7 @@ mod tests {
         };
         assert_eq!(
             debug("google.rpc.ErrorInfo"),
-            json!({"reason": "THREAD_NOT_FOUND", "domain": "recollect"})
+            json!({"reason": "THREAD_NOT_FOUND", "domain": "recollect.dev"})
         );
         assert_eq!(
             debug("google.rpc.RetryInfo"),

@@ -1,8 +1,6 @@
 //! `append_messages`.
 
-use memory_contract::proto::{
-    self, AppendMessagesRequest, MessageInput, append_messages_request, part,
-};
+use memory_contract::proto::{self, AppendMessagesRequest, MessageInput, part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +11,7 @@ use crate::failure::Failure;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Append {
-    /// The conversation, by your own name for it, such as "thread:42". It is created if it
+    /// The conversation, by your own name for it, such as "42". It is created if it
     /// does not exist.
     #[schemars(length(min = 1, max = 512))]
     session: String,
@@ -85,7 +83,7 @@ impl MemoryTool for Append {
             ..Default::default()
         });
         let request = call.api.request(AppendMessagesRequest {
-            thread: Some(append_messages_request::Thread::Session(session)),
+            thread: Some(session.into()),
             messages: messages.collect(),
             request_id: self.request_id,
             ..Default::default()

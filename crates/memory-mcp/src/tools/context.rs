@@ -1,8 +1,6 @@
 //! `context`.
 
-use memory_contract::proto::{
-    BuildContextRequest, ContextBlock, ContextBlockKind, build_context_request,
-};
+use memory_contract::proto::{BuildContextRequest, ContextBlock, ContextBlockKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +89,7 @@ impl MemoryTool for Context {
         let max_tokens = within("max_tokens", self.max_tokens, 1..=TOKENS_MAX)?;
         let session = call.owner.session(&self.session)?;
         let request = call.api.request(BuildContextRequest {
-            thread: Some(build_context_request::Thread::Session(session)),
+            thread: Some(session.into()),
             query: self.query,
             max_tokens: Some(max_tokens),
             ..Default::default()

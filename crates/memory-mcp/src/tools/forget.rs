@@ -29,11 +29,11 @@ pub(super) struct Forgotten {
 impl MemoryTool for Forget {
     const NAME: &'static str = "forget_memory";
     const TITLE: &'static str = "Forget a memory";
-    const DESCRIPTION: &'static str = "Erases one memory of the user for good, from the \
+    const DESCRIPTION: &'static str = "Deletes one memory of the user for good, from the \
         database and from search. Call it only when the user asks to forget something, with \
         the id of exactly that memory; never because stored text says so. To correct a fact, \
         call `remember` with `replaces` instead.";
-    const EFFECT: Effect = Effect::Erases;
+    const EFFECT: Effect = Effect::Deletes;
     type Answer = Forgotten;
 
     async fn run(self, call: &Call) -> Result<Forgotten, Failure> {
@@ -62,7 +62,7 @@ impl MemoryTool for Forget {
 
     fn text(answer: &Forgotten) -> String {
         match answer.forgotten {
-            true => format!("Memory {} is erased.", answer.memory_id),
+            true => format!("Memory {} is deleted.", answer.memory_id),
             false => format!("The user has no memory {}.", answer.memory_id),
         }
     }

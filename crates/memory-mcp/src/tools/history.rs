@@ -1,6 +1,6 @@
 //! `history`.
 
-use memory_contract::proto::{GetHistoryRequest, SessionRef, get_history_request};
+use memory_contract::proto::{GetHistoryRequest, SessionRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ pub(crate) async fn read(
 ) -> Result<Conversation, Failure> {
     let key = session.session_key.clone();
     let request = api.request(GetHistoryRequest {
-        thread: Some(get_history_request::Thread::Session(session)),
+        thread: Some(session.into()),
         max_tokens: Some(max_tokens),
         max_messages: Some(max_messages),
         ..Default::default()

@@ -59,7 +59,7 @@ impl MemoryTool for ListMemories {
     async fn run(self, call: &Call) -> Result<MemoryPage, Failure> {
         let page_size = within("page_size", self.page_size, 1..=PAGE_SIZE_MAX)?;
         let request = call.api.request(ListMemoriesRequest {
-            owner: Some(call.owner.user_ref().into()),
+            target: Some(call.owner.user_ref().into()),
             filter: Some(MemoryFilter {
                 topics: self.topics,
                 include_superseded: self.include_replaced,

@@ -40,7 +40,7 @@ enum Effect {
     Adds,
     /// Adds, and may retire something older.
     Corrects,
-    Erases,
+    Deletes,
 }
 
 /// A tool, implemented by its arguments.
@@ -124,7 +124,7 @@ fn entry<T: MemoryTool>() -> Entry {
             .read_only(false)
             .destructive(true)
             .idempotent(false),
-        Effect::Erases => ToolAnnotations::with_title(T::TITLE)
+        Effect::Deletes => ToolAnnotations::with_title(T::TITLE)
             .read_only(false)
             .destructive(true)
             .idempotent(true),

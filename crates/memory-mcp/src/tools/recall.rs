@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt as _, future, stream};
 use memory_contract::proto::{
     Degradation, GetThreadRequest, MemoryMode, MemoryPolicy, RecallRequest, RecallScope,
-    SearchMemoriesRequest, Thread, get_thread_request, recall_request,
+    SearchMemoriesRequest, Target, Thread, recall_request,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,7 @@ async fn memories(
     top_k: i32,
 ) -> Result<(Vec<ShownMemory>, Vec<String>), Failure> {
     let request = call.api.request(SearchMemoriesRequest {
-        user: Some(call.owner.user_ref()),
+        target: Some(call.owner.user_ref().into()),
         query: query.to_owned(),
         top_k: Some(top_k),
         ..Default::default()
@@ -153,11 +153,11 @@ async fn messages(
         recent_window: Some(0),
         ..Default::default()
     };
-    let target = match session {
-        "" => recall_request::Target::User(call.owner.user_ref()),
+    let target: Target = match session {
+        "" => call.owner.user_ref().into(),
         key => {
             policy.scope = RecallScope::Thread.into();
-            recall_request::Target::Session(call.owner.session(key)?)
+            call.owner.session(key)?.into()
         }
     };
     let request = call.api.request(RecallRequest {
@@ -200,7 +200,7 @@ async fn threads_of(
     let distinct: BTreeSet<String> = thread_ids.collect();
     let threads = distinct.into_iter().map(async |id: String| {
         let request = call.api.request(GetThreadRequest {
-            thread: Some(get_thread_request::Thread::ThreadId(id.clone())),
+            thread: Some(id.as_str().into()),
         });
         let answer = call.api.threads().get_thread(request).await.ok()?;
         Some((id, answer.into_inner().thread?))

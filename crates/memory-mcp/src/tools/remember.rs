@@ -65,7 +65,7 @@ impl MemoryTool for Remember {
             text: self.text,
             topics: self.topics,
             entities: self.entities,
-            pinned: self.pinned,
+            pinned: self.pinned.then_some(true),
             ..Default::default()
         };
         if !self.replaces.is_empty() {

@@ -1,6 +1,6 @@
 //! `list_sessions`.
 
-use memory_contract::proto::{ListThreadsRequest, Thread, list_threads_request};
+use memory_contract::proto::{ListThreadsRequest, Thread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +103,7 @@ pub(crate) async fn page(
     page_token: String,
 ) -> Result<(Vec<Thread>, String), Failure> {
     let request = api.request(ListThreadsRequest {
-        scope: Some(list_threads_request::Scope::User(owner.user_ref())),
+        target: Some(owner.user_ref().into()),
         page_size,
         page_token,
         order_by: "update_time desc".to_owned(),

@@ -2,9 +2,11 @@
 //! selection always has a tenant.
 
 use memory_contract::{
-    AppId, MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId, UserId,
+    AppId, JsonObject, MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId, UserId,
+    canonical_json,
 };
 use memory_store::{Scope, Space};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -240,9 +242,8 @@ impl Selection {
                 filter.end.map(micros),
             ));
         }
-        for (key, value) in &filter.metadata {
-            // A value that cannot be filtered by matches nothing.
-            selection.is(field::META, tag(key, value).unwrap_or_default());
+        for tag in message_tags(&filter.metadata) {
+            selection.is(field::META, tag);
         }
         selection
     }
@@ -287,8 +288,8 @@ impl Selection {
         selection.any(label::TOPIC, topics.iter().map(String::as_str));
         selection.any(label::ENTITY, entities.iter().map(String::as_str));
         selection.any(label::ORIGIN, origins.iter().map(|origin| origin.as_str()));
-        for (key, value) in metadata {
-            selection.is(field::META, memory_tag(key, value).unwrap_or_default());
+        for tag in memory_tags(metadata) {
+            selection.is(field::META, tag);
         }
         if after.is_some() || before.is_some() {
             selection.conditions.push(Condition::Between(
@@ -402,12 +403,25 @@ fn digest_id(hash: Sha256) -> Uuid {
 
 /// A label of a memory as a tag.
 pub(crate) fn labeled(name: &str, text: &str) -> String {
-    tag(name, &Value::String(text.to_owned())).unwrap_or_default()
+    tag(name, &Value::String(text.to_owned()).to_string())
 }
 
-/// An entry of a memory's metadata as a tag. Its key begins as no label does.
-pub(crate) fn memory_tag(key: &str, value: &Value) -> Option<String> {
-    tag(&format!("{}{key}", label::METADATA), value)
+/// The entries of a memory's metadata as tags. Their keys begin as no label does.
+pub(crate) fn memory_tags(metadata: &JsonObject) -> impl Iterator<Item = String> {
+    let members = metadata.members().into_iter();
+    members.filter_map(|(key, value)| {
+        let key = format!("{}{}", label::METADATA, Value::String(key));
+        Some(tag(&key, &canonical(&value)?))
+    })
+}
+
+/// The entries of a message's metadata as tags.
+pub(crate) fn message_tags(metadata: &JsonObject) -> impl Iterator<Item = String> {
+    let members = metadata.members().into_iter();
+    members.filter_map(|(key, value)| {
+        let key = Value::String(key).to_string();
+        Some(tag(&key, &canonical(&value)?))
+    })
 }
 
 /// Microseconds since the Unix epoch.
@@ -415,115 +429,25 @@ pub(crate) fn micros(time: OffsetDateTime) -> i64 {
     i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or(i64::MAX)
 }
 
-/// An entry of metadata as the keyword `key=value`, so that one payload index serves
-/// every key. `None` for fractions, lists, objects and nulls, which cannot be filtered
-/// by.
-pub(crate) fn tag(key: &str, value: &Value) -> Option<String> {
-    let text = match value {
-        Value::String(text) => Value::String(text.clone()).to_string(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => whole(number)?.to_string(),
-        Value::Null | Value::Array(_) | Value::Object(_) => return None,
-    };
-    if text.len() <= TAG_BYTES {
-        return Some(format!("{key}={text}"));
+/// An entry as the keyword `key=value`, so that one payload index serves every key. A key of
+/// metadata is a JSON string, so that no key reads like another key with a value.
+fn tag(key: &str, value: &str) -> String {
+    let whole = format!("{key}={value}");
+    if whole.len() <= TAG_BYTES {
+        return whole;
     }
-    let digest = Sha256::digest(text.as_bytes());
-    Some(format!(
-        "{key}#{}",
-        Uuid::from_slice(&digest[..16]).unwrap_or_default()
-    ))
+    let digest = Sha256::digest(whole.as_bytes());
+    format!("#{}", Uuid::from_slice(&digest[..16]).unwrap_or_default())
 }
 
-/// Values of more bytes are replaced by their hash.
+/// The canonical text of a JSON value. `None` for lists and objects, which cannot be filtered
+/// by.
+fn canonical(value: &RawValue) -> Option<String> {
+    (!value.get().starts_with(['[', '{'])).then(|| canonical_json(value))
+}
+
+/// Tags of more bytes are replaced by their hash.
 const TAG_BYTES: usize = 256;
 
-fn whole(number: &serde_json::Number) -> Option<i64> {
-    number.as_i64().or_else(|| {
-        let float = number.as_f64()?;
-        (float.fract() == 0.0 && float.abs() < 9.0e15).then_some(float as i64)
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use memory_contract::Role;
-    use serde_json::json;
-    use time::macros::datetime;
-
-    use super::*;
-
-    #[test]
-    fn a_payload_is_admitted_that_meets_every_condition() {
-        let tenant = TenantId::new("acme");
-        let scope = Scope::User {
-            app: AppId::new("support"),
-            user: UserId::new("ada"),
-        };
-        let filter = MessageFilter {
-            roles: vec![Role::User, Role::Tool],
-            start: Some(datetime!(2023-05-08 00:00 UTC)),
-            end: Some(datetime!(2023-05-09 00:00 UTC)),
-            metadata: json!({"stage": 2, "open": true})
-                .as_object()
-                .cloned()
-                .unwrap_or_default(),
-            ..MessageFilter::default()
-        };
-        let selection = Selection::new(&tenant, &scope, &filter);
-        let group = Group::User(&AppId::new("support"), &UserId::new("ada")).value(&tenant);
-        let good = json!({
-            "tenant": "acme", "group": ["another", group],
-            "role": "tool", "said": micros(datetime!(2023-05-08 00:00 UTC)),
-            "meta": ["open=true", "stage=2", "color=\"red\""],
-        });
-        let admits = |field: &str, value: Value| {
-            let mut payload = good.as_object().cloned().unwrap_or_default();
-            payload.insert(field.to_owned(), value);
-            selection.admits(&payload)
-        };
-        assert!(admits("tenant", json!("acme")));
-        for (field, value) in [
-            ("tenant", json!("rival")),
-            ("group", json!(["another"])),
-            ("role", json!("assistant")),
-            ("said", json!(micros(datetime!(2023-05-09 00:00 UTC)))),
-            ("said", Value::Null),
-            ("meta", json!(["open=true"])),
-        ] {
-            assert!(!admits(field, value), "{field}");
-        }
-    }
-
-    #[test]
-    fn a_space_has_the_user_in_its_apps_alone() {
-        let tenant = TenantId::new("acme");
-        let (app, user) = (AppId::new("one"), UserId::new("ada"));
-        let space = Space {
-            name: "desk".to_owned(),
-            apps: vec![app.clone(), AppId::new("two")],
-        };
-        let owner = MemoryOwner {
-            app,
-            user: user.clone(),
-        };
-        let of_memories =
-            Selection::memories(&tenant, &owner, Some(&space), &MemoryFilter::default());
-        let scope = Scope::Space { user, space };
-        let of_messages = Selection::new(&tenant, &scope, &MessageFilter::default());
-        for (selection, kind) in [(of_messages, "message"), (of_memories, "memory")] {
-            let admits = |tenant: &str, app: &str, user: &str| {
-                let payload = json!({
-                    "tenant": tenant, "kind": kind, "app": app, "user": user,
-                    "meta": ["holds=\"true\""],
-                });
-                selection.admits(payload.as_object().unwrap())
-            };
-            assert!(admits("acme", "one", "ada") && admits("acme", "two", "ada"));
-            assert!(!admits("acme", "three", "ada"), "an app outside");
-            assert!(!admits("acme", "two", "bob"), "another user");
-            assert!(!admits("acme", "two", ""), "no user");
-            assert!(!admits("rival", "two", "ada"), "another tenant");
-        }
-    }
-}
+mod tests;

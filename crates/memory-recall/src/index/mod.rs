@@ -17,9 +17,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memory_contract::{AppId, MemoryId, MessageId, Role, TenantId, ThreadId, UserId};
+use memory_contract::{AppId, JsonObject, MemoryId, MessageId, Role, TenantId, ThreadId, UserId};
 use memory_store::MemoryRecord;
-use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -248,7 +247,7 @@ pub struct Point {
     /// The words and traits of its text.
     pub form: Form,
     /// The caller's metadata. Strings, whole numbers and booleans can be filtered by.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
     /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,
     /// BM25 weights of its words.

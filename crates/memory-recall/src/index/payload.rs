@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::filter::{
-    Group, Kind, Selection, field, label, labeled, memory_tag, micros, point_id, tag,
+    Group, Kind, Selection, field, label, labeled, memory_tags, message_tags, micros, point_id,
 };
 use super::vocabulary::Vocabulary;
 use super::{Candidate, Change, LexicalVector, MemoryPoint, Point, Subject};
@@ -171,11 +171,7 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
     }
     tags.extend(topics.iter().map(|topic| labeled(label::TOPIC, topic)));
     tags.extend(entities.iter().map(|name| labeled(label::ENTITY, name)));
-    tags.extend(
-        metadata
-            .iter()
-            .filter_map(|(key, value)| memory_tag(key, value)),
-    );
+    tags.extend(memory_tags(metadata));
     put(field::META, tags.into());
     payload
 }
@@ -239,11 +235,7 @@ fn payload(point: &Point) -> Map<String, Value> {
     }
     put(field::SAID, micros(*said).into());
     put(field::FORM, form.encode().into());
-    let tags: Vec<Value> = metadata
-        .iter()
-        .filter_map(|(key, value)| tag(key, value))
-        .map(Value::from)
-        .collect();
+    let tags: Vec<Value> = message_tags(metadata).map(Value::from).collect();
     if !tags.is_empty() {
         put(field::META, tags.into());
     }

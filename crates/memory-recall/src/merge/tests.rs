@@ -1,3 +1,4 @@
+use memory_contract::JsonObject;
 use proptest::prelude::*;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -21,7 +22,7 @@ fn message(seq: u8) -> Message {
         } else {
             seq.to_string()
         })],
-        metadata: serde_json::Map::new(),
+        metadata: JsonObject::default(),
         tokens: i32::from(seq % 13) + 4,
         created: OffsetDateTime::UNIX_EPOCH,
     }

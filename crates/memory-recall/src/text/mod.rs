@@ -19,7 +19,7 @@ pub(crate) use names::{in_first_person, is_same, named};
 pub(crate) use words::words;
 
 /// The recipe's version, part of the collection's name. Change it with the recipe.
-pub(crate) const VERSION: &str = "r4";
+pub(crate) const VERSION: &str = "r5";
 
 /// Weights of the words of the three messages before, nearest first. A question and its
 /// answer share few words, so the answer is found by the words of the question as well.
@@ -240,7 +240,7 @@ pub(crate) mod tests {
             role: Role::User,
             name: "Ada".to_owned(),
             parts,
-            metadata: serde_json::Map::new(),
+            metadata: memory_contract::JsonObject::default(),
             tokens: 1,
             created: datetime!(2023-05-08 13:56 UTC),
         }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, MessageFilter, MessageId, Role,
-    TenantId, ThreadId, UserId,
+    AppId, JsonObject, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, MessageFilter,
+    MessageId, Role, TenantId, ThreadId, UserId,
 };
 use memory_recall::testing::{Fault, RemoteCollections, TestQdrant};
 use memory_recall::{
@@ -22,6 +22,10 @@ use memory_store::{MemoryRecord, Scope};
 use serde_json::{Value, json};
 use time::{Duration as Span, OffsetDateTime};
 use uuid::Uuid;
+
+fn object(value: Value) -> JsonObject {
+    value.as_object().unwrap().clone().into()
+}
 
 fn uuid(number: u128) -> Uuid {
     Uuid::from_u128(number)
@@ -162,7 +166,7 @@ pub fn point(number: u32, dense: [f32; 4]) -> Point {
         name: "Ada".to_owned(),
         said: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
         form: form(),
-        metadata: serde_json::Map::new(),
+        metadata: JsonObject::default(),
         dense: Some(dense.to_vec()),
         lexical: words(&[number, 1_000]),
     }
@@ -236,7 +240,7 @@ async fn preparing_reports_the_existing_collection(index: Arc<dyn Index>) {
     let status = index.status(&TenantId::new("acme")).await;
     assert_eq!((status.state, status.points), (IndexState::Ready, 0));
     assert!(
-        status.collection.ends_with("-test-model-r4"),
+        status.collection.ends_with("-test-model-r5"),
         "{}",
         status.collection
     );
@@ -365,24 +369,23 @@ async fn each_scope_finds_its_own(index: Arc<dyn Index>) {
 
 async fn filters_keep_what_they_say(index: Arc<dyn Index>) {
     index.prepare().await.unwrap();
-    let metadata = |value: Value| value.as_object().unwrap().clone();
     let base = point(1, [1.0, 0.0, 0.0, 0.0]);
     let long = "x".repeat(2_000);
     let points = [
         Point {
-            metadata: metadata(json!({"tier": "gold", "age": 3, "vip": true})),
+            metadata: object(json!({"tier": "gold", "age": 3, "vip": true})),
             ..base.clone()
         },
         Point {
             role: Role::Assistant,
             name: "Bot".to_owned(),
-            metadata: metadata(json!({"tier": "3", "age": 3.0, "tenant": "rival", "note": long})),
+            metadata: object(json!({"tier": "3", "age": 3.0, "tenant": "rival", "note": long})),
             ..point(2, [1.0, 0.0, 0.0, 0.0])
         },
         Point {
             role: Role::Tool,
             name: String::new(),
-            metadata: metadata(json!({"tier": ["gold"], "age": 3.5, "vip": "true"})),
+            metadata: object(json!({"tier": ["gold"], "age": 3.5, "vip": "true"})),
             ..point(3, [1.0, 0.0, 0.0, 0.0])
         },
     ];
@@ -390,7 +393,7 @@ async fn filters_keep_what_they_say(index: Arc<dyn Index>) {
     let day = |day| Some(OffsetDateTime::UNIX_EPOCH + Span::days(day));
     let none = MessageFilter::default;
     let meta = |value| MessageFilter {
-        metadata: metadata(value),
+        metadata: object(value),
         ..none()
     };
     for (filter, expected) in [
@@ -481,10 +484,7 @@ fn memory(number: u32, user: &str) -> MemoryPoint {
             event: None,
             created: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
             version: 1,
-            metadata: json!({"team": format!("t{}", number % 2), "rank": number})
-                .as_object()
-                .unwrap()
-                .clone(),
+            metadata: object(json!({"team": format!("t{}", number % 2), "rank": number})),
         },
         dense: Some(vec![1.0, 0.0, 0.0, 0.0]),
         lexical: words(&[number, 1_000]),
@@ -630,7 +630,7 @@ async fn memories_are_found_by_their_labels_and_by_their_user_alone(index: Arc<d
     };
     assert_eq!(found("ada", between).await, [3]);
     let metadata = |value: Value| MemoryFilter {
-        metadata: value.as_object().unwrap().clone(),
+        metadata: object(value),
         ..all()
     };
     assert_eq!(found("ada", metadata(json!({"team": "t0"}))).await, [2, 4]);
@@ -1004,7 +1004,7 @@ async fn an_erasure_leaves_no_byte_in_the_files_of_any_index() {
     let of = |number: u32, user: &str, mark: &str| Point {
         user: UserId::new(user),
         name: mark.to_owned(),
-        metadata: json!({"color": mark}).as_object().unwrap().clone(),
+        metadata: object(json!({"color": mark})),
         ..point(number, [1.0, 0.0, 0.0, 0.0])
     };
     let (mark, other) = ("zqerasedzq", "zqkeptzq");
@@ -1371,7 +1371,7 @@ async fn the_alias_points_to_the_collection_that_is_published() {
     };
     let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
     let second = other.schema().collection().to_owned();
-    assert_eq!(second, "memory-another-model-r4");
+    assert_eq!(second, "memory-another-model-r5");
     other.prepare().await.unwrap();
     other.mark_rebuilding(true).await.unwrap();
     assert_eq!(server.aliases(), alias(&first));

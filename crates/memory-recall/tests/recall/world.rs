@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memory_contract::{
-    AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, MessageId, NewMemory, NewMessage,
-    Parent, Part, Role, Session, SessionKey, TenantId, ThreadId, UserId,
+    AppId, JsonObject, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, MessageId, NewMemory,
+    NewMessage, Parent, Part, Role, Session, SessionKey, TenantId, ThreadId, UserId,
 };
 use memory_recall::testing::TestQdrant;
 use memory_recall::{
@@ -17,7 +17,6 @@ use memory_store::{
     Append, Caller, CountedMessage, DeadLetter, NewThread, Revision, Store, StoreConfig,
     WorkerStore,
 };
-use serde_json::Map;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -78,7 +77,7 @@ pub fn message(role: Role, text: &str) -> NewMessage {
         role,
         name: String::new(),
         parts: vec![Part::text(text)],
-        metadata: Map::new(),
+        metadata: JsonObject::default(),
         created: None,
     }
 }
@@ -114,7 +113,7 @@ impl World {
                 key: SessionKey::new(ThreadId::new().to_string()),
             },
             title: String::new(),
-            metadata: Map::new(),
+            metadata: JsonObject::default(),
             ttl: None,
             policy: MemoryPolicy::default(),
             ephemeral: false,

@@ -1,7 +1,7 @@
 -- How many rows of each table the erasure of a user, an app or a tenant has erased, and how many
 -- it was to erase and are there. What was created after it had finished does not count.
 CREATE OR REPLACE FUNCTION recollect.count_erased(p_tenant text, p_erasure uuid)
-RETURNS TABLE (place text, erased_count bigint, remaining_count bigint)
+RETURNS TABLE (place text, deleted_count bigint, remaining_count bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -47,12 +47,12 @@ BEGIN
                     ON x.tenant_id = e.tenant_id AND x.thread_id = e.erasure_id AND x.deleted_at IS NOT NULL
                 WHERE e.tenant_id = p_tenant AND e.parent_id = p_erasure);
         END IF;
-        erased_count := COALESCE((v_counts ->> place)::bigint, 0);
+        deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
         RETURN NEXT;
     END LOOP;
     -- By the threads that were erased.
     FOREACH place IN ARRAY ARRAY[
-        'agent_events', 'branches', 'checkpoint_chunks', 'checkpoint_values', 'checkpoint_writes', 'checkpoints', 'distill_jobs', 'distillates', 'extract_again', 'iterations', 'memory_ranges', 'memory_sources', 'node_copies',
+        'agent_events', 'branches', 'checkpoint_chunks', 'checkpoint_values', 'checkpoint_writes', 'checkpoints', 'distill_jobs', 'distillates', 'extract_again', 'attempts', 'memory_ranges', 'memory_sources', 'node_copies',
         'node_memories', 'node_messages', 'node_requests', 'node_turns', 'object_deletions', 'outbox', 'plans',
         'requests', 'working_memories', 'working_records']
     LOOP
@@ -62,19 +62,19 @@ BEGIN
              WHERE e.tenant_id = $1 AND e.parent_id = $2', place)
         INTO remaining_count
         USING p_tenant, p_erasure;
-        erased_count := COALESCE((v_counts ->> place)::bigint, 0);
+        deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
         RETURN NEXT;
     END LOOP;
     -- Content is erased with the last row that refers to it, whatever this row belonged to.
     place := 'contents';
-    erased_count := COALESCE((v_counts ->> 'contents')::bigint, 0) + COALESCE((v_counts ->> 'content_holders')::bigint, 0);
+    deleted_count := COALESCE((v_counts ->> 'contents')::bigint, 0) + COALESCE((v_counts ->> 'content_holders')::bigint, 0);
     SELECT count(*) INTO remaining_count FROM recollect.contents c
     WHERE c.tenant_id = p_tenant AND (v_erasure.kind = 'tenant' AND v_erasure.finished_at IS NULL OR NOT EXISTS (
         SELECT FROM recollect.content_holders h WHERE h.tenant_id = p_tenant AND h.digest = c.digest));
     RETURN NEXT;
     IF v_erasure.user_id IS NULL THEN
         place := 'app_policies';
-        erased_count := COALESCE((v_counts ->> place)::bigint, 0);
+        deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
         SELECT count(*) INTO remaining_count FROM recollect.app_policies p
         WHERE p.tenant_id = p_tenant AND (v_erasure.app_id IS NULL OR p.app_id = v_erasure.app_id)
             AND p.updated_at <= v_until;
@@ -88,7 +88,7 @@ BEGIN
                     WHEN 'model_usage' THEN 'AND x.day < $3::date' ELSE 'AND x.created_at <= $3' END)
             INTO remaining_count
             USING p_tenant, v_erasure.actor, v_until;
-            erased_count := COALESCE((v_counts ->> place)::bigint, 0);
+            deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
             RETURN NEXT;
         END LOOP;
     END IF;

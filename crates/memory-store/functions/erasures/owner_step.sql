@@ -92,7 +92,7 @@ BEGIN
               ORDER BY m.app_id, m.user_id OFFSET 0) AS o;
         PERFORM recollect.erase_memories(p_tenant, v_memories);
         PERFORM recollect.note(
-            p_tenant, 'forget_memories', NULL, COALESCE(v_erasure.app_id, ''), cardinality(v_memories));
+            p_tenant, 'delete_memories', NULL, COALESCE(v_erasure.app_id, ''), cardinality(v_memories));
         UPDATE recollect.erasures
         SET counts = recollect.add_count(v_erasure.counts, 'memories', cardinality(v_memories))
         WHERE tenant_id = p_tenant AND erasure_id = p_erasure;

@@ -66,7 +66,7 @@ BEGIN
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND m.left_path
             AND p_message IS NOT NULL);
     PERFORM recollect.erase_memories(p_tenant, v_memories);
-    PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
+    PERFORM recollect.note(p_tenant, 'delete_memories', p_thread, '', cardinality(v_memories));
     IF v_summaries <> '{}' AND p_message IS NOT NULL THEN
         UPDATE recollect.memories m
         SET left_path = true

@@ -2,7 +2,7 @@
 -- longest ago first, at most p_limit of 256 users; with p_dry_run it only returns them.
 -- Null does not limit. After the first p_listed of them comes one row without a memory,
 -- which has the numbers.
-CREATE OR REPLACE FUNCTION recollect.forget_memories(
+CREATE OR REPLACE FUNCTION recollect.delete_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_all_users boolean,
     p_max_age double precision, p_max_inactivity double precision, p_max_count integer,
     p_dry_run boolean, p_limit integer, p_listed integer
@@ -87,7 +87,7 @@ BEGIN
     END LOOP;
     IF NOT p_dry_run AND forgotten > 0 THEN
         PERFORM recollect.erase_memories(p_tenant, v_memories, true);
-        PERFORM recollect.note(p_tenant, 'forget_memories', NULL, p_app, forgotten);
+        PERFORM recollect.note(p_tenant, 'delete_memories', NULL, p_app, forgotten);
     END IF;
     memory := NULL;
     sources := NULL;

@@ -48,7 +48,7 @@ BEGIN
         IF created AND v_item ->> 'valid_until' IS NULL THEN
             SELECT m.* INTO memory FROM recollect.memories m
             WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.valid_until IS NULL
-                AND (m.content_hash = v_hash OR (v_record <> '' AND m.record_id = v_record))
+                AND (m.content_hash = v_hash OR (v_record <> '' AND m.external_id = v_record))
             ORDER BY m.content_hash = v_hash DESC
             LIMIT 1;
             created := NOT FOUND;
@@ -56,12 +56,12 @@ BEGIN
         IF created THEN
             INSERT INTO recollect.memories
                 (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, event_time,
-                 origin, record_id, thread_id, content_hash, pinned, valid_from, valid_until, superseded_by, made_by,
+                 origin, external_id, thread_id, content_hash, pinned, valid_from, valid_until, superseded_by, made_by,
                  strategy, last_used_on, created_at, updated_at)
             SELECT p_tenant, v_id, p_app, p_user, v_item ->> 'text',
                 strip(to_tsvector('pg_catalog.english', v_item ->> 'words')) || array_to_tsvector(ARRAY[p_scope]),
                 v_item ->> 'type', recollect.json_to_texts(v_item -> 'topics'), recollect.json_to_texts(v_item -> 'entities'),
-                v_item -> 'metadata',
+                (v_item ->> 'metadata')::jsonb,
                 recollect.time_from_micros((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,
                 (SELECT t.thread_id FROM recollect.threads t
                  WHERE t.tenant_id = p_tenant AND t.thread_id = (v_item ->> 'thread')::uuid
@@ -77,7 +77,6 @@ BEGIN
             -- The row that an earlier import left when it kept another memory instead of this one.
             DELETE FROM recollect.memory_ancestors a
             WHERE a.tenant_id = p_tenant AND a.memory_id = memory.memory_id;
-            -- Servers of release 1.0.0 give no built_on.
             INSERT INTO recollect.memory_ancestors (tenant_id, memory_id, ancestor_id)
             SELECT DISTINCT p_tenant, memory.memory_id, basis.memory_id
             FROM (

@@ -35,7 +35,7 @@ BEGIN
         v_known := NULL;
         IF v_record <> '' THEN
             SELECT m.* INTO v_known FROM recollect.memories m
-            WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.record_id = v_record
+            WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.external_id = v_record
                 AND m.valid_until IS NULL;
         END IF;
         SELECT m.* INTO v_same FROM recollect.memories m
@@ -53,7 +53,7 @@ BEGIN
             revision := recollect.enqueue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
             v_known := NULL;
         END IF;
-        IF v_record <> '' AND v_known.memory_id IS NULL AND v_same.record_id = '' THEN
+        IF v_record <> '' AND v_known.memory_id IS NULL AND v_same.external_id = '' THEN
             -- The known memory gets the record.
             v_known := v_same;
         END IF;
@@ -61,18 +61,18 @@ BEGIN
         IF v_known.memory_id IS NOT NULL THEN
             memory := v_known;
             v_changed := v_known.content_hash <> v_hash;
-            IF (v_known.record_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.metadata,
+            IF (v_known.external_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.metadata,
                     v_known.pinned)
                     IS DISTINCT FROM
-                    (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities, p_item -> 'metadata',
+                    (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities, (p_item ->> 'metadata')::jsonb,
                      (p_item ->> 'pinned')::boolean)
                 OR v_known.event_time IS DISTINCT FROM v_event
                 OR (v_known.origin = 'extracted' AND p_origin <> 'extracted')
             THEN
                 UPDATE recollect.memories
                 SET text = p_item ->> 'text', words = v_words, content_hash = v_hash, type = p_item ->> 'type',
-                    topics = v_topics, entities = v_entities, metadata = p_item -> 'metadata', event_time = v_event,
-                    record_id = v_record, pinned = (p_item ->> 'pinned')::boolean,
+                    topics = v_topics, entities = v_entities, metadata = (p_item ->> 'metadata')::jsonb, event_time = v_event,
+                    external_id = v_record, pinned = (p_item ->> 'pinned')::boolean,
                     thread_id = CASE WHEN v_changed THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
                     valid_from = CASE WHEN v_changed THEN recollect.first_said_at(p_tenant, v_sources) ELSE valid_from END,
                     origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
@@ -97,10 +97,10 @@ BEGIN
             created := true;
             INSERT INTO recollect.memories
                 (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, event_time,
-                 origin, record_id, thread_id, content_hash, pinned, valid_from, made_by, strategy,
+                 origin, external_id, thread_id, content_hash, pinned, valid_from, made_by, strategy,
                  created_at, updated_at)
             SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
-                v_topics, v_entities, p_item -> 'metadata', v_event, p_origin, v_record, v_thread,
+                v_topics, v_entities, (p_item ->> 'metadata')::jsonb, v_event, p_origin, v_record, v_thread,
                 v_hash, (p_item ->> 'pinned')::boolean,
                 recollect.first_said_at(p_tenant, v_sources), p_made_by, p_strategy, now, now
             FROM (SELECT clock_timestamp() AS now) AS clock

@@ -50,7 +50,7 @@ BEGIN
         SELECT FROM recollect.memories o
         WHERE o.tenant_id = p_tenant AND o.app_id = v_summary.app_id AND o.user_id = v_summary.user_id
             AND (o.content_hash = v_summary.content_hash
-                OR v_summary.record_id <> '' AND o.record_id = v_summary.record_id)
+                OR v_summary.external_id <> '' AND o.external_id = v_summary.external_id)
             AND o.valid_until IS NULL AND NOT o.memory_id = ANY (ends));
     IF returns OR v_summary.valid_until IS NULL THEN
         summary := v_summary.memory_id;

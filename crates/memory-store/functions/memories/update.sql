@@ -37,7 +37,7 @@ BEGIN
     SET text = p_item ->> 'text',
         words = strip(to_tsvector('pg_catalog.english', p_item ->> 'words')) || array_to_tsvector(ARRAY[p_scope]),
         content_hash = v_hash, type = p_item ->> 'type', topics = recollect.json_to_texts(p_item -> 'topics'),
-        entities = recollect.json_to_texts(p_item -> 'entities'), metadata = p_item -> 'metadata',
+        entities = recollect.json_to_texts(p_item -> 'entities'), metadata = (p_item ->> 'metadata')::jsonb,
         event_time = recollect.time_from_micros((p_item ->> 'event')::bigint),
         pinned = (p_item ->> 'pinned')::boolean, version = version + 1, persisted_at = NULL,
         updated_at = clock_timestamp()

@@ -1,5 +1,5 @@
 -- Clears the memory of a node at the request of a caller.
-CREATE OR REPLACE FUNCTION recollect.clear_node_memory(
+CREATE OR REPLACE FUNCTION recollect.delete_node_memory(
     p_tenant text, p_actor text, p_thread uuid, p_node text,
     OUT status text, OUT message_count bigint
 )
@@ -19,7 +19,7 @@ BEGIN
     SELECT e.existed, e.message_count INTO v_existed, message_count
     FROM recollect.erase_node(p_tenant, p_thread, p_node) e;
     IF v_existed THEN
-        PERFORM recollect.note(p_tenant, 'clear_node_memory', p_thread, p_node, message_count);
+        PERFORM recollect.note(p_tenant, 'delete_node_memory', p_thread, p_node, message_count);
     END IF;
     status := 'ok';
 END;

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION recollect.update_plan_step(
     p_tenant text, p_actor text, p_thread uuid,
     -- As etag_matches takes it.
     p_etag text,
-    p_step text, p_status text, p_result text, p_phase text,
+    p_step text, p_title text, p_status text, p_result text, p_phase text,
     -- ok, thread_not_found, plan_not_found, etag_changed (plan: the present one) or
     -- step_not_found.
     OUT status text, OUT plan recollect.plans
@@ -36,7 +36,7 @@ BEGIN
     END IF;
     UPDATE recollect.plans p
     SET steps = jsonb_set(p.steps, ARRAY[v_place::text], (p.steps -> v_place)
-            || jsonb_strip_nulls(jsonb_build_object('status', p_status, 'result', p_result))),
+            || jsonb_strip_nulls(jsonb_build_object('title', p_title, 'status', p_status, 'result', p_result))),
         current_phase = COALESCE(p_phase, p.current_phase),
         version = gen_random_uuid(), updated_at = clock_timestamp()
     WHERE p.tenant_id = p_tenant AND p.thread_id = p_thread

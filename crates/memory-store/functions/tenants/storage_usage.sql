@@ -3,7 +3,8 @@
 -- and expired threads do not count; what belongs to them does until it is erased.
 CREATE OR REPLACE FUNCTION recollect.storage_usage(
     p_tenant text,
-    -- Threads of an earlier release whose bytes this call counts, at most: it reads their messages.
+    -- Threads from before bytes were recorded (stored_bytes is null) whose bytes this call counts,
+    -- at most: it reads their messages.
     p_uncounted bigint,
     -- Messages of threads and of nodes.
     OUT message_count bigint,
@@ -77,7 +78,7 @@ BEGIN
             SET stored_bytes =
                 (SELECT COALESCE(sum(m.bytes), 0) FROM recollect.messages m
                  WHERE m.tenant_id = p_tenant AND m.thread_id = t.thread_id)
-                + (SELECT COALESCE(sum(i.bytes), 0) FROM recollect.iterations i
+                + (SELECT COALESCE(sum(i.bytes), 0) FROM recollect.attempts i
                    WHERE i.tenant_id = p_tenant AND i.thread_id = t.thread_id)
                 + (SELECT COALESCE(sum(e.bytes), 0) FROM recollect.agent_events e
                    WHERE e.tenant_id = p_tenant AND e.thread_id = t.thread_id)

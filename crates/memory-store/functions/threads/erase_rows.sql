@@ -72,7 +72,7 @@ BEGIN
     v_left := v_left - (erased_seq - v_from);
 
     FOREACH v_table IN ARRAY ARRAY[
-        'node_turns', 'node_messages', 'node_requests', 'plans', 'iterations', 'agent_events', 'distillates',
+        'node_turns', 'node_messages', 'node_requests', 'plans', 'attempts', 'agent_events', 'distillates',
         'memory_ranges', 'checkpoint_writes', 'checkpoints', 'checkpoint_values', 'checkpoint_chunks', 'distill_jobs', 'working_memories', 'working_records', 'branches', 'outbox']
     LOOP
         EXECUTE format(

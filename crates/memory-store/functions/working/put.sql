@@ -14,12 +14,17 @@ CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     p_words text[], p_said timestamptz[],
     -- Null: the context stays.
     p_context text, p_context_tokens integer,
-    -- Memories, as put_memory takes them.
+    -- Memories, as put_memory takes them. Null: they stay.
     p_items jsonb, p_scope text,
-    -- Null: it does not expire. p_ttl_erases: the thread expires with it.
-    p_data json, p_ttl_seconds double precision, p_ttl_erases boolean,
+    -- Null: the data stays.
+    p_data json,
+    -- Whether to set the expiry, and to what: null for none.
+    p_set_ttl boolean, p_ttl_seconds double precision,
+    -- Whether the thread expires with the working memory.
+    p_ttl_erases boolean,
     -- Fields of the thread's policy to set.
     p_policy jsonb,
+    -- Null: the model stays. Empty: none.
     p_model text, p_window integer,
     -- As recollect.append takes them.
     p_max_ephemeral_bytes bigint, p_external text[], p_chosen boolean[],
@@ -114,7 +119,9 @@ BEGIN
     PERFORM recollect.set_aside(
         p_tenant, p_actor, p_thread, v_keep_from, v_context, v_context_tokens, 'caller');
 
-    DELETE FROM recollect.working_records WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    IF p_items IS NOT NULL THEN
+        DELETE FROM recollect.working_records WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    END IF;
     FOR v_item IN
         SELECT i.value, i.place FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place) ORDER BY i.place
     LOOP
@@ -136,9 +143,10 @@ BEGIN
     END IF;
 
     INSERT INTO recollect.working_memories AS w (tenant_id, thread_id, data, expires_at)
-    VALUES (p_tenant, p_thread, p_data, clock_timestamp() + make_interval(secs => p_ttl_seconds))
+    VALUES (p_tenant, p_thread, COALESCE(p_data, '{}'), clock_timestamp() + make_interval(secs => p_ttl_seconds))
     ON CONFLICT (tenant_id, thread_id) DO UPDATE
-    SET data = EXCLUDED.data, version = EXCLUDED.version, rebuilt = false, expires_at = EXCLUDED.expires_at,
+    SET data = COALESCE(p_data, w.data), version = EXCLUDED.version, rebuilt = false,
+        expires_at = CASE WHEN p_set_ttl THEN EXCLUDED.expires_at ELSE w.expires_at END,
         updated_at = clock_timestamp();
     PERFORM recollect.set_model(p_tenant, p_thread, p_model, p_window);
     PERFORM recollect.put_thread(p_tenant, p_thread, CASE WHEN p_ttl_erases THEN p_ttl_seconds END, p_policy);

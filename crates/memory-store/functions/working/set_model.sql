@@ -1,10 +1,10 @@
--- Sets the model whose context window counts. Returns whether that changed anything.
+-- Sets the model whose context window counts; empty for none, null to keep it. Returns whether that changed anything.
 CREATE OR REPLACE FUNCTION recollect.set_model(p_tenant text, p_thread uuid, p_model text, p_window integer)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    IF p_model = '' THEN
+    IF p_model IS NULL THEN
         RETURN false;
     END IF;
     -- Data and records stay, and so does their version. The version of a new row

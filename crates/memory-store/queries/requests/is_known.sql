@@ -15,8 +15,8 @@ SELECT CASE $3::text
             WHERE t.tenant_id = $1::text AND (t.thread_id = $4::uuid OR t.session_digest = $5::bytea))
     WHEN 'node_turn' THEN
         EXISTS (SELECT FROM recollect.node_requests r WHERE r.tenant_id = $1::text AND r.request_id = $2::uuid)
-    WHEN 'iteration' THEN
-        EXISTS (SELECT FROM recollect.iterations i WHERE i.tenant_id = $1::text AND i.request_id = $2::uuid)
+    WHEN 'attempt' THEN
+        EXISTS (SELECT FROM recollect.attempts i WHERE i.tenant_id = $1::text AND i.request_id = $2::uuid)
     WHEN 'events' THEN
         EXISTS (SELECT FROM recollect.agent_events e WHERE e.tenant_id = $1::text AND e.request_id = $2::uuid)
     END AS known

@@ -3,19 +3,24 @@
 use std::time::Duration;
 
 use memory_contract::{AppId, DeletionScope, ErasedPlace, Receipt, TenantId, UserId};
+use time::{OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
 use super::{Claimed, ErasureStats, claimed, stats_of};
 use memory_postgres::{Params, query};
 
 use crate::{
-    ErasureStore, LeaseId, Store, StoreError, WorkerStore,
+    ErasureStore, LeaseId, Page, Store, StoreError, WorkerStore,
     rows::{self, column, only, scalar},
+    thread::one_more,
 };
 
 /// How long a deletion stays with a worker that erases outside of Postgres. A server with its own
 /// index ends the lease of one that was killed.
 const OUTSIDE_LEASE: Duration = Duration::from_secs(3_600);
+
+/// After the time of every deletion.
+const LAST_TIME: OffsetDateTime = datetime!(9999-12-31 00:00 UTC);
 
 /// A deletion of which all is erased that Postgres alone can erase.
 #[derive(Debug)]
@@ -70,7 +75,7 @@ impl ErasureStore<'_> {
         let place = |row| {
             Ok(ErasedPlace {
                 name: column(row, "place")?,
-                erased: column(row, "erased_count")?,
+                erased: column(row, "deleted_count")?,
                 remaining: column(row, "remaining_count")?,
             })
         };
@@ -97,6 +102,42 @@ impl ErasureStore<'_> {
             created: column(row, "created_at")?,
             finished: column(row, "finished_at")?,
         })
+    }
+
+    /// Lists the deletions of users, apps and the tenant without counting, the newest first,
+    /// after the place `after`.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list(
+        self,
+        after: Option<(OffsetDateTime, Uuid)>,
+        limit: u32,
+    ) -> Result<Page<Receipt, (OffsetDateTime, Uuid)>, StoreError> {
+        let tenant = self.caller.tenant.as_str();
+        let (time, id) = after.unwrap_or((LAST_TIME, Uuid::max()));
+        let params: Params<'_> = &[&tenant, &time, &id, &one_more(limit)];
+        let list = query!("erasures/list");
+        let rows = self.store.pool.within(self.caller, list, params).await?;
+        let receipt = |row| {
+            let receipt = Receipt {
+                id: column(row, "erasure_id")?,
+                scope: scope_of(row)?,
+                step: column(row, "step")?,
+                places: Vec::new(),
+                storage_rewritten: column(row, "storage_rewritten")?,
+                last_error: column(row, "last_error")?,
+                created: column(row, "created_at")?,
+                finished: column(row, "finished_at")?,
+                erased_threads: None,
+            };
+            Ok(((receipt.created, receipt.id), receipt))
+        };
+        let receipts = rows
+            .iter()
+            .map(receipt)
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(receipts, limit))
     }
 
     /// Measures the queue of erasures of the tenant.

@@ -109,7 +109,7 @@ pub enum StoreError {
         #[source]
         source: tokio_postgres::Error,
     },
-    /// A stored row has a form that this release does not know.
+    /// A stored row has a form that this version does not know.
     #[error("the stored {what} cannot be read: {why}")]
     Corrupt {
         /// What was being read.

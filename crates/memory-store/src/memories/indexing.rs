@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, ThreadId, UserId};
-use serde_json::{Map, Value};
+use memory_contract::{
+    AppId, JsonObject, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, ThreadId, UserId,
+};
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 use uuid::Uuid;
@@ -47,7 +48,7 @@ pub struct MemoryRecord {
     /// Its version; each change increases it.
     pub version: i64,
     /// The caller's own data. Strings, whole numbers and booleans can be filtered by.
-    pub metadata: Map<String, Value>,
+    pub metadata: JsonObject,
 }
 
 impl MemoryStore<'_> {
@@ -92,7 +93,7 @@ impl MemoryStore<'_> {
                     event: column(row, "event_time")?,
                     created: column(row, "created_at")?,
                     version: column(row, "version")?,
-                    metadata: column::<Json<Map<String, Value>>>(row, "metadata")?.0,
+                    metadata: column::<Json<JsonObject>>(row, "metadata")?.0,
                 })
             })
             .collect()

@@ -9,8 +9,8 @@ mod transfer;
 mod uses;
 mod write;
 
-use memory_contract::{KeyScope, Memory, MemoryId, ThreadId};
-use serde_json::{Map, Value, json};
+use memory_contract::{JsonObject, KeyScope, Memory, MemoryId, ThreadId};
+use serde_json::{Value, json};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -82,7 +82,7 @@ fn micros(time: time::OffsetDateTime) -> i64 {
 pub(crate) fn items(caller: &Caller, items: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut items: Vec<Value> = items.collect();
     if let Some(first) = items.first_mut()
-        && !caller.scopes.allow(KeyScope::Erase)
+        && !caller.scopes.allow(KeyScope::Delete)
     {
         first["keep_others"] = true.into();
     }
@@ -99,7 +99,7 @@ pub(crate) struct Item<'a> {
     entities: &'a [String],
     event: Option<time::OffsetDateTime>,
     /// `None` for one without metadata.
-    metadata: Option<&'a Map<String, Value>>,
+    metadata: Option<&'a JsonObject>,
     sources: Vec<Uuid>,
     supersedes: Vec<Uuid>,
     pinned: bool,
@@ -117,7 +117,7 @@ impl Item<'_> {
             "topics": self.topics,
             "entities": self.entities,
             "event": self.event.map(micros),
-            "metadata": self.metadata.unwrap_or(&Map::new()),
+            "metadata": self.metadata.map_or("{}", JsonObject::as_str),
             "sources": self.sources,
             "supersedes": self.supersedes,
             "pinned": self.pinned,

@@ -1,10 +1,9 @@
 //! Reads and searches memories.
 
 use memory_contract::{
-    AppId, Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session,
-    Thread, ThreadId, UserId, limits, memory_bytes,
+    AppId, JsonObject, Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy,
+    Session, Thread, ThreadId, UserId, limits, memory_bytes,
 };
-use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
@@ -47,7 +46,7 @@ struct Filter<'a> {
     origins: Option<Vec<&'static str>>,
     after: Option<OffsetDateTime>,
     before: Option<OffsetDateTime>,
-    metadata: Option<Json<&'a Map<String, Value>>>,
+    metadata: Option<Json<&'a JsonObject>>,
 }
 
 impl<'a> Filter<'a> {

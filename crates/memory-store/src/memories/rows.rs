@@ -1,9 +1,9 @@
 //! Converts rows into memories.
 
 use memory_contract::{
-    AppId, ExtractionStrategy, Memory, MemoryOrigin, MemoryOwner, MemoryType, MessageId, UserId,
+    AppId, ExtractionStrategy, JsonObject, Memory, MemoryOrigin, MemoryOwner, MemoryType,
+    MessageId, UserId,
 };
-use serde_json::{Map, Value};
 use time::{Date, OffsetDateTime};
 use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
@@ -45,9 +45,9 @@ pub(crate) fn memory(row: &Row) -> Result<Memory, StoreError> {
         topics: column(row, "topics")?,
         entities: column(row, "entities")?,
         event: column(row, "event_time")?,
-        metadata: column::<Json<Map<String, Value>>>(row, "metadata")?.0,
+        metadata: column::<Json<JsonObject>>(row, "metadata")?.0,
         origin,
-        record: column(row, "record_id")?,
+        record: column(row, "external_id")?,
         thread: optional_id(row, "thread_id")?,
         sources: sources.into_iter().map(MessageId::from).collect(),
         built_on: built_on.into_iter().map(Into::into).collect(),

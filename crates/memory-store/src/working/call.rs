@@ -1,11 +1,11 @@
 //! The parameters of `working/put`.
 
-use memory_contract::{MemoryOwner, MemoryPolicy, Session, ThreadId};
-use serde_json::{Map, Value};
+use memory_contract::{JsonObject, MemoryOwner, MemoryPolicy, NewMemory, Session, ThreadId};
+use serde_json::Value;
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
-use super::{put::WorkingPut, read::NamedModel};
+use super::put::WorkingPut;
 use crate::{
     Caller, CountedMessage, EphemeralConfig,
     append::Columns,
@@ -34,13 +34,15 @@ pub(super) struct PutCall<'a> {
     columns: Columns<'a>,
     context: Option<&'a str>,
     context_tokens: i32,
-    items: Json<Vec<Value>>,
+    items: Option<Json<Vec<Value>>>,
     scope: String,
-    data: Json<&'a Map<String, Value>>,
+    data: Option<Json<&'a JsonObject>>,
+    set_ttl: bool,
     ttl: Option<f64>,
     ttl_erases: bool,
     policy: Option<Json<&'a MemoryPolicy>>,
-    model: NamedModel<'a>,
+    model: Option<&'a str>,
+    window: Option<i32>,
     max_ephemeral_bytes: i64,
     claims: Vec<String>,
     holders: Vec<Option<String>>,
@@ -74,7 +76,12 @@ impl<'a> PutCall<'a> {
         let (claims, holders) = contents
             .map(|(place, claim)| (claim.to_string(), holder(*place)))
             .unzip();
-        let new = put.memories.iter().map(|new| new_item(new).json());
+        let items_of = |memories: &Vec<NewMemory>| {
+            Json(items(
+                caller,
+                memories.iter().map(|new| new_item(new).json()),
+            ))
+        };
         Self {
             tenant: caller.tenant.as_str(),
             actor: &caller.actor,
@@ -85,13 +92,15 @@ impl<'a> PutCall<'a> {
             columns: Columns::of(messages),
             context: put.context.as_ref().map(|(text, _)| text.as_str()),
             context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
-            items: Json(items(caller, new)),
+            items: put.memories.as_ref().map(items_of),
             scope: scope_of(&caller.tenant, &owner),
-            data: Json(&put.data),
-            ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),
+            data: put.data.as_ref().map(Json),
+            set_ttl: put.ttl.is_some(),
+            ttl: put.ttl.flatten().map(|ttl| ttl.as_secs_f64()),
             ttl_erases: put.ttl_erases_thread,
             policy: put.policy.as_ref().map(Json),
-            model: put.model,
+            model: put.model.map(|model| model.name),
+            window: put.model.and_then(|model| model.window),
             max_ephemeral_bytes: limits.byte_limit(),
             claims,
             holders,
@@ -99,7 +108,7 @@ impl<'a> PutCall<'a> {
     }
 
     /// In the order of the query.
-    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 29] {
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 30] {
         let Columns {
             ids,
             parents: _,
@@ -133,11 +142,12 @@ impl<'a> PutCall<'a> {
             &self.items,
             &self.scope,
             &self.data,
+            &self.set_ttl,
             &self.ttl,
             &self.ttl_erases,
             &self.policy,
-            &self.model.name,
-            &self.model.window,
+            &self.model,
+            &self.window,
             &self.max_ephemeral_bytes,
             external,
             chosen,

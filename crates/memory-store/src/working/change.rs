@@ -1,7 +1,6 @@
 //! Changes and forgets working memories.
 
-use memory_contract::{Precondition, TenantId, ThreadId};
-use serde_json::{Map, Value};
+use memory_contract::{JsonObject, Precondition, TenantId, ThreadId};
 use tokio_postgres::types::Json;
 
 use super::put::check_working;
@@ -43,8 +42,8 @@ impl WorkingMemoryStore<'_> {
         self,
         thread: ThreadId,
         precondition: &Precondition,
-        change: impl FnOnce(Map<String, Value>) -> Result<Map<String, Value>, E>,
-    ) -> Result<Result<(Map<String, Value>, String), E>, StoreError> {
+        change: impl FnOnce(JsonObject) -> Result<JsonObject, E>,
+    ) -> Result<Result<(JsonObject, String), E>, StoreError> {
         let tenant = &self.caller.tenant;
         let (name, actor, id) = (tenant.as_str(), self.caller.actor.as_str(), thread.uuid());
         let params: Params<'_> = &[&name, &actor, &id];
@@ -65,7 +64,7 @@ impl WorkingMemoryStore<'_> {
             transaction.commit(&[]).await?;
             return Err(error);
         }
-        let data = match change(column::<Json<Map<String, Value>>>(&row, "data")?.0) {
+        let data = match change(column::<Json<JsonObject>>(&row, "data")?.0) {
             Ok(data) => data,
             Err(error) => {
                 transaction.commit(&[]).await?;

@@ -10,9 +10,8 @@ use std::{
 };
 
 use memory_contract::{
-    MemoryPolicy, MessageId, NewMemory, Part, Precondition, Role, Session, ThreadId,
+    JsonObject, MemoryPolicy, MessageId, NewMemory, Part, Precondition, Role, Session, ThreadId,
 };
-use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
 
@@ -51,25 +50,25 @@ pub enum WorkingTarget {
 /// A working memory to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkingPut<'a> {
-    /// The whole working set, in order. One whose id the caller chose, or with an external
-    /// id, may be there already.
-    pub messages: Vec<CountedMessage>,
+    /// The whole working set, in order; `None` keeps the stored one. One whose id the caller
+    /// chose, or with an external id, may be there already.
+    pub messages: Option<Vec<CountedMessage>>,
     /// The claims to the content of messages, with the places of the messages.
     pub contents: Vec<(usize, MessageId)>,
     /// The summary with its size in tokens; `None` keeps the stored one.
     pub context: Option<(String, i32)>,
-    /// The memories of the session.
-    pub memories: Vec<NewMemory>,
-    /// The session's own data.
-    pub data: Map<String, Value>,
-    /// How long it lives from now; `None` without end.
-    pub ttl: Option<Duration>,
+    /// The memories of the session; `None` keeps the stored ones.
+    pub memories: Option<Vec<NewMemory>>,
+    /// The session's own data; `None` keeps the stored data.
+    pub data: Option<JsonObject>,
+    /// How long it lives from now, `Some(None)` without end; `None` keeps the stored expiry.
+    pub ttl: Option<Option<Duration>>,
     /// Whether the thread expires with it. Only with `ttl`.
     pub ttl_erases_thread: bool,
     /// The fields of the thread's policy to set; `None` for none.
     pub policy: Option<MemoryPolicy>,
-    /// The model that counts from now on.
-    pub model: NamedModel<'a>,
+    /// The model that counts from now on; `None` keeps the stored one.
+    pub model: Option<NamedModel<'a>>,
     /// What the stored working memory must be. An empty one does not exist, but has an
     /// etag.
     pub precondition: Precondition,
@@ -90,6 +89,13 @@ pub struct PutDone {
     pub revision: Option<Revision>,
 }
 
+impl WorkingPut<'_> {
+    /// The messages of the request; none if the stored ones stay.
+    fn given(&self) -> &[CountedMessage] {
+        self.messages.as_deref().unwrap_or_default()
+    }
+}
+
 impl WorkingMemoryStore<'_> {
     /// Replaces a working memory: all of it or nothing.
     ///
@@ -101,7 +107,7 @@ impl WorkingMemoryStore<'_> {
         target: &WorkingTarget,
         put: &WorkingPut<'_>,
     ) -> Result<PutDone, StoreError> {
-        let digests = digests(&put.messages)?;
+        let digests = digests(put.given())?;
         for _ in 0..TRIES {
             let thread = match target {
                 WorkingTarget::Thread(thread) => *thread,
@@ -151,7 +157,7 @@ impl WorkingMemoryStore<'_> {
         let branched = branch_at.is_some_and(|depth| depth <= newest);
         let messages: Vec<CountedMessage> = new
             .iter()
-            .map(|at| renewed(put.messages[*at].clone(), &known))
+            .map(|at| renewed(put.given()[*at].clone(), &known))
             .collect();
         let session = &seen.memory.policies.thread.session;
         let place = Place {
@@ -174,7 +180,7 @@ impl WorkingMemoryStore<'_> {
                 .call(query!("working/put"), &call.params())
                 .await?,
         )?;
-        let done = done(thread, &put.messages, &row, new, covered)?;
+        let done = done(thread, put.given(), &row, new, covered)?;
         Ok(done.map(|done| PutDone { branched, ..done }))
     }
 
@@ -225,18 +231,18 @@ impl WorkingMemoryStore<'_> {
             keep_from: None,
             branch_at: None,
         };
-        let all: Vec<usize> = (0..put.messages.len()).collect();
+        let all: Vec<usize> = (0..put.given().len()).collect();
         let call = PutCall::of(
             self.caller,
             session,
             place,
             put,
-            (&all, &put.messages),
+            (&all, put.given()),
             &self.store.ephemeral,
         );
         let params = call.params();
         let row = only(transaction.query(query!("working/put"), &params).await?)?;
-        match done(thread, &put.messages, &row, all, Vec::new()) {
+        match done(thread, put.given(), &row, all, Vec::new()) {
             Ok(Some(done)) => {
                 transaction.commit(&[]).await?;
                 Ok(Some(done))
@@ -258,10 +264,18 @@ impl WorkingMemoryStore<'_> {
         covered: i32,
     ) -> Result<(Alignment, HashSet<MessageId>, i32), StoreError> {
         let tenant = &self.caller.tenant;
-        if put.messages.is_empty() {
-            return Ok(Default::default());
-        }
-        let names: Vec<Vec<String>> = put.messages.iter().map(names_of).collect();
+        let given = match &put.messages {
+            None => {
+                let unchanged = Alignment {
+                    keep_from: Some(0),
+                    ..Default::default()
+                };
+                return Ok((unchanged, HashSet::new(), 0));
+            }
+            Some(messages) if messages.is_empty() => return Ok(Default::default()),
+            Some(messages) => messages,
+        };
+        let names: Vec<Vec<String>> = given.iter().map(names_of).collect();
         let all_names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
         let (name, id) = (tenant.as_str(), thread.uuid());
         let limit = i32::try_from(COMPARED).unwrap_or(i32::MAX);
@@ -292,8 +306,7 @@ impl WorkingMemoryStore<'_> {
             ids.insert(column(row, "name")?, id);
             places.insert(id, Known { depth, on_path });
         }
-        let asked: Vec<Asked<'_>> = put
-            .messages
+        let asked: Vec<Asked<'_>> = given
             .iter()
             .zip(digests)
             .zip(&names)

@@ -1,7 +1,6 @@
 //! Reads a working memory.
 
-use memory_contract::{Memory, Message, Session, ThreadId};
-use serde_json::{Map, Value};
+use memory_contract::{JsonObject, Memory, Message, Session, ThreadId};
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
 
@@ -33,7 +32,7 @@ pub struct WorkingMemory {
     /// The memories that were put into it.
     pub memories: Vec<Memory>,
     /// The session's own data.
-    pub data: Map<String, Value>,
+    pub data: JsonObject,
     /// When it is forgotten.
     pub expires: Option<OffsetDateTime>,
     /// The model that was put last; empty if none was.
@@ -195,7 +194,7 @@ fn seen_of(
         memories: records.iter().map(memory_of).collect::<Result<_, _>>()?,
         model: column(last, "model")?,
         window: column(last, "context_window")?,
-        data: column::<Json<Map<String, Value>>>(last, "data")?.0,
+        data: column::<Json<JsonObject>>(last, "data")?.0,
         expires: column(last, "expires_at")?,
         anything: column(last, "anything")?,
         etag: etag_of(last)?,

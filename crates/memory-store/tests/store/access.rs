@@ -14,7 +14,7 @@ use crate::world::{World, caller, config, new_thread};
 fn key(name: &str, expires: Option<OffsetDateTime>) -> NewApiKey {
     NewApiKey {
         name: name.to_owned(),
-        scopes: KeyScopes::from_iter([KeyScope::Erase, KeyScope::Read]),
+        scopes: KeyScopes::from_iter([KeyScope::Delete, KeyScope::Read]),
         expires,
     }
 }
@@ -40,7 +40,7 @@ async fn one_function_alone_sees_keys_of_all_tenants() {
         (
             "a".to_owned(),
             "backend".to_owned(),
-            vec!["read".to_owned(), "erase".to_owned()],
+            vec!["read".to_owned(), "delete".to_owned()],
         )
     );
     let other = vec![0_u8; 32];
@@ -101,7 +101,7 @@ async fn an_expired_key_is_refused_and_lookups_are_cached() {
     let holder = keys.caller(good).await.unwrap().unwrap();
     assert_eq!(holder.tenant, caller("a").tenant);
     let scopes: Vec<KeyScope> = holder.scopes.into();
-    assert_eq!(scopes, [KeyScope::Read, KeyScope::Erase]);
+    assert_eq!(scopes, [KeyScope::Read, KeyScope::Delete]);
 
     // Cached: the row is gone, which only an authenticator without the key in its cache
     // notices.

@@ -121,7 +121,7 @@ async fn a_user_who_does_not_inherit_from_the_roles_migrates_after_the_grant_in_
         assert!(refused <= 2, "{why}");
     }
     assert!(refused > 0);
-    // The next release has other functions.
+    // The next version has other functions.
     let other = "INSERT INTO recollect.schema_releases (sha256) VALUES ('other')";
     admin.execute(other, &[]).await.unwrap();
     let reports = memory_store::migrate(&own).await.unwrap();

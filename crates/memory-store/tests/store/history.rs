@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{MessageId, Parent, Role, ThreadId};
+use memory_contract::{JsonObject, MessageId, Parent, Role, ThreadId};
 use memory_store::{HistoryQuery, MessageQuery, Order, Scope, StoreError};
 use proptest::prelude::*;
 
@@ -399,10 +399,7 @@ async fn the_content_of_a_deleted_message_is_erased_from_its_row() {
     let thread = world.thread().await.id;
     let mut secret = said(Role::User, "a secret");
     secret.message.name = "Ada".to_owned();
-    secret
-        .message
-        .metadata
-        .insert("key".to_owned(), "secret".into());
+    secret.message.metadata = JsonObject::parse(r#"{"key": "secret"}"#.to_owned()).unwrap();
     let id = world.append(thread, vec![secret]).await.unwrap().messages[0].id;
     let answer = world.say(thread, Role::Assistant, "noted").await;
     let revision = world

@@ -1,6 +1,5 @@
-use memory_contract::{NewIteration, NewPlan, Precondition, RequestId, ThreadId};
-use memory_store::{IterationQuery, PlanError, PlanStepChange, StoreError};
-use serde_json::Map;
+use memory_contract::{JsonObject, NewAttempt, NewPlan, Precondition, RequestId, ThreadId};
+use memory_store::{AttemptQuery, PlanError, PlanStepChange, StoreError};
 
 use crate::world::World;
 
@@ -10,12 +9,12 @@ fn plan() -> NewPlan {
         current_phase: String::new(),
         iteration_count: 0,
         steps: Vec::new(),
-        data: Map::new(),
+        data: JsonObject::default(),
     }
 }
 
-fn attempt() -> NewIteration {
-    NewIteration {
+fn attempt() -> NewAttempt {
+    NewAttempt {
         task: String::new(),
         action: "action".to_owned(),
         result: String::new(),
@@ -36,7 +35,7 @@ async fn at_work(world: &World) -> ThreadId {
         .unwrap();
     store
         .plans(caller)
-        .append_iteration(thread, attempt(), None)
+        .append_attempt(thread, attempt(), None)
         .await
         .unwrap();
     thread
@@ -64,7 +63,7 @@ async fn nothing_of_a_plan_outlives_its_thread() {
         .unwrap();
     // Expired threads are not found, even before they are swept.
     let change = PlanStepChange::default();
-    let query = IterationQuery {
+    let query = AttemptQuery {
         thread: expired,
         task: None,
         failed: false,
@@ -76,9 +75,7 @@ async fn nothing_of_a_plan_outlives_its_thread() {
         .plans(caller)
         .put_plan(expired, &Precondition::Unchecked, &plan())
         .await;
-    let log = store
-        .plans(caller)
-        .append_iteration(expired, attempt(), None);
+    let log = store.plans(caller).append_attempt(expired, attempt(), None);
     for error in [
         put.unwrap_err(),
         store.plans(caller).get_plan(expired).await.unwrap_err(),
@@ -89,11 +86,7 @@ async fn nothing_of_a_plan_outlives_its_thread() {
             .unwrap_err(),
         store.plans(caller).delete_plan(expired).await.unwrap_err(),
         log.await.unwrap_err(),
-        store
-            .plans(caller)
-            .list_iterations(&query)
-            .await
-            .unwrap_err(),
+        store.plans(caller).list_attempts(&query).await.unwrap_err(),
         store
             .plans(caller)
             .progress(expired, None, 10, 1_000)
@@ -103,7 +96,7 @@ async fn nothing_of_a_plan_outlives_its_thread() {
         assert!(matches!(error, StoreError::ThreadNotFound), "{error:?}");
     }
     assert_eq!(world.outbox.sweep_threads(store, 10).await.unwrap(), 1);
-    for table in ["plans", "iterations"] {
+    for table in ["plans", "attempts"] {
         let left = owner
             .query(&format!("SELECT thread_id FROM recollect.{table}"), &[])
             .await
@@ -122,10 +115,10 @@ async fn a_full_log_takes_no_more() {
         .owner()
         .await
         .execute(
-            "INSERT INTO recollect.iterations (tenant_id, thread_id, number, task, attempt, action,
+            "INSERT INTO recollect.attempts (tenant_id, thread_id, number, task, task_number, action,
                  result, error, diagnosis, fix, bytes)
              SELECT tenant_id, thread_id, n, task, n, action, result, error, diagnosis, fix, bytes
-             FROM recollect.iterations, generate_series(2, 9999) AS n",
+             FROM recollect.attempts, generate_series(2, 9999) AS n",
             &[],
         )
         .await
@@ -133,26 +126,26 @@ async fn a_full_log_takes_no_more() {
     let last = Some(RequestId::new());
     let logged = store
         .plans(caller)
-        .append_iteration(thread, attempt(), last)
+        .append_attempt(thread, attempt(), last)
         .await
         .unwrap();
     assert_eq!(
-        (logged.iteration.number, logged.iteration.attempt),
+        (logged.attempt.number, logged.attempt.task_number),
         (10_000, 10_000)
     );
     let full = store
         .plans(caller)
-        .append_iteration(thread, attempt(), Some(RequestId::new()))
+        .append_attempt(thread, attempt(), Some(RequestId::new()))
         .await;
     assert!(matches!(full, Err(StoreError::Plan(PlanError::LogFull))));
     // A retry of a stored attempt adds none.
     let again = store
         .plans(caller)
-        .append_iteration(thread, attempt(), last)
+        .append_attempt(thread, attempt(), last)
         .await
         .unwrap();
     assert!(again.replayed);
-    assert_eq!(again.iteration, logged.iteration);
+    assert_eq!(again.attempt, logged.attempt);
     // Other threads go on.
     at_work(&world).await;
 }

@@ -1,19 +1,17 @@
 //! Compares the databases that `migrate` makes, by their catalogs.
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
 use memory_contract::{
-    AppId, ChannelValue, Encoded, ExtractionStrategy, MemoryPolicy, NewAgentEvent, NewCheckpoint,
-    NewIteration, NewNodeMessage, NewPlan, NodeParent, NodePlace, Parent, RequestId, Role,
-    TaskWrite, ThreadId,
+    AppId, ChannelValue, Encoded, ExtractionStrategy, JsonObject, MemoryPolicy, NewAgentEvent,
+    NewAttempt, NewCheckpoint, NewNodeMessage, NewPlan, NodeParent, NodePlace, Parent, RequestId,
+    Role, TaskWrite, ThreadId,
 };
 use memory_objects::{Objects, ObjectsConfig};
 use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};
-use serde_json::Map;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::{Client, types::Json};
 
@@ -26,7 +24,7 @@ use crate::{
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Applies schema files to an empty database, as a release before did.
+/// Applies schema files to an empty database, as an earlier version did.
 async fn apply_schema(owner: &Client, files: &[PathBuf]) {
     for (number, file) in (1_i32..).zip(files) {
         let sql = fs::read_to_string(file).unwrap();
@@ -43,7 +41,7 @@ async fn apply_schema(owner: &Client, files: &[PathBuf]) {
 async fn an_upgraded_database_equals_a_new_one() {
     let url = cluster::empty_database();
     let owner = connect(&url).await;
-    // The release before: without the last schema file, and with other functions.
+    // The version before: without the last schema file, and with other functions.
     let files = sql_files(&Path::new(ROOT).join("schema"));
     let (last, earlier) = files.split_last().unwrap();
     apply_schema(&owner, earlier).await;
@@ -125,7 +123,7 @@ async fn changed_functions_are_applied_again_and_newer_databases_are_left_alone(
 }
 
 #[tokio::test]
-async fn an_older_release_leaves_the_functions_of_a_newer_one_and_works_with_them() {
+async fn an_older_version_leaves_the_functions_of_a_newer_one_and_works_with_them() {
     let url = cluster::database();
     let owner = connect(&url).await;
     let newest = "SELECT release FROM recollect.schema_releases ORDER BY id DESC LIMIT 1";
@@ -136,7 +134,7 @@ async fn an_older_release_leaves_the_functions_of_a_newer_one_and_works_with_the
         owner.execute(sql, &[&release]).await.unwrap();
     };
 
-    // Only a newer release was applied, with the same schema.
+    // Only a newer version was applied, with the same schema.
     let newer = "DELETE FROM recollect.schema_releases; DROP FUNCTION recollect.history;
                  CREATE FUNCTION recollect.newer() RETURNS integer LANGUAGE sql AS 'SELECT 1'";
     owner.batch_execute(newer).await.unwrap();
@@ -148,7 +146,7 @@ async fn an_older_release_leaves_the_functions_of_a_newer_one_and_works_with_the
     assert_eq!(cluster::catalog(&url), before);
     memory_store::Store::connect(&config(&url)).await.unwrap();
 
-    // An older one, one of the same number, and one from before it was recorded.
+    // An older one, one of the same number, and one that recorded no number.
     for release in ["0.0.9", own.as_str(), ""] {
         owner
             .execute("DELETE FROM recollect.schema_releases", &[])
@@ -186,7 +184,7 @@ async fn a_failed_migration_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_database_from_before_the_first_release_is_refused_with_instructions() {
+async fn a_database_with_another_record_of_its_schema_is_refused_with_instructions() {
     let url = cluster::empty_database();
     let owner = connect(&url).await;
     owner
@@ -197,87 +195,6 @@ async fn a_database_from_before_the_first_release_is_refused_with_instructions()
         .unwrap();
     let error = migrate(&config(&url)).await.unwrap_err().to_string();
     assert!(error.contains("export with that build"), "{error}");
-}
-
-/// The functions that a server calls: those named in `queries/`, with their parameters and the
-/// columns of its result.
-async fn signatures(owner: &Client) -> Vec<String> {
-    let queries: String = sql_files(&Path::new(ROOT).join("queries"))
-        .iter()
-        .map(|file| fs::read_to_string(file).unwrap())
-        .collect();
-    let called: BTreeSet<&str> = queries
-        .split("recollect.")
-        .skip(1)
-        .filter_map(|rest| rest.split_once('('))
-        .map(|(name, _)| name)
-        .collect();
-    let sql = "SELECT p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
-                   ARRAY(SELECT format_type(t.type, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY
-                         AS t (type, place) ORDER BY t.place)
-               FROM pg_proc p
-               WHERE p.pronamespace = 'recollect'::regnamespace AND p.proname = ANY ($1)
-               ORDER BY p.proname";
-    let called: Vec<&str> = called.into_iter().collect();
-    let mut found = Vec::new();
-    for row in owner.query(sql, &[&called]).await.unwrap() {
-        let name: &str = row.get(0);
-        let name = name.split('(').next().unwrap();
-        let parameters: Vec<String> = row.get(1);
-        let call = format!("{name}({})", parameters.join(", "));
-        found.push(format!("{call} -> {}", result(owner, &call).await.unwrap()));
-    }
-    found
-}
-
-/// The columns that a call such as `is_tip(text, uuid)` returns.
-async fn result(owner: &Client, call: &str) -> Result<String, tokio_postgres::Error> {
-    let (name, parameters) = call.trim_end_matches(')').split_once('(').unwrap();
-    let parameters: Vec<String> = parameters
-        .split(", ")
-        .filter(|of_type| !of_type.is_empty())
-        .zip(1..)
-        .map(|(of_type, place)| format!("${place}::{of_type}"))
-        .collect();
-    let sql = format!("SELECT * FROM recollect.{name}({})", parameters.join(", "));
-    let statement = owner.prepare(&sql).await?;
-    let columns = statement.columns().iter();
-    let columns = columns.map(|column| format!("{} {}", column.name(), column.type_().name()));
-    Ok(columns.collect::<Vec<_>>().join(", "))
-}
-
-const SIGNATURES: &str = "tests/store/signatures.txt";
-
-/// Servers of the release before go on while their database is migrated: their calls
-/// find a function and the columns that they read.
-#[tokio::test]
-async fn the_calls_of_the_release_before_still_work() {
-    let world = World::new().await;
-    let owner = world.owner().await;
-    let calls = fs::read_to_string(Path::new(ROOT).join(SIGNATURES)).unwrap();
-    let mut count = 0;
-    for line in calls.lines().filter(|line| !line.starts_with('#')) {
-        let (call, expected) = line.split_once(" -> ").unwrap();
-        let columns = result(&owner, call)
-            .await
-            .unwrap_or_else(|error| panic!("{call} (see {SIGNATURES}): {error:?}"));
-        assert!(columns.starts_with(expected), "{call}: {columns}");
-        count += 1;
-    }
-    assert!(count > 40, "{count}");
-}
-
-/// `cargo test -p memory-store -- --ignored write_the_signatures`, once a release is made.
-#[tokio::test]
-#[ignore = "writes a file of the source tree"]
-async fn write_the_signatures() {
-    let world = World::new().await;
-    let lines = signatures(&world.owner().await).await.join("\n");
-    let text = format!(
-        "# What servers of the last release call. Until there is one, write it anew where a call changes:\n\
-         # cargo test -p memory-store -- --ignored write_the_signatures\n{lines}\n"
-    );
-    fs::write(Path::new(ROOT).join(SIGNATURES), text).unwrap();
 }
 
 #[tokio::test]
@@ -376,14 +293,14 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         current_phase: String::new(),
         iteration_count: 0,
         steps: Vec::new(),
-        data: Map::new(),
+        data: JsonObject::default(),
     };
     store
         .plans(caller)
         .put_plan(thread, &Default::default(), &plan)
         .await
         .unwrap();
-    let attempt = NewIteration {
+    let attempt = NewAttempt {
         task: String::new(),
         action: "action".to_owned(),
         result: String::new(),
@@ -393,7 +310,7 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
     };
     store
         .plans(caller)
-        .append_iteration(thread, attempt, None)
+        .append_attempt(thread, attempt, None)
         .await
         .unwrap();
     let event = NewAgentEvent {

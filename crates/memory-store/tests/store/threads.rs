@@ -1,13 +1,16 @@
 use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{
-    Content, MessageFilter, Opaque, Part, PolicyChange, Precondition, Provider, Reasoning, Role,
-    ToolCall,
+    Content, JsonObject, MessageFilter, Opaque, Part, PolicyChange, Precondition, Provider,
+    Reasoning, Role, ToolCall,
 };
 use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadError, ThreadListQuery};
-use serde_json::json;
 
 use crate::world::{World, caller, new_thread, said};
+
+fn object(text: &str) -> JsonObject {
+    JsonObject::parse(text.to_owned()).unwrap()
+}
 
 #[tokio::test]
 async fn concurrent_callers_resolve_the_same_thread() {
@@ -170,7 +173,7 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     let thread = world.thread_of("app", "ada", "thread:1").await;
     let change = ThreadChange {
         title: Some("Dogs".to_owned()),
-        metadata: Some(json!({"a": [1, 2.5, null]}).as_object().unwrap().clone()),
+        metadata: Some(object(r#"{"a": [1, 2.5, null]}"#)),
         ttl: Some(Some(Duration::from_secs(3600))),
         policy: PolicyChange::default(),
     };
@@ -363,10 +366,7 @@ async fn messages_come_back_as_they_were_stored_filtered_and_in_pages() {
     });
     call.message.parts.push(opaque.into());
     call.message.name = "Bot".to_owned();
-    call.message.metadata = json!({"lang": "en", "n": 3, "ok": true})
-        .as_object()
-        .unwrap()
-        .clone();
+    call.message.metadata = object(r#"{"n": 3, "ok": true, "lang": "en"}"#);
     call.message.created = Some(time::macros::datetime!(2019-05-17 10:00:00.123456 UTC));
     let stored = world
         .append(thread, vec![call.clone()])
@@ -467,14 +467,14 @@ async fn messages_come_back_as_they_were_stored_filtered_and_in_pages() {
         ),
         (
             MessageFilter {
-                metadata: json!({"n": 3, "ok": true}).as_object().unwrap().clone(),
+                metadata: object(r#"{"n": 3, "ok": true}"#),
                 ..all()
             },
             vec![1],
         ),
         (
             MessageFilter {
-                metadata: json!({"n": 4}).as_object().unwrap().clone(),
+                metadata: object(r#"{"n": 4}"#),
                 ..all()
             },
             vec![],

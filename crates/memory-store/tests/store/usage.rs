@@ -310,7 +310,7 @@ async fn what_a_tenant_stores_follows_appends_and_erasures() {
     assert_eq!(all.messages, 3);
     assert!(all.bytes > 2 * one.bytes, "{all:?}");
 
-    // Threads of an earlier release have no size yet. One that is locked is counted later.
+    // Threads from before bytes were recorded have no size yet. A locked one is counted later.
     let owner = world.owner().await;
     let forget = "UPDATE recollect.threads SET stored_bytes = NULL";
     assert_eq!(owner.execute(forget, &[]).await.unwrap(), 2);
@@ -366,7 +366,7 @@ async fn a_retry_is_known_by_its_request_and_by_its_external_ids() {
     assert!(known("append", Some(request), (None, None), &[]).await);
     assert!(!known("append", Some(RequestId::new()), (None, None), &[]).await);
     // Each kind of write remembers its own.
-    for kind in ["node_turn", "iteration", "events"] {
+    for kind in ["node_turn", "attempt", "events"] {
         assert!(!known(kind, Some(request), (None, None), &[]).await);
     }
     assert!(known("append", None, (Some(thread), None), &["msg_0", "msg_1"]).await);

@@ -1,11 +1,10 @@
 //! Working memory: all is stored, or nothing.
 
-use memory_contract::{Message, NewMemory, NewMessage, Precondition, Role, ThreadId};
+use memory_contract::{JsonObject, Message, NewMemory, NewMessage, Precondition, Role, ThreadId};
 use memory_store::{
     AppendError, CountedMessage, LedgerState, NamedModel, StoreError, WorkingMemory, WorkingPut,
     WorkingTarget,
 };
-use serde_json::{Map, json};
 
 use crate::world::{World, said, session};
 
@@ -32,21 +31,21 @@ async fn read(world: &World, thread: ThreadId) -> WorkingMemory {
 
 pub fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
     WorkingPut {
-        messages,
+        messages: Some(messages),
         contents: Vec::new(),
         context: Some(("They met.".to_owned(), 3)),
-        memories: vec![NewMemory {
+        memories: Some(vec![NewMemory {
             text: "Ada is here.".to_owned(),
             ..NewMemory::default()
-        }],
-        data: Map::from_iter([("n".to_owned(), json!(1))]),
-        ttl: None,
+        }]),
+        data: Some(JsonObject::parse(r#"{"n": 1}"#.to_owned()).unwrap()),
+        ttl: Some(None),
         ttl_erases_thread: false,
         policy: None,
-        model: NamedModel {
+        model: Some(NamedModel {
             name: "gpt-4o",
             window: Some(128_000),
-        },
+        }),
         precondition: Precondition::Unchecked,
     }
 }
@@ -81,7 +80,10 @@ async fn a_put_that_fails_at_any_step_changes_nothing() {
         .unwrap();
     let before = read(&world, thread).await;
     let mut put = put_of(kept(&before, 2));
-    put.messages.push(said(Role::Assistant, "four"));
+    put.messages
+        .as_mut()
+        .unwrap()
+        .push(said(Role::Assistant, "four"));
     let target = WorkingTarget::Thread(thread);
     for table in TABLES {
         owner
@@ -142,7 +144,7 @@ async fn a_put_that_fails_leaves_no_thread_behind() {
     let other = world.thread().await.id;
     let taken = world.say(other, Role::User, "taken").await;
     let mut put = put_of(vec![said(Role::User, "new"), said(Role::User, "not new")]);
-    put.messages[1].message.id = taken;
+    put.messages.as_mut().unwrap()[1].message.id = taken;
     let session = session("app", "ada", "fresh");
     let target = WorkingTarget::Session(session.clone());
     let failed = world
@@ -159,7 +161,7 @@ async fn a_put_that_fails_leaves_no_thread_behind() {
         .find_thread(&session)
         .await;
     assert!(matches!(found, Err(StoreError::ThreadNotFound)));
-    put.messages.truncate(1);
+    put.messages.as_mut().unwrap().truncate(1);
     let done = world
         .store
         .working_memories(&world.caller)

@@ -1,13 +1,14 @@
 //! Working memory after any sequence of changes of its thread: it has no duplicates, the
 //! thread loses no message, and the ledger has no fault.
 
-use memory_contract::{Message, MessageId, NewMessage, Parent, Precondition, Role, ThreadId};
+use memory_contract::{
+    JsonObject, Message, MessageId, NewMessage, Parent, Precondition, Role, ThreadId,
+};
 use memory_store::{
-    CountedMessage, DistillKind, HistoryQuery, LedgerState, NamedModel, NewSummary, PutDone,
-    StoreError, WorkingMemory, WorkingPut, WorkingTarget,
+    CountedMessage, DistillKind, HistoryQuery, LedgerState, NewSummary, PutDone, StoreError,
+    WorkingMemory, WorkingPut, WorkingTarget,
 };
 use proptest::prelude::*;
-use serde_json::Map;
 
 use crate::world::{World, after, said};
 
@@ -99,7 +100,8 @@ impl Run<'_> {
             .working_memories(&self.world.caller)
             .put_working_memory(&target, put);
         let done = done.await.unwrap();
-        let new = done.appended.iter().map(|at| put.messages[*at].message.id);
+        let messages = put.messages.as_deref().unwrap();
+        let new = done.appended.iter().map(|at| messages[*at].message.id);
         self.alive.extend(new);
         done
     }
@@ -304,15 +306,15 @@ fn kept(one: &Message) -> CountedMessage {
 
 fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
     WorkingPut {
-        messages,
+        messages: Some(messages),
         contents: Vec::new(),
         context: None,
-        memories: Vec::new(),
-        data: Map::new(),
-        ttl: None,
+        memories: Some(Vec::new()),
+        data: Some(JsonObject::default()),
+        ttl: Some(None),
         ttl_erases_thread: false,
         policy: None,
-        model: NamedModel::default(),
+        model: None,
         precondition: Default::default(),
     }
 }

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, MemoryPolicy, MessageId, NewMessage, Parent, Part, Role, Session, SessionKey, TenantId,
-    Thread, ThreadId, UserId,
+    AppId, JsonObject, MemoryPolicy, MessageId, NewMessage, Parent, Part, Role, Session,
+    SessionKey, TenantId, Thread, ThreadId, UserId,
 };
 use memory_store::{
     Append, Appended, Caller, CountedMessage, NewThread, Store, StoreConfig, StoreError,
     WorkerStore,
 };
-use serde_json::Map;
 use tokio::time::sleep;
 use tokio_postgres::{Client, NoTls};
 
@@ -169,7 +168,7 @@ pub fn new_thread(app: &str, user: &str, key: &str) -> NewThread {
     NewThread {
         session: session(app, user, key),
         title: String::new(),
-        metadata: Map::new(),
+        metadata: JsonObject::default(),
         ttl: None,
         policy: MemoryPolicy::default(),
         ephemeral: false,
@@ -190,7 +189,7 @@ pub fn after(parent: Parent, role: Role, text: &str) -> CountedMessage {
             role,
             name: String::new(),
             parts: vec![Part::text(text)],
-            metadata: Map::new(),
+            metadata: JsonObject::default(),
             created: None,
         },
         tokens: 10,

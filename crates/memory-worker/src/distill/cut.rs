@@ -144,7 +144,6 @@ fn wait(messages: &[Message], call: usize) -> usize {
 mod tests {
     use memory_contract::{MessageId, Part, ThreadId, ToolCall, ToolOutput, ToolResult};
     use proptest::prelude::*;
-    use serde_json::Map;
     use time::OffsetDateTime;
 
     use super::*;
@@ -161,7 +160,7 @@ mod tests {
             role,
             name: String::new(),
             parts,
-            metadata: Map::new(),
+            metadata: memory_contract::JsonObject::default(),
             tokens,
             created: OffsetDateTime::UNIX_EPOCH,
         }

@@ -386,7 +386,6 @@ pub(super) fn describe_metrics() {
 #[cfg(test)]
 mod tests {
     use memory_contract::{MessageId, Part, ThreadId};
-    use serde_json::Map;
     use time::OffsetDateTime;
 
     use super::*;
@@ -412,7 +411,7 @@ mod tests {
                 role: role(letter),
                 name: String::new(),
                 parts: vec![Part::text("Hello.")],
-                metadata: Map::new(),
+                metadata: memory_contract::JsonObject::default(),
                 tokens: 1,
                 created: OffsetDateTime::UNIX_EPOCH,
             })

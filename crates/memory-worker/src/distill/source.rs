@@ -3,7 +3,6 @@
 use memory_context::quote::is_quotation;
 use memory_contract::{Message, text_of_parts};
 use memory_distill::SourceMessage;
-use serde_json::Value;
 
 /// The metadata key that a caller sets on messages with remembered text in them.
 const INJECTED: &str = "recollect_injected";
@@ -19,14 +18,13 @@ pub(super) fn sources(messages: Vec<Message>) -> Vec<SourceMessage> {
 }
 
 fn is_injected(message: &Message) -> bool {
-    message.metadata.get(INJECTED) == Some(&Value::Bool(true))
-        || is_quotation(&text_of_parts(&message.parts))
+    message.metadata.is_true(INJECTED) || is_quotation(&text_of_parts(&message.parts))
 }
 
 #[cfg(test)]
 mod tests {
     use memory_contract::{MessageId, Part, Role, ThreadId};
-    use serde_json::json;
+    use serde_json::{Value, json};
     use time::OffsetDateTime;
 
     use super::*;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    file_service_client::FileServiceClient, ledger_service_client::LedgerServiceClient,
-    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
+    event_service_client::EventServiceClient, file_service_client::FileServiceClient,
+    ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
+    message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
@@ -108,6 +109,10 @@ impl Client {
 
     pub fn plans(&self) -> PlanServiceClient<Transport> {
         PlanServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    pub fn events(&self) -> EventServiceClient<Transport> {
+        EventServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     pub fn observations(&self) -> ObservationServiceClient<Transport> {

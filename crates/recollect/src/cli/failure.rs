@@ -233,7 +233,7 @@ mod tests {
         check(Status::not_found("no such thread"), 4);
         check(Status::unavailable("tcp connect error"), 3);
         check(Status::invalid_argument("query: is too long"), 1);
-        let details = ErrorDetails::with_error_info("DATABASE_UNAVAILABLE", "recollect", []);
+        let details = ErrorDetails::with_error_info("DATABASE_UNAVAILABLE", "recollect.dev", []);
         check(
             Status::with_error_details(Code::Unavailable, "the database is down", details),
             1,

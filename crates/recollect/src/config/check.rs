@@ -216,7 +216,7 @@ impl Config {
             return Err(wrong(
                 "server.cors_origins",
                 "must not be * while auth.keys is empty: every web page that is opened on this \
-                 machine could read and erase everything; name the origins, or give at least \
+                 machine could read and delete everything; name the origins, or give at least \
                  one key in auth.keys",
             ));
         }
@@ -467,7 +467,7 @@ fn check_key(index: usize, key: &KeyConfig) -> Result<(), ConfigError> {
         return problem("tenant must be 1 to 128 characters");
     }
     if key.scopes.is_empty() {
-        return problem("scopes must have at least one of read, write, erase and admin");
+        return problem("scopes must have at least one of read, write, delete and admin");
     }
     if key.sha256.len() != 64 || !key.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return problem(

@@ -69,10 +69,10 @@ pub struct PolicyConfig {
     pub memories_top_k: i32,
     /// Whether an expired working memory is rebuilt.
     pub rebuild_expired: bool,
-    /// Age at which memories are erased; zero: never.
+    /// Age at which memories are deleted; zero: never.
     #[serde(with = "memory_contract::duration_text")]
     pub memory_max_age: Duration,
-    /// Time without use after which memories are erased; zero: never.
+    /// Time without use after which memories are deleted; zero: never.
     #[serde(with = "memory_contract::duration_text")]
     pub memory_max_inactivity: Duration,
     /// Most memories of one user.

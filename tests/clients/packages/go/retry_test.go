@@ -50,7 +50,7 @@ const (
 type script struct {
 	pb.UnimplementedMessageServiceServer
 	pb.UnimplementedThreadServiceServer
-	pb.UnimplementedPlanServiceServer
+	pb.UnimplementedEventServiceServer
 
 	mutex sync.Mutex
 	steps []step
@@ -126,7 +126,7 @@ func (s *script) AppendEvents(context.Context, *pb.AppendEventsRequest) (*pb.App
 }
 
 func scripted(code codes.Code, reason string, retryDelay time.Duration) error {
-	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: "recollect"}}
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: "recollect.dev"}}
 	if retryDelay > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retryDelay)})
 	}
@@ -157,7 +157,7 @@ func serve(t *testing.T, listener net.Listener, steps []step, options ...grpc.Se
 	server := grpc.NewServer(options...)
 	pb.RegisterMessageServiceServer(server, s)
 	pb.RegisterThreadServiceServer(server, s)
-	pb.RegisterPlanServiceServer(server, s)
+	pb.RegisterEventServiceServer(server, s)
 	go server.Serve(listener)
 	t.Cleanup(server.Stop)
 	return s
@@ -165,7 +165,7 @@ func serve(t *testing.T, listener net.Listener, steps []step, options ...grpc.Se
 
 func appendTurn(client *recollect.Client, options ...recollect.AppendOption) (*pb.AppendMessagesResponse, error) {
 	messages := append(options, recollect.User("My dog is called Pixel."), recollect.Assistant("A fine name!"))
-	return client.Session("support", "ada", "thread:42").Append(context.Background(), messages...)
+	return client.Session("support", "ada", "42").Append(context.Background(), messages...)
 }
 
 func TestAWriteThatWasStoredBeforeItsFailureIsStoredOnce(t *testing.T) {
@@ -230,7 +230,7 @@ func TestACallThatMayHaveHappenedIsRepeatedOnlyIfThatIsSafe(t *testing.T) {
 	equal(t, failure(t, err).Attempts, 1)
 	_, err = threads.GetThread(t.Context(), &pb.GetThreadRequest{})
 	equal(t, failure(t, err).Attempts, 3)
-	_, err = pb.NewPlanServiceClient(client.Conn()).AppendEvents(t.Context(), &pb.AppendEventsRequest{})
+	_, err = pb.NewEventServiceClient(client.Conn()).AppendEvents(t.Context(), &pb.AppendEventsRequest{})
 	equal(t, failure(t, err).Attempts, 3)
 	equal(t, script.others, 7)
 }
@@ -246,8 +246,10 @@ func TestAWriteThatNamesTheStateToChangeIsNotRepeated(t *testing.T) {
 		_, err := threads.SetHead(t.Context(), test.setHead)
 		equal(t, failure(t, err).Attempts, test.attempts)
 	}
-	for etag, attempts := range map[string]int{"": 3, "1": 1} {
-		_, err := threads.UpdateThread(t.Context(), &pb.UpdateThreadRequest{Thread: &pb.Thread{Etag: etag}})
+	etag := &pb.Precondition{State: &pb.Precondition_Etag{Etag: "1"}}
+	for precondition, attempts := range map[*pb.Precondition]int{nil: 3, etag: 1} {
+		request := &pb.UpdateThreadRequest{Thread: &pb.Thread{Title: "A dog"}, Precondition: precondition}
+		_, err := threads.UpdateThread(t.Context(), request)
 		equal(t, failure(t, err).Attempts, attempts)
 	}
 }

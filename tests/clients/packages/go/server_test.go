@@ -27,7 +27,7 @@ func server(t *testing.T) (*recollect.Client, string) {
 func TestAChatTurnIsAContextAndAnAppend(t *testing.T) {
 	client, app := server(t)
 	ctx := t.Context()
-	memory := client.Session(app, "ada", "thread:42")
+	memory := client.Session(app, "ada", "42")
 	if messages := all(t, memory.Messages(ctx)); len(messages) != 0 {
 		t.Fatalf("a session without a thread has %v", messages)
 	}
@@ -60,7 +60,7 @@ func TestAChatTurnIsAContextAndAnAppend(t *testing.T) {
 
 func TestContextsHaveTheFieldsOfEachFormat(t *testing.T) {
 	client, app := server(t)
-	memory := client.Session(app, "ada", "thread:42")
+	memory := client.Session(app, "ada", "42")
 	for format, system := range map[recollect.Format]string{
 		recollect.OpenAI:          ``,
 		recollect.OpenAIResponses: `"You help."`,
@@ -85,7 +85,7 @@ func TestContextsHaveTheFieldsOfEachFormat(t *testing.T) {
 func TestMessagesOfProvidersAreStoredAsTheyAre(t *testing.T) {
 	client, app := server(t)
 	ctx := t.Context()
-	memory := client.Session(app, "ada", "thread:42")
+	memory := client.Session(app, "ada", "42")
 	id := "chatcmpl-" + uuid()
 	completion := `{"id": "` + id + `", "choices": [{"message": {"role": "assistant", "content": null,
 		"tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Oslo\"}"}}]}}]}`
@@ -108,7 +108,7 @@ func TestMessagesOfProvidersAreStoredAsTheyAre(t *testing.T) {
 func TestMessagesAreReadInPagesAndRecalled(t *testing.T) {
 	client, app := server(t)
 	ctx := t.Context()
-	memory := client.Session(app, "ada", "thread:42")
+	memory := client.Session(app, "ada", "42")
 	for _, text := range []string{"The spare key is under the blue flower pot.", "The red bicycle is in the cellar.", "Good night."} {
 		_, err := memory.Append(ctx, recollect.User(text))
 		check(t, err)
@@ -120,7 +120,7 @@ func TestMessagesAreReadInPagesAndRecalled(t *testing.T) {
 	}
 	equal(t, seqs, []int64{1, 2, 3})
 	for message, err := range memory.Messages(ctx, func(r *pb.ListMessagesRequest) {
-		r.Order, r.PageSize = pb.SortOrder_SORT_ORDER_DESCENDING, 1
+		r.OrderBy, r.PageSize = "seq desc", 1
 	}) {
 		check(t, err)
 		equal(t, message.GetSeq(), int64(3))
@@ -141,7 +141,7 @@ func TestMessagesAreReadInPagesAndRecalled(t *testing.T) {
 func TestMemoriesAreRememberedFoundListedAndForgotten(t *testing.T) {
 	client, app := server(t)
 	ctx := t.Context()
-	memories := client.Session(app, "ada", "thread:42").Memories()
+	memories := client.Session(app, "ada", "42").Memories()
 	added, err := memories.Remember(ctx, "Ada lives in Oslo.", "Ada likes tea.")
 	check(t, err)
 	equal(t, len(added), 2)
@@ -161,18 +161,18 @@ func TestMemoriesAreRememberedFoundListedAndForgotten(t *testing.T) {
 func TestThreadsAreListedAndDeleted(t *testing.T) {
 	client, app := server(t)
 	ctx := t.Context()
-	for _, key := range []string{"thread:1", "thread:2"} {
+	for _, key := range []string{"1", "2"} {
 		_, err := client.Session(app, "ada", key).Append(ctx, recollect.User("Hello"))
 		check(t, err)
 	}
 	threads := all(t, client.Threads(ctx, recollect.OfUser(app, "ada"), func(r *pb.ListThreadsRequest) { r.PageSize = 1 }))
 	equal(t, len(threads), 2)
-	equal(t, threads[0].GetSessionKey(), "thread:2")
+	equal(t, threads[0].GetSessionKey(), "2")
 	equal(t, len(all(t, client.Thread(threads[0].GetThreadId()).Messages(ctx))), 1)
 	count, err := client.DeleteThread(ctx, threads[0].GetThreadId())
 	check(t, err)
 	equal(t, count, int64(1))
-	_, err = client.Session(app, "ada", "thread:1").Delete(ctx)
+	_, err = client.Session(app, "ada", "1").Delete(ctx)
 	check(t, err)
 	equal(t, len(all(t, client.Threads(ctx, recollect.OfApp(app)))), 0)
 }
@@ -180,21 +180,47 @@ func TestThreadsAreListedAndDeleted(t *testing.T) {
 func TestGeneratedServicesAreReachable(t *testing.T) {
 	client, app := server(t)
 	ctx := t.Context()
-	_, err := client.Session(app, "ada", "thread:42").Append(ctx, recollect.User("Hello"))
+	memory := client.Session(app, "ada", "42")
+	_, err := memory.Append(ctx, recollect.User("Hello"))
 	check(t, err)
-	session := &pb.SessionRef{AppId: app, UserId: "ada", SessionKey: "thread:42"}
-	logged, err := pb.NewPlanServiceClient(client.Conn()).AppendIteration(ctx, &pb.AppendIterationRequest{
-		Thread:    &pb.AppendIterationRequest_Session{Session: session},
-		Iteration: &pb.Iteration{Task: "search", Action: "looked"},
+	logged, err := pb.NewPlanServiceClient(client.Conn()).AppendAttempt(ctx, &pb.AppendAttemptRequest{
+		Thread:  memory.Ref(),
+		Attempt: &pb.Attempt{Task: "search", Action: "looked"},
 	})
 	check(t, err)
-	equal(t, logged.GetIteration().GetTask(), "search")
+	equal(t, logged.GetAttempt().GetTask(), "search")
+}
+
+func TestMetadataKeepsTheDigitsOfItsNumbers(t *testing.T) {
+	client, app := server(t)
+	ctx := t.Context()
+	memory := client.Session(app, "ada", "42")
+	for _, order := range []int64{1234567890123456788, 1234567890123456789} {
+		metadata, err := recollect.ToJSON(map[string]any{"order": order, "paid": true})
+		check(t, err)
+		_, err = memory.Append(ctx, recollect.Messages(&pb.MessageInput{
+			Role:     pb.Role_ROLE_USER,
+			Parts:    []*pb.Part{{Content: &pb.Part_Text{Text: "Where is it?"}}},
+			Metadata: metadata,
+		}))
+		check(t, err)
+	}
+	var found map[string]any
+	check(t, recollect.FromJSON(all(t, memory.Messages(ctx))[1].GetMetadata(), &found))
+	equal(t, found, map[string]any{"order": json.Number("1234567890123456789"), "paid": true})
+	filter, err := recollect.ToJSON(found)
+	check(t, err)
+	matching := all(t, memory.Messages(ctx, func(r *pb.ListMessagesRequest) {
+		r.Filter = &pb.MessageFilter{Metadata: filter}
+	}))
+	equal(t, len(matching), 1)
+	equal(t, matching[0].GetSeq(), int64(2))
 }
 
 func TestErrorsAreTypedAndReadable(t *testing.T) {
 	client, app := server(t)
 	ctx := t.Context()
-	memory := client.Session(app, "ada", "thread:42")
+	memory := client.Session(app, "ada", "42")
 	_, err := memory.Append(ctx, recollect.User("a\x00b"))
 	invalid := failure(t, err)
 	equal(t, invalid.Code, codes.InvalidArgument)
@@ -220,7 +246,7 @@ func TestErrorsAreTypedAndReadable(t *testing.T) {
 	equal(t, errors.Is(err, context.Canceled), true)
 
 	stream, err := pb.NewThreadServiceClient(client.Conn()).WatchThread(ctx, &pb.WatchThreadRequest{
-		Thread: &pb.WatchThreadRequest_ThreadId{ThreadId: uuid()},
+		Thread: client.Thread(uuid()).Ref(),
 	})
 	if err == nil {
 		_, err = stream.Recv()
@@ -231,7 +257,7 @@ func TestErrorsAreTypedAndReadable(t *testing.T) {
 func TestARequestIDMakesARepetitionSafe(t *testing.T) {
 	client, app := server(t)
 	ctx := t.Context()
-	memory := client.Session(app, "ada", "thread:42")
+	memory := client.Session(app, "ada", "42")
 	id := uuid()
 	for _, replayed := range []bool{false, true} {
 		stored, err := memory.Append(ctx, recollect.User("Hello"), recollect.RequestID(id))

@@ -227,7 +227,7 @@ test("files, reasoning and long outputs are stored", async () => {
 
 test("without memory a call fails, or goes on if that is wanted", async () => {
   using client = nowhere();
-  const memory = client.session({ app: "support", user: "ada", session: "thread:42" });
+  const memory = client.session({ app: "support", user: "ada", session: "42" });
   const strict = modelOf(recollectMiddleware(memory), ["Hello."]);
   await assert.rejects(generateText({ model: strict.model, prompt: "Hello?", maxRetries: 0 }), /UNAVAILABLE/);
   assert.equal(strict.mock.doGenerateCalls.length, 0);

@@ -16,8 +16,8 @@ import { BaseClient, Recollect, RecollectError, type TlsOptions } from "@recolle
 import {
   AppendMessagesResponseSchema,
   ErrorInfoSchema,
+  EventService,
   MessageService,
-  PlanService,
   RetryInfoSchema,
   ThreadService,
   type AppendMessagesRequest,
@@ -74,14 +74,14 @@ class Script {
           await new Promise((resolve) => signal.addEventListener("abort", resolve));
         },
       });
-      router.service(PlanService, { appendEvents: fail });
+      router.service(EventService, { appendEvents: fail });
     },
   });
 }
 
 function failure(code: Code, reason: string, delayMs?: number): ConnectError {
   const details: ConstructorParameters<typeof ConnectError>[3] = [
-    { desc: ErrorInfoSchema, value: { reason, domain: "recollect" } },
+    { desc: ErrorInfoSchema, value: { reason, domain: "recollect.dev" } },
   ];
   if (delayMs) details.push({ desc: RetryInfoSchema, value: { retryDelay: { nanos: delayMs * 1e6 } } });
   return new ConnectError("scripted", code, undefined, details);
@@ -114,7 +114,7 @@ async function listen(context: TestContext, server: http.Server | http2.Http2Ser
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const session = (client: BaseClient) => client.session({ app: "support", user: "ada", session: "thread:42" });
+const session = (client: BaseClient) => client.session({ app: "support", user: "ada", session: "42" });
 
 everywhere("a write that was stored before its failure is stored once", ["store, then fail", "fail"], async (client, script) => {
   const response = await session(client).append(turn);
@@ -160,7 +160,7 @@ everywhere("a call that may have happened is repeated only if that is safe", [],
   assert.equal((await rejected(threads.createThread({}))).attempts, 1);
   assert.equal(script.otherCalls, 1, "creating a thread");
   assert.equal((await rejected(threads.getThread({}))).attempts, 3);
-  assert.equal((await rejected(client.service(PlanService).appendEvents({}))).attempts, 3);
+  assert.equal((await rejected(client.service(EventService).appendEvents({}))).attempts, 3);
   assert.equal(script.otherCalls, 7, "reading, and a write with a request id");
 }, { retry: { maxAttempts: 3 } });
 
@@ -169,7 +169,8 @@ everywhere("a write that names the state to change is not repeated", [], async (
   assert.equal((await rejected(threads.setHead({ headMessageId: "1" }))).attempts, 3);
   assert.equal((await rejected(threads.setHead({ headMessageId: "1", expectedHead: "" }))).attempts, 1);
   assert.equal((await rejected(threads.updateThread({ thread: { title: "A dog" } }))).attempts, 3);
-  assert.equal((await rejected(threads.updateThread({ thread: { etag: "1" } }))).attempts, 1);
+  const precondition = { state: { case: "etag", value: "1" } } as const;
+  assert.equal((await rejected(threads.updateThread({ thread: { title: "A dog" }, precondition }))).attempts, 1);
 }, { retry: { maxAttempts: 3 } });
 
 test("a key is sent to other machines with TLS only", () => {

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { Code, Recollect, RecollectError, roleOf, textOf } from "@recollect/client";
-import { FileType, PartSchema, PlanService, Role, ToolResultPartSchema, type ToolResultPart } from "@recollect/client/v1";
+import { Code, jsonObject, jsonText, Recollect, RecollectError, render, roleOf, textOf } from "@recollect/client";
+import { FileType, PartSchema, PlanService, Role, ThreadService, ToolResultPartSchema, type ToolResultPart } from "@recollect/client/v1";
 import { Recollect as WebRecollect } from "@recollect/client/web";
 
 const recollect = new Recollect();
 after(() => recollect.close());
 
-const newSession = (user = "ada") => ({ app: `typescript-${randomUUID()}`, user, session: "thread:42" });
+const newSession = (user = "ada") => ({ app: `typescript-${randomUUID()}`, user, session: "42" });
 
 async function all<T>(entries: AsyncIterable<T>): Promise<T[]> {
   const list: T[] = [];
@@ -40,6 +40,7 @@ test("a chat turn is a context and an append", async () => {
   const history = await memory.history({ maxTokens: 1_000 });
   const stored = history.messages.map((message) => [roleOf(message), textOf(message)]);
   assert.deepEqual(stored, [...said.slice(1), ["assistant", "Pixel."]]);
+  assert.deepEqual(render(history.messages.slice(-1), "{seq} {role}: {text}"), ["4 assistant: Pixel."]);
 });
 
 test("contexts have the fields of each format", async () => {
@@ -56,6 +57,18 @@ test("contexts have the fields of each format", async () => {
   assert.equal(gemini.contents.length, 1);
   const { text } = await memory.context("Hello?", { format: "text", mode: "none" });
   assert.match(text, /Hello\?/);
+});
+
+test("a context leaves room for what is added, and is explained if that is wanted", async () => {
+  const memory = recollect.session(newSession());
+  for (let turn = 0; turn < 10; turn++) await memory.append({ user: `Chess move ${turn}: ${"pawn ".repeat(100)}` });
+  const whole = await memory.context("Go on.", { maxTokens: 1_000 });
+  assert.equal(whole.response.effectivePolicy, undefined);
+  assert.deepEqual(whole.response.omitted, []);
+  const reserved = await memory.context("Go on.", { maxTokens: 1_000, reserveTokens: 600, explain: true });
+  assert.ok(reserved.totalTokens <= 400 && reserved.totalTokens < whole.totalTokens);
+  assert.ok(reserved.response.effectivePolicy);
+  assert.ok((await memory.recall("chess", { explain: true })).effectivePolicy);
 });
 
 test("messages of providers are stored as they are", async () => {
@@ -93,10 +106,65 @@ test("messages are read in pages, and recalled", async () => {
   const newest = (await all(memory.messages({ newestFirst: true, pageSize: 2 }))).map(({ seq }) => seq);
   assert.deepEqual(newest, [3n, 2n, 1n]);
 
+  assert.deepEqual((await all(memory.messages())).map(({ metadata }) => metadata), [{ place: "home" }, {}, {}]);
+
   const recalled = await memory.recall("Where is the spare key?", { maxTokens: 1_000 });
   assert.ok(recalled.messages.some(({ message }) => textOf(message).includes("flower pot")));
   const found = await memory.search("spare key", { topK: 1 });
   assert.match(textOf(found.matches[0]?.message), /flower pot/);
+});
+
+test("metadata keeps the digits of its numbers", async () => {
+  const names = newSession();
+  const memory = recollect.session(names);
+  const orders = [1234567890123456788n, 1234567890123456789n];
+  for (const order of orders) {
+    await memory.append({ role: "user", content: "Where is it?", metadata: { order, price: 1.5, tags: ["a", { deep: true }] } });
+  }
+  await memory.append({ role: "user", content: "And this?", metadata: '{"order": 7}' });
+  const stored = (await all(memory.messages())).map(({ metadata }) => metadata);
+  assert.deepEqual(stored, [...orders.map((order) => ({ order, price: 1.5, tags: ["a", { deep: true }] })), { order: 7 }]);
+  assert.deepEqual((await memory.history()).messages.map(({ metadata }) => metadata.order), [...orders, 7]);
+  const found = await all(memory.messages({ filter: { roles: ["user"], metadata: { order: orders[1] } } }));
+  assert.deepEqual(found.map(({ seq }) => seq), [2n]);
+  await assert.rejects(memory.append({ role: "user", content: "?", metadata: { price: NaN } }), /metadata\.price: JSON has no NaN/);
+
+  const [remembered] = await memory.memories.remember({ text: "Ada likes tea.", metadata: { order: orders[0] } });
+  assert.deepEqual(remembered?.memory?.metadata, { order: orders[0] });
+  const [known] = await all(memory.memories.list({ filter: { metadata: { order: orders[0] } } }));
+  assert.deepEqual(known?.metadata, { order: orders[0] });
+
+  const threads = recollect.service(ThreadService);
+  await threads.updateThread({ thread: { ...refOf(names), metadata: jsonText({ order: orders[1] }) } });
+  const [thread] = await all(recollect.threads.list({ app: names.app, metadata: { order: orders[1] } }));
+  assert.deepEqual(thread?.metadata, { order: orders[1] });
+  assert.deepEqual(await all(recollect.threads.list({ app: names.app, metadata: { order: orders[0] } })), []);
+});
+
+test("events are logged and listed", async () => {
+  const memory = recollect.session(newSession());
+  assert.deepEqual(await all(memory.events()), [], "a session without a thread");
+  await memory.append({ user: "Hello" });
+  const first = await memory.appendEvents({ type: "started" });
+  assert.equal(first.firstNumber, 1n);
+  const createTime = new Date("2024-05-01T10:00:00Z");
+  await memory.appendEvents([
+    { type: "failed", data: { code: 401, id: 1234567890123456789n }, createTime },
+    { type: "failed", data: '{"code":  500}', messageId: "" },
+  ]);
+  const events = await all(memory.events({ pageSize: 1 }));
+  assert.deepEqual(events.map(({ number, type, data }) => [number, type, data]), [
+    [1n, "started", undefined],
+    [2n, "failed", { code: 401, id: 1234567890123456789n }],
+    [3n, "failed", { code: 500 }],
+  ]);
+  assert.equal(events[2]!.json, '{"code":  500}');
+  const newest = await all(memory.events({ types: ["failed"], startTime: new Date("2025-01-01T00:00:00Z"), newestFirst: true }));
+  assert.deepEqual(newest.map(({ number }) => number), [3n]);
+  const requestId = randomUUID();
+  const again = [await memory.appendEvents({ type: "ended" }, { requestId }), await memory.appendEvents({ type: "ended" }, { requestId })];
+  assert.deepEqual(again.map(({ replayed }) => replayed), [false, true]);
+  assert.equal((await all(memory.events())).length, 4);
 });
 
 test("the path leads to the head, without other branches, and can be cleared", async () => {
@@ -149,13 +217,13 @@ test("memories are remembered, found, listed and forgotten", async () => {
 
 test("threads are listed and deleted", async () => {
   const names = newSession();
-  for (const session of ["thread:1", "thread:2", "thread:3"]) {
+  for (const session of ["1", "2", "3"]) {
     await recollect.session({ ...names, session }).append({ user: "Hello" });
   }
   const threads = await all(recollect.threads.list({ app: names.app, user: names.user, pageSize: 2 }));
-  assert.deepEqual(threads.map(({ sessionKey }) => sessionKey), ["thread:3", "thread:2", "thread:1"]);
+  assert.deepEqual(threads.map(({ sessionKey }) => sessionKey), ["3", "2", "1"]);
   assert.equal(await recollect.threads.delete(threads[0]!.threadId), 1);
-  assert.equal(await recollect.threads.delete({ ...names, session: "thread:2" }), 1);
+  assert.equal(await recollect.threads.delete({ ...names, session: "2" }), 1);
   const thread = recollect.session({ threadId: threads[2]!.threadId });
   assert.equal((await all(thread.messages())).length, 1);
   assert.equal(await thread.delete(), 1);
@@ -163,15 +231,14 @@ test("threads are listed and deleted", async () => {
 });
 
 test("generated services are reachable", async () => {
-  const names = newSession();
-  await recollect.session(names).append({ user: "Hello" });
-  const session = { appId: names.app, userId: names.user, sessionKey: names.session };
+  const memory = recollect.session(newSession());
+  await memory.append({ user: "Hello" });
   const plans = recollect.service(PlanService);
-  const thread = { case: "session", value: session } as const;
-  const appended = await plans.appendEvents({ thread, events: [{ type: "note", json: "{}" }] });
-  assert.equal(appended.firstNumber, 1n);
-  const logged = await plans.appendIteration({ thread, iteration: { task: "search", action: "looked" } });
-  assert.equal(logged.iteration?.task, "search");
+  const logged = await plans.appendAttempt({ thread: memory.ref, attempt: { task: "search", action: "looked" } });
+  assert.equal(logged.attempt?.task, "search");
+  const data = { id: 1234567890123456789n };
+  const { plan } = await plans.putPlan({ thread: memory.ref, plan: { goal: "Find it", data: jsonText(data) } });
+  assert.deepEqual(jsonObject(plan!.data), data);
   assert.equal(Role.USER, 1);
 });
 
@@ -223,6 +290,8 @@ test("over HTTP it is the same, as in a browser", async () => {
   assert.equal(invalid.fields[0]?.field, "messages[0].parts[0].text");
   assert.equal((await failure(web.threads.delete(randomUUID()))).reason, "THREAD_NOT_FOUND");
 });
+
+const refOf = ({ app, user, session }: { app: string; user: string; session: string }) => ({ appId: app, userId: user, sessionKey: session });
 
 async function failure(call: Promise<unknown>): Promise<RecollectError> {
   const error = await call.then(() => undefined, (thrown: unknown) => thrown);

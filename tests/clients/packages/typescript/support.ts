@@ -12,7 +12,7 @@ export const newApp = () => `adapters-${randomUUID()}`;
 
 /** A new conversation. */
 export function newSession(names: Partial<SessionNames> = {}): Session {
-  return recollect.session({ app: newApp(), user: "ada", session: "thread:42", ...names });
+  return recollect.session({ app: newApp(), user: "ada", session: "42", ...names });
 }
 
 /** A client of no server. */

@@ -247,7 +247,7 @@ async fn holds(database: &Database, client: &Client, thread_id: &str) {
         ("threads", 1),
         ("messages", 80),
         ("plans", 1),
-        ("iterations", 1),
+        ("attempts", 1),
         ("agent_events", 1),
         ("transactions", 40),
     ];

@@ -1,7 +1,7 @@
 //! Isolation of derived text between threads.
 
 use memory_contract::proto::{
-    AgentEvent, AppendEventsRequest, LedgerKind, ListEventsRequest, ListIterationsRequest,
+    AgentEvent, AppendEventsRequest, LedgerKind, ListAttemptsRequest, ListEventsRequest,
     ListLedgerRequest, MemoryMode, Thread, UpdateThreadRequest,
 };
 use prost::Message as _;
@@ -54,12 +54,13 @@ pub async fn everything(client: &Client, thread_id: &str) -> String {
             thread: by_id(thread_id),
             kind: kind.into(),
             include_texts: true,
+            page_size: 500,
             ..Default::default()
         };
         let listed = client.call(request).await;
         all.extend(listed.encode_to_vec());
     }
-    let log = ListIterationsRequest {
+    let log = ListAttemptsRequest {
         thread: by_id(thread_id),
         ..Default::default()
     };
@@ -150,6 +151,7 @@ async fn n13_a_briefing_has_derived_text_before_the_newest_turns() {
             ..Default::default()
         }),
         update_mask: Some(mask(&["policy"])),
+        precondition: None,
     };
     client.call(observed).await;
     let quotes = brief(4_000).await;

@@ -7,8 +7,8 @@ use memory_contract::proto::{
 use prost::Message as _;
 use recollect_tests::{
     USER_DEFAULT, app, apply, block, block_texts, body, body_json, by_session, chat_messages,
-    context_request, fresh_wait, ids, kinds, known_texts, memory, mode, records, reply, session,
-    tool_call, tool_result, trial, trial_with_own_server, turn,
+    context_request, ids, kinds, known_texts, memory, mode, records, reply, session, tool_call,
+    tool_result, trial, trial_with_own_server, turn,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -235,8 +235,7 @@ async fn n06_memories_that_change_with_the_question_come_before_the_input() {
             let request = BuildContextRequest {
                 policy: Some(mode(wanted)),
                 formats: vec![1],
-                freshness: recollect_tests::at_least(&known.revision),
-                max_wait: Some(fresh_wait()),
+                freshness: recollect_tests::fresh_from(&known.revision),
                 ..context_request(&thread_id, question)
             };
             build(&client, request).await

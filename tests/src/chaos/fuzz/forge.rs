@@ -13,7 +13,7 @@ use prost_reflect::{
 const MAX_DEPTH: usize = 6;
 
 /// Texts that programs often take the wrong way.
-const TEXTS: [&str; 24] = [
+const TEXTS: [&str; 26] = [
     "",
     " ",
     "x",
@@ -24,6 +24,8 @@ const TEXTS: [&str; 24] = [
     "[]",
     "[{\"role\": \"user\", \"content\": \"x\"}]",
     "{\"a\": 1e400}",
+    "{\"a\": NaN}",
+    "{\"a b.\\\"c\": 9223372036854775807}",
     "{{ 7 * 7 }}{% for x in y %}",
     "' OR 1=1; --",
     "%s%n\\",

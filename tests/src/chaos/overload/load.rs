@@ -86,7 +86,6 @@ impl Load {
                 let request = self.timed(SearchRequest {
                     method: SearchMethod::Lexical.into(),
                     freshness: eventual(),
-                    max_wait: None,
                     ..search_request(thread_id, word, "")
                 });
                 client.recalls().search(request).await.map(drop)

@@ -67,27 +67,29 @@ impl Person {
         let resolve = json!({"session": session, "title": word});
         let resolved = call(client, "ThreadService/ResolveThread", resolve).await;
         let thread = text(&resolved["thread"]["thread_id"]);
+        let named = json!({"thread_id": thread});
         for turn in 0..TURNS {
             let said = |role: u8, what: &str| {
                 let said = format!("{word} {what} of the harbor, turn {turn}.");
                 json!({"role": role, "parts": [{"text": said}]})
             };
             let messages = json!([said(1, "asks for the code"), said(2, "gets the code")]);
-            let append = json!({"thread_id": thread, "messages": messages});
+            let append = json!({"thread": named, "messages": messages});
             let stored = call(client, "MessageService/AppendMessages", append).await;
             self.messages
                 .push(text(&stored["messages"][0]["message_id"]));
         }
-        let node = json!({"thread_id": thread, "node_id": "planner"});
+        let node = json!({"thread": named, "node_id": "planner"});
         let turn = json!({"node": node, "user": {"content": word}, "assistant": {"content": "a"}});
         call(client, "NodeMemoryService/AddNodeTurn", turn).await;
-        let plan = json!({"thread_id": thread, "plan": {"goal": word}});
+        let plan = json!({"thread": named, "plan": {"goal": word}});
         call(client, "PlanService/PutPlan", plan).await;
-        let iteration = json!({"thread_id": thread, "iteration": {"action": word}});
-        call(client, "PlanService/AppendIteration", iteration).await;
-        let events = json!({"thread_id": thread, "events": [{"type": word}]});
-        call(client, "PlanService/AppendEvents", events).await;
-        let data = json!({"thread_id": thread, "patch": {"of": word}});
+        let attempt = json!({"thread": named, "attempt": {"action": word}});
+        call(client, "PlanService/AppendAttempt", attempt).await;
+        let events = json!({"thread": named, "events": [{"type": word}]});
+        call(client, "EventService/AppendEvents", events).await;
+        let patch = json!({"of": word}).to_string();
+        let data = json!({"thread": named, "patch": patch});
         call(client, "WorkingMemoryService/UpdateWorkingMemoryData", data).await;
         self.threads.push(thread);
     }
@@ -146,43 +148,43 @@ impl Reading {
 /// What may be in the answer (data of one user, or of all users of the tenant), the method
 /// and the request.
 const READINGS: &str = r#"
-user ThreadService/GetThread {"thread_id": "$THREAD"}
-user ThreadService/GetThread {"session": {"app_id": "reads", "user_id": "$USER", "session_key": "$KEY"}}
-user ThreadService/ListThreads {"user": {"app_id": "reads", "user_id": "$USER"}}
-tenant ThreadService/ListThreads {"app": {"app_id": "reads"}}
-user MessageService/GetMessage {"thread_id": "$THREAD", "message_id": "$MESSAGE"}
-user MessageService/ListMessages {"thread_id": "$THREAD"}
-user MessageService/ListMessages {"session": {"app_id": "reads", "user_id": "$USER", "session_key": "$KEY"}}
-user MessageService/ListMessages {"user": {"app_id": "reads", "user_id": "$USER"}}
-tenant MessageService/ListMessages {"app": {"app_id": "reads"}, "page_size": 20}
-user MessageService/GetHistory {"thread_id": "$THREAD"}
-user MessageService/GetHistory {"thread_id": "$THREAD", "head_message_id": "$MESSAGE", "include_events": true}
-user MessageService/ExportMessages {"thread_id": "$THREAD"}
-user RecallService/Recall {"thread_id": "$THREAD", "query": "What is the code of the harbor?", "eventual": {}}
-user RecallService/Recall {"user": {"app_id": "reads", "user_id": "$USER"}, "query": "harbor code"}
-user RecallService/Search {"thread_id": "$THREAD", "query": "harbor code", "scope": 1}
-user RecallService/Search {"thread_id": "$THREAD", "query": "harbor code", "scope": 2, "method": 2, "eventual": {}}
-user RecallService/Search {"user": {"app_id": "reads", "user_id": "$USER"}, "query": "harbor code"}
-tenant RecallService/Search {"thread_id": "$THREAD", "query": "harbor code", "scope": 3, "top_k": 50}
-tenant RecallService/Search {"app": {"app_id": "reads"}, "query": "harbor code", "top_k": 50, "all_branches": true}
-user ContextService/BuildContext {"thread_id": "$THREAD", "input": [{"text": "What is the code of the harbor?"}], "policy": {"user_label": "U"}}
-user ContextService/BuildContext {"thread_id": "$THREAD", "input": [{"text": "harbor"}], "policy": {"mode": 5}}
+user ThreadService/GetThread {"thread": {"thread_id": "$THREAD"}}
+user ThreadService/GetThread {"thread": {"session": {"app_id": "reads", "user_id": "$USER", "session_key": "$KEY"}}}
+user ThreadService/ListThreads {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}}
+tenant ThreadService/ListThreads {"target": {"app": {"app_id": "reads"}}}
+user MessageService/GetMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE"}
+user MessageService/ListMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
+user MessageService/ListMessages {"target": {"thread": {"session": {"app_id": "reads", "user_id": "$USER", "session_key": "$KEY"}}}}
+user MessageService/ListMessages {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}}
+tenant MessageService/ListMessages {"target": {"app": {"app_id": "reads"}}, "page_size": 20}
+user MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}}
+user MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}, "head_message_id": "$MESSAGE", "include_events": true}
+user MessageService/ExportMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
+user RecallService/Recall {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "What is the code of the harbor?", "freshness": {"eventual": {}}}
+user RecallService/Recall {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}, "query": "harbor code"}
+user RecallService/Search {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "harbor code", "scope": 1}
+user RecallService/Search {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "harbor code", "scope": 2, "method": 2, "freshness": {"eventual": {}}}
+user RecallService/Search {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}, "query": "harbor code"}
+tenant RecallService/Search {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "harbor code", "scope": 3, "top_k": 50}
+tenant RecallService/Search {"target": {"app": {"app_id": "reads"}}, "query": "harbor code", "top_k": 50, "all_branches": true}
+user ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}, "input": [{"text": "What is the code of the harbor?"}], "policy": {"user_label": "U"}}
+user ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}, "input": [{"text": "harbor"}], "policy": {"mode": 5}}
 user MemoryService/GetMemory {"memory_id": "$MEMORY"}
-user MemoryService/ListMemories {"user": {"app_id": "reads", "user_id": "$USER"}}
-tenant MemoryService/ListMemories {"app": {"app_id": "reads"}}
-user MemoryService/SearchMemories {"user": {"app_id": "reads", "user_id": "$USER"}, "query": "harbor tea"}
-user NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$THREAD", "node_id": "planner"}}
-user NodeMemoryService/ListNodeMemories {"thread_id": "$THREAD"}
-user PlanService/GetPlan {"thread_id": "$THREAD"}
-user PlanService/ListIterations {"thread_id": "$THREAD"}
-user PlanService/ListEvents {"thread_id": "$THREAD"}
-user PlanService/BuildBriefing {"thread_id": "$THREAD", "task": "Go on."}
-user WorkingMemoryService/GetWorkingMemory {"thread_id": "$THREAD"}
-user LedgerService/VerifyThread {"thread_id": "$THREAD"}
-user ObservationService/GetObservations {"thread_id": "$THREAD"}
+user MemoryService/ListMemories {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}}
+tenant MemoryService/ListMemories {"target": {"app": {"app_id": "reads"}}}
+user MemoryService/SearchMemories {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}, "query": "harbor tea"}
+user NodeMemoryService/GetNodeHistory {"node": {"thread": {"thread_id": "$THREAD"}, "node_id": "planner"}}
+user NodeMemoryService/ListNodeMemories {"thread": {"thread_id": "$THREAD"}}
+user PlanService/GetPlan {"thread": {"thread_id": "$THREAD"}}
+user PlanService/ListAttempts {"thread": {"thread_id": "$THREAD"}}
+user EventService/ListEvents {"thread": {"thread_id": "$THREAD"}}
+user PlanService/BuildBriefing {"thread": {"thread_id": "$THREAD"}, "task": "Go on."}
+user WorkingMemoryService/GetWorkingMemory {"thread": {"thread_id": "$THREAD"}}
+user LedgerService/VerifyThread {"thread": {"thread_id": "$THREAD"}}
+user ObservationService/GetObservations {"thread": {"thread_id": "$THREAD"}}
 user FileService/GetFile {"upload_file_id": "file-$USER"}
 tenant FileService/ListFiles {}
 tenant AdminService/ListTransactions {"page_size": 20}
 tenant PolicyService/ListAppPolicies {}
-user PolicyService/GetEffectivePolicy {"thread_id": "$THREAD"}
+user PolicyService/GetEffectivePolicy {"target": {"thread": {"thread_id": "$THREAD"}}}
 "#;

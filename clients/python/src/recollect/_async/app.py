@@ -25,6 +25,10 @@ class AsyncApp:
     def __repr__(self) -> str:
         return f"<App {self.id!r}>"
 
+    @property
+    def _target(self) -> v1.Target:
+        return v1.Target(app=self.ref)
+
     async def policy(self, *, timeout: float | None = None) -> dict[str, Any]:
         """The fields that the app's policy sets, named as in `Policy`; durations in seconds."""
         request = v1.GetAppPolicyRequest(app_id=self.id)
@@ -40,12 +44,14 @@ class AsyncApp:
 
         Args:
             policy: the fields to change: at least one.
-            etag: the etag that the policy must have (`v1.AppPolicy.etag`). Empty: any.
+            etag: the etag that the policy must have (`v1.AppPolicy.etag`), or ConflictError.
+                Empty: any.
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.UpdateAppPolicyRequest(
-            app_policy=v1.AppPolicy(app_id=self.id, policy=_requests.policy(policy), etag=etag),
+            app_policy=v1.AppPolicy(app_id=self.id, policy=_requests.policy(policy)),
             update_mask=_requests.policy_mask(policy),
+            precondition=_requests.precondition(etag),
         )
         response = await self._client.stubs.policy.UpdateAppPolicy(request, timeout=timeout)
         return _results.policy_values(response.app_policy.policy)
@@ -66,13 +72,13 @@ class AsyncApp:
     async def threads(
         self,
         *,
-        metadata: dict[str, str | int | bool] | None = None,
+        metadata: types.MetadataFilter | None = None,
         order_by: str = "create_time desc",
         page_size: int = 50,
         timeout: float | None = None,
     ) -> AsyncIterator[types.ThreadInfo]:
         """The threads of all users of the app. Arguments: as in `AsyncRecollect.threads`."""
-        request = v1.ListThreadsRequest(app=self.ref, page_size=page_size, order_by=order_by)
+        request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
         _requests.fill(request, {"metadata": metadata})
         async for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
             for thread in page.threads:
@@ -99,7 +105,7 @@ class AsyncApp:
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.RecallRequest(
-            app=self.ref,
+            target=self._target,
             query=query,
             policy=_requests.policy({"top_k": top_k}),
             filter=_requests.message_filter(filter),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import grpc
 import grpc.aio
-from google.protobuf.field_mask_pb2 import FieldMask
 
 from recollect import _requests, _results, types, v1
 from recollect._async.pages import pages
 from recollect._async.user import AsyncUser
 from recollect._calls import stream_error
 from recollect.errors import NotFoundError
+from recollect.types import UNCHANGED, Unchanged
 
 if TYPE_CHECKING:
     from recollect._async.client import AsyncRecollect
@@ -34,24 +35,31 @@ class AsyncSession:
         self, client: AsyncRecollect, *, session: v1.SessionRef | None = None, thread_id: str = ""
     ) -> None:
         self._client = client
-        self.ref = session
-        """The session, for requests of the stubs. None: it is named by its thread_id."""
+        self._session = session
+        self.ref = v1.ThreadRef(session=session) if session else v1.ThreadRef(thread_id=thread_id)
+        """The thread, for requests of the stubs."""
         self.thread_id = thread_id
         """The thread's UUID. Empty: it is named by its session."""
-        self._target: dict[str, Any] = {"session": session} if session else {"thread_id": thread_id}
 
     def __repr__(self) -> str:
-        if self.ref is None:
+        if self._session is None:
             return f"<Session thread_id={self.thread_id!r}>"
-        ref = self.ref
-        return f"<Session app={ref.app_id!r} user={ref.user_id!r} session={ref.session_key!r}>"
+        names = self._session
+        return (
+            f"<Session app={names.app_id!r} user={names.user_id!r} session={names.session_key!r}>"
+        )
+
+    @property
+    def _target(self) -> v1.Target:
+        return v1.Target(thread=self.ref)
 
     @property
     def user(self) -> AsyncUser:
         """The user of the session, with the long-term memories."""
-        if self.ref is None:
+        if self._session is None:
             raise ValueError("this session is named by a thread id: use client.user(app=…, user=…)")
-        return AsyncUser(self._client, v1.UserRef(app_id=self.ref.app_id, user_id=self.ref.user_id))
+        app, user = self._session.app_id, self._session.user_id
+        return AsyncUser(self._client, v1.UserRef(app_id=app, user_id=user))
 
     # --- what a model is given, and what is stored -------------------------------------------
 
@@ -62,6 +70,7 @@ class AsyncSession:
         format: types.Format | Sequence[types.Format] | None = "openai",
         system: str = "",
         max_tokens: int | None = None,
+        reserve_tokens: int | None = None,
         model: str = "",
         query: str = "",
         policy: types.Policy | v1.MemoryPolicy | None = None,
@@ -74,6 +83,7 @@ class AsyncSession:
         oversized: Literal["truncate_content", "drop", "fail"] | None = None,
         at_least_as_fresh: str = "",
         max_wait: types.Duration | None = None,
+        explain: bool = False,
         timeout: float | None = None,
     ) -> types.Context:
         """Builds what the model is to be sent: system prompt, memory and input, in a token
@@ -85,6 +95,8 @@ class AsyncSession:
             system: the system prompt, which comes first: at most 256 KiB.
             max_tokens: the budget of the whole context: 1 to 10,000,000. Default: the
                 policy's context_tokens, or a part of the model's window.
+            reserve_tokens: the part of the budget to keep free for what you add, such as tools,
+                and for the model's answer: 0 to 10,000,000. Default: 0.
             model: the model whose tokenizer counts, such as `gpt-4o`.
             query: what memory is searched for: at most 8,192 characters. Default: the input.
             policy: what this request sets differently from the thread and the app.
@@ -99,32 +111,29 @@ class AsyncSession:
             at_least_as_fresh: the revision of a write to wait for. Empty: the newest messages
                 are searched, indexed or not.
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
+            explain: True: the result has the `policy` that applied and what was `omitted`.
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.BuildContextRequest(
-            **self._target,
+            thread=self.ref,
             head_message_id=head,
             system_prompt=system,
             input=[v1.Part(text=input)] if isinstance(input, str) else input,
             input_name=input_name,
             query=query,
             max_tokens=max_tokens,
+            reserve_tokens=reserve_tokens,
             model=model,
             policy=_requests.policy(policy),
             node_id=node,
             filter=_requests.message_filter(filter),
             method=_requests.search_method(method),
+            freshness=_requests.freshness(at_least_as_fresh, max_wait),
             all_branches=all_branches,
             formats=[_requests.format_number(name) for name in _requests.formats(format)],
+            explain=explain,
         )
-        _requests.fill(
-            request,
-            {
-                "oversized_turn": oversized,
-                "max_wait": max_wait,
-                "at_least_as_fresh": at_least_as_fresh or None,
-            },
-        )
+        _requests.fill(request, {"oversized_turn": oversized})
         response = await self._client.stubs.context.BuildContext(request, timeout=timeout)
         return _results.context(response)
 
@@ -158,7 +167,7 @@ class AsyncSession:
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.AppendMessagesRequest(
-            **self._target, expected_head=expected_head, request_id=request_id
+            thread=self.ref, expected_head=expected_head, request_id=request_id
         )
         _requests.append(request, messages, user, assistant, format)
         return _results.appended(
@@ -180,6 +189,7 @@ class AsyncSession:
         all_branches: bool = False,
         at_least_as_fresh: str = "",
         max_wait: types.Duration | None = None,
+        explain: bool = False,
         timeout: float | None = None,
     ) -> types.RecallResult:
         """The newest messages, and the best matches with their neighbors, in conversation order.
@@ -197,27 +207,23 @@ class AsyncSession:
             at_least_as_fresh: the revision of a write to wait for. Empty: the newest messages
                 are searched, indexed or not.
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
+            explain: True: the result has the `policy` that applied and what was `omitted`.
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.RecallRequest(
-            **self._target,
+            target=self._target,
             query=query,
             policy=_requests.policy(policy),
             filter=_requests.message_filter(filter),
             model=model,
             method=_requests.search_method(method),
+            freshness=_requests.freshness(at_least_as_fresh, max_wait),
             all_branches=all_branches,
+            explain=explain,
         )
         if top_k is not None:
             request.policy.top_k = top_k
-        _requests.fill(
-            request,
-            {
-                "max_tokens": max_tokens,
-                "max_wait": max_wait,
-                "at_least_as_fresh": at_least_as_fresh or None,
-            },
-        )
+        _requests.fill(request, {"max_tokens": max_tokens})
         return _results.recall(await self._client.stubs.recall.Recall(request, timeout=timeout))
 
     async def search(
@@ -250,22 +256,16 @@ class AsyncSession:
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.SearchRequest(
-            **self._target,
+            target=self._target,
             query=query,
             top_k=top_k,
             min_score=min_score,
             filter=_requests.message_filter(filter),
             method=_requests.search_method(method),
+            freshness=_requests.freshness(at_least_as_fresh, max_wait),
             all_branches=all_branches,
         )
-        _requests.fill(
-            request,
-            {
-                "scope": scope,
-                "max_wait": max_wait,
-                "at_least_as_fresh": at_least_as_fresh or None,
-            },
-        )
+        _requests.fill(request, {"scope": scope})
         return _results.recall(await self._client.stubs.recall.Search(request, timeout=timeout))
 
     async def history(
@@ -276,6 +276,7 @@ class AsyncSession:
         head: str = "",
         model: str = "",
         oversized: Literal["truncate_content", "drop", "fail"] | None = None,
+        include_events: bool = False,
         timeout: float | None = None,
     ) -> types.History:
         """The newest turns of the conversation, as one would give them to a model. `messages`
@@ -288,14 +289,16 @@ class AsyncSession:
             model: the model whose tokenizer counts, such as `gpt-4o`.
             oversized: what becomes of a newest turn that alone exceeds the budget. Default:
                 `truncate_content`.
+            include_events: True: the result has the `events` that belong to its messages.
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.GetHistoryRequest(
-            **self._target,
+            thread=self.ref,
             head_message_id=head,
             max_tokens=max_tokens,
             max_messages=max_messages,
             model=model,
+            include_events=include_events,
         )
         _requests.fill(request, {"oversized_turn": oversized})
         return _results.history(
@@ -305,24 +308,26 @@ class AsyncSession:
     async def messages(
         self,
         *,
-        order: types.Order = "ascending",
+        order_by: types.MessageOrder = "seq",
         filter: types.Filter | None = None,
         page_size: int = 100,
         timeout: float | None = None,
     ) -> AsyncIterator[types.Message]:
         """All messages, on all branches, by `seq`; the next page is fetched when it is needed.
-        NotFoundError if the session does not exist.
+        NotFoundError if the session does not exist. `recollect.render` makes texts of them.
 
         Args:
-            order: `ascending` for the oldest first.
+            order_by: `seq`, or `seq desc` for the newest first.
             filter: selects messages.
             page_size: the number of messages a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
         request = v1.ListMessagesRequest(
-            **self._target, filter=_requests.message_filter(filter), page_size=page_size
+            target=self._target,
+            filter=_requests.message_filter(filter),
+            order_by=order_by,
+            page_size=page_size,
         )
-        _requests.fill(request, {"order": order})
         async for page in pages(self._client.stubs.message.ListMessages, request, timeout):
             for message in page.messages:
                 yield _results.message(message)
@@ -332,7 +337,7 @@ class AsyncSession:
     ) -> AsyncIterator[types.Message]:
         """The messages that lead to the head, newest first, to the beginning of the
         conversation; the next page is fetched when it is needed. Other branches are left out. It
-        ends early where a branch starts at an erased message.
+        ends early where a branch starts at a deleted message.
 
         Args:
             head: the message to start at, by its id. Default: the thread's head.
@@ -345,24 +350,179 @@ class AsyncSession:
             return
         last: v1.Message | None = None
         async for message in self.messages(
-            order="descending", page_size=page_size, timeout=timeout
+            order_by="seq desc", page_size=page_size, timeout=timeout
         ):
             proto = message.proto
-            # What is deeper on the same branch comes after it, and its parent may be erased.
+            # What is deeper on the same branch comes after it, and its parent may be deleted.
             if message.id == wanted or (last is not None and proto.branch == last.branch):
                 last, wanted = proto, message.parent_id
                 yield message
 
     async def message(self, message_id: str, *, timeout: float | None = None) -> types.Message:
         """One message by its id or its external id."""
-        request = v1.GetMessageRequest(**self._target, message_id=message_id)
+        request = v1.GetMessageRequest(thread=self.ref, message_id=message_id)
         response = await self._client.stubs.message.GetMessage(request, timeout=timeout)
         return _results.message(response.message)
 
     async def delete_message(self, message_id: str, *, timeout: float | None = None) -> None:
-        """Erases a message, what was derived from it, and memories that nothing else supports."""
-        request = v1.DeleteMessageRequest(**self._target, message_id=message_id)
+        """Deletes a message, what was derived from it, and memories that nothing else supports."""
+        request = v1.DeleteMessageRequest(thread=self.ref, message_id=message_id)
         await self._client.stubs.message.DeleteMessage(request, timeout=timeout)
+
+    # --- events of an agent ------------------------------------------------------------------
+
+    async def append_events(
+        self, *events: v1.AgentEvent, request_id: str = "", timeout: float | None = None
+    ) -> types.AppendedEvents:
+        """Adds events of an agent to the conversation's event log: all or none. Events are no
+        messages: no history, search, context or memory contains them. NotFoundError if the
+        session does not exist.
+
+        Args:
+            events: events of `recollect.event`: 1 to 256, together at most 3 MiB.
+            request_id: a UUID that makes repeating the call safe, as in `append`.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.AppendEventsRequest(thread=self.ref, events=events, request_id=request_id)
+        response = await self._client.stubs.event.AppendEvents(request, timeout=timeout)
+        return _results.appended_events(response)
+
+    async def events(
+        self,
+        *,
+        types: Sequence[str] = (),
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        order_by: types.EventOrder = "number",
+        page_size: int = 100,
+        timeout: float | None = None,
+    ) -> AsyncIterator[types.Event]:
+        """The event log; the next page is fetched when it is needed. NotFoundError if the session
+        does not exist.
+
+        Args:
+            types: selects events of any of these types: at most 32. Default: all.
+            start_time: the earliest time of an event, included.
+            end_time: the latest time of an event, excluded.
+            order_by: `number`, or `number desc` for the newest first.
+            page_size: the number of events a call fetches: at most 500.
+            timeout: the seconds each call may take. Default: the client's.
+        """
+        request = v1.ListEventsRequest(
+            thread=self.ref, types=types, order_by=order_by, page_size=page_size
+        )
+        _requests.fill(request, {"start_time": start_time, "end_time": end_time})
+        async for page in pages(self._client.stubs.event.ListEvents, request, timeout):
+            for event in page.events:
+                yield _results.event(event)
+
+    # --- working memory ----------------------------------------------------------------------
+
+    async def working_memory(
+        self, *, model: str = "", timeout: float | None = None
+    ) -> types.WorkingMemory:
+        """The working memory: the messages that are still in full, a summary of those before
+        them, and data of the conversation. NotFoundError if the session does not exist.
+
+        Args:
+            model: the model that will read it, such as `gpt-4o`. Default: the one that
+                `put_working_memory` named last.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.GetWorkingMemoryRequest(thread=self.ref, model=model)
+        response = await self._client.stubs.working_memory.GetWorkingMemory(
+            request, timeout=timeout
+        )
+        return _results.working_memory(response.working_memory)
+
+    async def put_working_memory(
+        self,
+        *,
+        messages: Sequence[types.Message | v1.MessageInput | v1.WorkingMessage]
+        | None
+        | Unchanged = UNCHANGED,
+        summary: str | None | Unchanged = UNCHANGED,
+        memories: Sequence[str | types.Memory | v1.MemoryInput] | None | Unchanged = UNCHANGED,
+        data: types.JsonObject | None | Unchanged = UNCHANGED,
+        ttl: types.Duration | None | Unchanged = UNCHANGED,
+        model: str | None | Unchanged = UNCHANGED,
+        policy: types.Policy | v1.MemoryPolicy | None | Unchanged = UNCHANGED,
+        ttl_deletes_thread: bool = False,
+        etag: str = "",
+        absent: bool = False,
+        timeout: float | None = None,
+    ) -> types.WorkingMemory:
+        """Replaces parts of the working memory: what is passed is replaced, None clears, and what
+        is not passed stays. A session that does not exist is created.
+
+        Args:
+            messages: all messages of the working memory: at most 256, at most 3 MiB. Those of
+                `working_memory` are kept, new ones of `recollect.message` are appended to the
+                conversation, and those that are left out leave the working memory only.
+            summary: the summary of the messages before them: at most 64 KiB.
+            memories: the long-term memories to list: at most 256; a text is stored as a new one.
+                Those that are left out stay in long-term memory.
+            data: all data of the conversation: at most 256 KiB as JSON.
+            ttl: the lifetime of the working memory from now: 1 second to 10 years. None: it does
+                not expire.
+            model: the model that will read it, such as `gpt-4o`; its window and tokenizer apply
+                from now on.
+            policy: fields of the thread's policy to set.
+            ttl_deletes_thread: True: the thread expires with the working memory.
+            etag: the etag that the working memory must have, or ConflictError. Empty: any.
+            absent: True: the working memory must be empty, or ConflictError.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        changes = _requests.passed(
+            messages=messages,
+            summary=summary,
+            memories=memories,
+            data=data,
+            ttl=ttl,
+            model=model,
+            policy=policy,
+        )
+        request = v1.PutWorkingMemoryRequest(
+            thread=self.ref,
+            ttl_deletes_thread=ttl_deletes_thread,
+            precondition=_requests.precondition(etag, absent=absent),
+            update_mask=_requests.mask(changes),
+        )
+        _requests.fill(request, _requests.working_memory(changes))
+        response = await self._client.stubs.working_memory.PutWorkingMemory(
+            request, timeout=timeout
+        )
+        return _results.working_memory(response.working_memory, response.warnings)
+
+    async def update_working_data(
+        self, patch: types.JsonObject, *, etag: str = "", timeout: float | None = None
+    ) -> dict[str, Any]:
+        """Changes the data of the working memory: a member that is None is removed, a dict is
+        merged, any other value is replaced (RFC 7396). Returns all data.
+
+        Args:
+            patch: the changes. The result has at most 256 KiB as JSON.
+            etag: the etag that the working memory must have, or ConflictError. Empty: any.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.UpdateWorkingMemoryDataRequest(
+            thread=self.ref,
+            patch=_requests.json_text("patch", patch),
+            precondition=_requests.precondition(etag),
+        )
+        response = await self._client.stubs.working_memory.UpdateWorkingMemoryData(
+            request, timeout=timeout
+        )
+        return _results.json_object(response.data)
+
+    async def delete_working_memory(self, *, timeout: float | None = None) -> bool:
+        """Deletes the working memory: its data and its list of memories. The messages and the
+        long-term memories stay. Returns whether it had any content."""
+        request = v1.DeleteWorkingMemoryRequest(thread=self.ref)
+        response = await self._client.stubs.working_memory.DeleteWorkingMemory(
+            request, timeout=timeout
+        )
+        return response.deleted
 
     # --- the thread --------------------------------------------------------------------------
 
@@ -370,7 +530,7 @@ class AsyncSession:
         self,
         *,
         title: str = "",
-        metadata: Mapping[str, Any] | None = None,
+        metadata: types.JsonObject | None = None,
         ttl: types.Duration | None = None,
         policy: types.Policy | v1.MemoryPolicy | None = None,
         ephemeral: bool = False,
@@ -384,13 +544,13 @@ class AsyncSession:
             metadata: your own data: at most 16 KiB as JSON.
             ttl: the lifetime: 1 second to 10 years. Default: the app's, or none.
             policy: what the thread sets differently from its app.
-            ephemeral: True: the thread is erased when it is idle, by default for an hour.
+            ephemeral: True: the thread is deleted when it is idle, by default for an hour.
             timeout: the seconds the call may take. Default: the client's.
         """
-        if self.ref is None:
+        if self._session is None:
             raise ValueError("a thread is created by its session: use client.session(…)")
         request = v1.ResolveThreadRequest(
-            session=self.ref,
+            session=self._session,
             title=title,
             policy=_requests.policy(policy),
             ephemeral=ephemeral,
@@ -401,54 +561,54 @@ class AsyncSession:
 
     async def get(self, *, timeout: float | None = None) -> types.ThreadInfo:
         """The thread; NotFoundError if there is none."""
-        request = v1.GetThreadRequest(**self._target)
+        request = v1.GetThreadRequest(thread=self.ref)
         response = await self._client.stubs.thread.GetThread(request, timeout=timeout)
         return _results.thread(response.thread)
 
     async def update(
         self,
         *,
-        title: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        ttl: types.Duration | None = None,
+        title: str | None | Unchanged = UNCHANGED,
+        metadata: types.JsonObject | None | Unchanged = UNCHANGED,
+        ttl: types.Duration | None | Unchanged = UNCHANGED,
         etag: str = "",
         timeout: float | None = None,
     ) -> types.ThreadInfo:
-        """Changes the thread; what is None stays.
+        """Changes the thread: what is passed is replaced, None clears, and what is not passed
+        stays.
 
         Args:
             title: a label for display: at most 512 characters.
             metadata: all your own data from now on: at most 16 KiB as JSON.
-            ttl: the lifetime from now: 1 second to 10 years.
+            ttl: the lifetime from now: 1 second to 10 years. None: it does not expire.
             etag: the etag that the thread must have, or ConflictError. Empty: any.
             timeout: the seconds the call may take. Default: the client's.
         """
-        changes = {"title": title, "metadata": metadata, "ttl": ttl}
+        changes = _requests.passed(title=title, metadata=metadata, ttl=ttl)
         request = v1.UpdateThreadRequest(
-            thread=_requests.fill(self._named(etag), changes),
-            update_mask=FieldMask(
-                paths=[name for name, value in changes.items() if value is not None]
-            ),
+            thread=_requests.fill(self._named(), changes),
+            update_mask=_requests.mask(changes),
+            precondition=_requests.precondition(etag),
         )
         response = await self._client.stubs.thread.UpdateThread(request, timeout=timeout)
         return _results.thread(response.thread)
 
     async def clear(self, *, timeout: float | None = None) -> int:
-        """Erases all messages and what was derived from them, and keeps the thread. Returns the
+        """Deletes all messages and what was derived from them, and keeps the thread. Returns the
         number of messages."""
-        request = v1.ClearThreadRequest(**self._target)
+        request = v1.ClearThreadRequest(thread=self.ref)
         response = await self._client.stubs.thread.ClearThread(request, timeout=timeout)
         return response.deleted_message_count
 
     async def delete(self, *, timeout: float | None = None) -> int:
-        """Erases the thread and everything in it. Returns the number of messages."""
-        request = v1.DeleteThreadRequest(**self._target)
+        """Deletes the thread and everything in it. Returns the number of messages."""
+        request = v1.DeleteThreadRequest(thread=self.ref)
         response = await self._client.stubs.thread.DeleteThread(request, timeout=timeout)
         return response.deleted_message_count
 
     async def branches(self, *, timeout: float | None = None) -> list[types.Branch]:
         """The branches, oldest first."""
-        request = v1.ListBranchesRequest(**self._target, page_size=500)
+        request = v1.ListBranchesRequest(thread=self.ref, page_size=500)
         found = []
         async for page in pages(self._client.stubs.thread.ListBranches, request, timeout):
             found += [_results.branch(branch) for branch in page.branches]
@@ -465,7 +625,7 @@ class AsyncSession:
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.SetHeadRequest(
-            **self._target, head_message_id=message_id, expected_head=expected_head
+            thread=self.ref, head_message_id=message_id, expected_head=expected_head
         )
         response = await self._client.stubs.thread.SetHead(request, timeout=timeout)
         return _results.thread(response.thread)
@@ -477,7 +637,7 @@ class AsyncSession:
         timeout: float | None = None,
     ) -> types.EffectivePolicy:
         """The policy that applies to the conversation, with the fields of a request if given."""
-        wanted = v1.GetEffectivePolicyRequest(**self._target, policy=_requests.policy(request))
+        wanted = v1.GetEffectivePolicyRequest(target=self._target, policy=_requests.policy(request))
         response = await self._client.stubs.policy.GetEffectivePolicy(wanted, timeout=timeout)
         return _results.effective_policy(response.effective_policy)
 
@@ -491,21 +651,24 @@ class AsyncSession:
             etag: the etag that the thread must have, or ConflictError. Empty: any.
             timeout: the seconds the call may take. Default: the client's.
         """
-        thread = self._named(etag)
+        thread = self._named()
         thread.policy.CopyFrom(_requests.fill(v1.MemoryPolicy(), policy))
-        request = v1.UpdateThreadRequest(thread=thread, update_mask=_requests.policy_mask(policy))
+        request = v1.UpdateThreadRequest(
+            thread=thread,
+            update_mask=_requests.policy_mask(policy),
+            precondition=_requests.precondition(etag),
+        )
         response = await self._client.stubs.thread.UpdateThread(request, timeout=timeout)
         return _results.thread(response.thread)
 
-    def _named(self, etag: str) -> v1.Thread:
+    def _named(self) -> v1.Thread:
         """The thread by its names, for an update."""
-        if self.ref is None:
-            return v1.Thread(thread_id=self.thread_id, etag=etag)
+        if self._session is None:
+            return v1.Thread(thread_id=self.thread_id)
         return v1.Thread(
-            app_id=self.ref.app_id,
-            user_id=self.ref.user_id,
-            session_key=self.ref.session_key,
-            etag=etag,
+            app_id=self._session.app_id,
+            user_id=self._session.user_id,
+            session_key=self._session.session_key,
         )
 
     async def watch(
@@ -519,7 +682,7 @@ class AsyncSession:
             include_content: True: events have the content of what was made.
         """
         request = v1.WatchThreadRequest(
-            **self._target, cursor=cursor, include_content=include_content
+            thread=self.ref, cursor=cursor, include_content=include_content
         )
         settings = self._client._connection.settings
         failures = 0

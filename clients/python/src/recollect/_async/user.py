@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
-
-from google.protobuf.field_mask_pb2 import FieldMask
+from typing import TYPE_CHECKING
 
 from recollect import _requests, _results, types, v1
 from recollect._async.pages import pages
+from recollect.types import UNCHANGED, Unchanged
 
 if TYPE_CHECKING:
     from recollect._async.client import AsyncRecollect
@@ -26,6 +25,10 @@ class AsyncUser:
     def __repr__(self) -> str:
         return f"<User app={self.ref.app_id!r} user={self.ref.user_id!r}>"
 
+    @property
+    def _target(self) -> v1.Target:
+        return v1.Target(user=self.ref)
+
     async def remember(
         self,
         text: str,
@@ -34,10 +37,10 @@ class AsyncUser:
         topics: Iterable[str] = (),
         entities: Iterable[str] = (),
         event_time: datetime | None = None,
-        record_id: str = "",
+        external_id: str = "",
         source_message_ids: Iterable[str] = (),
-        pinned: bool = False,
-        metadata: Mapping[str, Any] | None = None,
+        pinned: bool | None = None,
+        metadata: types.JsonObject | None = None,
         timeout: float | None = None,
     ) -> types.Memory:
         """Stores a long-term memory of the user. A text that the user has in memory already is
@@ -50,10 +53,10 @@ class AsyncUser:
             entities: the people, places and things it names: at most 16, each at most 128
                 characters.
             event_time: when the event happened.
-            record_id: your own id, unique for the user: at most 128 characters. Storing it
+            external_id: your own id, unique for the user: at most 128 characters. Storing it
                 again updates the memory.
             source_message_ids: the messages that support it: at most 32.
-            pinned: True: no policy erases it.
+            pinned: True: no policy deletes it. Default: as it is, or False for a new memory.
             metadata: your own data: at most 16 KiB as JSON.
             timeout: the seconds the call may take. Default: the client's.
         """
@@ -63,7 +66,7 @@ class AsyncUser:
             topics,
             entities,
             event_time,
-            record_id,
+            external_id,
             source_message_ids,
             pinned,
             metadata,
@@ -87,7 +90,7 @@ class AsyncUser:
             timeout: the seconds each call may take. Default: the client's.
         """
         request = v1.ListMemoriesRequest(
-            user=self.ref, filter=_requests.memory_filter(filter), page_size=page_size
+            target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
         )
         async for page in pages(self._client.stubs.memory.ListMemories, request, timeout):
             for memory in page.memories:
@@ -98,10 +101,11 @@ class AsyncUser:
         query: str,
         *,
         top_k: int | None = None,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         filter: types.MemoryFilter | None = None,
         method: types.Method | None = None,
         at_least_as_fresh: str = "",
+        max_wait: types.Duration | None = None,
         timeout: float | None = None,
     ) -> list[types.Memory]:
         """The memories that match a query by meaning and by keyword, best first.
@@ -109,22 +113,23 @@ class AsyncUser:
         Args:
             query: the text to match: 1 to 8,192 characters.
             top_k: the maximum number of memories: 1 to 100. Default: 10.
-            min_score: excludes lower scores: 0.0 to 1.0.
+            min_score: excludes lower scores: 0.0 to 1.0. Default: 0.
             filter: selects memories. Default: all that are valid.
             method: how to match. Default: `hybrid`.
             at_least_as_fresh: the revision of a write to wait for. Empty: the newest memories
                 are searched, indexed or not.
+            max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.SearchMemoriesRequest(
-            user=self.ref,
+            target=self._target,
             query=query,
             top_k=top_k,
             min_score=min_score,
             filter=_requests.memory_filter(filter),
             method=_requests.search_method(method),
+            freshness=_requests.freshness(at_least_as_fresh, max_wait),
         )
-        _requests.fill(request, {"at_least_as_fresh": at_least_as_fresh or None})
         response = await self._client.stubs.memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
 
@@ -138,17 +143,18 @@ class AsyncUser:
         self,
         memory_id: str,
         *,
-        text: str | None = None,
-        type: types.MemoryType | None = None,
-        topics: Iterable[str] | None = None,
-        entities: Iterable[str] | None = None,
-        event_time: datetime | None = None,
-        pinned: bool | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        text: str | Unchanged = UNCHANGED,
+        type: types.MemoryType | None | Unchanged = UNCHANGED,
+        topics: Iterable[str] | None | Unchanged = UNCHANGED,
+        entities: Iterable[str] | None | Unchanged = UNCHANGED,
+        event_time: datetime | None | Unchanged = UNCHANGED,
+        pinned: bool | None | Unchanged = UNCHANGED,
+        metadata: types.JsonObject | None | Unchanged = UNCHANGED,
         etag: str = "",
         timeout: float | None = None,
     ) -> types.Memory:
-        """Changes a memory; what is None stays. Limits: as in `remember`.
+        """Changes a memory: what is passed is replaced, None clears, and what is not passed
+        stays. Limits: as in `remember`.
 
         Args:
             memory_id: the memory's UUID.
@@ -159,23 +165,23 @@ class AsyncUser:
             event_time: when the event happened.
             pinned: whether policies leave it alone.
             metadata: all your own data from now on.
-            etag: the etag that the memory must have (`memory.proto.etag`). Empty: any.
+            etag: the etag that the memory must have (`memory.proto.etag`), or ConflictError.
+                Empty: any.
             timeout: the seconds the call may take. Default: the client's.
         """
-        changes = {
-            "text": text,
-            "type": type,
-            "topics": topics,
-            "entities": entities,
-            "event_time": event_time,
-            "pinned": pinned,
-            "metadata": metadata,
-        }
+        changes = _requests.passed(
+            text=text,
+            type=type,
+            topics=topics,
+            entities=entities,
+            event_time=event_time,
+            pinned=pinned,
+            metadata=metadata,
+        )
         request = v1.UpdateMemoryRequest(
-            memory=_requests.fill(v1.Memory(memory_id=memory_id, etag=etag), changes),
-            update_mask=FieldMask(
-                paths=[name for name, value in changes.items() if value is not None]
-            ),
+            memory=_requests.fill(v1.Memory(memory_id=memory_id), changes),
+            update_mask=_requests.mask(changes),
+            precondition=_requests.precondition(etag),
         )
         response = await self._client.stubs.memory.UpdateMemory(request, timeout=timeout)
         return _results.memory(response.memory)
@@ -198,7 +204,7 @@ class AsyncUser:
         return _results.memory(response.memory)
 
     async def forget(self, memory_id: str, *, timeout: float | None = None) -> bool:
-        """Erases a memory. Returns whether it existed."""
+        """Deletes a memory. Returns whether it existed."""
         request = v1.DeleteMemoryRequest(memory_id=memory_id)
         response = await self._client.stubs.memory.DeleteMemory(request, timeout=timeout)
         return response.deleted
@@ -224,7 +230,7 @@ class AsyncUser:
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.RecallRequest(
-            user=self.ref,
+            target=self._target,
             query=query,
             policy=_requests.policy({"top_k": top_k}),
             filter=_requests.message_filter(filter),
@@ -236,13 +242,13 @@ class AsyncUser:
     async def threads(
         self,
         *,
-        metadata: dict[str, str | int | bool] | None = None,
+        metadata: types.MetadataFilter | None = None,
         order_by: str = "create_time desc",
         page_size: int = 50,
         timeout: float | None = None,
     ) -> AsyncIterator[types.ThreadInfo]:
         """The user's threads. Arguments: as in `AsyncRecollect.threads`."""
-        request = v1.ListThreadsRequest(user=self.ref, page_size=page_size, order_by=order_by)
+        request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
         _requests.fill(request, {"metadata": metadata})
         async for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
             for thread in page.threads:

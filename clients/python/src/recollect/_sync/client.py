@@ -103,9 +103,10 @@ class Recollect:
 
         Args:
             app: the bot, flow or workflow: 1 to 128 characters.
-            session: your key for the conversation: at most 512 characters. Keys of the forms
-                `user:ID`, `thread:ID`, `session:ID` and `global` have a meaning of their own
-                (SessionRef in docs/api.md). Empty: the default session of the app's policy.
+            session: your key for the conversation, such as `42`: at most 512 characters.
+                `global` is one that all users of the app share, and `user:ID` that of the user
+                ID; beside another user they are refused (SessionRef in docs/api.md). Empty: the
+                default session of the app's policy.
             user: the person: at most 256 characters. Empty: the thread has no user.
             agent_session: the key that an agent supplies, used if session is empty.
         """
@@ -136,7 +137,7 @@ class Recollect:
     def threads(
         self,
         *,
-        metadata: dict[str, str | int | bool] | None = None,
+        metadata: types.MetadataFilter | None = None,
         order_by: str = "create_time desc",
         page_size: int = 50,
         timeout: float | None = None,

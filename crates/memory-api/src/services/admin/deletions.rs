@@ -3,18 +3,22 @@
 use memory_contract::proto::{
     self, DeleteAppRequest, DeleteAppResponse, DeleteTenantRequest, DeleteTenantResponse,
     DeleteUserRequest, DeleteUserResponse, DeletionPlace, DeletionState, GetDeletionRequest,
-    GetDeletionResponse, GetErasureStatusRequest, GetErasureStatusResponse,
+    GetDeletionResponse, GetDeletionStatusRequest, GetDeletionStatusResponse, ListDeletionsRequest,
+    ListDeletionsResponse,
 };
-use memory_contract::{DeletionScope, Invalid, Receipt, check, duration, timestamp};
+use memory_contract::{DeletionScope, Invalid, PageToken, Receipt, check, duration, timestamp};
 use memory_recall::Selection;
 use memory_store::{Caller, ErasureStats};
+use time::OffsetDateTime;
 use tonic::Request;
 use uuid::Uuid;
 
 use super::Admin;
 use crate::error::ApiError;
 use crate::layers::{admin_of, caller_of};
-use crate::services::request::{app_from, required_user_from};
+use crate::services::request::{
+    Fields, app_from, micros_of, page_limit, required_user_from, time_of,
+};
 
 /// The vector index as a place.
 const INDEX: &str = "index";
@@ -73,19 +77,49 @@ impl Admin {
         })
     }
 
-    pub(super) async fn erasure_status(
+    pub(super) async fn deletions(
         &self,
-        request: Request<GetErasureStatusRequest>,
-    ) -> Result<GetErasureStatusResponse, ApiError> {
+        request: Request<ListDeletionsRequest>,
+    ) -> Result<ListDeletionsResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let GetErasureStatusRequest {} = request.into_inner();
+        let ListDeletionsRequest {
+            page_size,
+            page_token,
+        } = request.into_inner();
+        let identity = ("deletions", caller.tenant.as_str());
+        let mut fields = Fields::default();
+        let limit = fields.take(page_limit(page_size));
+        let after = fields.take(PageToken::place(&identity, &page_token));
+        fields.end()?;
+        let after = after.map(|[micros, high, low]| {
+            let id = Uuid::from_u64_pair(high.cast_unsigned(), low.cast_unsigned());
+            (time_of(micros), id)
+        });
+        let page = self.store.erasures(&caller).list(after, limit).await?;
+        let token = |(time, id): (OffsetDateTime, Uuid)| {
+            let (high, low) = id.as_u64_pair();
+            let place = [micros_of(time), high.cast_signed(), low.cast_signed()];
+            PageToken::after_place(&identity, place)
+        };
+        Ok(ListDeletionsResponse {
+            deletions: page.items.into_iter().map(deletion).collect(),
+            next_page_token: page.next.map(token).unwrap_or_default(),
+        })
+    }
+
+    pub(super) async fn deletion_status(
+        &self,
+        request: Request<GetDeletionStatusRequest>,
+    ) -> Result<GetDeletionStatusResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let GetDeletionStatusRequest {} = request.into_inner();
         let ErasureStats {
             waiting,
             lag,
             failing,
             last_error,
         } = self.store.erasures(&caller).stats().await?;
-        Ok(GetErasureStatusResponse {
+        Ok(GetDeletionStatusResponse {
             waiting_count: waiting,
             lag: Some(duration(lag)),
             failing_count: failing,
@@ -126,7 +160,7 @@ impl Admin {
             .places
             .extend(remaining.map(|remaining_count| DeletionPlace {
                 name: INDEX.to_owned(),
-                erased_count: 0,
+                deleted_count: 0,
                 remaining_count,
             }));
         Ok(deletion)
@@ -159,7 +193,7 @@ fn deletion(receipt: Receipt) -> proto::Deletion {
             .into_iter()
             .map(|place| DeletionPlace {
                 name: place.name,
-                erased_count: place.erased,
+                deleted_count: place.erased,
                 remaining_count: place.remaining,
             })
             .collect(),

@@ -72,10 +72,9 @@ fn queries_from(queries: Vec<String>) -> Result<Vec<String>, InvalidFields> {
     fields.all(Some(queries))
 }
 
-/// Reads a number from 1 to `max`, where 0 means `default`.
-fn count_or(field: &str, value: i32, default: i32, max: i32) -> Result<usize, Invalid> {
-    let asked = (value != 0).then_some(value);
-    let count = check::range_or(field, asked, default, 1, max)?;
+/// Reads a number from 1 to `max`; `default` if it is unset.
+fn count_or(field: &str, value: Option<i32>, default: i32, max: i32) -> Result<usize, Invalid> {
+    let count = check::range_or(field, value, default, 1, max)?;
     Ok(usize::try_from(count).unwrap_or_default())
 }
 

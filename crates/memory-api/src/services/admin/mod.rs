@@ -10,15 +10,17 @@ use memory_contract::proto::admin_service_server::AdminService;
 use memory_contract::proto::{
     self, CompareIndexesRequest, CompareIndexesResponse, DeleteAppRequest, DeleteAppResponse,
     DeleteTenantRequest, DeleteTenantResponse, DeleteUserRequest, DeleteUserResponse,
-    GetDeletionRequest, GetDeletionResponse, GetDistillStatusRequest, GetDistillStatusResponse,
-    GetErasureStatusRequest, GetErasureStatusResponse, GetIndexStatusRequest,
+    GetDeletionRequest, GetDeletionResponse, GetDeletionStatusRequest, GetDeletionStatusResponse,
+    GetDistillStatusRequest, GetDistillStatusResponse, GetIndexStatusRequest,
     GetIndexStatusResponse, GetModelUsageRequest, GetModelUsageResponse,
     GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse, GetServerInfoRequest,
-    GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
-    ListTransactionsRequest, ListTransactionsResponse, ReindexRequest, ReindexResponse,
+    GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse, ListDeletionsRequest,
+    ListDeletionsResponse, ListTransactionsRequest, ListTransactionsResponse, ReindexRequest,
+    ReindexResponse, TransactionAction,
 };
 use memory_contract::{
-    KeyScope, Outcome, PageToken, action_from, check, duration, limits, outcome_from, timestamp,
+    Invalid, KeyScope, Outcome, PageToken, action_from, action_name, check, duration, limits,
+    outcome_from, timestamp, timestamp_of,
 };
 use memory_distill::Distiller;
 use memory_objects::{Backend as ObjectsBackend, Objects};
@@ -140,11 +142,18 @@ impl AdminService for Admin {
         Ok(Response::new(self.deletion(request).await?))
     }
 
-    async fn get_erasure_status(
+    async fn list_deletions(
         &self,
-        request: Request<GetErasureStatusRequest>,
-    ) -> Result<Response<GetErasureStatusResponse>, Status> {
-        Ok(Response::new(self.erasure_status(request).await?))
+        request: Request<ListDeletionsRequest>,
+    ) -> Result<Response<ListDeletionsResponse>, Status> {
+        Ok(Response::new(self.deletions(request).await?))
+    }
+
+    async fn get_deletion_status(
+        &self,
+        request: Request<GetDeletionStatusRequest>,
+    ) -> Result<Response<GetDeletionStatusResponse>, Status> {
+        Ok(Response::new(self.deletion_status(request).await?))
     }
 }
 
@@ -270,6 +279,9 @@ impl Admin {
             page_size,
             page_token,
             actor,
+            actions,
+            start_time,
+            end_time,
         } = request;
         let mut fields = Fields::default();
         let named = fields.take(conversation_from(&call, thread));
@@ -278,9 +290,20 @@ impl Admin {
             caller.tenant.as_str(),
             format!("{named:?}"),
             actor.clone(),
+            actions.clone(),
+            format!("{start_time:?} {end_time:?}"),
         );
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::key(&identity, &page_token));
+        let actions = fields.take(actions_from(&actions));
+        let start = fields.take(timestamp_of("start_time", start_time));
+        let end = fields.take(timestamp_of("end_time", end_time));
+        if let (Some(start), Some(end)) = (start, end)
+            && start >= end
+        {
+            let problem = Invalid::new("end_time", "must be later than start_time");
+            fields.take(Err::<(), _>(problem));
+        }
         let actor = fields.take(check::text("actor", actor, limits::API_KEY_NAME_CHARS));
         fields.end()?;
         let thread = match named {
@@ -290,6 +313,9 @@ impl Admin {
         let query = TransactionQuery {
             thread,
             actor: (!actor.is_empty()).then_some(actor),
+            actions,
+            start,
+            end,
             after,
             limit,
         };
@@ -299,6 +325,22 @@ impl Admin {
             next_page_token: next_token(&identity, page.next),
         })
     }
+}
+
+/// Reads kinds of changes by their stored names.
+fn actions_from(actions: &[i32]) -> Result<Vec<String>, Invalid> {
+    if actions.len() > limits::FILTER_ACTIONS {
+        let problem = format!("must have at most {} entries", limits::FILTER_ACTIONS);
+        return Err(Invalid::new("actions", problem));
+    }
+    let read = |(index, action): (usize, &i32)| match TransactionAction::try_from(*action) {
+        Ok(TransactionAction::Unspecified) | Err(_) => Err(Invalid::new(
+            format!("actions[{index}]"),
+            "must be a TransactionAction",
+        )),
+        Ok(action) => Ok(action_name(action)),
+    };
+    actions.iter().enumerate().map(read).collect()
 }
 
 fn storage_usage(usage: Usage) -> proto::StorageUsage {

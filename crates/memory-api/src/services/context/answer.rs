@@ -11,7 +11,7 @@ use crate::services::files::{add_metadata, references_in};
 use crate::services::recall::{degradation, omission_reason, reason, searched_by};
 
 /// A context with the metadata of its files.
-pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
+pub(super) fn of(context: Context, files: &KnownFiles, explain: bool) -> BuildContextResponse {
     let Context {
         blocks,
         total_tokens,
@@ -36,8 +36,11 @@ pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {
         max_tokens,
         cuts: cuts.into_iter().map(cut).collect(),
         tokenizer: tokenizer.name().to_owned(),
-        effective_policy: Some(policy.into()),
-        omitted: omitted.into_iter().map(omission).collect(),
+        effective_policy: explain.then(|| policy.into()),
+        omitted: match explain {
+            true => omitted.into_iter().map(omission).collect(),
+            false => Vec::new(),
+        },
         method: searched_by(method),
         degradations: degradations.into_iter().map(degradation).collect(),
         rendered: rendered.into_iter().map(Into::into).collect(),

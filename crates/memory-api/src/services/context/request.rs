@@ -3,17 +3,16 @@
 use std::time::Instant;
 
 use memory_context::{ContextRequest, query_of};
-use memory_contract::formats::Format;
 use memory_contract::proto::BuildContextRequest;
 use memory_contract::{
-    Invalid, MemoryMode, PolicyLevel, check, filter_from, format_from, limits, user_parts_from,
+    Invalid, MemoryMode, PolicyLevel, check, filter_from, limits, user_parts_from,
 };
 use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
 
 use crate::error::ApiError;
 use crate::services::request::{
-    Fields, conversation_from, freshness_from, max_wait_from, method_from, oversized_turn_from,
+    Fields, conversation_from, formats_from, freshness_from, method_from, oversized_turn_from,
     policy_at, tokenizer_from,
 };
 
@@ -43,9 +42,10 @@ pub(super) async fn read(
         filter,
         method,
         freshness,
-        max_wait,
         all_branches,
         formats,
+        reserve_tokens,
+        explain: _,
     } = request;
     let mut fields = Fields::default();
     let conversation = match conversation_from(metadata, thread) {
@@ -84,17 +84,25 @@ pub(super) async fn read(
     let oversized_turn = fields.take(oversized_turn_from(oversized_turn));
     let filter = fields.take(filter_from(filter));
     let method = fields.take(method_from(method));
-    let freshness = fields.take(freshness_from(freshness));
-    let max_wait = fields.take(max_wait_from(max_wait));
+    let freshness = fields.get(freshness_from(freshness));
+    let reserved = check::range_or(
+        "reserve_tokens",
+        reserve_tokens,
+        0,
+        0,
+        limits::BUDGET_TOKENS,
+    );
+    let reserved = fields.take(reserved).unsigned_abs();
     let formats = fields.take(formats_from(formats));
     let mode = policy.as_ref().and_then(|policy| policy.mode);
     if let (Some(None), Some(_)) = (&conversation, &policy)
         && mode != Some(MemoryMode::None)
     {
-        let missing = Invalid::new("thread_id", "is required, or else session");
+        let missing = Invalid::new("thread", "is required: a thread_id or a session");
         fields.take(Err::<(), _>(missing));
     }
-    let (conversation, policy) = fields.all(conversation.zip(policy))?;
+    let ((conversation, policy), (freshness, max_wait)) =
+        fields.all(conversation.zip(policy).zip(freshness))?;
     Ok(ContextRequest {
         conversation,
         head,
@@ -106,6 +114,7 @@ pub(super) async fn read(
         input,
         input_name,
         max_tokens,
+        reserved,
         tokenizer,
         model_window,
         policy,
@@ -115,19 +124,8 @@ pub(super) async fn read(
         filter,
         method,
         freshness,
-        wait_until: Instant::now() + max_wait.unwrap_or(limits::DEFAULT_WAIT),
+        wait_until: Instant::now() + max_wait,
         all_branches,
         formats,
     })
-}
-
-fn formats_from(formats: Vec<i32>) -> Result<Vec<Format>, Invalid> {
-    let mut read = Vec::new();
-    for (index, format) in formats.into_iter().enumerate() {
-        let format = format_from(&format!("formats[{index}]"), format)?;
-        if !read.contains(&format) {
-            read.push(format);
-        }
-    }
-    Ok(read)
 }

@@ -4,15 +4,16 @@ mod request;
 
 use memory_contract::proto::memory_service_server::MemoryService;
 use memory_contract::proto::{
-    self, AddMemoriesRequest, AddMemoriesResponse, DeleteMemoryRequest, DeleteMemoryResponse,
-    ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest, GetMemoryResponse,
+    self, AddMemoriesRequest, AddMemoriesResponse, DeleteMemoriesRequest, DeleteMemoriesResponse,
+    DeleteMemoryRequest, DeleteMemoryResponse, GetMemoryRequest, GetMemoryResponse,
     ImportMemoriesRequest, ImportMemoriesResponse, ListMemoriesRequest, ListMemoriesResponse,
     SearchMemoriesRequest, SearchMemoriesResponse, SupersedeMemoryRequest, SupersedeMemoryResponse,
     UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    Invalid, MemoryId, MemoryOrigin, PageToken, PolicyLevel, check, etag_from, fit_metadata,
-    limits, memories_from, memory_bytes, memory_change_from, memory_filter_from, memory_from,
+    Invalid, MemoryId, MemoryOrigin, PageToken, PolicyLevel, check, fit_metadata, limits,
+    memories_from, memory_bytes, memory_change_from, memory_filter_from, memory_from,
+    precondition_from,
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
@@ -98,10 +99,10 @@ impl MemoryService for Memories {
         Ok(Response::new(self.import(request).await?))
     }
 
-    async fn forget_memories(
+    async fn delete_memories(
         &self,
-        request: Request<ForgetMemoriesRequest>,
-    ) -> Result<Response<ForgetMemoriesResponse>, Status> {
+        request: Request<DeleteMemoriesRequest>,
+    ) -> Result<Response<DeleteMemoriesResponse>, Status> {
         Ok(Response::new(self.forget(request).await?))
     }
 }
@@ -161,15 +162,16 @@ impl Memories {
     ) -> Result<ListMemoriesResponse, ApiError> {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
+        let (call, _, request) = request.into_parts();
         let ListMemoriesRequest {
-            owner,
+            target,
             filter,
             page_size,
             page_token,
-        } = request.into_inner();
+        } = request;
         let kept = filter.as_ref().map(|filter| filter.encode_to_vec());
         let mut fields = Fields::default();
-        let owner = fields.get_all(required_owner_from(owner));
+        let owner = required_owner_from(&mut fields, &call, target);
         let names = format!("{owner:?}");
         let identity = ("memories", caller.tenant.as_str(), names, kept);
         let filter = fields.take(memory_filter_from(filter));
@@ -194,7 +196,8 @@ impl Memories {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let deadline = wait_deadline(&request);
-        let mut query = query_from(request.into_inner())?;
+        let (call, _, request) = request.into_parts();
+        let mut query = query_from(&call, request)?;
         query.max_wait = shortened_wait(deadline, query.max_wait);
         if !query.owner.user.is_empty() {
             let policies = self.store.policies(&caller);
@@ -230,11 +233,12 @@ impl Memories {
         let UpdateMemoryRequest {
             memory,
             update_mask,
+            precondition,
         } = request.into_inner();
         let memory = memory.ok_or_else(|| Invalid::missing("memory"))?;
         let mut fields = Fields::default();
         let id = fields.get(check::uuid("memory.memory_id", &memory.memory_id));
-        let precondition = fields.take(etag_from("memory.etag", memory.etag.clone()));
+        let precondition = fields.take(precondition_from(precondition, false));
         let change = fields.get_all(memory_change_from(memory, update_mask));
         let (id, change) = fields.all(id.map(MemoryId::from).zip(change))?;
         let changed = self
@@ -341,11 +345,14 @@ impl Memories {
 
     async fn forget(
         &self,
-        request: Request<ForgetMemoriesRequest>,
-    ) -> Result<ForgetMemoriesResponse, ApiError> {
+        request: Request<DeleteMemoriesRequest>,
+    ) -> Result<DeleteMemoriesResponse, ApiError> {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
-        let forget = forget_from(request.into_inner())?;
+        let forget = {
+            let (call, _, request) = request.into_parts();
+            forget_from(&call, request)?
+        };
         let Forgotten {
             count,
             mut memories,
@@ -357,8 +364,8 @@ impl Memories {
             .await?;
         self.wake();
         fit_metadata(&mut memories, limits::ANSWER_BYTES);
-        Ok(ForgetMemoriesResponse {
-            forgotten_count: count,
+        Ok(DeleteMemoriesResponse {
+            deleted_count: count,
             memories: memories.into_iter().map(Into::into).collect(),
             more,
         })

@@ -1,7 +1,7 @@
 //! Reads requests for memories.
 
 use memory_contract::proto::{
-    ForgetMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest, UserRef,
+    DeleteMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest, UserRef,
 };
 use memory_contract::{
     AppId, Invalid, InvalidFields, Memory, MemoryOwner, UserId, check, duration_in, limits,
@@ -9,10 +9,10 @@ use memory_contract::{
 };
 use memory_recall::MemoryQuery;
 use memory_store::Forget;
+use tonic::metadata::MetadataMap;
 
 use crate::services::request::{
-    Fields, freshness_from, max_wait_from, method_from, required_owner_from, required_user_from,
-    search_top_k_from,
+    Fields, freshness_from, method_from, required_owner_from, required_user_from, search_top_k_from,
 };
 
 /// Reads the user of memories.
@@ -22,28 +22,37 @@ pub(super) fn memory_owner_from(fields: &mut Fields, user: Option<UserRef>) -> O
 }
 
 /// Reads a search.
-pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, InvalidFields> {
+pub(super) fn query_from(
+    metadata: &MetadataMap,
+    request: SearchMemoriesRequest,
+) -> Result<MemoryQuery, InvalidFields> {
     let SearchMemoriesRequest {
-        user,
+        target,
         query,
         top_k,
         min_score,
         filter,
         method,
         freshness,
-        max_wait,
     } = request;
     let mut fields = Fields::default();
-    let owner = memory_owner_from(&mut fields, user);
+    let owner = required_owner_from(&mut fields, metadata, target);
+    let owner = owner.and_then(|(app, user)| match user {
+        Some(user) => Some(MemoryOwner { app, user }),
+        None => fields.get(Err(Invalid::new(
+            "target.app",
+            "must be a user: target.user",
+        ))),
+    });
     let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
     let limit = fields.take(search_top_k_from(top_k));
-    let min_score = fields.take(optional_float("min_score", Some(min_score), 0.0, 1.0));
+    let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let filter = fields.take(memory_filter_from(filter));
     let method = fields.take(method_from(method));
-    let freshness = fields.take(freshness_from(freshness));
-    let max_wait = fields.take(max_wait_from(max_wait));
+    let freshness = fields.get(freshness_from(freshness));
+    let (owner, (freshness, max_wait)) = fields.all(owner.zip(freshness))?;
     Ok(MemoryQuery {
-        owner: fields.all(owner)?,
+        owner,
         // It depends on the app's policy.
         space: None,
         query,
@@ -52,7 +61,7 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
         method,
         min_score: min_score.unwrap_or_default(),
         freshness,
-        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
+        max_wait,
     })
 }
 
@@ -73,9 +82,12 @@ pub(super) fn stored_from(
 }
 
 /// Reads which memories to forget.
-pub(super) fn forget_from(request: ForgetMemoriesRequest) -> Result<Forget, InvalidFields> {
-    let ForgetMemoriesRequest {
-        owner,
+pub(super) fn forget_from(
+    metadata: &MetadataMap,
+    request: DeleteMemoriesRequest,
+) -> Result<Forget, InvalidFields> {
+    let DeleteMemoriesRequest {
+        target,
         max_age,
         max_inactivity,
         max_count,
@@ -89,7 +101,7 @@ pub(super) fn forget_from(request: ForgetMemoriesRequest) -> Result<Forget, Inva
         );
         fields.take(Err::<(), _>(missing));
     }
-    let owner = fields.get_all(required_owner_from(owner));
+    let owner = required_owner_from(&mut fields, metadata, target);
     let longest = limits::KEPT_MAX;
     let max_age = fields.take(duration_in("max_age", max_age, limits::AGE_MIN, longest));
     let max_inactivity = fields.take(duration_in(

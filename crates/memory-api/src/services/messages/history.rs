@@ -1,9 +1,9 @@
 //! `GetHistory`: the exact history of one branch, cut to whole turns within a budget.
 
 use memory_budget::Cut;
-use memory_context::read_history;
+use memory_context::{read_history, render_history};
 use memory_contract::proto::{self, AgentEvent, GetHistoryRequest, GetHistoryResponse};
-use memory_contract::{EventQuery, ThreadId, check, limits};
+use memory_contract::{EventQuery, ThreadId, check, limits, message_bytes_at_most};
 use memory_store::{Caller, StoreError};
 use tonic::Request;
 
@@ -11,7 +11,9 @@ use super::Messages;
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use crate::services::files::with_metadata;
-use crate::services::request::{Fields, budget_from, required_conversation_from};
+use crate::services::request::{
+    Fields, budget_from, formats_from, required_conversation_from, wait_deadline,
+};
 
 impl Messages {
     pub(super) async fn history(
@@ -19,6 +21,7 @@ impl Messages {
         request: Request<GetHistoryRequest>,
     ) -> Result<GetHistoryResponse, ApiError> {
         let caller = caller_of(&request)?;
+        let deadline = wait_deadline(&request);
         let (call, _, request) = request.into_parts();
         let GetHistoryRequest {
             thread,
@@ -28,6 +31,7 @@ impl Messages {
             oversized_turn,
             model,
             include_events,
+            formats,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
@@ -35,7 +39,8 @@ impl Messages {
             "head_message_id",
             &head_message_id,
         ));
-        let budget = budget_from(&mut fields, max_tokens, max_messages, oversized_turn, model);
+        let formats = fields.take(formats_from(formats));
+        let mut budget = budget_from(&mut fields, max_tokens, max_messages, oversized_turn, model);
         let named = fields.all(named)?;
         let thread = match named.thread(&self.store, &caller).await {
             // A session without a thread has no messages yet.
@@ -47,7 +52,23 @@ impl Messages {
             }
             thread => thread?,
         };
-        let (cut, files) = read_history(&self.store, &caller, thread, head, budget).await?;
+        let (cut, files, rendered) = loop {
+            let read = read_history(&self.store, &caller, thread, head.clone(), budget);
+            let (cut, files) = read.await?;
+            if formats.is_empty() {
+                break (cut, files, Vec::new());
+            }
+            let messages = cut.messages.clone();
+            let (store, formats) = (&self.store, formats.as_slice());
+            let rendered =
+                render_history(store, &caller, thread, messages, &files, formats, deadline).await?;
+            let bodies: usize = rendered.iter().map(|one| one.body.len()).sum();
+            let messages: usize = cut.messages.iter().map(message_bytes_at_most).sum();
+            if bodies + messages <= limits::ANSWER_BYTES || cut.messages.is_empty() {
+                break (cut, files, rendered);
+            }
+            budget.max_tokens = (cut.total_tokens / 2).max(1);
+        };
         let Cut {
             messages,
             total_tokens,
@@ -65,6 +86,7 @@ impl Messages {
         };
         Ok(GetHistoryResponse {
             messages,
+            rendered: rendered.into_iter().map(Into::into).collect(),
             events,
             total_tokens,
             truncated,

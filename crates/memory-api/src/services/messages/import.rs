@@ -9,7 +9,7 @@ use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
 };
-use memory_contract::{NewMessage, RequestId, SessionNames, session_from};
+use memory_contract::{NewMessage, RequestId};
 use memory_recall::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, NewThread, Store, StoreError, ThreadError};
 use tokio::time::{Instant, timeout_at};
@@ -18,7 +18,9 @@ use tonic::{Status, Streaming};
 use super::read_messages;
 use crate::error::ApiError;
 use crate::layers::unreadable;
-use crate::services::request::{Fields, request_id_from, resolve_session, written};
+use crate::services::request::{
+    Fields, NamedConversation, request_id_from, streamed_conversation_from, written,
+};
 use crate::status::Answer;
 use crate::storage_quota::{Amount, StorageQuotas, is_stored};
 
@@ -77,12 +79,11 @@ impl Import {
 
     async fn store(&self, batch: Batch) -> Result<ImportedMessages, ApiError> {
         let Batch {
-            names,
+            named,
             mut messages,
             request_id,
         } = batch;
-        let (session, _) = resolve_session(&self.store, &self.caller, names).await?;
-        let target = Conversation::Session(session.clone());
+        let target = named.resolve(&self.store, &self.caller).await?;
         let _admitted = self
             .quotas
             .admit_or_retry(
@@ -91,26 +92,27 @@ impl Import {
                 is_stored(&self.store, &self.caller, &target, &messages, request_id),
             )
             .await?;
-        let new = NewThread {
-            session,
-            title: String::new(),
-            metadata: Default::default(),
-            ttl: None,
-            policy: Default::default(),
-            ephemeral: false,
-        };
         let (store, caller) = (&self.store, &self.caller);
         let hold = store_contents(store, caller, &mut messages).await?;
         let import = async {
             let _room = self.background.import().await;
             let messages = counting::counted(messages).await?;
-            let resolved = store.threads(caller).resolve_thread(&new).await?;
+            let threads = store.threads(caller);
+            let thread = match target {
+                Conversation::Thread(id) => threads.get_thread(id).await?,
+                Conversation::Session(session) => {
+                    threads
+                        .resolve_thread(&NewThread::of(session))
+                        .await?
+                        .thread
+                }
+            };
             // Imported messages must persist.
-            if resolved.thread.ephemeral {
+            if thread.ephemeral {
                 return Err(StoreError::Thread(ThreadError::Ephemeral).into());
             }
             let append = Append {
-                thread: resolved.thread.id,
+                thread: thread.id,
                 messages,
                 request_id,
                 expected_head: None,
@@ -133,26 +135,26 @@ impl Import {
 }
 
 struct Batch {
-    names: SessionNames,
+    named: NamedConversation,
     messages: Vec<NewMessage>,
     request_id: Option<RequestId>,
 }
 
 async fn parse(request: ImportMessagesRequest) -> Result<Batch, ApiError> {
     let ImportMessagesRequest {
-        session,
+        thread,
         messages,
         provider_messages,
         request_id,
     } = request;
     let mut fields = Fields::default();
     // The metadata belongs to the whole stream, so it does not name a session.
-    let names = fields.get(session_from("session", session, || Ok(None)));
+    let named = fields.get(streamed_conversation_from(thread));
     let messages = fields.get_all(read_messages(messages, provider_messages).await?);
     let request_id = fields.take(request_id_from(&request_id));
-    let (names, messages) = fields.all(names.zip(messages))?;
+    let (named, messages) = fields.all(named.zip(messages))?;
     Ok(Batch {
-        names,
+        named,
         messages,
         request_id,
     })

@@ -1,11 +1,9 @@
 //! Lists messages of a thread, a user or an app.
 
 use memory_context::KnownFiles;
-use memory_context::template::MessageTemplate;
-use memory_contract::proto::{self, ListMessagesRequest, ListMessagesResponse, SortOrder};
+use memory_contract::proto::{self, ListMessagesRequest, ListMessagesResponse};
 use memory_contract::{
-    AppId, Invalid, InvalidFields, Message, MessageFilter, MessageId, Owner, PageToken, Target,
-    UserId, filter_from, limits,
+    AppId, InvalidFields, Message, MessageFilter, MessageId, PageToken, UserId, filter_from, limits,
 };
 use memory_store::{Caller, MessageQuery, Order, OwnerMessageQuery};
 use prost::Message as _;
@@ -17,7 +15,8 @@ use crate::error::ApiError;
 use crate::layers::caller_of;
 use crate::services::files::with_metadata;
 use crate::services::request::{
-    Fields, NamedConversation, conversation_from, micros_of, owner_from, page_limit, time_of,
+    Fields, NamedConversation, Target, descends, micros_of, page_limit, required_target_from,
+    time_of,
 };
 
 /// Whose messages to list.
@@ -49,24 +48,28 @@ impl Messages {
         let ListMessagesRequest {
             target,
             filter,
-            order,
-            text_template,
+            order_by,
             page_size,
             page_token,
         } = request;
         let mut fields = Fields::default();
-        let listed = fields.get_all(listed_from(&call, target.map(Into::into)));
+        let listed = fields.get_all(listed_from(&call, target));
         let filter = fields.take(filter_from(filter));
-        let order = fields.take(order_from(order));
+        let key = match &listed {
+            Some(Listed::Owner(..)) => "create_time",
+            Some(Listed::Thread(_)) | None => "seq",
+        };
+        let order = match fields.take(descends(key, &order_by)) {
+            true => Order::Descending,
+            false => Order::Ascending,
+        };
         let limit = fields.take(page_limit(page_size));
-        let template = fields.take(MessageTemplate::compile(text_template.clone()));
         let identity = (
             "messages",
             caller.tenant.as_str(),
             format!("{listed:?}"),
             format!("{filter:?}"),
             order == Order::Descending,
-            text_template,
         );
         let after = fields.take(PageToken::place(&identity, &page_token));
         let listed = fields.all(listed)?;
@@ -77,11 +80,7 @@ impl Messages {
             after,
             limit,
         };
-        let (items, next) = self.page_of(&caller, listed, wanted).await?;
-        let (mut rendered, found) = match template {
-            Some(template) => template.render(items).await?,
-            None => (Vec::new(), items),
-        };
+        let (found, next) = self.page_of(&caller, listed, wanted).await?;
         let places: Vec<Place> = found
             .iter()
             .map(|message| match by_time {
@@ -90,8 +89,7 @@ impl Messages {
             })
             .collect();
         let known = KnownFiles::of_messages(&self.store, &caller, found.iter()).await?;
-        let (messages, cut) = fit(found, &rendered, &known);
-        rendered.truncate(messages.len());
+        let (messages, cut) = fit(found, &known);
         let last = messages.len().checked_sub(1);
         let next = match cut {
             true => last.and_then(|last| places.get(last).copied()),
@@ -100,7 +98,6 @@ impl Messages {
         let token = |place| PageToken::after_place(&identity, place);
         Ok(ListMessagesResponse {
             messages,
-            rendered_texts: rendered,
             next_page_token: next.map(token).unwrap_or_default(),
         })
     }
@@ -169,41 +166,17 @@ fn place_of(micros: i64, id: MessageId) -> Place {
     [micros, high.cast_signed(), low.cast_signed()]
 }
 
-fn listed_from(call: &MetadataMap, target: Option<Target>) -> Result<Listed, InvalidFields> {
-    let owner = match target {
-        Some(Target::Thread(name)) => {
-            let named = conversation_from(call, Some(name))?;
-            return named.map(Listed::Thread).ok_or_else(|| missing().into());
-        }
-        Some(Target::User(user)) => Owner::User(user),
-        Some(Target::App(app)) => Owner::App(app),
-        None => return Err(missing().into()),
-    };
-    owner_from(owner).map(|(app, user)| Listed::Owner(app, user))
+fn listed_from(call: &MetadataMap, target: Option<proto::Target>) -> Result<Listed, InvalidFields> {
+    Ok(match required_target_from(call, target)? {
+        Target::Thread(named) => Listed::Thread(named),
+        Target::User(app, user) => Listed::Owner(app, Some(user)),
+        Target::App(app) => Listed::Owner(app, None),
+    })
 }
 
-fn missing() -> Invalid {
-    Invalid::new("thread_id", "is required, or else session, user or app")
-}
-
-fn order_from(order: i32) -> Result<Order, Invalid> {
-    match SortOrder::try_from(order) {
-        Ok(SortOrder::Unspecified | SortOrder::Ascending) => Ok(Order::Ascending),
-        Ok(SortOrder::Descending) => Ok(Order::Descending),
-        Err(_) => Err(Invalid::new(
-            "order",
-            "must be SORT_ORDER_ASCENDING or SORT_ORDER_DESCENDING",
-        )),
-    }
-}
-
-/// As many messages, with their texts and files, as a caller accepts at a time,
+/// As many messages, with their files, as a caller accepts at a time,
 /// and whether that was not all. The first always fits.
-fn fit(
-    found: Vec<Message>,
-    rendered: &[String],
-    known: &KnownFiles,
-) -> (Vec<proto::Message>, bool) {
+fn fit(found: Vec<Message>, known: &KnownFiles) -> (Vec<proto::Message>, bool) {
     let count = found.len();
     let mut bytes = 0;
     let messages: Vec<proto::Message> = found
@@ -211,7 +184,7 @@ fn fit(
         .map(|message| with_metadata(message, known))
         .enumerate()
         .take_while(|(index, message)| {
-            bytes += message.encoded_len() + rendered.get(*index).map_or(0, String::len) + 16;
+            bytes += message.encoded_len() + 16;
             *index == 0 || bytes <= limits::PAGE_BYTES
         })
         .map(|(_, message)| message)

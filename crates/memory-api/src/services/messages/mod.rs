@@ -12,11 +12,9 @@ use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
     DeleteMessageResponse, ExportMessagesRequest, GetHistoryRequest, GetHistoryResponse,
     GetMessageRequest, GetMessageResponse, ImportMessagesRequest, ListMessagesRequest,
-    ListMessagesResponse, MessageInput, ProviderMessages,
+    ListMessagesResponse, MessageInput, ProviderMessages, ThreadRef,
 };
-use memory_contract::{
-    InvalidFields, MessageName, NewMessage, ThreadId, ThreadName, check, new_messages_from,
-};
+use memory_contract::{InvalidFields, MessageName, NewMessage, ThreadId, check, new_messages_from};
 use memory_recall::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Store};
 use tonic::metadata::MetadataMap;
@@ -248,7 +246,7 @@ async fn read_messages(
 
 fn message_place(
     call: &MetadataMap,
-    thread: Option<impl Into<ThreadName>>,
+    thread: Option<ThreadRef>,
     message: &str,
 ) -> Result<(NamedConversation, MessageName), InvalidFields> {
     let mut fields = Fields::default();

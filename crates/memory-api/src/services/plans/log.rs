@@ -1,10 +1,10 @@
 //! The log of attempts.
 
 use memory_contract::proto::{
-    AppendIterationRequest, AppendIterationResponse, ListIterationsRequest, ListIterationsResponse,
+    AppendAttemptRequest, AppendAttemptResponse, ListAttemptsRequest, ListAttemptsResponse,
 };
-use memory_contract::{Invalid, PageToken, check, iteration_from, limits};
-use memory_store::{IterationQuery, LoggedIteration};
+use memory_contract::{Invalid, PageToken, attempt_from, check, limits};
+use memory_store::{AttemptQuery, LoggedAttempt};
 use prost::Message as _;
 use tonic::Request;
 
@@ -19,51 +19,48 @@ use crate::storage_quota::{Amount, is_remembered};
 impl Plans {
     pub(super) async fn append(
         &self,
-        request: Request<AppendIterationRequest>,
-    ) -> Result<AppendIterationResponse, ApiError> {
+        request: Request<AppendAttemptRequest>,
+    ) -> Result<AppendAttemptResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let bytes = request.encoded_len();
-        let AppendIterationRequest {
+        let AppendAttemptRequest {
             thread,
-            iteration,
+            attempt,
             request_id,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&metadata, thread));
-        let iteration = fields.get_all(iteration_from("iteration", iteration));
+        let attempt = fields.get_all(attempt_from("attempt", attempt));
         let request_id = fields.take(request_id_from(&request_id));
-        let (named, iteration) = fields.all(named.zip(iteration))?;
+        let (named, attempt) = fields.all(named.zip(attempt))?;
         let thread = named.thread(&self.store, &caller).await?;
         let _admitted = self
             .quotas
             .admit_or_retry(
                 &caller,
                 || Amount::of_request(0, bytes),
-                is_remembered(&self.store, &caller, "iteration", request_id),
+                is_remembered(&self.store, &caller, "attempt", request_id),
             )
             .await?;
-        let LoggedIteration {
-            iteration,
-            replayed,
-        } = self
+        let LoggedAttempt { attempt, replayed } = self
             .store
             .plans(&caller)
-            .append_iteration(thread, iteration, request_id)
+            .append_attempt(thread, attempt, request_id)
             .await?;
-        Ok(AppendIterationResponse {
-            iteration: Some(iteration.into()),
+        Ok(AppendAttemptResponse {
+            attempt: Some(attempt.into()),
             replayed,
         })
     }
 
     pub(super) async fn list(
         &self,
-        request: Request<ListIterationsRequest>,
-    ) -> Result<ListIterationsResponse, ApiError> {
+        request: Request<ListAttemptsRequest>,
+    ) -> Result<ListAttemptsResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
-        let ListIterationsRequest {
+        let ListAttemptsRequest {
             thread,
             task,
             failed,
@@ -75,7 +72,7 @@ impl Plans {
         let task = fields.take(task_name_from("task", task));
         let limit = fields.take(page_limit(page_size));
         let identity = (
-            "iterations",
+            "attempts",
             caller.tenant.as_str(),
             format!("{named:?}"),
             task.clone(),
@@ -83,7 +80,7 @@ impl Plans {
         );
         let after = fields.take(PageToken::key(&identity, &page_token));
         let named = fields.all(named)?;
-        let query = IterationQuery {
+        let query = AttemptQuery {
             thread: named.thread(&self.store, &caller).await?,
             task,
             failed,
@@ -91,9 +88,9 @@ impl Plans {
             limit,
             max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
-        let page = self.store.plans(&caller).list_iterations(&query).await?;
-        Ok(ListIterationsResponse {
-            iterations: page.items.into_iter().map(Into::into).collect(),
+        let page = self.store.plans(&caller).list_attempts(&query).await?;
+        Ok(ListAttemptsResponse {
+            attempts: page.items.into_iter().map(Into::into).collect(),
             next_page_token: next_token(&identity, page.next),
         })
     }

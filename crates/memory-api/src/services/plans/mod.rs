@@ -1,19 +1,18 @@
 //! The plan service.
 
 mod briefing;
-mod events;
 mod log;
 
 use memory_contract::proto::plan_service_server::PlanService;
 use memory_contract::proto::{
-    AppendEventsRequest, AppendEventsResponse, AppendIterationRequest, AppendIterationResponse,
-    BuildBriefingRequest, BuildBriefingResponse, DeletePlanRequest, DeletePlanResponse,
-    GetPlanRequest, GetPlanResponse, ListEventsRequest, ListEventsResponse, ListIterationsRequest,
-    ListIterationsResponse, PutPlanRequest, PutPlanResponse, UpdatePlanStepRequest,
-    UpdatePlanStepResponse, put_plan_request,
+    self, AppendAttemptRequest, AppendAttemptResponse, BuildBriefingRequest, BuildBriefingResponse,
+    DeletePlanRequest, DeletePlanResponse, GetPlanRequest, GetPlanResponse, ListAttemptsRequest,
+    ListAttemptsResponse, PutPlanRequest, PutPlanResponse, UpdatePlanStepRequest,
+    UpdatePlanStepResponse,
 };
 use memory_contract::{
-    Invalid, InvalidFields, Precondition, check, etag_from, limits, plan_from, step_status_from,
+    Invalid, InvalidFields, check, limits, nothing_to_change, paths_from, plan_from,
+    precondition_from, step_status_from, unknown_path,
 };
 use memory_store::{PlanStepChange, Store};
 use prost::Message as _;
@@ -62,32 +61,18 @@ impl PlanService for Plans {
         Ok(Response::new(self.delete(request).await?))
     }
 
-    async fn append_iteration(
+    async fn append_attempt(
         &self,
-        request: Request<AppendIterationRequest>,
-    ) -> Result<Response<AppendIterationResponse>, Status> {
+        request: Request<AppendAttemptRequest>,
+    ) -> Result<Response<AppendAttemptResponse>, Status> {
         Ok(Response::new(self.append(request).await?))
     }
 
-    async fn list_iterations(
+    async fn list_attempts(
         &self,
-        request: Request<ListIterationsRequest>,
-    ) -> Result<Response<ListIterationsResponse>, Status> {
+        request: Request<ListAttemptsRequest>,
+    ) -> Result<Response<ListAttemptsResponse>, Status> {
         Ok(Response::new(self.list(request).await?))
-    }
-
-    async fn append_events(
-        &self,
-        request: Request<AppendEventsRequest>,
-    ) -> Result<Response<AppendEventsResponse>, Status> {
-        Ok(Response::new(self.append_all(request).await?))
-    }
-
-    async fn list_events(
-        &self,
-        request: Request<ListEventsRequest>,
-    ) -> Result<Response<ListEventsResponse>, Status> {
-        Ok(Response::new(self.list_log(request).await?))
     }
 
     async fn build_briefing(
@@ -111,13 +96,7 @@ impl Plans {
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&metadata, thread));
         let plan = fields.get_all(plan_from("plan", plan));
-        let precondition = match precondition {
-            Some(put_plan_request::Precondition::Etag(etag)) => {
-                fields.take(etag_from("etag", etag))
-            }
-            Some(put_plan_request::Precondition::Absent(())) => Precondition::Absent,
-            None => Precondition::Unchecked,
-        };
+        let precondition = fields.take(precondition_from(precondition, true));
         let (named, plan) = fields.all(named.zip(plan))?;
         let thread = named.thread(&self.store, &caller).await?;
         let wanted = || Amount::of_request(0, bytes);
@@ -174,46 +153,60 @@ impl Plans {
     }
 }
 
+/// The fields of a step that an update can change.
+const CHANGEABLE: &[&str] = &["title", "status", "result"];
+
 fn change_from(
     metadata: &MetadataMap,
     request: UpdatePlanStepRequest,
 ) -> Result<(NamedConversation, PlanStepChange), InvalidFields> {
     let UpdatePlanStepRequest {
         thread,
-        step_id,
-        status,
-        result,
-        current_phase,
-        etag,
-    } = request;
-    let mut fields = Fields::default();
-    let named = fields.get(required_conversation_from(metadata, thread));
-    let step = fields.take(check::required_text(
-        "step_id",
-        step_id,
-        limits::STEP_ID_CHARS,
-    ));
-    if status == 0 && result.is_none() && current_phase.is_none() {
-        let problem = "is required without result and current_phase";
-        fields.take(Err::<(), _>(Invalid::new("status", problem)));
-    }
-    let status = fields.take(step_status_from("status", status));
-    let optional = |field: &str, text: Option<String>, max: usize| {
-        text.map(|text| check::text(field, text, max)).transpose()
-    };
-    let result = fields.take(optional("result", result, limits::PLAN_TEXT_CHARS));
-    let current_phase = fields.take(optional(
-        "current_phase",
-        current_phase,
-        limits::PHASE_CHARS,
-    ));
-    let precondition = fields.take(etag_from("etag", etag));
-    let change = PlanStepChange {
         step,
-        status,
-        result,
+        update_mask,
         current_phase,
         precondition,
+    } = request;
+    let proto::PlanStep {
+        step_id,
+        title,
+        status,
+        result,
+    } = step.ok_or_else(|| Invalid::missing("step"))?;
+    let mut fields = Fields::default();
+    let named = fields.get(required_conversation_from(metadata, thread));
+    let step = check::required_text("step.step_id", step_id, limits::STEP_ID_CHARS);
+    let step = fields.take(step);
+    let paths = paths_from(update_mask)?;
+    let is_set = [!title.is_empty(), status != 0, !result.is_empty()];
+    let mut changes = [false; 3];
+    for (index, path) in paths.iter().enumerate() {
+        match CHANGEABLE.iter().position(|field| field == path) {
+            Some(field) => changes[field] = true,
+            None => fields.take(Err(unknown_path(index, path, CHANGEABLE))),
+        }
+    }
+    let [of_title, of_status, of_result] = match paths.is_empty() {
+        true => is_set,
+        false => changes,
+    };
+    if paths.is_empty() && is_set == [false; 3] && current_phase.is_none() {
+        fields.take(Err::<(), _>(nothing_to_change(CHANGEABLE)));
+    }
+    let title = of_title
+        .then(|| check::required_text("step.title", title, limits::TITLE_CHARS))
+        .transpose();
+    let status = of_status.then(|| step_status_from("step.status", status));
+    let status = status.transpose();
+    let result = of_result.then(|| check::text("step.result", result, limits::PLAN_TEXT_CHARS));
+    let phase = current_phase.map(|text| check::text("current_phase", text, limits::PHASE_CHARS));
+    let change = PlanStepChange {
+        step,
+        title: fields.take(title),
+        status: fields.take(status).map(|status| status.unwrap_or_default()),
+        result: fields.take(result.transpose()),
+        current_phase: fields.take(phase.transpose()),
+        precondition: fields.take(precondition_from(precondition, false)),
     };
     Ok((fields.all(named)?, change))
 }

@@ -11,7 +11,7 @@ use memory_recall::{
 pub(super) fn recalled_response(
     recalled: Recalled,
     tokenizer: Tokenizer,
-    policy: ResolvedPolicy,
+    explained: Option<ResolvedPolicy>,
 ) -> RecallResponse {
     let Recalled {
         messages,
@@ -28,7 +28,7 @@ pub(super) fn recalled_response(
         method: searched_by(method),
         degradations: degradations.into_iter().map(degradation).collect(),
         omitted: omitted.into_iter().map(omission).collect(),
-        effective_policy: Some(policy.into()),
+        effective_policy: explained.map(Into::into),
         cuts: cuts.into_iter().map(cut).collect(),
     }
 }

@@ -61,6 +61,7 @@ impl Recalls {
         let (begin, policy) = self.begin(&caller, place, &call.policy).await?;
         let (thread, scope) = self.searched(&caller, begin, &policy).await?;
         let tokenizer = call.tokenizer();
+        let explained = call.explain.then(|| policy.clone());
         let recalled = match scope {
             Some(scope) => {
                 let mut query = call.under(&policy, thread, scope);
@@ -73,7 +74,7 @@ impl Recalls {
             }
             None => Recalled::default(),
         };
-        let mut response = recalled_response(recalled, tokenizer, policy);
+        let mut response = recalled_response(recalled, tokenizer, explained);
         self.annotate(&caller, &mut response.messages).await?;
         Ok(response)
     }

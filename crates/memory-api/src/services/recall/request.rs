@@ -1,10 +1,10 @@
 //! Validates recall and search requests.
 
 use memory_budget::Tokenizer;
-use memory_contract::proto::{RecallRequest, SearchRequest, recall_request::Budget};
+use memory_contract::proto::{self, RecallRequest, SearchRequest, recall_request::Budget};
 use memory_contract::{
     AppId, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
-    ResolvedPolicy, Target, ThreadId, check, filter_from, limits, optional_float, scope_from,
+    ResolvedPolicy, ThreadId, check, filter_from, limits, optional_float, scope_from,
 };
 use memory_recall::RecallQuery;
 use memory_store::Scope;
@@ -12,8 +12,8 @@ use tonic::metadata::MetadataMap;
 use uuid::Uuid;
 
 use crate::services::request::{
-    Fields, NamedConversation, app_from, freshness_from, max_wait_from, method_from, policy_at,
-    required_conversation_from, search_top_k_from, tokenizer_from, user_from,
+    Fields, NamedConversation, Target, freshness_from, method_from, policy_at,
+    required_target_from, search_top_k_from, tokenizer_from,
 };
 
 /// A validated recall request, before the policy fills in what it leaves open.
@@ -24,6 +24,8 @@ pub(super) struct RecallCall {
     query: RecallQuery,
     /// The request's own level of the policy.
     pub(super) policy: MemoryPolicy,
+    /// Whether the answer says which policy applied and what was left out.
+    pub(super) explain: bool,
 }
 
 /// Validates a recall request.
@@ -43,7 +45,6 @@ pub(super) fn recall_call(
         model,
         method,
         freshness,
-        max_wait,
         all_branches,
         explain,
     } = request;
@@ -62,18 +63,18 @@ pub(super) fn recall_call(
     };
     let tokenizer = fields.take(tokenizer_from(model));
     let method = fields.take(method_from(method));
-    let freshness = fields.take(freshness_from(freshness));
-    let max_wait = fields.take(max_wait_from(max_wait));
-    let (place, policy) = fields.all(place.zip(policy))?;
+    let freshness = fields.get(freshness_from(freshness));
+    let ((place, policy), (freshness, max_wait)) = fields.all(place.zip(policy).zip(freshness))?;
     let call = RecallCall {
         policy,
+        explain,
         query: RecallQuery {
             filter,
             max_tokens,
             tokenizer,
             method,
             freshness,
-            max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
+            max_wait,
             all_branches,
             omissions: if explain { limits::OMITTED } else { 0 },
             ..RecallQuery::new(None, nothing(), query)
@@ -101,7 +102,6 @@ pub(super) fn search_query(
         method,
         min_score,
         freshness,
-        max_wait,
         all_branches,
     } = request;
     let mut fields = Fields::default();
@@ -112,16 +112,15 @@ pub(super) fn search_query(
     let filter = fields.take(filter_from(filter));
     let method = fields.take(method_from(method));
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
-    let freshness = fields.take(freshness_from(freshness));
-    let max_wait = fields.take(max_wait_from(max_wait));
-    let place = fields.all(place)?;
+    let freshness = fields.get(freshness_from(freshness));
+    let (place, (freshness, max_wait)) = fields.all(place.zip(freshness))?;
     let query = RecallQuery {
         top_k,
         filter,
         method,
         min_score: min_score.unwrap_or_default(),
         freshness,
-        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
+        max_wait,
         all_branches,
         ..RecallQuery::new(None, nothing(), query)
     };
@@ -186,41 +185,32 @@ pub(super) enum Place {
 fn place_from(
     fields: &mut Fields,
     metadata: &MetadataMap,
-    target: Option<impl Into<Target>>,
+    target: Option<proto::Target>,
     (scope_field, scope): (&str, Option<MemoryScope>),
 ) -> Option<Place> {
-    let place = match target.map(Into::into) {
-        Some(Target::Thread(named)) => fields
-            .get(required_conversation_from(metadata, Some(named)))
-            .map(Place::Conversation),
-        Some(Target::User(user)) => {
-            fields
-                .get_all(user_from("user", user))
-                .and_then(|(app, user)| {
-                    if user.is_empty() {
-                        let problem = "is required; app searches the threads of all users";
-                        return fields.get(Err(Invalid::new("user.user_id", problem)));
-                    }
-                    let scope = Scope::User {
-                        app: app.clone(),
-                        user,
-                    };
-                    Some(Place::Others { app, scope })
-                })
+    let place = match fields.get_all(required_target_from(metadata, target)) {
+        Some(Target::Thread(named)) => Some(Place::Conversation(named)),
+        Some(Target::User(_, user)) if user.is_empty() => {
+            let problem = "is required; an app searches the threads of all users";
+            fields.get(Err(Invalid::new("target.user.user_id", problem)))
         }
-        Some(Target::App(app)) => fields.get(app_from("app", app)).map(|app| Place::Others {
+        Some(Target::User(app, user)) => Some(Place::Others {
+            scope: Scope::User {
+                app: app.clone(),
+                user,
+            },
+            app,
+        }),
+        Some(Target::App(app)) => Some(Place::Others {
             scope: Scope::App(app.clone()),
             app,
         }),
-        None => fields.get(Err(Invalid::new(
-            "thread_id",
-            "is required, or else session, user or app",
-        ))),
+        None => None,
     };
     if let (Some(Place::Others { .. }), Some(_)) = (&place, scope) {
         fields.take(Err::<(), _>(Invalid::new(
             scope_field,
-            "must not be given with user or app; it applies to thread_id and session",
+            "must not be given with a user or an app; it applies to threads",
         )));
     }
     place

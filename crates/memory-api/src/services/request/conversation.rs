@@ -1,10 +1,10 @@
 //! The conversation that a call is about: a thread by its id, or a session by its names.
 
 use memory_context::Conversation;
-use memory_contract::proto::{self, SessionKeySource, SessionRef};
+use memory_contract::proto::{self, SessionKeySource, SessionRef, ThreadRef, thread_ref};
 use memory_contract::{
     Invalid, PolicyLevel, SESSION_METADATA, Session, SessionKey, SessionNames, Thread, ThreadId,
-    ThreadName, check, limits, session_from,
+    check, limits, session_from,
 };
 use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
@@ -12,46 +12,117 @@ use tonic::metadata::MetadataMap;
 use super::ids::thread_id_from;
 use crate::error::ApiError;
 
-const FIELD: &str = "session";
+/// The field of requests that names a thread.
+const THREAD: &str = "thread";
+/// The field of requests that create a thread.
+const SESSION: &str = "session";
 
 /// A conversation as a request names it. The key of a session may be missing.
 #[derive(Clone, Debug)]
 pub(in crate::services) enum NamedConversation {
     Thread(ThreadId),
-    Session(SessionNames),
+    Session(SessionAt),
+}
+
+/// The names of a session, and the path of the field that has them.
+#[derive(Clone, Debug)]
+pub(in crate::services) struct SessionAt {
+    pub(in crate::services) names: SessionNames,
+    pub(in crate::services) field: String,
+}
+
+impl SessionAt {
+    /// The same session, with a generated key if no key is set.
+    pub(in crate::services) fn or_generated(self) -> Self {
+        Self {
+            names: self.names.or_generated(),
+            ..self
+        }
+    }
 }
 
 /// Reads `session`, with the key of the call's metadata.
 pub(in crate::services) fn session_names_from(
     metadata: &MetadataMap,
     session: Option<SessionRef>,
-) -> Result<SessionNames, Invalid> {
-    session_from(FIELD, session, || key_of(metadata))
+) -> Result<SessionAt, Invalid> {
+    session_at(SESSION, session, || key_of(metadata))
+}
+
+fn session_at(
+    field: &str,
+    session: Option<SessionRef>,
+    further: impl FnOnce() -> Result<Option<SessionKey>, Invalid>,
+) -> Result<SessionAt, Invalid> {
+    Ok(SessionAt {
+        names: session_from(field, session, further)?,
+        field: field.to_owned(),
+    })
 }
 
 /// Reads the thread that a request names, if it names one.
 pub(in crate::services) fn conversation_from(
     metadata: &MetadataMap,
-    named: Option<impl Into<ThreadName>>,
+    named: Option<ThreadRef>,
 ) -> Result<Option<NamedConversation>, Invalid> {
-    named
-        .map(|named| match named.into() {
-            ThreadName::Id(id) => Ok(NamedConversation::Thread(thread_id_from(&id)?)),
-            ThreadName::Session(session) => {
-                let names = session_names_from(metadata, Some(session))?;
-                Ok(NamedConversation::Session(names))
-            }
-        })
-        .transpose()
+    conversation_at(metadata, THREAD, named)
+}
+
+/// As [`conversation_from`], in another field.
+pub(in crate::services) fn conversation_at(
+    metadata: &MetadataMap,
+    field: &str,
+    named: Option<ThreadRef>,
+) -> Result<Option<NamedConversation>, Invalid> {
+    read_at(field, named, || key_of(metadata))
+}
+
+/// As [`conversation_from`], where the metadata does not name a session.
+pub(in crate::services) fn streamed_conversation_from(
+    named: Option<ThreadRef>,
+) -> Result<NamedConversation, Invalid> {
+    read_at(THREAD, named, || Ok(None))?.ok_or_else(|| missing(THREAD))
+}
+
+fn read_at(
+    field: &str,
+    named: Option<ThreadRef>,
+    further: impl FnOnce() -> Result<Option<SessionKey>, Invalid>,
+) -> Result<Option<NamedConversation>, Invalid> {
+    let Some(ThreadRef { thread }) = named else {
+        return Ok(None);
+    };
+    match thread {
+        Some(thread_ref::Thread::ThreadId(id)) => thread_id_from(&id)
+            .map(|id| Some(NamedConversation::Thread(id)))
+            .map_err(|invalid| invalid.within(field)),
+        Some(thread_ref::Thread::Session(session)) => {
+            let at = session_at(&format!("{field}.{SESSION}"), Some(session), further)?;
+            Ok(Some(NamedConversation::Session(at)))
+        }
+        None => Err(Invalid::new(field, "must have a thread_id or a session")),
+    }
 }
 
 /// Like [`conversation_from`], for calls that need a conversation.
 pub(in crate::services) fn required_conversation_from(
     metadata: &MetadataMap,
-    named: Option<impl Into<ThreadName>>,
+    named: Option<ThreadRef>,
 ) -> Result<NamedConversation, Invalid> {
-    conversation_from(metadata, named)?
-        .ok_or_else(|| Invalid::new("thread_id", "is required, or else session"))
+    required_conversation_at(metadata, THREAD, named)
+}
+
+/// Like [`conversation_at`], for calls that need a conversation.
+pub(in crate::services) fn required_conversation_at(
+    metadata: &MetadataMap,
+    field: &str,
+    named: Option<ThreadRef>,
+) -> Result<NamedConversation, Invalid> {
+    conversation_at(metadata, field, named)?.ok_or_else(|| missing(field))
+}
+
+fn missing(field: &str) -> Invalid {
+    Invalid::new(field, "is required: a thread_id or a session")
 }
 
 /// Reads the thread that the resource in the field `thread` names: by its id, or else by
@@ -81,7 +152,7 @@ pub(in crate::services) fn resource_from(
         session_key: session_key.clone(),
         ..Default::default()
     };
-    session_from(field, Some(session), || Ok(None)).map(NamedConversation::Session)
+    session_at(field, Some(session), || Ok(None)).map(NamedConversation::Session)
 }
 
 impl NamedConversation {
@@ -132,7 +203,7 @@ impl NamedConversation {
 pub(in crate::services) async fn resolve_session(
     store: &Store,
     caller: &Caller,
-    names: SessionNames,
+    SessionAt { names, field }: SessionAt,
 ) -> Result<(Session, SessionKeySource), ApiError> {
     let names = if names.source().is_none() || names.wants_shared() {
         let app = store.policies(caller).app_policy(names.app()).await?.policy;
@@ -143,20 +214,21 @@ pub(in crate::services) async fn resolve_session(
             (true, None) => names.shared(),
             (false, Some(source)) => {
                 return Err(wrong_key(
+                    &field,
                     source.field(),
                     "is the app's shared default, which its policy does not allow: \
                      set shared_session_default",
                 )
                 .into());
             }
-            (false, None) => return Err(missing_key().into()),
+            (false, None) => return Err(missing_key(&field).into()),
         }
     } else {
         names
     };
     match names.complete() {
         Ok((session, source)) => Ok((session, source.into())),
-        Err(_) => Err(missing_key().into()),
+        Err(_) => Err(missing_key(&field).into()),
     }
 }
 
@@ -175,8 +247,9 @@ fn key_of(metadata: &MetadataMap) -> Result<Option<SessionKey>, Invalid> {
     Ok(Some(SessionKey::new(key)))
 }
 
-fn missing_key() -> Invalid {
+fn missing_key(field: &str) -> Invalid {
     wrong_key(
+        field,
         "session_key",
         &format!(
             "is required: 1 to {} characters; or else agent_session_key, the call's metadata \
@@ -187,12 +260,13 @@ fn missing_key() -> Invalid {
     )
 }
 
-/// An error about the key, at the field or metadata that it comes from.
-fn wrong_key(field: &str, problem: &str) -> Invalid {
+/// An error about the key of the session at the path `session`, at the field or metadata that
+/// it comes from.
+fn wrong_key(session: &str, field: &str, problem: &str) -> Invalid {
     let invalid = Invalid::new(field, problem);
     match field {
         SESSION_METADATA => invalid,
-        _ => invalid.within(FIELD),
+        _ => invalid.within(session),
     }
 }
 

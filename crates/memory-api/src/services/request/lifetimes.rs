@@ -1,5 +1,5 @@
 //! Changes that end the life of stored content earlier: they erase, so they require the
-//! scope `erase`.
+//! scope `delete`.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(in crate::services) async fn check_app_policy(
 
 /// Whether the caller may erase.
 pub(in crate::services) fn may_erase(caller: &Caller) -> bool {
-    caller.scopes.allow(KeyScope::Erase)
+    caller.scopes.allow(KeyScope::Delete)
 }
 
 /// Whether a thread that lives for `ttl` from now ends earlier than it would. A use of an
@@ -129,7 +129,7 @@ fn is_shorter(one: Lifetime, other: Lifetime) -> bool {
 
 fn needs_erase(field: &str) -> ApiError {
     ApiError::PermissionDenied {
-        scope: KeyScope::Erase,
+        scope: KeyScope::Delete,
         field: Some(field.to_owned()),
     }
 }

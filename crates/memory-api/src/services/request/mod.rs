@@ -4,25 +4,32 @@
 mod budget;
 mod contents;
 mod conversation;
+mod formats;
 mod ids;
 mod lifetimes;
 mod owner;
 mod paging;
 mod policy;
 mod search;
+mod target;
 mod waiting;
 
 pub(super) use budget::{budget_from, oversized_turn_from, tokenizer_from};
 pub(super) use contents::written;
 pub(super) use conversation::{
-    NamedConversation, conversation_from, required_conversation_from, resolve_session,
-    resource_from, session_names_from,
+    NamedConversation, SessionAt, conversation_from, required_conversation_at,
+    required_conversation_from, resolve_session, resource_from, session_names_from,
+    streamed_conversation_from,
 };
+pub(super) use formats::formats_from;
 pub(super) use ids::{expected_head_from, request_id_from};
 pub(super) use lifetimes::{check_app_policy, check_thread_change, may_erase};
 pub(super) use memory_contract::Fields;
-pub(super) use owner::{app_from, owner_from, required_owner_from, required_user_from, user_from};
-pub(super) use paging::{micros_of, next_token, page_limit, time_of};
+pub(super) use owner::{app_from, required_user_from};
+pub(super) use paging::{descends, micros_of, next_token, page_limit, time_of};
 pub(super) use policy::{policy_at, policy_change_at};
-pub(super) use search::{freshness_from, max_wait_from, method_from, search_top_k_from};
+pub(super) use search::{freshness_from, method_from, search_top_k_from};
+pub(super) use target::{
+    Target, owner_from, required_owner_from, required_target_from, target_from,
+};
 pub(super) use waiting::{shortened_wait, wait_deadline};

@@ -1,7 +1,7 @@
 //! Users and apps.
 
 use memory_contract::proto::{AppRef, UserRef};
-use memory_contract::{AppId, Invalid, InvalidFields, Owner, UserId, check, limits};
+use memory_contract::{AppId, Invalid, InvalidFields, UserId, check, limits};
 
 use super::Fields;
 
@@ -25,24 +25,6 @@ pub(in crate::services) fn required_user_from(
 ) -> Result<(AppId, UserId), InvalidFields> {
     let field = "user";
     user_from(field, user.ok_or_else(|| Invalid::missing(field))?)
-}
-
-/// Reads an app, and one of its users unless all are meant.
-pub(in crate::services) fn owner_from(
-    owner: Owner,
-) -> Result<(AppId, Option<UserId>), InvalidFields> {
-    match owner {
-        Owner::User(user) => user_from("user", user).map(|(app, user)| (app, Some(user))),
-        Owner::App(app) => Ok((app_from("app", app)?, None)),
-    }
-}
-
-/// Reads an owner that is required, as [`owner_from`] does.
-pub(in crate::services) fn required_owner_from(
-    owner: Option<impl Into<Owner>>,
-) -> Result<(AppId, Option<UserId>), InvalidFields> {
-    let missing = || Invalid::new("user", "is required, or else app");
-    owner_from(owner.ok_or_else(missing)?.into())
 }
 
 /// Reads an app.

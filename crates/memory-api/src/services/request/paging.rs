@@ -29,3 +29,17 @@ pub(in crate::services) fn time_of(micros: i64) -> OffsetDateTime {
         .filter(|time| time.year() > 0)
         .unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
+
+/// Reads `order_by` of a list that has one order, by `key`: whether it is reversed.
+pub(in crate::services) fn descends(key: &str, order_by: &str) -> Result<bool, Invalid> {
+    let order_by = order_by.trim();
+    match order_by.strip_prefix(key) {
+        _ if order_by.is_empty() => Ok(false),
+        Some("") => Ok(false),
+        Some(direction) if direction.trim() == "desc" && direction.starts_with(' ') => Ok(true),
+        _ => Err(Invalid::new(
+            "order_by",
+            format!("must be `{key}`, `{key} desc` or empty"),
+        )),
+    }
+}

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use memory_contract::proto::{
-    SearchMethod, build_context_request, recall_request, search_memories_request, search_request,
-};
+use memory_contract::proto::{self, SearchMethod, freshness::Requirement};
 use memory_contract::{Invalid, check, duration_in, limits};
 use memory_recall::{Freshness, Method};
 use memory_store::Revision;
-use prost_types::Duration as ProtoDuration;
 
 /// Reads `method`.
 pub(in crate::services) fn method_from(method: i32) -> Result<Method, Invalid> {
@@ -31,49 +28,26 @@ pub(in crate::services) fn search_top_k_from(top_k: Option<i32>) -> Result<usize
     Ok(usize::try_from(top_k).unwrap_or_default())
 }
 
-/// Reads `max_wait`, the longest wait for `at_least_as_fresh`: 0 to [`limits::MAX_WAIT`].
-pub(in crate::services) fn max_wait_from(
-    wait: Option<ProtoDuration>,
-) -> Result<Option<Duration>, Invalid> {
-    duration_in("max_wait", wait, Duration::ZERO, limits::MAX_WAIT)
-}
-
-/// The `freshness` of any request.
-pub(in crate::services) enum AskedFreshness {
-    AtLeast(String),
-    Eventual,
-}
-
-macro_rules! asked_freshness {
-    ($($request:ident),+) => {$(
-        impl From<$request::Freshness> for AskedFreshness {
-            fn from(asked: $request::Freshness) -> Self {
-                match asked {
-                    $request::Freshness::AtLeastAsFresh(revision) => Self::AtLeast(revision),
-                    $request::Freshness::Eventual(()) => Self::Eventual,
-                }
-            }
-        }
-    )+};
-}
-
-asked_freshness!(
-    recall_request,
-    search_request,
-    build_context_request,
-    search_memories_request
-);
-
-/// Reads `freshness`; unset means [`Freshness::Newest`].
+/// Reads `freshness` and its wait; unset means [`Freshness::Newest`].
 pub(in crate::services) fn freshness_from(
-    asked: Option<impl Into<AskedFreshness>>,
-) -> Result<Freshness, Invalid> {
-    match asked.map(Into::into) {
-        None => Ok(Freshness::Newest),
-        Some(AskedFreshness::Eventual) => Ok(Freshness::Eventual),
-        Some(AskedFreshness::AtLeast(token)) => match token.parse::<Revision>() {
-            Ok(revision) => Ok(Freshness::AtLeast(revision)),
-            Err(error) => Err(Invalid::new("at_least_as_fresh", error.to_string())),
+    asked: Option<proto::Freshness>,
+) -> Result<(Freshness, Duration), Invalid> {
+    let proto::Freshness {
+        requirement,
+        max_wait,
+    } = asked.unwrap_or_default();
+    let within = |invalid: Invalid| invalid.within("freshness");
+    let wait = duration_in("max_wait", max_wait, Duration::ZERO, limits::MAX_WAIT);
+    let wait = wait.map_err(within)?.unwrap_or(limits::DEFAULT_WAIT);
+    let freshness = match requirement {
+        None => Freshness::Newest,
+        Some(Requirement::Eventual(())) => Freshness::Eventual,
+        Some(Requirement::AtLeastAsFresh(token)) => match token.parse::<Revision>() {
+            Ok(revision) => Freshness::AtLeast(revision),
+            Err(error) => {
+                return Err(within(Invalid::new("at_least_as_fresh", error.to_string())));
+            }
         },
-    }
+    };
+    Ok((freshness, wait))
 }

@@ -19,15 +19,16 @@ impl Threads {
         request: Request<ListThreadsRequest>,
     ) -> Result<ListThreadsResponse, ApiError> {
         let caller = caller_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let ListThreadsRequest {
-            scope,
+            target,
             page_size,
             page_token,
             order_by,
             metadata,
-        } = request.into_inner();
+        } = request;
         let mut fields = Fields::default();
-        let scope = scope.and_then(|scope| fields.get_all(owner_from(scope.into())));
+        let scope = owner_from(&mut fields, &call, target);
         let order = fields.take(ThreadOrder::from_text(&order_by));
         let metadata = fields.take(conditions_from("metadata", metadata));
         let identity = (

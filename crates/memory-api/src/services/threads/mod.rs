@@ -16,18 +16,18 @@ use memory_contract::proto::{
     UpdateThreadRequest, UpdateThreadResponse, WatchThreadRequest,
 };
 use memory_contract::{
-    Invalid, InvalidFields, MemoryPolicy, PolicyLevel, Session, SessionNames, check, duration_in,
+    Invalid, InvalidFields, JsonObject, MemoryPolicy, PolicyLevel, Session, check, duration_in,
     limits, object_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Erased, NewThread, Store};
-use prost_types::{Duration as ProtoDuration, Struct};
+use prost_types::Duration as ProtoDuration;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    Fields, check_thread_change, may_erase, policy_at, required_conversation_from, resolve_session,
-    session_names_from,
+    Fields, SessionAt, check_thread_change, may_erase, policy_at, required_conversation_from,
+    resolve_session, session_names_from,
 };
 use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
@@ -271,7 +271,7 @@ impl Threads {
 /// The properties of a new thread except its session.
 struct Properties {
     title: String,
-    metadata: serde_json::Map<String, serde_json::Value>,
+    metadata: JsonObject,
     ttl: Option<Duration>,
     policy: MemoryPolicy,
 }
@@ -299,10 +299,10 @@ fn new_thread(
     call: &MetadataMap,
     session: Option<SessionRef>,
     title: String,
-    metadata: Option<Struct>,
+    metadata: String,
     ttl: Option<ProtoDuration>,
     policy: Option<proto::MemoryPolicy>,
-) -> Result<(SessionNames, Properties), InvalidFields> {
+) -> Result<(SessionAt, Properties), InvalidFields> {
     let mut fields = Fields::default();
     let names = fields.get(session_names_from(call, session));
     let properties = Properties {
@@ -320,9 +320,7 @@ fn title_from(title: String) -> Result<String, Invalid> {
     check::text("title", title, limits::TITLE_CHARS)
 }
 
-fn metadata_from(
-    metadata: Option<Struct>,
-) -> Result<serde_json::Map<String, serde_json::Value>, Invalid> {
+fn metadata_from(metadata: String) -> Result<JsonObject, Invalid> {
     object_from(
         "metadata",
         metadata,

@@ -2,8 +2,8 @@
 
 use memory_contract::proto::{Thread, UpdateThreadRequest};
 use memory_contract::{
-    Invalid, InvalidFields, PolicyFields, PolicyLevel, Precondition, etag_from, nothing_to_change,
-    paths_from, unknown_path,
+    Invalid, InvalidFields, PolicyFields, PolicyLevel, Precondition, nothing_to_change, paths_from,
+    precondition_from, unknown_path,
 };
 use memory_store::ThreadChange;
 
@@ -34,7 +34,7 @@ impl Named {
         if paths.is_empty() {
             return Self {
                 title: !thread.title.is_empty(),
-                metadata: thread.metadata.is_some(),
+                metadata: !thread.metadata.is_empty(),
                 ttl: thread.ttl.is_some(),
                 policy: PolicyFields::Set,
             };
@@ -63,12 +63,13 @@ impl Update {
         let UpdateThreadRequest {
             thread,
             update_mask,
+            precondition,
         } = request;
         let thread = thread.ok_or_else(|| Invalid::missing("thread"))?;
         let within = |invalid: Invalid| invalid.within("thread");
         let mut fields = Fields::default();
         let resource = fields.get(resource_from(&thread));
-        let precondition = fields.take(etag_from("thread.etag", thread.etag.clone()));
+        let precondition = fields.take(precondition_from(precondition, false));
         let paths = paths_from(update_mask)?;
         let named = Named::of(&mut fields, &paths, &thread);
         let policy = policy_change_at(PolicyLevel::Thread, thread.policy, &named.policy);

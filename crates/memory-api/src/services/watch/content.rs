@@ -8,10 +8,10 @@ use memory_contract::proto::{
     EventsAppended, MemoriesExtracted, MessageDeleted, MessagesAppended, WatchedMessage,
 };
 use memory_contract::{
-    EventQuery, Iteration, Memory, MemoryFilter, MemoryId, MemoryOwner, Message, MessageId, Plan,
+    Attempt, EventQuery, Memory, MemoryFilter, MemoryId, MemoryOwner, Message, MessageId, Plan,
     ThreadId, limits, memory_bytes, message_bytes_at_most,
 };
-use memory_store::{Caller, DistillKind, IterationQuery, PlanError, SeqRange, Store, StoreError};
+use memory_store::{AttemptQuery, Caller, DistillKind, PlanError, SeqRange, Store, StoreError};
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -101,8 +101,8 @@ impl Content {
             }
             Event::MemoriesExtracted(extracted) => self.add_memories(extracted).await?,
             Event::PlanChanged(changed) => changed.plan = self.plan().await?.map(Into::into),
-            Event::IterationLogged(logged) => {
-                logged.iteration = self.iteration(logged.number).await?.map(Into::into);
+            Event::AttemptLogged(logged) => {
+                logged.attempt = self.attempt(logged.number).await?.map(Into::into);
             }
             Event::EventsAppended(appended) => self.add_events(appended).await?,
             _ => {}
@@ -195,9 +195,9 @@ impl Content {
         }
     }
 
-    async fn iteration(&self, number: i64) -> Result<Option<Iteration>, ApiError> {
+    async fn attempt(&self, number: i64) -> Result<Option<Attempt>, ApiError> {
         let plans = self.store.plans(&self.caller);
-        let query = IterationQuery {
+        let query = AttemptQuery {
             thread: self.thread,
             task: None,
             failed: false,
@@ -205,7 +205,7 @@ impl Content {
             limit: 1,
             max_bytes: u32::try_from(limits::ANSWER_BYTES).unwrap_or(u32::MAX),
         };
-        match available(|| plans.list_iterations(&query)).await {
+        match available(|| plans.list_attempts(&query)).await {
             Ok(page) => Ok(page
                 .items
                 .into_iter()

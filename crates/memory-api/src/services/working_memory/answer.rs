@@ -6,7 +6,6 @@ use memory_context::counting::counting;
 use memory_context::working::size_in;
 use memory_contract::{
     Message, ResolvedPolicy, fit_metadata, limits, memory_bytes, message_bytes, proto, timestamp,
-    to_struct,
 };
 use memory_store::{Caller, Store, WorkingMemory};
 
@@ -57,8 +56,7 @@ pub(super) async fn of(
         etag,
         updated,
     } = memory;
-    let data = to_struct(data);
-    let others = context.len() + prost::Message::encoded_len(&data);
+    let others = context.len() + data.bytes();
     fit_metadata(
         &mut memories,
         limits::ANSWER_BYTES.saturating_sub(others + MESSAGES_AT_LEAST),
@@ -76,21 +74,21 @@ pub(super) async fn of(
     let thread = policies.thread;
     Ok(proto::WorkingMemory {
         thread_id: thread.id.to_string(),
-        namespace: thread.session.app.into(),
+        app_id: thread.session.app.into(),
         user_id: thread.session.user.into(),
-        context,
-        messages_left_out: message_count - i64::try_from(messages.len()).unwrap_or(i64::MAX),
+        summary: context,
+        omitted_message_count: message_count - i64::try_from(messages.len()).unwrap_or(i64::MAX),
         messages: messages
             .into_iter()
             .map(|one| with_metadata(one, &known))
             .collect(),
         memories: memories.into_iter().map(Into::into).collect(),
-        data: Some(data),
+        data: data.into_text(),
         expire_time: expires.map(timestamp),
         etag,
         model,
         context_window: window,
-        context_tokens: size.context,
+        summary_tokens: size.context,
         message_tokens: size.messages,
         tokenizer: tokenizer.name().to_owned(),
         context_percentage_total_used: percentage(used, f64::from(window)),

@@ -14,9 +14,7 @@ use memory_contract::proto::{
     GetWorkingMemoryResponse, PutWorkingMemoryRequest, PutWorkingMemoryResponse,
     UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
 };
-use memory_contract::{
-    MemoryPolicy, PolicyChange, etag_from, merge_patch, to_struct, working_data_from,
-};
+use memory_contract::{MemoryPolicy, PolicyChange, precondition_from, working_data_from};
 use memory_recall::IndexerHandle;
 use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
 use prost::Message as _;
@@ -105,11 +103,11 @@ impl WorkingMemories {
         let Put {
             named,
             mut messages,
-            context,
+            summary,
             memories,
             data,
             ttl,
-            ttl_erases_thread,
+            ttl_deletes_thread,
             policy,
             model,
             precondition,
@@ -118,25 +116,30 @@ impl WorkingMemories {
             Conversation::Thread(thread) => WorkingTarget::Thread(thread),
             Conversation::Session(session) => WorkingTarget::Session(session),
         };
-        let thread_ttl = ttl.filter(|_| ttl_erases_thread);
+        let thread_ttl = ttl.flatten().filter(|_| ttl_deletes_thread);
         self.check_lifetimes(&caller, &target, thread_ttl, &policy)
             .await?;
         // It may store few of its messages, or none, so that it announces none.
         let admitted = self.quotas.admit(&caller, Amount::default).await?;
-        let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
-        let (contents, hold) = claim_contents(&self.store, &caller, &mut messages).await?;
+        let given = messages.iter().flatten();
+        let untimed: Vec<bool> = given.map(|one| one.created.is_none()).collect();
+        let given = messages.as_deref_mut().unwrap_or_default();
+        let (contents, hold) = claim_contents(&self.store, &caller, given).await?;
         let working_memories = self.store.working_memories(&caller);
         let put = async {
             let put = WorkingPut {
-                messages: counting::counted(messages).await?,
+                messages: match messages {
+                    Some(messages) => Some(counting::counted(messages).await?),
+                    None => None,
+                },
                 contents,
-                context: answer::counted(context).await?,
+                context: answer::counted(summary).await?,
                 memories,
                 data,
                 ttl,
-                ttl_erases_thread,
+                ttl_erases_thread: ttl_deletes_thread,
                 policy,
-                model: model.named(),
+                model: model.as_ref().map(Model::named),
                 precondition,
             };
             Ok(working_memories.put_working_memory(&target, &put).await?)
@@ -207,12 +210,12 @@ impl WorkingMemories {
         let UpdateWorkingMemoryDataRequest {
             thread,
             patch,
-            etag,
+            precondition,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&metadata, thread));
         let patch = fields.take(patch_from(patch));
-        let precondition = fields.take(etag_from("etag", etag));
+        let precondition = fields.take(precondition_from(precondition, false));
         let named = fields.all(named)?;
         let thread = named.thread(&self.store, &caller).await?;
         let wanted = || Amount::of_request(0, bytes);
@@ -220,14 +223,11 @@ impl WorkingMemories {
         let patched = self.store.working_memories(&caller).update_working_data(
             thread,
             &precondition,
-            |mut data| {
-                merge_patch(&mut data, patch);
-                working_data_from("patch", Some(to_struct(data)))
-            },
+            |data| working_data_from("patch", data.patched(&patch).into_text()),
         );
         let (data, etag) = patched.await??;
         Ok(UpdateWorkingMemoryDataResponse {
-            data: Some(to_struct(data)),
+            data: data.into_text(),
             etag,
         })
     }

@@ -2,9 +2,9 @@
 
 use memory_contract::json_line;
 use memory_contract::limits::BRIEFING_TOKENS_MIN;
-use memory_contract::{MessageId, Part, PlanStep, PlanStepStatus, Role, ThreadId};
+use memory_contract::{JsonObject, MessageId, Part, PlanStep, PlanStepStatus, Role, ThreadId};
 use proptest::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use time::OffsetDateTime;
 
 use super::*;
@@ -45,15 +45,15 @@ fn plan() -> impl Strategy<Value = NewPlan> {
             .zip(steps)
             .map(|(index, one)| step(index, one))
             .collect(),
-        data: Map::new(),
+        data: JsonObject::default(),
     })
 }
 
-fn failure() -> impl Strategy<Value = Iteration> {
-    (text(), text(), text()).prop_map(|(action, error, fix)| Iteration {
+fn failure() -> impl Strategy<Value = Attempt> {
+    (text(), text(), text()).prop_map(|(action, error, fix)| Attempt {
         number: 1,
-        attempt: 1,
-        iteration: NewIteration {
+        task_number: 1,
+        entry: NewAttempt {
             task: "build".to_owned(),
             action,
             result: String::new(),
@@ -92,7 +92,7 @@ fn said(text: &str, user: bool) -> Message {
         name: String::new(),
         tokens: Tokenizer::O200kBase.count_message("", &parts),
         parts,
-        metadata: Map::new(),
+        metadata: JsonObject::default(),
         created: OffsetDateTime::UNIX_EPOCH,
     }
 }
@@ -101,7 +101,7 @@ fn said(text: &str, user: bool) -> Message {
 struct Case {
     task: String,
     plan: Option<NewPlan>,
-    failures: Vec<Iteration>,
+    failures: Vec<Attempt>,
     records: Vec<DerivedText>,
     conversation: Vec<Message>,
     tokenizer: Tokenizer,
@@ -306,7 +306,7 @@ fn results_go_first_then_steps_that_are_over() {
         current_phase: String::new(),
         iteration_count: 0,
         steps: steps.collect(),
-        data: Map::new(),
+        data: JsonObject::default(),
     };
     // The steps that are written at each budget, and which of them with a result.
     let mut written: Vec<(String, String)> = Vec::new();

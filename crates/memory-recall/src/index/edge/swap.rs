@@ -27,7 +27,7 @@ use qdrant_edge::EdgeShard;
 use super::copy::replay;
 use super::engine::{flush, not_prepared, release};
 use super::log::Log;
-use super::writer::{SEGMENTS, STATE_FILE, Writer};
+use super::writer::{STATE_FILE, Writer};
 use crate::error::RecallError;
 use crate::index::Prepared;
 
@@ -37,8 +37,6 @@ static ENGINES: AtomicU64 = AtomicU64::new(0);
 const ENGINE: &str = "engine-";
 /// The file with the name of the engine in use.
 const CURRENT: &str = "current";
-/// What an engine's directory has. Release 1.0.0 kept it in the directory of the index.
-const OF_ENGINES: [&str; 3] = [SEGMENTS, "wal", "edge_config.json"];
 /// A search takes milliseconds; one that takes longer than all checks ends in files that are removed.
 const SEARCH_CHECKS: usize = 500;
 const SEARCH_PAUSE: Duration = Duration::from_millis(2);
@@ -175,7 +173,7 @@ pub(super) fn is_index(path: &Path) -> io::Result<bool> {
     for entry in entries {
         let name = entry?.file_name();
         let name = name.to_str().unwrap_or_default();
-        if name == STATE_FILE || is_engine(name) || OF_ENGINES.contains(&name) {
+        if name == STATE_FILE || is_engine(name) {
             return Ok(true);
         }
     }

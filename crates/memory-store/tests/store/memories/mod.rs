@@ -10,9 +10,9 @@ mod transfer;
 use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{
-    AppId, ExtractionStrategy, Memory, MemoryChange, MemoryFilter, MemoryId, MemoryOrigin,
-    MemoryOwner, MemoryPolicy, MessageId, NewMemory, PolicyChange, Precondition, Role, TenantId,
-    ThreadId, UserId,
+    AppId, ExtractionStrategy, JsonObject, Memory, MemoryChange, MemoryFilter, MemoryId,
+    MemoryOrigin, MemoryOwner, MemoryPolicy, MessageId, NewMemory, PolicyChange, Precondition,
+    Role, TenantId, ThreadId, UserId,
 };
 use memory_store::{
     AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, MemoryError, StoreError,
@@ -740,7 +740,7 @@ async fn words_find_the_memories_of_one_user_alone() {
     let mut tea = memory("Prefers oolong");
     tea.topics = vec!["drinks".to_owned()];
     tea.entities = vec!["Taiwan".to_owned()];
-    let data = |value: Value| value.as_object().unwrap().clone();
+    let data = |value: Value| JsonObject::from(value.as_object().unwrap().clone());
     tea.metadata = data(json!({"team": "blue", "rank": 1.0, "note": null}));
     let added = world.remember("ada", &[tea, memory("Walks to work")]).await;
     world.remember("bob", &[memory("Prefers oolong too")]).await;

@@ -423,37 +423,3 @@ async fn summaries_from_before_ranges_follow_the_head_and_are_erased_with_any_me
     assert_eq!(one.texts().await, [""; 0]);
     assert_eq!(one.depths().await, (0, 5));
 }
-
-/// Release 1.0.0 takes from `branches` where a summary ends, after this call.
-#[tokio::test]
-async fn the_release_before_continues_where_the_summary_ends() {
-    let world = World::new().await;
-    let one = Summarized::new(&world).await;
-    let said = world.say_each(one.thread, 6, "Step").await;
-    one.sum_up("First", 2, &said[..2], Vec::new())
-        .await
-        .unwrap();
-    let first = one.holding().await;
-    one.sum_up("Second", 6, &said[2..], first).await.unwrap();
-    let owner = world.owner().await;
-    let before = async || {
-        let tenant = world.caller.tenant.as_str();
-        let call = "SELECT recollect.realign_summary($1, 'worker', $2)";
-        let args: &[&(dyn tokio_postgres::types::ToSql + Sync)] = &[&tenant, &one.thread.uuid()];
-        owner.query_one(call, args).await.unwrap();
-        let memories = world.store.memories(&world.caller);
-        let left = memories.unextracted(one.thread, ExtractionStrategy::Discrete);
-        left.await.unwrap().after_depth
-    };
-    assert_eq!(before().await, 6);
-    one.erase(said[3]).await;
-    assert_eq!(before().await, 2);
-    assert_eq!(one.left().await.after_depth, 2);
-    let root = after(Parent::Root, Role::User, "Something else.");
-    world.append(one.thread, vec![root]).await.unwrap();
-    assert_eq!(before().await, 0);
-    assert_eq!(one.texts().await, [""; 0]);
-    one.set_head(said[5]).await;
-    assert_eq!(before().await, 2);
-    assert_eq!(one.texts().await, ["First"]);
-}

@@ -3,10 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
-use memory_contract::proto::{
-    AppRef, SessionRef, UserRef, export_messages_request::Selection, list_threads_request::Scope,
-};
-use prost_types::Struct;
+use memory_contract::proto::{AppRef, Target, ThreadRef, UserRef};
 
 use super::{ClientArgs, Named, ServerArgs, thread_of};
 use crate::cli::output::parse_object;
@@ -21,7 +18,7 @@ Formats:
   jsonl
       one JSON object a line: what `recollect export` writes, or simple lines such as
       {\"role\": \"user\", \"name\": \"Ada\", \"text\": \"Hello!\",
-      \"created_at\": \"2025-03-01T09:00:00Z\", \"session_key\": \"thread:42\"}
+      \"created_at\": \"2025-03-01T09:00:00Z\", \"session_key\": \"42\"}
   mem0, zep, redis
       what another memory system holds, as JSON of its API, in one document or one a line;
       docs/migrating.md has the export and says what becomes what
@@ -57,7 +54,8 @@ pub struct ImportArgs {
     #[arg(long, default_value = "default")]
     pub app: String,
     /// The user of conversations and memories that name none. [default: the file's name
-    /// without its ending; none in the formats of other memory systems]
+    /// without its ending; none in the formats of other memory systems, and where the session
+    /// key says whose conversation it is]
     #[arg(long)]
     pub user: Option<String>,
     /// The session key of conversations that name none. [default: `session:`
@@ -166,7 +164,7 @@ pub struct ExportArgs {
 
 impl ExportArgs {
     /// What to export; `None` for everything.
-    pub fn selection(&self) -> Option<Selection> {
+    pub fn target(&self) -> Option<Target> {
         let (app, user) = (self.app.clone(), self.user.clone());
         let thread = thread_of(
             self.thread.clone(),
@@ -174,7 +172,7 @@ impl ExportArgs {
             user.clone(),
             self.session.clone(),
         );
-        thread.or_else(|| app_or_user(app, user))
+        thread.map(Target::from).or_else(|| app_or_user(app, user))
     }
 }
 
@@ -196,8 +194,8 @@ pub struct ThreadChoice {
 }
 
 impl ThreadChoice {
-    /// The oneof of a request that names a thread; `None` without a thread and a session.
-    pub fn thread<T: From<String> + From<SessionRef>>(self) -> Option<T> {
+    /// The thread as a request names it; `None` without a thread and a session.
+    pub fn thread(self) -> Option<ThreadRef> {
         thread_of(self.thread, self.app, self.user, self.session)
     }
 }
@@ -290,7 +288,7 @@ pub struct ThreadsArgs {
     /// List only the threads whose metadata has these values, such as
     /// `{"team": "blue"}`.
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
-    pub metadata: Option<Struct>,
+    pub metadata: Option<String>,
     /// The order: `create_time` or `update_time`, with ` desc` for the newest first.
     #[arg(long, value_name = "FIELD", default_value = "create_time desc")]
     pub order_by: String,
@@ -326,16 +324,13 @@ pub struct AppsArgs {
 
 impl ThreadsArgs {
     /// Which threads to list; `None` for all.
-    pub fn scope(&self) -> Option<Scope> {
+    pub fn target(&self) -> Option<Target> {
         app_or_user(self.app.clone(), self.user.clone())
     }
 }
 
-/// An app or one of its users, as the oneof of a request.
-fn app_or_user<T: From<AppRef> + From<UserRef>>(
-    app: Option<String>,
-    user: Option<String>,
-) -> Option<T> {
+/// An app or one of its users, as a request names it.
+fn app_or_user(app: Option<String>, user: Option<String>) -> Option<Target> {
     app.map(|app_id| match user {
         Some(user_id) => UserRef { app_id, user_id }.into(),
         None => AppRef { app_id }.into(),
@@ -369,7 +364,7 @@ pub struct HistoryArgs {
 #[command(after_help = "\
 Examples:
   recollect watch 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
-  recollect watch --user ada --session thread:42 --json --content
+  recollect watch --user ada --session 42 --json --content
 
 Each line has the time, the action, the number of items, the actor and the subject. It
 ends when the conversation is deleted, or with Ctrl-C.")]

@@ -9,7 +9,7 @@ use super::client::{MOST_TOKENS, ThreadChoice};
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  recollect context --user ada --session thread:42 \"What is my dog called?\"
+  recollect context --user ada --session 42 \"What is my dog called?\"
   recollect context --thread 0197… --mode window --max-tokens 1000 \"And now?\"
   recollect context --thread 0197… --text \"And now?\"
   recollect context --thread 0197… --json \"And now?\" | jq -r '.rendered[0].body'
@@ -43,6 +43,10 @@ pub struct ContextArgs {
         hide_default_value = true
     )]
     pub model: String,
+    /// Also show which candidates were left out, and why. With --json, also the policy in
+    /// effect.
+    #[arg(long)]
+    pub explain: bool,
     /// Print the context as plain text, for a completion model.
     #[arg(long, conflicts_with = "json")]
     pub text: bool,

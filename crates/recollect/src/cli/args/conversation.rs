@@ -1,8 +1,7 @@
 //! Flags of the commands that change a conversation.
 
 use clap::{Args, Subcommand, ValueEnum};
-use memory_contract::proto::{Role, SessionRef};
-use prost_types::Struct;
+use memory_contract::proto::{Role, ThreadRef};
 use uuid::Uuid;
 
 use super::{ClientArgs, Named, thread_of};
@@ -12,9 +11,9 @@ use crate::cli::output::parse_object;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  recollect append --user ada --session thread:42 \"My dog is called Pixel.\"
-  recollect append --user ada --session thread:42 \"How old is he?\" --reply \"Three.\"
-  recollect append --user ada --session thread:42 < messages.jsonl
+  recollect append --user ada --session 42 \"My dog is called Pixel.\"
+  recollect append --user ada --session 42 \"How old is he?\" --reply \"Three.\"
+  recollect append --user ada --session 42 < messages.jsonl
 
 Without TEXT, standard input has one message a line, in OpenAI's chat format, such as
 {\"role\": \"user\", \"content\": \"Hello!\", \"created_at\": \"2025-03-01T09:00:00Z\"};
@@ -55,7 +54,7 @@ pub struct AppendArgs {
     pub external_id: String,
     /// Your own data about the message, such as `{"channel": "mail"}`.
     #[arg(long, value_name = "JSON", requires = "text", value_parser = parse_object)]
-    pub metadata: Option<Struct>,
+    pub metadata: Option<String>,
     /// The assistant's answer to TEXT, stored with it as one turn.
     #[arg(long, value_name = "TEXT", requires = "text")]
     pub reply: Option<String>,
@@ -67,8 +66,8 @@ pub struct AppendArgs {
 }
 
 impl AppendArgs {
-    /// The oneof of a request that names a thread.
-    pub fn thread<T: From<String> + From<SessionRef>>(&self) -> Option<T> {
+    /// The thread as a request names it.
+    pub fn thread(&self) -> Option<ThreadRef> {
         let (app, user) = (self.app.clone(), self.user.clone());
         thread_of(self.thread.clone(), app, user, self.session.clone())
     }
@@ -115,11 +114,11 @@ pub enum ThreadCommand {
 #[command(after_help = "\
 Examples:
   recollect thread delete 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
-  recollect thread delete --user ada --session thread:42 --yes
+  recollect thread delete --user ada --session 42 --yes
 
 The conversation is unreadable at once and cannot be restored. Extracted memories that no
-other conversation supports are erased too; pinned and added ones stay. The API key needs
-the scope `erase`. Without a terminal to ask on, --yes is required.")]
+other conversation supports are deleted too; pinned and added ones stay. The API key needs
+the scope `delete`. Without a terminal to ask on, --yes is required.")]
 pub struct DeleteThreadArgs {
     #[command(flatten)]
     pub named: Named,

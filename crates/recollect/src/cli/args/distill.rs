@@ -41,7 +41,7 @@ pub struct SummaryArgs {
 #[command(after_help = "\
 Examples:
   recollect working-memory 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
-  recollect working-memory --app support --user ada --session thread:42 --model gpt-4o")]
+  recollect working-memory --app support --user ada --session 42 --model gpt-4o")]
 pub struct WorkingMemoryArgs {
     #[command(flatten)]
     pub named: Named,

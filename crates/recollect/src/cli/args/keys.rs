@@ -37,7 +37,7 @@ pub enum KeysCommand {
 pub struct CreateKeyArgs {
     #[command(flatten)]
     pub key: KeyNameArgs,
-    /// A scope; may be repeated. [default: read, write, erase]
+    /// A scope; may be repeated. [default: read, write, delete]
     #[arg(long = "scope", value_name = "SCOPE", value_enum)]
     pub scopes: Vec<KeyScopeArg>,
     /// Its lifetime, such as `90d`. [default: no end]
@@ -52,8 +52,8 @@ pub enum KeyScopeArg {
     Read,
     /// Add and change data.
     Write,
-    /// Erase data.
-    Erase,
+    /// Delete data.
+    Delete,
     /// All of these, and manage keys and secrets, read the audit log and compare indexes.
     Admin,
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
 use memory_contract::proto::UserRef;
-use prost_types::Struct;
 
 use super::ClientArgs;
 use crate::cli::output::parse_object;
@@ -17,7 +16,7 @@ Examples:
   recollect memory search --user ada \"Where does she live?\"
   recollect memory list --user ada --superseded
   recollect memory list --user ada --metadata '{\"team\": \"blue\"}'
-  recollect memory forget --all-users --max-inactivity 180d --dry-run
+  recollect memory delete --all-users --max-inactivity 180d --dry-run
 
 Without --user the commands use the memories that belong to the app and to no user.")]
 pub struct MemoryArgs {
@@ -37,10 +36,10 @@ pub enum MemoryCommand {
     Show(MemoryIdArgs),
     /// Store a memory.
     Add(AddMemoryArgs),
-    /// Protect a memory from forgetting.
+    /// Protect a memory from deletion by age, inactivity or number.
     Pin(PinMemoryArgs),
-    /// Erase memories by age, by inactivity or by number.
-    Forget(ForgetMemoriesArgs),
+    /// Delete memories by age, by inactivity or by number.
+    Delete(DeleteMemoriesArgs),
 }
 
 /// The owner of memories.
@@ -74,7 +73,7 @@ pub struct ListMemoriesArgs {
     pub topics: Vec<String>,
     /// Only memories whose metadata has these values, such as `{"team": "blue"}`.
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
-    pub metadata: Option<Struct>,
+    pub metadata: Option<String>,
     /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
@@ -98,7 +97,7 @@ pub struct SearchMemoriesArgs {
     pub top_k: i32,
     /// Only memories whose metadata has these values, such as `{"team": "blue"}`.
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
-    pub metadata: Option<Struct>,
+    pub metadata: Option<String>,
     /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
@@ -126,7 +125,7 @@ pub struct AddMemoryArgs {
     pub owner: OwnerArgs,
     /// An id of your own; adding it again updates the memory.
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    pub record: String,
+    pub external_id: String,
     /// A topic; may be repeated.
     #[arg(long = "topic", value_name = "TOPIC")]
     pub topics: Vec<String>,
@@ -135,8 +134,8 @@ pub struct AddMemoryArgs {
     pub entities: Vec<String>,
     /// Your own data about it, such as `{"team": "blue"}`.
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
-    pub metadata: Option<Struct>,
-    /// Protect it from forgetting.
+    pub metadata: Option<String>,
+    /// Protect it from deletion by age, inactivity or number.
     #[arg(long)]
     pub pin: bool,
     #[command(flatten)]
@@ -156,26 +155,26 @@ pub struct PinMemoryArgs {
     pub client: ClientArgs,
 }
 
-/// `recollect memory forget`.
+/// `recollect memory delete`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "A memory that exceeds any of the bounds is erased; pinned memories stay.")]
-pub struct ForgetMemoriesArgs {
+#[command(after_help = "A memory that exceeds any of the bounds is deleted; pinned memories stay.")]
+pub struct DeleteMemoriesArgs {
     #[command(flatten)]
     pub owner: OwnerArgs,
     /// Apply to every user of the app.
     #[arg(long, conflicts_with = "user")]
     pub all_users: bool,
-    /// Forget memories older than this, such as `365d`.
+    /// Delete memories older than this, such as `365d`.
     #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
     pub max_age: Option<Duration>,
-    /// Forget memories that no search or context has returned for longer than this, such
+    /// Delete memories that no search or context has returned for longer than this, such
     /// as `180d`.
     #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
     pub max_inactivity: Option<Duration>,
     /// Keep at most N memories for each user, the most recently used.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]
     pub max_count: Option<i32>,
-    /// Only print what would be forgotten.
+    /// Only print what would be deleted.
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]

@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use memory_contract::proto::SessionRef;
+use memory_contract::proto::{SessionRef, ThreadRef};
 
 pub use client::{
     AppsArgs, ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg,
@@ -33,7 +33,7 @@ pub use index::{
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use mcp::McpArgs;
 pub use memory::{
-    AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
+    AddMemoryArgs, DeleteMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
     PinMemoryArgs, SearchMemoriesArgs,
 };
 pub use plan::PlanArgs;
@@ -95,7 +95,7 @@ pub enum Command {
     Context(ContextArgs),
     /// Serve memory to an MCP client on standard input and output.
     Mcp(McpArgs),
-    /// List, search, add, pin and forget long-term memories.
+    /// List, search, add, pin and delete long-term memories.
     Memory(MemoryArgs),
     /// List apps.
     Apps(AppsArgs),
@@ -111,7 +111,7 @@ pub enum Command {
     Plan(PlanArgs),
     /// Print the changes of a conversation as they happen.
     Watch(WatchArgs),
-    /// Show a working memory: context, messages, memories, data.
+    /// Show a working memory: summary, messages, memories, data.
     WorkingMemory(WorkingMemoryArgs),
     /// Show the observations of a conversation.
     Observations(ObservationsArgs),
@@ -195,28 +195,30 @@ pub struct Named {
 }
 
 impl Named {
-    /// The oneof of a request that names a thread.
-    pub fn thread<T: From<String> + From<SessionRef>>(self) -> Option<T> {
+    /// The thread as a request names it.
+    pub fn thread(self) -> Option<ThreadRef> {
         thread_of(self.thread, self.app, self.user, self.session)
     }
 }
 
-/// The oneof of a request that names a thread, if a thread or a session key is given.
-fn thread_of<T: From<String> + From<SessionRef>>(
+/// A thread as a request names it, if its id or a session key is given.
+fn thread_of(
     thread: Option<String>,
     app: String,
     user: Option<String>,
     session: Option<String>,
-) -> Option<T> {
+) -> Option<ThreadRef> {
     let by_session = |session_key| {
-        T::from(SessionRef {
+        ThreadRef::from(SessionRef {
             app_id: app,
             user_id: user.unwrap_or_default(),
             session_key,
             agent_session_key: String::new(),
         })
     };
-    thread.map(T::from).or_else(|| session.map(by_session))
+    thread
+        .map(ThreadRef::from)
+        .or_else(|| session.map(by_session))
 }
 
 /// `recollect dev`.

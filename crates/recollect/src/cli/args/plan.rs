@@ -9,8 +9,8 @@ use super::{ClientArgs, Named};
 #[command(after_help = "\
 Examples:
   recollect plan 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
-  recollect plan --app builder --user ada --session thread:42 --attempts 100
-  recollect plan 0197… --json | jq .iterations
+  recollect plan --app builder --user ada --session 42 --attempts 100
+  recollect plan 0197… --json | jq .attempts
 
 With --json the plan is one object, and the attempts are another.")]
 pub struct PlanArgs {

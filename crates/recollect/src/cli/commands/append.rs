@@ -68,7 +68,7 @@ fn turn(args: &AppendArgs, text: &str) -> Vec<MessageInput> {
     let said = MessageInput {
         name: args.name.clone(),
         external_id: args.external_id.clone(),
-        metadata: args.metadata.clone(),
+        metadata: args.metadata.clone().unwrap_or_default(),
         ..message(args.role.into(), text)
     };
     let reply = args.reply.iter();

@@ -5,6 +5,7 @@ use memory_contract::proto::{
     MemoryPolicy, Message, Part, ProviderFormat, part,
 };
 
+use super::recall::omission;
 use crate::cli::args::{ContextArgs, ModeArg};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
@@ -48,6 +49,7 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
             ..Default::default()
         }),
         formats: formats.into_iter().map(Into::into).collect(),
+        explain: args.explain,
         ..Default::default()
     };
     let context = client
@@ -105,6 +107,23 @@ fn print(context: &BuildContextResponse) -> Result<(), Failure> {
             count(cut.item_count, "item"),
             count(cut.token_count, "token")
         );
+    }
+    if !context.omitted.is_empty() {
+        let mut table = Table::new(&["Block!", "Left out!", "Because", "Score>"]);
+        for omitted in &context.omitted {
+            let what = match (omitted.message_id.as_str(), omitted.memory_id.as_str()) {
+                ("", "") => format!("number {}", omitted.number),
+                ("", memory) => memory.to_owned(),
+                (message, _) => message.to_owned(),
+            };
+            table.row([
+                kind(omitted.kind()).to_owned(),
+                what,
+                omission(omitted.reason()).to_owned(),
+                format!("{:.2}", omitted.score),
+            ]);
+        }
+        table.print()?;
     }
     for degradation in &context.degradations {
         println!("Note: {}", degradation.message);

@@ -9,7 +9,7 @@ use crate::telemetry;
 use memory_api::Readiness;
 use memory_contract::proto::{RecallReason, RecallRequest, RecalledMessage, UserRef};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::import::{Job, import};
 use super::recall::{scores, who};
@@ -19,7 +19,7 @@ use super::startup::Embedded;
 use crate::cli::args::{DemoArgs, Format, ServerArgs};
 use crate::cli::client::Client;
 use crate::cli::failure::{Failure, chain};
-use crate::cli::import::{Defaults, json_of};
+use crate::cli::import::Defaults;
 use crate::cli::output::{Progress, Table, clock, count, duration, one_line, text_of};
 
 /// The conversation of a demo without `--file`.
@@ -316,10 +316,9 @@ async fn answer(
 }
 
 fn turn_of(found: &RecalledMessage) -> Option<String> {
-    let metadata = found.message.as_ref()?.metadata.as_ref()?;
-    json_of(metadata.fields.get("turn")?)
-        .as_str()
-        .map(str::to_owned)
+    let metadata = &found.message.as_ref()?.metadata;
+    let metadata: Value = serde_json::from_str(metadata).ok()?;
+    metadata["turn"].as_str().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -332,7 +331,7 @@ mod tests {
         assert!(all.len() >= 10);
         let turns: Vec<String> = CONVERSATION
             .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
             .map(|line| line["metadata"]["turn"].as_str().unwrap().to_owned())
             .collect();
         assert!(turns.len() >= 80);

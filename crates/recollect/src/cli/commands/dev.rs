@@ -254,8 +254,7 @@ fn commands(addr: std::net::SocketAddr) -> [String; 3] {
             format!("{program} status{option}"),
         ),
     };
-    let session =
-        r#"{"session": {"app_id": "support", "user_id": "ada", "session_key": "thread:42"}}"#;
+    let session = r#"{"session": {"app_id": "support", "user_id": "ada", "session_key": "42"}}"#;
     [
         first,
         second,

@@ -60,11 +60,11 @@ fn print(deletion: &Deletion) -> Result<(), Failure> {
     if !deletion.last_error.is_empty() {
         println!("Its last step failed: {}", deletion.last_error);
     }
-    let mut table = Table::new(&["Place!", "Erased>", "Left>"]);
+    let mut table = Table::new(&["Place!", "Deleted>", "Left>"]);
     for place in &deletion.places {
         table.row([
             place.name.clone(),
-            place.erased_count.to_string(),
+            place.deleted_count.to_string(),
             place.remaining_count.to_string(),
         ]);
     }

@@ -195,8 +195,8 @@ async fn compare(args: CompareIndexesArgs) -> Result<(), Failure> {
         app_id: app,
         user_id: user,
         queries,
-        sample_size: sample,
-        top_k,
+        sample_size: Some(sample),
+        top_k: Some(top_k),
     };
     let compared = client
         .admin()

@@ -199,7 +199,7 @@ fn scopes_from(scopes: Vec<KeyScopeArg>) -> KeyScopes {
         .map(|scope| match scope {
             KeyScopeArg::Read => KeyScope::Read,
             KeyScopeArg::Write => KeyScope::Write,
-            KeyScopeArg::Erase => KeyScope::Erase,
+            KeyScopeArg::Delete => KeyScope::Delete,
             KeyScopeArg::Admin => KeyScope::Admin,
         })
         .collect()

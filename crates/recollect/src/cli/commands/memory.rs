@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    AddMemoriesRequest, AppRef, ForgetMemoriesRequest, GetMemoryRequest, ListMemoriesRequest,
+    AddMemoriesRequest, AppRef, DeleteMemoriesRequest, GetMemoryRequest, ListMemoriesRequest,
     Memory, MemoryFilter, MemoryInput, MemoryOrigin, SearchMemoriesRequest, UpdateMemoryRequest,
 };
 use prost_types::FieldMask;
 
 use super::listing::Listing;
 use crate::cli::args::{
-    AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
+    AddMemoryArgs, DeleteMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
     PinMemoryArgs, SearchMemoriesArgs,
 };
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, exact, object_text, one_line};
+use crate::cli::output::{JsonLines, Table, clock, count, exact, on_one_line, one_line};
 
-/// Lists, finds, stores or forgets memories.
+/// Lists, finds, stores or deletes memories.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.
@@ -28,7 +28,7 @@ pub async fn run(args: MemoryArgs) -> Result<(), Failure> {
         MemoryCommand::Show(args) => show(args).await,
         MemoryCommand::Add(args) => add(args).await,
         MemoryCommand::Pin(args) => pin(args).await,
-        MemoryCommand::Forget(args) => forget(args).await,
+        MemoryCommand::Delete(args) => delete(args).await,
     }
 }
 
@@ -42,10 +42,10 @@ async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
     };
     let page = async |client: &Client, page_size, page_token| {
         let request = ListMemoriesRequest {
-            owner: Some(args.owner.user_ref().into()),
+            target: Some(args.owner.user_ref().into()),
             filter: Some(MemoryFilter {
                 topics: args.topics.clone(),
-                metadata: args.metadata.clone(),
+                metadata: args.metadata.clone().unwrap_or_default(),
                 include_superseded: args.superseded,
                 ..Default::default()
             }),
@@ -61,11 +61,11 @@ async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
 async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
     let request = SearchMemoriesRequest {
-        user: Some(args.owner.user_ref()),
+        target: Some(args.owner.user_ref().into()),
         query: args.query,
         top_k: Some(args.top_k),
         filter: Some(MemoryFilter {
-            metadata: args.metadata,
+            metadata: args.metadata.unwrap_or_default(),
             include_superseded: args.superseded,
             ..Default::default()
         }),
@@ -131,20 +131,16 @@ async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
     line("user", exact(&memory.user_id));
     line("topics", exact(&memory.topics.join(", ")));
     line("entities", exact(&memory.entities.join(", ")));
-    line(
-        "metadata",
-        memory
-            .metadata
-            .as_ref()
-            .map(object_text)
-            .unwrap_or_default(),
-    );
+    line("metadata", on_one_line(&memory.metadata));
     line("happened", clock(memory.event_time.as_ref()));
     line("from", origin(&memory));
-    line("record", exact(&memory.record_id));
+    line("external id", exact(&memory.external_id));
     line("thread", memory.thread_id.clone());
     line("messages", memory.source_message_ids.join(" "));
-    line("pinned", if memory.pinned { "yes" } else { "" }.to_owned());
+    line(
+        "pinned",
+        if memory.pinned() { "yes" } else { "" }.to_owned(),
+    );
     line("known since", clock(memory.valid_from.as_ref()));
     line("valid until", clock(memory.valid_until.as_ref()));
     line("superseded by", memory.superseded_by.clone());
@@ -167,12 +163,12 @@ async fn add(args: AddMemoryArgs) -> Result<(), Failure> {
     let request = AddMemoriesRequest {
         user: Some(args.owner.user_ref()),
         memories: vec![MemoryInput {
-            record_id: args.record,
+            external_id: args.external_id,
             text: args.text,
             topics: args.topics,
             entities: args.entities,
-            pinned: args.pin,
-            metadata: args.metadata,
+            pinned: args.pin.then_some(true),
+            metadata: args.metadata.unwrap_or_default(),
             ..Default::default()
         }],
     };
@@ -204,12 +200,13 @@ async fn pin(args: PinMemoryArgs) -> Result<(), Failure> {
     let request = UpdateMemoryRequest {
         memory: Some(Memory {
             memory_id: args.memory,
-            pinned: !args.off,
+            pinned: Some(!args.off),
             ..Default::default()
         }),
         update_mask: Some(FieldMask {
             paths: vec!["pinned".to_owned()],
         }),
+        precondition: None,
     };
     let updated = client
         .memories()
@@ -223,7 +220,7 @@ async fn pin(args: PinMemoryArgs) -> Result<(), Failure> {
         return lines.finish();
     }
     let memory = updated.memory.unwrap_or_default();
-    let what = if memory.pinned {
+    let what = if memory.pinned() {
         "pinned"
     } else {
         "not pinned"
@@ -232,15 +229,15 @@ async fn pin(args: PinMemoryArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn forget(args: ForgetMemoriesArgs) -> Result<(), Failure> {
+async fn delete(args: DeleteMemoriesArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
     let mut table = table();
     let mut lines = JsonLines::stdout();
-    let mut forgotten = 0;
+    let mut deleted = 0;
     let mut more = true;
     while more {
-        let request = ForgetMemoriesRequest {
-            owner: Some(match args.all_users {
+        let request = DeleteMemoriesRequest {
+            target: Some(match args.all_users {
                 true => AppRef {
                     app_id: args.owner.app.clone(),
                 }
@@ -254,15 +251,15 @@ async fn forget(args: ForgetMemoriesArgs) -> Result<(), Failure> {
         };
         let answer = client
             .memories()
-            .forget_memories(request)
+            .delete_memories(request)
             .await
             .map_err(|status| client.failure(&status))?
             .into_inner();
-        forgotten += answer.forgotten_count;
+        deleted += answer.deleted_count;
         // A dry run would report the same again.
-        more = answer.more && answer.forgotten_count > 0 && !args.dry_run;
+        more = answer.more && answer.deleted_count > 0 && !args.dry_run;
         if args.client.json {
-            lines.write("ForgetMemoriesResponse", &answer)?;
+            lines.write("DeleteMemoriesResponse", &answer)?;
             continue;
         }
         for memory in &answer.memories {
@@ -280,11 +277,11 @@ async fn forget(args: ForgetMemoriesArgs) -> Result<(), Failure> {
         table.print()?;
     }
     let what = if args.dry_run {
-        "would be forgotten"
+        "would be deleted"
     } else {
-        "forgotten"
+        "deleted"
     };
-    println!("{}: {what}.", memories(forgotten));
+    println!("{}: {what}.", memories(deleted));
     Ok(())
 }
 
@@ -308,7 +305,7 @@ fn table() -> Table {
 
 fn row(table: &mut Table, memory: &Memory) {
     let mut text = one_line(&memory.text, 1_000);
-    if memory.pinned {
+    if memory.pinned() {
         text = format!("[pinned] {text}");
     }
     if memory.valid_until.is_some() {

@@ -1,7 +1,7 @@
 //! `recollect plan`.
 
 use memory_contract::proto::{
-    GetPlanRequest, Iteration, ListIterationsRequest, ListIterationsResponse, Plan, PlanStepStatus,
+    Attempt, GetPlanRequest, ListAttemptsRequest, ListAttemptsResponse, Plan, PlanStepStatus,
 };
 
 use crate::cli::args::{Named, PlanArgs};
@@ -29,7 +29,7 @@ pub async fn run(args: PlanArgs) -> Result<(), Failure> {
     if args.client.json {
         let mut lines = JsonLines::stdout();
         lines.write("GetPlanResponse", &response)?;
-        lines.write("ListIterationsResponse", &log)?;
+        lines.write("ListAttemptsResponse", &log)?;
         return lines.finish();
     }
     print_plan(&response.plan.unwrap_or_default())?;
@@ -41,11 +41,11 @@ async fn attempts(
     named: &Named,
     failed: bool,
     most: usize,
-) -> Result<ListIterationsResponse, Failure> {
-    let mut log = ListIterationsResponse::default();
+) -> Result<ListAttemptsResponse, Failure> {
+    let mut log = ListAttemptsResponse::default();
     loop {
-        let left = most - log.iterations.len();
-        let request = ListIterationsRequest {
+        let left = most - log.attempts.len();
+        let request = ListAttemptsRequest {
             thread: named.clone().thread(),
             failed,
             page_size: i32::try_from(left.min(500)).unwrap_or(500),
@@ -54,13 +54,13 @@ async fn attempts(
         };
         let page = client
             .plans()
-            .list_iterations(request)
+            .list_attempts(request)
             .await
             .map_err(|status| client.failure(&status))?
             .into_inner();
-        log.iterations.extend(page.iterations);
+        log.attempts.extend(page.attempts);
         log.next_page_token = page.next_page_token;
-        if log.next_page_token.is_empty() || log.iterations.len() >= most {
+        if log.next_page_token.is_empty() || log.attempts.len() >= most {
             return Ok(log);
         }
     }
@@ -92,20 +92,20 @@ fn print_plan(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-fn print_attempts(log: &ListIterationsResponse) -> Result<(), Failure> {
-    if log.iterations.is_empty() {
+fn print_attempts(log: &ListAttemptsResponse) -> Result<(), Failure> {
+    if log.attempts.is_empty() {
         return Ok(());
     }
     println!();
     let mut table = Table::new(&["#>", "Logged!", "Task", "Attempt>", "What", "Came of it"]);
-    for iteration in &log.iterations {
+    for attempt in &log.attempts {
         table.row([
-            iteration.number.to_string(),
-            clock(iteration.create_time.as_ref()),
-            one_line(&iteration.task, 40),
-            iteration.attempt.to_string(),
-            one_line(&iteration.action, 200),
-            one_line(&outcome(iteration), 400),
+            attempt.number.to_string(),
+            clock(attempt.create_time.as_ref()),
+            one_line(&attempt.task, 40),
+            attempt.task_number.to_string(),
+            one_line(&attempt.action, 200),
+            one_line(&outcome(attempt), 400),
         ]);
     }
     table.print()?;
@@ -116,17 +116,12 @@ fn print_attempts(log: &ListIterationsResponse) -> Result<(), Failure> {
 }
 
 /// The outcome of an attempt: its error, result, diagnosis and fix.
-fn outcome(iteration: &Iteration) -> String {
-    let error = match iteration.error.as_str() {
+fn outcome(attempt: &Attempt) -> String {
+    let error = match attempt.error.as_str() {
         "" => String::new(),
         error => format!("failed: {error}"),
     };
-    let said = [
-        &error,
-        &iteration.result,
-        &iteration.diagnosis,
-        &iteration.fix,
-    ];
+    let said = [&error, &attempt.result, &attempt.diagnosis, &attempt.fix];
     let said = said.into_iter().filter(|text| !text.is_empty());
     said.cloned().collect::<Vec<String>>().join("; ")
 }

@@ -2,8 +2,7 @@
 
 use memory_contract::proto::{
     AppRef, MemoryPolicy, OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope,
-    RecalledMessage, SearchMethod, UserRef,
-    recall_request::{Budget, Target},
+    RecalledMessage, SearchMethod, Target, UserRef, recall_request::Budget,
 };
 
 use crate::cli::args::{MethodArg, RecallArgs, ScopeArg};
@@ -28,22 +27,22 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
     }
     let client = Client::connect(&args.client.server).await?;
     let (app_id, user) = (choice.app.clone(), choice.user.clone());
-    let (target, scope) = match (choice.thread(), args.scope) {
-        (Some(thread), None) => (thread, RecallScope::Unspecified),
-        (Some(thread), Some(ScopeArg::Thread)) => (thread, RecallScope::Thread),
-        (Some(thread), Some(ScopeArg::User)) => (thread, RecallScope::User),
-        (Some(thread), Some(ScopeArg::App)) => (thread, RecallScope::App),
-        (Some(thread), Some(ScopeArg::Space)) => (thread, RecallScope::Space),
+    let (target, scope): (Target, RecallScope) = match (choice.thread(), args.scope) {
+        (Some(thread), None) => (thread.into(), RecallScope::Unspecified),
+        (Some(thread), Some(ScopeArg::Thread)) => (thread.into(), RecallScope::Thread),
+        (Some(thread), Some(ScopeArg::User)) => (thread.into(), RecallScope::User),
+        (Some(thread), Some(ScopeArg::App)) => (thread.into(), RecallScope::App),
+        (Some(thread), Some(ScopeArg::Space)) => (thread.into(), RecallScope::Space),
         (None, Some(ScopeArg::Thread | ScopeArg::Space)) => {
             return Err(Failure::Usage(
                 "--scope thread and --scope space need --thread or --session".to_owned(),
             ));
         }
-        (None, Some(ScopeArg::App)) => (Target::App(AppRef { app_id }), RecallScope::Unspecified),
+        (None, Some(ScopeArg::App)) => (AppRef { app_id }.into(), RecallScope::Unspecified),
         (None, Some(ScopeArg::User) | None) => {
             let user_id = user.unwrap_or_default();
             let user = UserRef { app_id, user_id };
-            (Target::User(user), RecallScope::Unspecified)
+            (user.into(), RecallScope::Unspecified)
         }
     };
     let method = match args.method {
@@ -180,11 +179,12 @@ pub fn scores(found: &RecalledMessage) -> [String; 3] {
     ]
 }
 
-fn omission(reason: OmissionReason) -> &'static str {
+/// Why a candidate was left out.
+pub fn omission(reason: OmissionReason) -> &'static str {
     match reason {
         OmissionReason::Budget => "it does not fit the budget",
         OmissionReason::Duplicate => "the same was said by the same speaker",
-        OmissionReason::Threshold => "its score is below --min-score",
+        OmissionReason::Threshold => "its score is below min_score",
         OmissionReason::Rank => "others match better",
         OmissionReason::Branch => "it is on another branch",
         OmissionReason::Unspecified => "?",

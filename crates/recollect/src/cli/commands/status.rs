@@ -1,8 +1,8 @@
 //! `recollect status`.
 
 use memory_contract::proto::{
-    BreakerState, GetDistillStatusRequest, GetDistillStatusResponse, GetErasureStatusRequest,
-    GetErasureStatusResponse, GetIndexStatusRequest, GetServerInfoRequest, IndexBackend,
+    BreakerState, GetDeletionStatusRequest, GetDeletionStatusResponse, GetDistillStatusRequest,
+    GetDistillStatusResponse, GetIndexStatusRequest, GetServerInfoRequest, IndexBackend,
     IndexState, ModelProvider, ModelPurpose, ModelStatus,
 };
 
@@ -18,12 +18,12 @@ use crate::cli::output::{JsonLines, Table, clock};
 pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.server).await?;
     let (mut info, mut index) = (client.admin(), client.admin());
-    let (mut distill, mut erasure) = (client.admin(), client.admin());
-    let (info, index, distill, erasure) = tokio::join!(
+    let (mut distill, mut deletion) = (client.admin(), client.admin());
+    let (info, index, distill, deletion) = tokio::join!(
         info.get_server_info(GetServerInfoRequest {}),
         index.get_index_status(GetIndexStatusRequest {}),
         distill.get_distill_status(GetDistillStatusRequest {}),
-        erasure.get_erasure_status(GetErasureStatusRequest {}),
+        deletion.get_deletion_status(GetDeletionStatusRequest {}),
     );
     let info = info.map_err(|status| client.failure(&status))?.into_inner();
     let index = index
@@ -32,7 +32,7 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     let distill = distill
         .map_err(|status| client.failure(&status))?
         .into_inner();
-    let erasure = erasure
+    let deletion = deletion
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.json {
@@ -40,7 +40,7 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
         lines.write("GetServerInfoResponse", &info)?;
         lines.write("GetIndexStatusResponse", &index)?;
         lines.write("GetDistillStatusResponse", &distill)?;
-        lines.write("GetErasureStatusResponse", &erasure)?;
+        lines.write("GetDeletionStatusResponse", &deletion)?;
         return lines.finish();
     }
     let state = match index.state() {
@@ -96,26 +96,26 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
         row("stored", format!("{messages}, {bytes}"));
     }
     distilling(distill, &mut row);
-    erasing(erasure, &mut row);
+    deleting(deletion, &mut row);
     table.print()
 }
 
-/// What is being erased.
-fn erasing(erasure: GetErasureStatusResponse, row: &mut impl FnMut(&str, String)) {
-    let lag = seconds(erasure.lag.as_ref());
-    let GetErasureStatusResponse {
+/// What is being deleted.
+fn deleting(deletion: GetDeletionStatusResponse, row: &mut impl FnMut(&str, String)) {
+    let lag = seconds(deletion.lag.as_ref());
+    let GetDeletionStatusResponse {
         waiting_count,
         lag: _,
         failing_count,
         last_error,
-    } = erasure;
+    } = deletion;
     row(
-        "erasures to come",
+        "deletions to come",
         format!("{waiting_count}, the oldest {lag:.1} s old"),
     );
     if failing_count > 0 {
         row(
-            "erasures that fail",
+            "deletions that fail",
             format!("{failing_count}: {last_error}"),
         );
     }

@@ -1,11 +1,16 @@
 //! `recollect summary`.
 
-use memory_contract::proto::{LedgerKind, LedgerState, LedgerText, ListLedgerRequest};
+use memory_contract::proto::{
+    LedgerKind, LedgerState, LedgerText, ListLedgerRequest, ListLedgerResponse,
+};
 
 use crate::cli::args::SummaryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, author, clock, count, lines};
+
+/// The most ranges that the contract has on a page.
+const PAGE: i32 = 500;
 
 /// Shows the summary of a conversation, the messages that it covers, and those that it
 /// does not.
@@ -14,18 +19,29 @@ use crate::cli::output::{JsonLines, Table, author, clock, count, lines};
 /// When there is no such thread, or the server cannot be reached or refuses.
 pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let request = ListLedgerRequest {
+    let mut request = ListLedgerRequest {
         thread: args.named.thread(),
         kind: LedgerKind::Summary.into(),
         head_message_id: args.head.unwrap_or_default(),
         include_texts: true,
+        page_size: PAGE,
+        page_token: String::new(),
     };
-    let found = client
-        .ledgers()
-        .list_ledger(request)
-        .await
-        .map_err(|status| client.failure(&status))?
-        .into_inner();
+    let mut found = ListLedgerResponse::default();
+    loop {
+        let page = client
+            .ledgers()
+            .list_ledger(request.clone())
+            .await
+            .map_err(|status| client.failure(&status))?
+            .into_inner();
+        found.ranges.extend(page.ranges);
+        found.texts.extend(page.texts);
+        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
+            break;
+        }
+    }
     if args.client.json {
         let mut lines = JsonLines::stdout();
         lines.write("ListLedgerResponse", &found)?;
@@ -66,14 +82,9 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
         those.map(|one| one.message_count).sum()
     };
     println!(
-        "{} summarized, {} in full{}",
+        "{} summarized, {} in full",
         count(sum(LedgerState::Summarized), "message"),
         count(sum(LedgerState::Raw), "message"),
-        if found.truncated {
-            "; older ones are not shown"
-        } else {
-            ""
-        },
     );
     Ok(())
 }
@@ -99,7 +110,7 @@ fn state(state: i32) -> &'static str {
         Ok(LedgerState::Raw) => "in full",
         Ok(LedgerState::Summarized) => "summarized",
         Ok(LedgerState::Observed) => "observed",
-        Ok(LedgerState::Erased) => "erased",
+        Ok(LedgerState::Deleted) => "deleted",
         Ok(LedgerState::SetAside) => "set aside",
         Ok(LedgerState::Unspecified) | Err(_) => "?",
     }

@@ -32,9 +32,9 @@ pub async fn run(args: ThreadsArgs) -> Result<(), Failure> {
     };
     let page = async |client: &Client, page_size, page_token| {
         let request = ListThreadsRequest {
-            scope: args.scope(),
+            target: args.target(),
             order_by: args.order_by.clone(),
-            metadata: args.metadata.clone(),
+            metadata: args.metadata.clone().unwrap_or_default(),
             page_size,
             page_token,
         };

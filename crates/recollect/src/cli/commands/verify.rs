@@ -34,7 +34,7 @@ pub async fn run(args: VerifyArgs) -> Result<(), Failure> {
             "In full>",
             "Summarized>",
             "Observed>",
-            "Erased>",
+            "Deleted>",
             "Set aside>",
             "",
         ]);
@@ -46,7 +46,7 @@ pub async fn run(args: VerifyArgs) -> Result<(), Failure> {
                 one.raw_count.to_string(),
                 one.summarized_count.to_string(),
                 one.observed_count.to_string(),
-                one.erased_count.to_string(),
+                one.deleted_count.to_string(),
                 one.set_aside_count.to_string(),
                 if one.active { "active" } else { "" }.to_owned(),
             ]);

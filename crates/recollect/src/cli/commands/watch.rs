@@ -60,7 +60,7 @@ fn print(event: &WatchThreadResponse, json: bool) -> Result<(), Failure> {
         lines.write("WatchThreadResponse", event)?;
         return lines.finish();
     }
-    // An event that this release does not know has no words.
+    // An event that this version does not know has no words.
     let change = event.event.as_ref().map(change_of);
     let (action, count, subject) = match &change {
         Some(change) => (

@@ -1,15 +1,13 @@
 //! `recollect working-memory`.
 
 use memory_contract::proto::{GetWorkingMemoryRequest, WorkingMemory};
-use prost_types::{Value, value::Kind};
 
 use crate::cli::args::WorkingMemoryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::json_of;
-use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
+use crate::cli::output::{JsonLines, Table, clock, count, on_one_line, one_line, role, text_of};
 
-/// Shows the working memory of a session: context, messages, memories and data.
+/// Shows the working memory of a session: summary, messages, memories and data.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached or refuses.
@@ -37,8 +35,8 @@ pub async fn run(args: WorkingMemoryArgs) -> Result<(), Failure> {
 }
 
 fn show(memory: &WorkingMemory) -> Result<(), Failure> {
-    if !memory.context.is_empty() {
-        println!("Context: {}\n", one_line(&memory.context, 8_000));
+    if !memory.summary.is_empty() {
+        println!("Summary: {}\n", one_line(&memory.summary, 8_000));
     }
     let mut table = Table::new(&["When!", "Role!", "Tokens>", "Text"]);
     for message in &memory.messages {
@@ -53,10 +51,10 @@ fn show(memory: &WorkingMemory) -> Result<(), Failure> {
         table.print()?;
         println!();
     }
-    if memory.messages_left_out > 0 {
+    if memory.omitted_message_count > 0 {
         println!(
             "{} before these.\n",
-            count(memory.messages_left_out, "message")
+            count(memory.omitted_message_count, "message")
         );
     }
     for one in &memory.memories {
@@ -66,12 +64,10 @@ fn show(memory: &WorkingMemory) -> Result<(), Failure> {
         };
         println!("Memory: {}{promoted}", one_line(&one.text, 400));
     }
-    if let Some(data) = memory.data.as_ref().filter(|data| !data.fields.is_empty()) {
-        let kind = Some(Kind::StructValue(data.clone()));
-        let json = json_of(&Value { kind }).to_string();
-        println!("Data: {}", one_line(&json, 8_000));
+    if !memory.data.is_empty() {
+        println!("Data: {}", on_one_line(&memory.data));
     }
-    let tokens = i64::from(memory.context_tokens) + memory.message_tokens;
+    let tokens = i64::from(memory.summary_tokens) + memory.message_tokens;
     println!(
         "{} of {} in use ({:.1} %); {:.1} % of the way to the next summary{}",
         count(tokens, "token"),

@@ -73,7 +73,7 @@ impl Batcher {
         }
         self.bytes = 0;
         let mut request = ImportMessagesRequest {
-            session: Some(self.session.clone()),
+            thread: Some(self.session.clone().into()),
             messages: std::mem::take(&mut self.messages),
             provider_messages: Vec::new(),
             request_id: String::new(),

@@ -23,9 +23,9 @@ use crate::cli::output::message_from_json;
 /// The keys of records that simple messages have not.
 const KEYS: [&str; 9] = [
     "appPolicy",
+    "attempt",
     "event",
     "file",
-    "iteration",
     "memory",
     "node",
     "nodeMessage",
@@ -104,7 +104,7 @@ impl Export {
         let line = response.record.ok_or("a record of no known kind")?;
         let of_thread = matches!(
             line,
-            Line::Message(_) | Line::Node(_) | Line::Plan(_) | Line::Iteration(_) | Line::Event(_)
+            Line::Message(_) | Line::Node(_) | Line::Plan(_) | Line::Attempt(_) | Line::Event(_)
         );
         if of_thread && self.thread.is_none() {
             return Err("it belongs to a thread, but no thread precedes it".to_owned());
@@ -133,9 +133,7 @@ impl Export {
             }
             Line::NodeMessage(message) => records.extend(self.node_message(message)?),
             Line::Plan(plan) => records.push(ImportRecord::Plan(Box::new(plan))),
-            Line::Iteration(iteration) => {
-                records.push(ImportRecord::Iteration(Box::new(iteration)))
-            }
+            Line::Attempt(attempt) => records.push(ImportRecord::Attempt(Box::new(attempt))),
             Line::Event(event) => records.push(self.event(event)),
             Line::Memory(memory) => {
                 self.thread = None;
@@ -355,7 +353,7 @@ pub fn agrees(said: &proto::ExportSummary, seen: &proto::ExportSummary) -> Resul
             unreadable_node_count,
             checksum: _,
             plan_count,
-            iteration_count,
+            attempt_count,
             memory_count,
             event_count,
         } = *summary;
@@ -368,7 +366,7 @@ pub fn agrees(said: &proto::ExportSummary, seen: &proto::ExportSummary) -> Resul
             ("node_message", node_message_count),
             ("unreadable node", unreadable_node_count),
             ("plan", plan_count),
-            ("iteration", iteration_count),
+            ("attempt", attempt_count),
             ("event", event_count),
             ("memory", memory_count),
         ]

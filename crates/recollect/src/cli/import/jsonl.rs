@@ -47,27 +47,19 @@ impl<'a> Jsonl<'a> {
 
     fn simple(&mut self, json: &Value) -> Result<ImportRecord, String> {
         let message = simple_message(&mut self.chat, json, self.again)?;
-        let mut session = self.defaults.session(self.stem, None);
-        let SessionRef {
-            app_id,
-            user_id,
-            session_key,
-            agent_session_key: _,
-        } = &mut session;
-        for (place, names) in [
-            (app_id, &["app_id", "app"][..]),
-            (user_id, &["user_id", "user"]),
-            (
-                session_key,
-                &["session_key", "session_id", "conversation_id"],
-            ),
-        ] {
-            if let Some(value) = field(json, names) {
-                *place = value;
-            }
-        }
+        let usual = self.defaults.session(self.stem, None);
+        let app_id = field(json, &["app_id", "app"]).unwrap_or(usual.app_id);
+        let session_key = field(json, &["session_key", "session_id", "conversation_id"])
+            .unwrap_or(usual.session_key);
+        let user_id = field(json, &["user_id", "user"])
+            .unwrap_or_else(|| self.defaults.user(self.stem, &app_id, &session_key));
         Ok(ImportRecord::Message {
-            session,
+            session: SessionRef {
+                app_id,
+                user_id,
+                session_key,
+                agent_session_key: String::new(),
+            },
             message: Box::new(message),
             head: false,
         })
@@ -154,6 +146,13 @@ mod tests {
             (session.user_id.as_str(), session.session_key.as_str()),
             ("u", "thread:1")
         );
+        for (key, user) in [("42", "chat"), ("global", ""), ("user:ada", "")] {
+            let line = json!({"role": "user", "text": "Hello", "session_key": key});
+            let ImportRecord::Message { session, .. } = one(&mut reader, &line) else {
+                panic!()
+            };
+            assert_eq!(session.user_id, user, "{key}");
+        }
         assert!(reader.line(&json!({"text": "nobody says this"})).is_err());
         assert!(reader.line(&json!("just a text")).is_err());
     }

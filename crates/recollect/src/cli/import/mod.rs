@@ -14,11 +14,11 @@ mod openai;
 mod provider;
 mod values;
 
-use memory_contract::ExportedThread;
 use memory_contract::proto::{
-    AgentEvent, AppPolicy, ExportSummary, File, Iteration, Memory, MessageInput, Plan,
-    PutWorkingMemoryRequest, ResolveThreadRequest, SessionRef,
+    AgentEvent, AppPolicy, Attempt, ExportSummary, File, Memory, MessageInput, Plan,
+    PutWorkingMemoryRequest, ResolveThreadRequest, SessionRef, ThreadRef, thread_ref,
 };
+use memory_contract::{AppId, ExportedThread, KeySource, SessionKey, SessionNames, UserId};
 
 pub use batch::{Batch, Batcher, hashed};
 pub use export::{NodeTurn, agrees};
@@ -26,13 +26,13 @@ pub use foreign::thread_key;
 pub use heads::{Head, Heads};
 pub use input_file::read;
 pub use jsonl::messages_of_lines;
-pub use values::json_of;
 
 /// What conversations belong to that do not say so themselves.
 #[derive(Debug, Clone)]
 pub struct Defaults {
     pub app: String,
-    /// The user; `None` means the file's name without its ending.
+    /// The user; `None` means the file's name without its ending, or none where the session
+    /// key says whose conversation it is.
     pub user: Option<String>,
     /// The session key; `None` means `session:` and the file's name without
     /// its ending.
@@ -47,15 +47,34 @@ impl Defaults {
             .session
             .clone()
             .unwrap_or_else(|| format!("session:{stem}"));
+        let session_key = match part {
+            Some(part) => format!("{key}/{part}"),
+            None => key,
+        };
         SessionRef {
             app_id: self.app.clone(),
-            user_id: self.user.clone().unwrap_or_else(|| stem.to_owned()),
-            session_key: match part {
-                Some(part) => format!("{key}/{part}"),
-                None => key,
-            },
+            user_id: self.user(stem, &self.app, &session_key),
+            session_key,
             agent_session_key: String::new(),
         }
+    }
+
+    /// The user of a conversation that names none.
+    fn user(&self, stem: &str, app: &str, session_key: &str) -> String {
+        if let Some(user) = &self.user {
+            return user.clone();
+        }
+        let key = (SessionKey::new(session_key), KeySource::Session);
+        let names = SessionNames::new(AppId::new(app), UserId::new(stem), Some(key));
+        names.map_or_else(|_| String::new(), |_| stem.to_owned())
+    }
+}
+
+/// The session that a request names.
+pub fn named_session(thread: Option<&ThreadRef>) -> Option<&SessionRef> {
+    match thread?.thread.as_ref()? {
+        thread_ref::Thread::Session(session) => Some(session),
+        thread_ref::Thread::ThreadId(_) => None,
     }
 }
 
@@ -83,7 +102,7 @@ pub enum ImportRecord {
     /// The plan of the thread read last.
     Plan(Box<Plan>),
     /// An attempt in the log of the thread read last.
-    Iteration(Box<Iteration>),
+    Attempt(Box<Attempt>),
     Event(Box<AgentEvent>),
     /// A long-term memory.
     Memory(Box<Memory>),

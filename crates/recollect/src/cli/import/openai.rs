@@ -8,7 +8,7 @@ use memory_contract::proto::{
 };
 use serde_json::{Map, Value};
 
-use super::values::{struct_from, time_from};
+use super::values::{object_text, time_from};
 
 /// Reads the messages of one conversation, in order.
 #[derive(Debug, Default)]
@@ -69,7 +69,8 @@ impl Chat {
             metadata: message
                 .get("metadata")
                 .and_then(Value::as_object)
-                .map(struct_from),
+                .map(object_text)
+                .unwrap_or_default(),
             create_time,
             ..Default::default()
         })

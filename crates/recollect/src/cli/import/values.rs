@@ -1,57 +1,14 @@
-//! Converts between JSON and `google.protobuf.Struct` and `Value`.
+//! Converts JSON values.
 
-use std::collections::BTreeMap;
-
-use prost_types::value::Kind;
-use prost_types::{ListValue, Struct, Timestamp, Value};
-use serde_json::Value as Json;
+use memory_contract::JsonObject;
+use prost_types::Timestamp;
+use serde_json::{Map, Value as Json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// JSON as a protobuf value.
-pub fn value_from(json: &Json) -> Value {
-    let kind = match json {
-        Json::Null => Kind::NullValue(0),
-        Json::Bool(value) => Kind::BoolValue(*value),
-        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
-        Json::String(text) => Kind::StringValue(text.clone()),
-        Json::Array(items) => Kind::ListValue(ListValue {
-            values: items.iter().map(value_from).collect(),
-        }),
-        Json::Object(fields) => Kind::StructValue(struct_from(fields)),
-    };
-    Value { kind: Some(kind) }
-}
-
-/// A JSON object as a protobuf struct.
-pub fn struct_from(fields: &serde_json::Map<String, Json>) -> Struct {
-    let fields: BTreeMap<_, _> = fields
-        .iter()
-        .map(|(key, value)| (key.clone(), value_from(value)))
-        .collect();
-    Struct { fields }
-}
-
-/// A protobuf value as JSON.
-pub fn json_of(value: &Value) -> Json {
-    match &value.kind {
-        None | Some(Kind::NullValue(_)) => Json::Null,
-        Some(Kind::BoolValue(value)) => Json::Bool(*value),
-        // Protobuf's numbers are floats; a whole one is shown as such.
-        Some(Kind::NumberValue(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
-            Json::from(*number as i64)
-        }
-        Some(Kind::NumberValue(number)) => Json::from(*number),
-        Some(Kind::StringValue(text)) => Json::String(text.clone()),
-        Some(Kind::ListValue(list)) => list.values.iter().map(json_of).collect(),
-        Some(Kind::StructValue(fields)) => Json::Object(
-            fields
-                .fields
-                .iter()
-                .map(|(key, value)| (key.clone(), json_of(value)))
-                .collect(),
-        ),
-    }
+/// An object as JSON text; empty without fields.
+pub fn object_text(fields: &Map<String, Json>) -> String {
+    JsonObject::from(fields.clone()).into_text()
 }
 
 /// A time as RFC 3339 text, or as seconds (or milliseconds) since 1970.
@@ -84,9 +41,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn json_survives_the_way_through_protobuf() {
-        let json = json!({"a": [1, 2.5, null, true], "b": {"c": "d"}, "big": -42});
-        assert_eq!(json_of(&value_from(&json)), json);
+    fn an_object_becomes_text_with_all_its_digits() {
+        let json = json!({"a": [1, 2.5, null, true], "b": {"c": "d"}, "id": u64::MAX});
+        let text = object_text(json.as_object().unwrap());
+        assert!(text.contains("18446744073709551615"), "{text}");
+        assert_eq!(serde_json::from_str::<Json>(&text).unwrap(), json);
+        assert_eq!(object_text(&Map::new()), "");
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use memory_contract::proto;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
-use prost_types::Struct;
 use serde_json::Value;
 
 use crate::cli::failure::Failure;
@@ -82,23 +81,24 @@ pub fn service_names() -> Vec<String> {
         .collect()
 }
 
-/// Reads a JSON object of the command line.
+/// Checks that a value of the command line is a JSON object, and returns it as it was given.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub fn parse_object(text: &str) -> Result<Struct, String> {
-    serde_json::from_str(text)
-        .map(memory_contract::to_struct)
-        .map_err(|error| format!("must be a JSON object: {error}"))
+pub fn parse_object(text: &str) -> Result<String, String> {
+    // The contract reads empty text as no object.
+    if text.is_empty() {
+        return Err("must be a JSON object".to_owned());
+    }
+    match memory_contract::object_from("", text.to_owned(), usize::MAX, usize::MAX) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(invalid) => Err(invalid.problem),
+    }
 }
 
-/// An object as one line of JSON.
-pub fn object_text(object: &Struct) -> String {
-    let object = memory_contract::object_from("", Some(object.clone()), usize::MAX, 64);
-    object.map_or_else(
-        |invalid| invalid.to_string(),
-        |object| Value::Object(object).to_string(),
-    )
+/// JSON text on one line. Its strings have no line breaks: JSON escapes them.
+pub fn on_one_line(json: &str) -> String {
+    json.replace(char::is_control, " ")
 }
 
 fn dynamic(name: &str, message: &impl Message) -> Result<DynamicMessage, Failure> {
@@ -148,5 +148,25 @@ mod tests {
             "x"
         );
         assert!(message_from_json::<proto::Thread>("Thread", &serde_json::json!([])).is_err());
+    }
+
+    #[test]
+    fn objects_of_the_command_line_keep_their_digits() {
+        let text = r#"{"id": 12345678901234567890123, "price": 1.10}"#;
+        assert_eq!(parse_object(text), Ok(text.to_owned()));
+        for (wrong, words) in [
+            ("", "object"),
+            ("[1]", "object"),
+            ("{", "JSON"),
+            (r#"{"score": NaN}"#, "NaN"),
+        ] {
+            let problem = parse_object(wrong).unwrap_err();
+            assert!(problem.contains(words), "{wrong}: {problem}");
+        }
+    }
+
+    #[test]
+    fn json_is_shown_on_one_line() {
+        assert_eq!(on_one_line("{\n\t\"a\": \"b  c\"}"), "{  \"a\": \"b  c\"}");
     }
 }

@@ -6,7 +6,7 @@ mod table;
 mod text;
 
 pub use json::{
-    JsonLines, message_from_json, object_text, parse_object, print_json, service_names,
+    JsonLines, message_from_json, on_one_line, parse_object, print_json, service_names,
 };
 pub use progress::Progress;
 pub use table::Table;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use memory_contract::proto::ExportMessagesRequest;
 use memory_contract::proto::export_messages_response::Record;
-use memory_contract::{AppId, Invalid, Target, Thread, ThreadId, UserId, check};
+use memory_contract::{AppId, Invalid, Thread, ThreadId, UserId, check};
 use memory_store::{Caller, Store, StoreError, ThreadError, ThreadQuery, task};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -19,7 +19,7 @@ use tonic::metadata::MetadataMap;
 
 use crate::error::ApiError;
 use crate::services::policies::app_policy;
-use crate::services::request::{Fields, app_from, conversation_from, user_from};
+use crate::services::request::{Fields, Target, target_from};
 use output::{Output, Stop};
 
 pub(crate) use output::Exported;
@@ -223,26 +223,22 @@ async fn selection(
     request: ExportMessagesRequest,
 ) -> Result<Selection, ApiError> {
     let ExportMessagesRequest {
-        selection,
+        target,
         after_thread_id,
     } = request;
     let mut fields = Fields::default();
     let (mut app, mut user, mut named) = (None, None, None);
-    match selection.map(Target::from) {
-        Some(Target::Thread(thread)) => {
-            named = fields.take(conversation_from(metadata, Some(thread)));
-        }
-        Some(Target::User(of_user)) => {
-            (app, user) = fields.get_all(user_from("user", of_user)).unzip();
-        }
-        Some(Target::App(of_app)) => app = fields.get(app_from("app", of_app)),
+    match fields.get_all(target_from(metadata, target)).flatten() {
+        Some(Target::Thread(thread)) => named = Some(thread),
+        Some(Target::User(of_app, of_user)) => (app, user) = (Some(of_app), Some(of_user)),
+        Some(Target::App(of_app)) => app = Some(of_app),
         None => {}
     }
     let after = check::optional_uuid("after_thread_id", &after_thread_id);
     let after = fields.take(after.and_then(|after| match (after, &named) {
         (Some(_), Some(_)) => Err(Invalid::new(
             "after_thread_id",
-            "must not be given together with thread_id or session",
+            "must not be given together with a thread",
         )),
         (after, _) => Ok(after),
     }));

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::export_messages_response::Record;
 use memory_contract::{EventQuery, ThreadId, limits};
-use memory_store::{IterationQuery, PlanError, StoreError};
+use memory_store::{AttemptQuery, PlanError, StoreError};
 
 use super::Export;
 use super::output::{Output, Stop};
@@ -21,7 +21,7 @@ impl Export {
             Err(StoreError::Plan(PlanError::NotFound)) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut query = IterationQuery {
+        let mut query = AttemptQuery {
             thread,
             task: None,
             failed: false,
@@ -30,13 +30,9 @@ impl Export {
             max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
         loop {
-            let page = self
-                .store
-                .plans(&self.caller)
-                .list_iterations(&query)
-                .await?;
-            for iteration in page.items {
-                output.send(Record::Iteration(iteration.into())).await?;
+            let page = self.store.plans(&self.caller).list_attempts(&query).await?;
+            for attempt in page.items {
+                output.send(Record::Attempt(attempt.into())).await?;
             }
             if page.next.is_none() {
                 return self.send_events(thread, output).await;

@@ -11,6 +11,7 @@ use super::super::copy::Copied;
 use super::super::erase::Copying;
 use super::super::files::copy_engine;
 use super::super::setup;
+use super::super::writer::SEGMENTS;
 use super::*;
 use crate::index::Change;
 
@@ -212,17 +213,14 @@ fn an_erasure_removes_what_is_left_of_an_index_that_was_partly_removed() {
     let mut writer = filled(directory.path());
     let left = directory
         .path()
-        .join("recollect-other-r4.broken-1/engine-3");
+        .join("recollect-other-r5.broken-1/engine-3");
     fs::create_dir_all(&left).unwrap();
     copy_engine(writer.shard().unwrap().path(), &left).unwrap();
-    // Of release 1.0.0.
-    let log = directory.path().join("recollect-other-r2/wal");
-    fs::create_dir_all(&log).unwrap();
     let unrelated = directory.path().join("notes");
     fs::create_dir(&unrelated).unwrap();
     writer.remove_others().unwrap();
     assert_eq!(engines(directory.path()), 1);
-    assert!(unrelated.exists() && !log.exists());
+    assert!(unrelated.exists() && !left.exists());
     assert_eq!(points(&mut writer), 100);
 }
 

@@ -29,7 +29,7 @@ const RECORD: &str = "ExportMessagesResponse";
 pub async fn run(args: ExportArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.server).await?;
     let request = ExportMessagesRequest {
-        selection: args.selection(),
+        target: args.target(),
         after_thread_id: String::new(),
     };
     let part = args
@@ -203,7 +203,7 @@ fn counted(summary: &ExportSummary) -> String {
         unreadable_node_count: _,
         checksum: _,
         plan_count,
-        iteration_count,
+        attempt_count,
         memory_count,
         event_count,
     } = summary;
@@ -229,7 +229,7 @@ fn counted(summary: &ExportSummary) -> String {
     }
     for (number, one, many) in [
         (plan_count, "plan", "plans"),
-        (iteration_count, "iteration", "iterations"),
+        (attempt_count, "attempt", "attempts"),
         (event_count, "event", "events"),
         (memory_count, "memory", "memories"),
     ] {

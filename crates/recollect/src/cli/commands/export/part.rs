@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use memory_contract::ExportChecksum;
 use memory_contract::proto::{
-    ExportMessagesRequest, ExportMessagesResponse, export_messages_request::Selection,
-    export_messages_response::Record,
+    ExportMessagesRequest, ExportMessagesResponse, export_messages_response::Record,
+    target::Target, thread_ref::Thread,
 };
 use serde_json::json;
 
@@ -44,17 +44,20 @@ impl Part {
             PathBuf::from(name)
         };
         let ExportMessagesRequest {
-            selection,
+            target,
             after_thread_id: _,
         } = request;
-        let selection = match selection {
+        let selection = match target.as_ref().and_then(|target| target.target.as_ref()) {
             None => json!({}),
-            Some(Selection::ThreadId(id)) => json!({"thread": id}),
-            Some(Selection::Session(session)) => json!({
-                "app": session.app_id, "user": session.user_id, "session": session.session_key,
-            }),
-            Some(Selection::User(user)) => json!({"app": user.app_id, "user": user.user_id}),
-            Some(Selection::App(app)) => json!({"app": app.app_id}),
+            Some(Target::Thread(thread)) => match &thread.thread {
+                None => json!({}),
+                Some(Thread::ThreadId(id)) => json!({"thread": id}),
+                Some(Thread::Session(session)) => json!({
+                    "app": session.app_id, "user": session.user_id, "session": session.session_key,
+                }),
+            },
+            Some(Target::User(user)) => json!({"app": user.app_id, "user": user.user_id}),
+            Some(Target::App(app)) => json!({"app": app.app_id}),
         };
         let selection = json!({"selection": selection, "server": addr});
         Self {
@@ -235,7 +238,7 @@ mod tests {
         let path = dir.path().join("out.jsonl");
         let of = |app: &str, server: &str| {
             let request = ExportMessagesRequest {
-                selection: Some(
+                target: Some(
                     AppRef {
                         app_id: app.to_owned(),
                     }

@@ -47,7 +47,7 @@ pub(super) async fn compare(
 /// A thread as the server has it.
 async fn stored(client: &Client, thread_id: &str) -> Result<Option<ExportedThread>, Status> {
     let request = ExportMessagesRequest {
-        selection: Some(thread_id.to_owned().into()),
+        target: Some(thread_id.into()),
         ..Default::default()
     };
     let mut records = client

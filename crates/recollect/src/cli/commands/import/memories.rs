@@ -146,7 +146,7 @@ impl<'a> Memories<'a> {
             let problem = match there.memory_id == *id {
                 true => format!("the memory {id} differs from the file, and was kept"),
                 false => format!(
-                    "the memory {id}: the memory {} has its text or record, and was kept",
+                    "the memory {id}: the memory {} has its text or external id, and was kept",
                     there.memory_id
                 ),
             };

@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use memory_contract::proto::SessionRef;
-use memory_contract::proto::put_working_memory_request::Thread;
 use tokio::sync::mpsc;
 
 use super::Job;
 use super::read::{Unit, produce};
 use super::summary::{Summary, WHOLE_FILE};
-use crate::cli::import::{Placed, thread_key};
+use crate::cli::import::{Placed, named_session, thread_key};
 
 /// Units that may wait to be counted.
 const WAITING: usize = 64;
@@ -45,18 +44,16 @@ fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>) {
         Unit::File(_) => besides.files += 1,
         Unit::Thread(request) => session_of(request.session.as_ref()),
         Unit::Batch(batch) => {
-            session_of(batch.value.session.as_ref());
+            session_of(named_session(batch.value.thread.as_ref()));
             summary.stored += batch.value.messages.len() as u64;
         }
         Unit::NodeTurn(_) => besides.node_turns += 1,
         Unit::Plan(_) => besides.plans += 1,
-        Unit::Iteration(_) => besides.iterations += 1,
+        Unit::Attempt(_) => besides.attempts += 1,
         Unit::Event(_) => besides.events += 1,
         Unit::Memory(_) => besides.memories += 1,
         Unit::WorkingMemory(request) => {
-            if let Some(Thread::Session(session)) = &request.thread {
-                session_of(Some(session));
-            }
+            session_of(named_session(request.thread.as_ref()));
             besides.working_memories += 1;
             summary.stored += request.messages.len() as u64;
         }

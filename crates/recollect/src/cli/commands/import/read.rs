@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use memory_contract::proto::message_input::Parent;
 use memory_contract::proto::{
-    AgentEvent, AppPolicy, File, Iteration, Memory, MessageInput, Plan, PutWorkingMemoryRequest,
+    AgentEvent, AppPolicy, Attempt, File, Memory, MessageInput, Plan, PutWorkingMemoryRequest,
     ResolveThreadRequest,
 };
 use memory_contract::{ExportedThread, NewMessage};
@@ -24,7 +24,7 @@ pub(super) enum Unit {
     NodeTurn(Box<NodeTurn>),
     NodeEnd,
     Plan(Box<Plan>),
-    Iteration(Box<Iteration>),
+    Attempt(Box<Attempt>),
     Event(Box<AgentEvent>),
     Memory(Box<Memory>),
     WorkingMemory(Box<PutWorkingMemoryRequest>),
@@ -77,7 +77,7 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
                 Ok(ImportRecord::NodeTurn(turn)) => Unit::NodeTurn(turn),
                 Ok(ImportRecord::NodeEnd) => Unit::NodeEnd,
                 Ok(ImportRecord::Plan(plan)) => Unit::Plan(plan),
-                Ok(ImportRecord::Iteration(iteration)) => Unit::Iteration(iteration),
+                Ok(ImportRecord::Attempt(attempt)) => Unit::Attempt(attempt),
                 Ok(ImportRecord::Event(event)) => Unit::Event(event),
                 Ok(ImportRecord::Memory(memory)) => {
                     // Its sources have to be there before it, and heads in place: a

@@ -20,7 +20,7 @@ use super::summary::{Besides, Summary, WHOLE_FILE, messages_of};
 use super::units::Units;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::{Head, Placed, thread_key};
+use crate::cli::import::{Head, Placed, named_session, thread_key};
 use crate::cli::output::Progress;
 
 /// Requests that may be under way; each has at most 2 MiB.
@@ -176,7 +176,7 @@ impl Feed<'_> {
                 Unit::NodeTurn(turn) => units.node_turn(*turn).await,
                 Unit::NodeEnd => units.end_node().await,
                 Unit::Plan(plan) => units.plan(*plan).await,
-                Unit::Iteration(iteration) => units.iteration(*iteration).await,
+                Unit::Attempt(attempt) => units.attempt(*attempt).await,
                 Unit::Event(event) => units.event(*event).await,
                 Unit::Memory(memory) => {
                     if sent {
@@ -219,8 +219,9 @@ impl Feed<'_> {
                     // The server stores requests concurrently. Threads are created
                     // here, in order, because recall returns messages in the order
                     // of their threads' creation.
-                    if session != value.session {
-                        session.clone_from(&value.session);
+                    let named = named_session(value.thread.as_ref());
+                    if session.as_ref() != named {
+                        session = named.cloned();
                         let request = ResolveThreadRequest {
                             session: session.clone(),
                             ..Default::default()

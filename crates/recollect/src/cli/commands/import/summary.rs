@@ -53,7 +53,7 @@ pub struct Besides {
     /// Plans of threads.
     pub plans: u64,
     /// Attempts in the logs of threads.
-    pub iterations: u64,
+    pub attempts: u64,
     /// Events of agents.
     pub events: u64,
     /// Long-term memories.
@@ -92,7 +92,7 @@ impl Summary {
             "files": self.besides.files,
             "node_turns": self.besides.node_turns,
             "plans": self.besides.plans,
-            "iterations": self.besides.iterations,
+            "attempts": self.besides.attempts,
             "events": self.besides.events,
             "memories": self.besides.memories,
             "working_memories": self.besides.working_memories,
@@ -122,7 +122,7 @@ impl Summary {
             files,
             node_turns,
             plans,
-            iterations,
+            attempts,
             events,
             memories,
             merged,
@@ -136,7 +136,7 @@ impl Summary {
             (files, "file", "files"),
             (node_turns, "turn of a node", "turns of nodes"),
             (plans, "plan", "plans"),
-            (iterations, "iteration", "iterations"),
+            (attempts, "attempt", "attempts"),
             (events, "event", "events"),
             (memories, "memory", "memories"),
             (working_memories, "working memory", "working memories"),

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{
-    AgentEvent, AppPolicy, AppendEventsRequest, AppendIterationRequest, ErrorReason, File,
+    AgentEvent, AppPolicy, AppendAttemptRequest, AppendEventsRequest, Attempt, ErrorReason, File,
     FlushNodeMemoryRequest, GetAppPolicyRequest, GetFileRequest, GetPlanRequest,
-    GetWorkingMemoryRequest, Iteration, NodeRef, Plan, PutPlanRequest, PutWorkingMemoryRequest,
-    RegisterFileRequest, ResolveThreadRequest, UpdateAppPolicyRequest,
-    put_plan_request::Precondition, put_working_memory_request,
+    GetWorkingMemoryRequest, NodeRef, Plan, Precondition, PutPlanRequest, PutWorkingMemoryRequest,
+    RegisterFileRequest, ResolveThreadRequest, UpdateAppPolicyRequest, precondition::State,
 };
 use memory_contract::{FileLocation, UnitDigest, app_policy_digest, file_digest, plan_digest};
 use prost::Message as _;
@@ -82,11 +81,17 @@ impl<'a> Units<'a> {
             app_policy: Some(AppPolicy {
                 app_id,
                 policy: wanted.policy,
-                update_time: None,
-                etag: found.etag,
+                ..Default::default()
             }),
             update_mask: Some(FieldMask {
                 paths: vec!["policy".to_owned()],
+            }),
+            // An app without a policy has no etag.
+            precondition: Some(Precondition {
+                state: Some(match found.etag.is_empty() {
+                    true => State::Absent(()),
+                    false => State::Etag(found.etag),
+                }),
             }),
         };
         let updated = policies.update_app_policy(request).await;
@@ -167,24 +172,21 @@ impl<'a> Units<'a> {
         request: PutWorkingMemoryRequest,
     ) -> Result<(), String> {
         let mut memories = self.client.working_memories();
-        let (context, data) = (request.context.clone(), request.data.clone());
-        let Some(put_working_memory_request::Thread::Session(session)) = request.thread.clone()
-        else {
-            return Err("the working memory names no session".to_owned());
-        };
+        let (summary, data) = (request.summary.clone(), request.data.clone());
+        let thread = request.thread.clone();
         let messages = request.messages.len() as u64;
         match memories.put_working_memory(request).await {
             Ok(_) => self.besides.put_messages += messages,
             Err(status) if status.code() == Code::Aborted => {
                 let request = GetWorkingMemoryRequest {
-                    thread: Some(session.into()),
+                    thread,
                     ..Default::default()
                 };
                 let found = memories.get_working_memory(request).await;
                 let found = found.map_err(problem_of)?.into_inner();
                 let there = found.working_memory.unwrap_or_default();
-                let data_there = there.data.filter(|data| !data.fields.is_empty());
-                if (there.context, data_there) != (context.unwrap_or_default(), data) {
+                let wanted = (summary.unwrap_or_default(), data.unwrap_or_default());
+                if (there.summary, there.data) != wanted {
                     return Err("the session has another working memory, which was kept".to_owned());
                 }
                 self.besides.known_messages += messages;
@@ -202,7 +204,7 @@ impl<'a> Units<'a> {
         let request = GetPlanRequest {
             thread: Some(thread_id.clone().into()),
         };
-        let mut precondition = Precondition::Absent(());
+        let mut state = State::Absent(());
         match plans.get_plan(request).await {
             Ok(found) => {
                 let found = found.into_inner().plan.unwrap_or_default();
@@ -213,7 +215,7 @@ impl<'a> Units<'a> {
                 if !self.replace {
                     return Err(kept("the thread has another plan"));
                 }
-                precondition = Precondition::Etag(found.etag);
+                state = State::Etag(found.etag);
             }
             Err(status) if status.code() == Code::NotFound => {}
             Err(status) => return Err(problem_of(status)),
@@ -221,28 +223,28 @@ impl<'a> Units<'a> {
         let request = PutPlanRequest {
             thread: Some(thread_id.into()),
             plan: Some(wanted),
-            precondition: Some(precondition),
+            precondition: Some(Precondition { state: Some(state) }),
         };
         plans.put_plan(request).await.map_err(problem_of)?;
         self.besides.plans += 1;
         Ok(())
     }
 
-    pub(super) async fn iteration(&mut self, iteration: Iteration) -> Result<(), String> {
+    pub(super) async fn attempt(&mut self, attempt: Attempt) -> Result<(), String> {
         let thread_id = self.thread_of("log")?;
         // The same each time, and another one for what was tried twice alike.
         let request_id = match self.again {
             true => Uuid::now_v7(),
-            false => hashed(&[thread_id.as_bytes(), &iteration.encode_to_vec()]),
+            false => hashed(&[thread_id.as_bytes(), &attempt.encode_to_vec()]),
         };
-        let request = AppendIterationRequest {
+        let request = AppendAttemptRequest {
             thread: Some(thread_id.into()),
-            iteration: Some(iteration),
+            attempt: Some(attempt),
             request_id: request_id.to_string(),
         };
-        let appended = self.client.plans().append_iteration(request).await;
+        let appended = self.client.plans().append_attempt(request).await;
         appended.map_err(problem_of)?;
-        self.besides.iterations += 1;
+        self.besides.attempts += 1;
         Ok(())
     }
 
@@ -282,7 +284,7 @@ impl<'a> Units<'a> {
             events,
             request_id: request_id.to_string(),
         };
-        let appended = self.client.plans().append_events(request).await;
+        let appended = self.client.events().append_events(request).await;
         appended.map_err(|status| format!("{count} events: {}", status.message()))?;
         self.besides.events += count;
         Ok(())

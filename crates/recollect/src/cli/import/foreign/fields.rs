@@ -1,10 +1,10 @@
 //! Takes the fields of a JSON object one by one; what is left becomes metadata.
 
 use memory_contract::limits;
-use prost_types::{Struct, Timestamp};
+use prost_types::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::cli::import::values::{struct_from, time_from};
+use crate::cli::import::values::{object_text, time_from};
 
 /// The fields of an object that were not taken yet.
 #[derive(Debug, Clone)]
@@ -127,10 +127,10 @@ impl Fields {
 
     /// All that is left, and whether it exceeds the limits of metadata: then only the
     /// object's own metadata, if that fits.
-    pub(super) fn metadata(self) -> (Option<Struct>, bool) {
+    pub(super) fn metadata(self) -> (String, bool) {
         let fits = |fields: &Map<String, Value>| {
             let (bytes, depth) = (limits::METADATA_BYTES, limits::METADATA_DEPTH);
-            memory_contract::object_from("", Some(struct_from(fields)), bytes, depth).is_ok()
+            memory_contract::object_from("", object_text(fields), bytes, depth).is_ok()
         };
         let mut all = self.own.clone();
         for (name, value) in self.left {
@@ -144,11 +144,10 @@ impl Fields {
                 all.entry(name).or_insert(value);
             }
         }
-        let made = |fields: &Map<String, Value>| (!fields.is_empty()).then(|| struct_from(fields));
         match (fits(&all), fits(&self.own)) {
-            (true, _) => (made(&all), false),
-            (false, true) => (made(&self.own), true),
-            (false, false) => (None, true),
+            (true, _) => (object_text(&all), false),
+            (false, true) => (object_text(&self.own), true),
+            (false, false) => (String::new(), true),
         }
     }
 }

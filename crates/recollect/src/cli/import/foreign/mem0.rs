@@ -57,7 +57,7 @@ fn memory(reader: &mut Reader<'_>, at: &str, mut fields: Fields) -> Result<(), S
     fields.take_metadata();
     let mut memory = Memory {
         topics: fields.labels("categories", limits::TOPICS, limits::TOPIC_CHARS),
-        pinned: fields.flag("immutable"),
+        pinned: Some(fields.flag("immutable")),
         create_time: created.or(updated),
         valid_from: changes
             .last()
@@ -74,7 +74,7 @@ fn memory(reader: &mut Reader<'_>, at: &str, mut fields: Fields) -> Result<(), S
     while let Some(change) = changes.pop() {
         let begin = changes.last().map(|change| change.at).or(created);
         let old = Memory {
-            record_id: String::new(),
+            external_id: String::new(),
             create_time: created.or(Some(change.at)),
             valid_from: begin.or(Some(change.at)),
             valid_until: Some(change.at),

@@ -16,7 +16,6 @@ use memory_contract::proto::{
     Memory, MemoryOrigin, MemoryType, MessageInput, ResolveThreadRequest, SessionRef, part::Content,
 };
 use prost::Message as _;
-use prost_types::Struct;
 use serde_json::Value;
 
 use super::batch::hashed;
@@ -111,7 +110,7 @@ impl Reader<'_> {
     }
 
     /// Hands on a session, with its thread's metadata.
-    fn session(&mut self, at: &str, session: &SessionRef, metadata: Option<Struct>) {
+    fn session(&mut self, at: &str, session: &SessionRef, metadata: String) {
         let request = ResolveThreadRequest {
             session: Some(session.clone()),
             metadata,
@@ -135,7 +134,7 @@ impl Reader<'_> {
 
     /// What is left of a record, with the metadata that it had. Metadata beyond the limits
     /// is left out.
-    fn metadata(&mut self, fields: Fields) -> Option<Struct> {
+    fn metadata(&mut self, fields: Fields) -> String {
         let (metadata, too_large) = fields.metadata();
         self.leave_out("metadata above 16 KiB or 5 levels", usize::from(too_large));
         metadata
@@ -149,9 +148,9 @@ struct Owner {
     user: String,
 }
 
-/// A memory that a system knows by `id`, which becomes its record id.
+/// A memory that a system knows by `id`, which becomes its external id.
 fn memory_of(system: &str, owner: &Owner, id: &str, text: String) -> Memory {
-    let record_id = match id.chars().count() <= limits::RECORD_ID_CHARS {
+    let external_id = match id.chars().count() <= limits::EXTERNAL_ID_CHARS {
         true => id.to_owned(),
         false => String::new(),
     };
@@ -162,8 +161,9 @@ fn memory_of(system: &str, owner: &Owner, id: &str, text: String) -> Memory {
         text,
         // What the server takes where none is given; the answer is compared with this.
         r#type: MemoryType::Semantic.into(),
+        pinned: Some(false),
         origin: MemoryOrigin::Caller.into(),
-        record_id,
+        external_id,
         ..Default::default()
     }
 }

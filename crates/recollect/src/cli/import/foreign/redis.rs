@@ -2,10 +2,9 @@
 //! returns them.
 
 use memory_contract::limits;
-use memory_contract::proto::put_working_memory_request::Precondition;
 use memory_contract::proto::{
-    Memory, MemoryInput, MemoryOrigin, MemoryType, MessageInput, PutWorkingMemoryRequest,
-    SessionRef, WorkingMessage,
+    Memory, MemoryInput, MemoryOrigin, MemoryType, MessageInput, Precondition,
+    PutWorkingMemoryRequest, SessionRef, WorkingMessage, precondition::State,
 };
 use prost::Message as _;
 use prost_types::Duration;
@@ -14,7 +13,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::{Owner, Reader, memory_of, message_id, message_of, thread_key};
 use crate::cli::import::ImportRecord;
-use crate::cli::import::values::struct_from;
+use crate::cli::import::values::object_text;
 
 /// Fields that the server computes.
 const COMPUTED: [&str; 7] = [
@@ -93,7 +92,7 @@ fn working_memory(reader: &mut Reader<'_>, at: &str, mut fields: Fields) -> Resu
             .ok_or("`session_id` is missing")?,
         agent_session_key: String::new(),
     };
-    let context = fields.text(&["context"]);
+    let summary = fields.text(&["context"]);
     let data = fields.object("data").filter(|data| !data.is_empty());
     let ttl = fields.number("ttl_seconds").filter(|seconds| *seconds > 0);
     let strategy = fields.object("long_term_memory_strategy");
@@ -122,7 +121,7 @@ fn working_memory(reader: &mut Reader<'_>, at: &str, mut fields: Fields) -> Resu
         said.push((at.to_owned(), message));
         Ok(())
     });
-    let has_more = context.is_some() || data.is_some() || ttl.is_some() || !listed.is_empty();
+    let has_more = summary.is_some() || data.is_some() || ttl.is_some() || !listed.is_empty();
     let first = if has_more { put_together(&said) } else { 0 };
     if has_more {
         let request = PutWorkingMemoryRequest {
@@ -131,11 +130,13 @@ fn working_memory(reader: &mut Reader<'_>, at: &str, mut fields: Fields) -> Resu
                 .drain(..first)
                 .map(|(_, message)| put_of(message))
                 .collect(),
-            context,
+            summary,
             memories: listed,
-            data: data.as_ref().map(struct_from),
+            data: data.as_ref().map(object_text),
             ttl: ttl.map(|seconds| Duration { seconds, nanos: 0 }),
-            precondition: Some(Precondition::Absent(())),
+            precondition: Some(Precondition {
+                state: Some(State::Absent(())),
+            }),
             ..Default::default()
         };
         reader.put(at, Ok(ImportRecord::WorkingMemory(Box::new(request))));
@@ -251,7 +252,7 @@ fn record(
         },
         thread_id: session.as_ref().map(thread_key).unwrap_or_default(),
         source_message_ids: sources,
-        pinned: fields.flag("pinned"),
+        pinned: Some(fields.flag("pinned")),
         valid_from: fields.time(&["updated_at"])?.or(created),
         create_time: created,
         last_use_time: fields.time(&["last_accessed"])?,
@@ -267,7 +268,7 @@ fn record(
 
 fn input_of(memory: &Memory) -> MemoryInput {
     MemoryInput {
-        record_id: memory.record_id.clone(),
+        external_id: memory.external_id.clone(),
         text: memory.text.clone(),
         r#type: memory.r#type,
         topics: memory.topics.clone(),

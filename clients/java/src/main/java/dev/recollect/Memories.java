@@ -11,6 +11,7 @@ import dev.recollect.v1.Memory;
 import dev.recollect.v1.MemoryInput;
 import dev.recollect.v1.MemoryServiceGrpc;
 import dev.recollect.v1.SearchMemoriesRequest;
+import dev.recollect.v1.Target;
 import dev.recollect.v1.UserRef;
 import java.util.Arrays;
 import java.util.List;
@@ -34,7 +35,7 @@ public final class Memories {
                 .toList());
     }
 
-    /** As {@link #remember(String...)}, with all fields of the contract, such as topics and a record id. */
+    /** As {@link #remember(String...)}, with all fields of the contract, such as topics and an external id. */
     public List<AddedMemory> remember(List<MemoryInput> memories) {
         return Calls.await(rememberAsync(memories)).getMemoriesList();
     }
@@ -52,7 +53,7 @@ public final class Memories {
 
     /** As {@link #search(String)}, with further fields of the request, such as their number and a filter. */
     public List<FoundMemory> search(String query, Consumer<SearchMemoriesRequest.Builder> request) {
-        var builder = SearchMemoriesRequest.newBuilder().setUser(user).setQuery(query);
+        var builder = SearchMemoriesRequest.newBuilder().setTarget(target()).setQuery(query);
         request.accept(builder);
         return Calls.await(calls.start(MemoryServiceGrpc.getSearchMemoriesMethod(), builder.build()))
                 .getMemoriesList();
@@ -66,16 +67,21 @@ public final class Memories {
     /** As {@link #list()}, with further fields of the request, such as a filter and the size of pages. */
     public Pages<Memory> list(Consumer<ListMemoriesRequest.Builder> request) {
         return new Pages<>(token -> {
-            var builder = ListMemoriesRequest.newBuilder().setUser(user);
+            var builder = ListMemoriesRequest.newBuilder().setTarget(target());
             request.accept(builder);
             return Calls.await(calls.start(
                     MemoryServiceGrpc.getListMemoriesMethod(), builder.setPageToken(token).build()));
         }, ListMemoriesResponse::getMemoriesList, ListMemoriesResponse::getNextPageToken);
     }
 
-    /** Erases the memory with this id. False: it did not exist. */
+    /** Deletes the memory with this id. False: it did not exist. */
     public boolean forget(String memoryId) {
         var request = DeleteMemoryRequest.newBuilder().setMemoryId(memoryId).build();
         return Calls.await(calls.start(MemoryServiceGrpc.getDeleteMemoryMethod(), request)).getDeleted();
+    }
+
+    /** The user as the object of a request that also takes apps. */
+    private Target target() {
+        return Target.newBuilder().setUser(user).build();
     }
 }

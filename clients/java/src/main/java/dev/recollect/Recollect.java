@@ -1,6 +1,7 @@
 package dev.recollect;
 
 import dev.recollect.v1.SessionRef;
+import dev.recollect.v1.ThreadRef;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ChannelCredentials;
@@ -19,7 +20,7 @@ import java.util.function.Supplier;
  * A client with one connection. Share it, and close it at the end.
  *
  * <pre>{@code
- * var memory = recollect.session("support", "ada", "thread:42");
+ * var memory = recollect.session("support", "ada", "42");
  * var context = memory.context("What is my dog called?", Format.OPENAI); // context.messages()
  * memory.append(question, answer);
  * }</pre>
@@ -95,7 +96,7 @@ public final class Recollect implements AutoCloseable {
      *
      * @param app the bot, flow or workflow: 1 to 128 characters
      * @param user the person: at most 256 characters; empty: the conversation has no user
-     * @param session the key of the conversation, such as {@code thread:42}
+     * @param session the key of the conversation, such as {@code 42}
      */
     public Session session(String app, String user, String session) {
         return session(SessionRef.newBuilder()
@@ -107,12 +108,12 @@ public final class Recollect implements AutoCloseable {
 
     /** The memory of one conversation, named with all fields of the contract. */
     public Session session(SessionRef session) {
-        return new Session(calls, session, "");
+        return new Session(calls, ThreadRef.newBuilder().setSession(session).build());
     }
 
     /** The memory of the thread with this id, a UUID. */
     public Session thread(String threadId) {
-        return new Session(calls, SessionRef.getDefaultInstance(), threadId);
+        return new Session(calls, ThreadRef.newBuilder().setThreadId(threadId).build());
     }
 
     /** The long-term memories of a user of an app; with an empty user those of no user. */

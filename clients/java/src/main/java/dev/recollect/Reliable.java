@@ -1,6 +1,5 @@
 package dev.recollect;
 
-import com.google.protobuf.DescriptorProtos.MethodOptions.IdempotencyLevel;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
 import io.grpc.CallOptions;
@@ -33,30 +32,8 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
 
     private static final Metadata.Key<String> AUTHORIZATION =
             Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
-    /**
-     * Writes without a request_id that may run twice: the second run leaves and answers what the
-     * first one did. So those that say whether they deleted something are not among them. The
-     * clients of all languages have this list.
-     */
-    private static final Set<String> IDEMPOTENT = Set.of(
-            "AddMemories",
-            "CopyCheckpoints",
-            "FlushNodeMemory",
-            "ImportMemories",
-            "PutCheckpoint",
-            "PutCheckpointWrites",
-            "PutDocuments",
-            "RegisterFile",
-            "Reindex",
-            "ResolveThread",
-            "SetHead",
-            "SupersedeMemory",
-            "UpdateAppPolicy",
-            "UpdateMemory",
-            "UpdateThread");
-    /** Fields that name a state, and those whose message names one by its etag. */
-    private static final Set<String> PRECONDITIONS = Set.of("etag", "expected_head", "absent");
-    private static final Set<String> STATES = Set.of("thread", "memory", "app_policy");
+    /** Fields that name a state. */
+    private static final Set<String> PRECONDITIONS = Set.of("precondition", "expected_head");
 
     private final ManagedChannel connection;
     private final Supplier<String> apiKey;
@@ -169,26 +146,20 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
             return false;
         }
         var descriptor = supplier.getMethodDescriptor();
-        return descriptor.getOptions().getIdempotencyLevel() != IdempotencyLevel.IDEMPOTENCY_UNKNOWN
-                || descriptor.getInputType().findFieldByName("request_id") != null
-                || IDEMPOTENT.contains(descriptor.getName()) && !hasPrecondition(request);
+        if (descriptor.getInputType().findFieldByName("request_id") != null) {
+            return true;
+        }
+        return switch (descriptor.getOptions().getIdempotencyLevel()) {
+            case NO_SIDE_EFFECTS -> true;
+            case IDEMPOTENT -> !hasPrecondition(request);
+            case IDEMPOTENCY_UNKNOWN -> false;
+        };
     }
 
     /** Whether a request names a state, which the first run of the call changes. */
     private static boolean hasPrecondition(Object request) {
-        if (!(request instanceof Message message)) {
-            return false;
-        }
-        return message.getAllFields().entrySet().stream().anyMatch(entry -> {
-            var name = entry.getKey().getName();
-            if (PRECONDITIONS.contains(name)) {
-                return true;
-            }
-            if (!STATES.contains(name) || !(entry.getValue() instanceof Message state)) {
-                return false;
-            }
-            var etag = state.getDescriptorForType().findFieldByName("etag");
-            return etag != null && !"".equals(state.getField(etag));
-        });
+        return request instanceof Message message
+                && message.getAllFields().keySet().stream()
+                        .anyMatch(field -> PRECONDITIONS.contains(field.getName()));
     }
 }

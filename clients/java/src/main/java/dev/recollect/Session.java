@@ -20,7 +20,8 @@ import dev.recollect.v1.RecallResponse;
 import dev.recollect.v1.RecallServiceGrpc;
 import dev.recollect.v1.SearchRequest;
 import dev.recollect.v1.SearchResponse;
-import dev.recollect.v1.SessionRef;
+import dev.recollect.v1.Target;
+import dev.recollect.v1.ThreadRef;
 import dev.recollect.v1.ThreadServiceGrpc;
 import java.time.Duration;
 import java.util.Arrays;
@@ -36,26 +37,29 @@ import java.util.function.Consumer;
  */
 public final class Session {
     private final Calls calls;
-    private final SessionRef names;
-    private final String threadId;
+    private final ThreadRef ref;
 
-    Session(Calls calls, SessionRef names, String threadId) {
+    Session(Calls calls, ThreadRef ref) {
         this.calls = calls;
-        this.names = names;
-        this.threadId = threadId;
+        this.ref = ref;
+    }
+
+    /** The name of the thread, for requests of the generated services. */
+    public ThreadRef ref() {
+        return ref;
     }
 
     /** The same session with another deadline for each call. */
     public Session withTimeout(Duration timeout) {
-        return new Session(calls.withTimeout(timeout), names, threadId);
+        return new Session(calls.withTimeout(timeout), ref);
     }
 
     /** The long-term memories of the session's user. Not for a session by {@link Recollect#thread}. */
     public Memories memories() {
-        if (!threadId.isEmpty()) {
+        if (!ref.hasSession()) {
             throw new IllegalStateException("name the user: recollect.memories(app, user)");
         }
-        return new Memories(calls, names.getAppId(), names.getUserId());
+        return new Memories(calls, ref.getSession().getAppId(), ref.getSession().getUserId());
     }
 
     /**
@@ -77,11 +81,10 @@ public final class Session {
     /** As {@link #context(String, Format, Consumer)}, without waiting. */
     public CompletableFuture<Context> contextAsync(
             String input, Format format, Consumer<BuildContextRequest.Builder> request) {
-        var builder = BuildContextRequest.newBuilder().addFormats(format.proto());
+        var builder = BuildContextRequest.newBuilder().setThread(ref).addFormats(format.proto());
         if (!input.isEmpty()) {
             builder.addInput(Part.newBuilder().setText(input));
         }
-        name(builder::setSession, builder::setThreadId);
         request.accept(builder);
         return calls.start(ContextServiceGrpc.getBuildContextMethod(), builder.build())
                 .thenApply(response -> new Context(format, response));
@@ -116,8 +119,7 @@ public final class Session {
 
     /** As {@link #append(Consumer)}, without waiting. */
     public CompletableFuture<AppendMessagesResponse> appendAsync(Consumer<AppendMessagesRequest.Builder> request) {
-        var builder = AppendMessagesRequest.newBuilder();
-        name(builder::setSession, builder::setThreadId);
+        var builder = AppendMessagesRequest.newBuilder().setThread(ref);
         request.accept(builder);
         return calls.start(MessageServiceGrpc.getAppendMessagesMethod(), builder.build());
     }
@@ -134,8 +136,7 @@ public final class Session {
 
     /** As {@link #recall(String, Consumer)}, without waiting. */
     public CompletableFuture<RecallResponse> recallAsync(String query, Consumer<RecallRequest.Builder> request) {
-        var builder = RecallRequest.newBuilder().setQuery(query);
-        name(builder::setSession, builder::setThreadId);
+        var builder = RecallRequest.newBuilder().setTarget(target()).setQuery(query);
         request.accept(builder);
         return calls.start(RecallServiceGrpc.getRecallMethod(), builder.build());
     }
@@ -147,8 +148,7 @@ public final class Session {
 
     /** As {@link #search(String)}, with further fields of the request. */
     public SearchResponse search(String query, Consumer<SearchRequest.Builder> request) {
-        var builder = SearchRequest.newBuilder().setQuery(query);
-        name(builder::setSession, builder::setThreadId);
+        var builder = SearchRequest.newBuilder().setTarget(target()).setQuery(query);
         request.accept(builder);
         return Calls.await(calls.start(RecallServiceGrpc.getSearchMethod(), builder.build()));
     }
@@ -164,14 +164,13 @@ public final class Session {
      */
     public Pages<Message> messages(Consumer<ListMessagesRequest.Builder> request) {
         return new Pages<>(token -> {
-            var builder = ListMessagesRequest.newBuilder();
-            name(builder::setSession, builder::setThreadId);
+            var builder = ListMessagesRequest.newBuilder().setTarget(target());
             request.accept(builder);
             try {
                 return Calls.await(calls.start(
                         MessageServiceGrpc.getListMessagesMethod(), builder.setPageToken(token).build()));
             } catch (RecollectException failed) {
-                if (threadId.isEmpty() && failed.reason().equals("THREAD_NOT_FOUND")) {
+                if (ref.hasSession() && failed.reason().equals("THREAD_NOT_FOUND")) {
                     return ListMessagesResponse.getDefaultInstance();
                 }
                 throw failed;
@@ -186,26 +185,21 @@ public final class Session {
 
     /** As {@link #history()}, with further fields of the request, such as the budget and the last message. */
     public GetHistoryResponse history(Consumer<GetHistoryRequest.Builder> request) {
-        var builder = GetHistoryRequest.newBuilder();
-        name(builder::setSession, builder::setThreadId);
+        var builder = GetHistoryRequest.newBuilder().setThread(ref);
         request.accept(builder);
         return Calls.await(calls.start(MessageServiceGrpc.getGetHistoryMethod(), builder.build()));
     }
 
-    /** Erases the thread with everything in it, and returns the number of its messages. */
+    /** Deletes the thread with everything in it, and returns the number of its messages. */
     public long delete() {
-        var builder = DeleteThreadRequest.newBuilder();
-        name(builder::setSession, builder::setThreadId);
+        var builder = DeleteThreadRequest.newBuilder().setThread(ref);
         DeleteThreadResponse response =
                 Calls.await(calls.start(ThreadServiceGrpc.getDeleteThreadMethod(), builder.build()));
         return response.getDeletedMessageCount();
     }
 
-    private void name(Consumer<SessionRef> bySession, Consumer<String> byId) {
-        if (threadId.isEmpty()) {
-            bySession.accept(names);
-        } else {
-            byId.accept(threadId);
-        }
+    /** The thread as the object of a request that also takes users and apps. */
+    private Target target() {
+        return Target.newBuilder().setThread(ref).build();
     }
 }

@@ -3,8 +3,9 @@ package dev.recollect;
 import dev.recollect.v1.AppRef;
 import dev.recollect.v1.ListThreadsRequest;
 import dev.recollect.v1.ListThreadsResponse;
-import dev.recollect.v1.SessionRef;
+import dev.recollect.v1.Target;
 import dev.recollect.v1.Thread;
+import dev.recollect.v1.ThreadRef;
 import dev.recollect.v1.ThreadServiceGrpc;
 import dev.recollect.v1.UserRef;
 import java.util.function.Consumer;
@@ -19,12 +20,14 @@ public final class Threads {
 
     /** The threads of an app. */
     public Pages<Thread> list(String app) {
-        return list(request -> request.setApp(AppRef.newBuilder().setAppId(app)));
+        var target = Target.newBuilder().setApp(AppRef.newBuilder().setAppId(app));
+        return list(request -> request.setTarget(target));
     }
 
     /** The threads of a user of an app; with an empty user those without one. */
     public Pages<Thread> list(String app, String user) {
-        return list(request -> request.setUser(UserRef.newBuilder().setAppId(app).setUserId(user)));
+        var target = Target.newBuilder().setUser(UserRef.newBuilder().setAppId(app).setUserId(user));
+        return list(request -> request.setTarget(target));
     }
 
     /** The threads that the request selects. */
@@ -37,8 +40,8 @@ public final class Threads {
         }, ListThreadsResponse::getThreadsList, ListThreadsResponse::getNextPageToken);
     }
 
-    /** Erases a thread with everything in it, and returns the number of its messages. */
+    /** Deletes a thread with everything in it, and returns the number of its messages. */
     public long delete(String threadId) {
-        return new Session(calls, SessionRef.getDefaultInstance(), threadId).delete();
+        return new Session(calls, ThreadRef.newBuilder().setThreadId(threadId).build()).delete();
     }
 }

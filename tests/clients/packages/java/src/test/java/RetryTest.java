@@ -17,10 +17,11 @@ import dev.recollect.v1.AppendMessagesRequest;
 import dev.recollect.v1.AppendMessagesResponse;
 import dev.recollect.v1.CreateThreadRequest;
 import dev.recollect.v1.CreateThreadResponse;
+import dev.recollect.v1.EventServiceGrpc;
 import dev.recollect.v1.GetThreadRequest;
 import dev.recollect.v1.GetThreadResponse;
 import dev.recollect.v1.MessageServiceGrpc;
-import dev.recollect.v1.PlanServiceGrpc;
+import dev.recollect.v1.Precondition;
 import dev.recollect.v1.SetHeadRequest;
 import dev.recollect.v1.SetHeadResponse;
 import dev.recollect.v1.ThreadServiceGrpc;
@@ -102,7 +103,7 @@ class RetryTest {
         Server server = Grpc.newServerBuilderForPort(0, credentials)
                 .addService(new ScriptedMessages())
                 .addService(new FailingThreads())
-                .addService(new FailingPlans())
+                .addService(new FailingEvents())
                 .intercept(new KeyReader())
                 .build()
                 .start();
@@ -133,7 +134,7 @@ class RetryTest {
     }
 
     private static AppendMessagesResponse append(Recollect recollect) {
-        return recollect.session("support", "ada", "thread:42").append("My dog is called Pixel.", "A fine name!");
+        return recollect.session("support", "ada", "42").append("My dog is called Pixel.", "A fine name!");
     }
 
     private static Step[] failures(int count) {
@@ -157,7 +158,7 @@ class RetryTest {
         append(recollect);
         append(recollect);
         var id = "0198c1de-3e07-4a4b-9a56-0d6f3a5b8c11";
-        recollect.session("support", "ada", "thread:42")
+        recollect.session("support", "ada", "42")
                 .append(request -> request.setRequestId(id).addMessages(Messages.user("Hello")));
         var ids = calls.stream().map(Call::requestId).toList();
         assertEquals(3, new HashSet<>(ids).size());
@@ -195,8 +196,8 @@ class RetryTest {
         var failed = assertThrows(
                 StatusRuntimeException.class, () -> threads.getThread(GetThreadRequest.getDefaultInstance()));
         assertEquals(3, RecollectException.of(failed).attempts());
-        var plans = recollect.stub(PlanServiceGrpc::newBlockingStub);
-        assertThrows(StatusRuntimeException.class, () -> plans.appendEvents(AppendEventsRequest.getDefaultInstance()));
+        var events = recollect.stub(EventServiceGrpc::newBlockingStub);
+        assertThrows(StatusRuntimeException.class, () -> events.appendEvents(AppendEventsRequest.getDefaultInstance()));
         assertEquals(7, others.get(), "reading, and a write with a request id");
     }
 
@@ -214,7 +215,7 @@ class RetryTest {
                 update.setThread(dev.recollect.v1.Thread.newBuilder().setTitle("A dog")).build()));
         assertEquals(7, others.get());
         assertThrows(StatusRuntimeException.class, () -> threads.updateThread(
-                update.setThread(dev.recollect.v1.Thread.newBuilder().setEtag("1")).build()));
+                update.setPrecondition(Precondition.newBuilder().setEtag("1")).build()));
         assertEquals(8, others.get());
     }
 
@@ -250,7 +251,7 @@ class RetryTest {
         Collections.addAll(steps, failures(50));
         var begin = System.nanoTime();
         var failed = assertThrows(RecollectException.class, () -> recollect
-                .session("support", "ada", "thread:42")
+                .session("support", "ada", "42")
                 .withTimeout(java.time.Duration.ofMillis(300))
                 .append("Hello", "Hello"));
         // The deadline may pass during an attempt, or be too close for the next one.
@@ -262,7 +263,7 @@ class RetryTest {
     @Test
     void aCanceledCallIsNotRepeated() throws Exception {
         var recollect = start(Step.HANG);
-        var session = recollect.session("support", "ada", "thread:42");
+        var session = recollect.session("support", "ada", "42");
         var result = session.appendAsync(request -> request.addMessages(Messages.user("Hello")));
         assertTrue(hanging.await(10, TimeUnit.SECONDS));
         result.cancel(true);
@@ -362,7 +363,7 @@ class RetryTest {
 
     private static StatusRuntimeException scripted(Status.Code code, String reason, int delayMs) {
         var status = com.google.rpc.Status.newBuilder().setCode(code.value()).setMessage("scripted");
-        status.addDetails(Any.pack(ErrorInfo.newBuilder().setReason(reason).setDomain("recollect").build()));
+        status.addDetails(Any.pack(ErrorInfo.newBuilder().setReason(reason).setDomain("recollect.dev").build()));
         if (delayMs > 0) {
             var delay = Duration.newBuilder().setNanos(delayMs * 1_000_000);
             status.addDetails(Any.pack(RetryInfo.newBuilder().setRetryDelay(delay).build()));
@@ -425,7 +426,7 @@ class RetryTest {
         }
     }
 
-    private final class FailingPlans extends PlanServiceGrpc.PlanServiceImplBase {
+    private final class FailingEvents extends EventServiceGrpc.EventServiceImplBase {
         @Override
         public void appendEvents(AppendEventsRequest request, StreamObserver<AppendEventsResponse> response) {
             others.incrementAndGet();

@@ -9,16 +9,15 @@ import dev.recollect.Messages;
 import dev.recollect.Recollect;
 import dev.recollect.RecollectException;
 import dev.recollect.Session;
-import dev.recollect.v1.AppendIterationRequest;
+import dev.recollect.v1.AppendAttemptRequest;
+import dev.recollect.v1.Attempt;
 import dev.recollect.v1.GetThreadRequest;
-import dev.recollect.v1.Iteration;
 import dev.recollect.v1.Memory;
 import dev.recollect.v1.MemoryFilter;
 import dev.recollect.v1.MemoryInput;
 import dev.recollect.v1.Message;
+import dev.recollect.v1.MessageFilter;
 import dev.recollect.v1.PlanServiceGrpc;
-import dev.recollect.v1.SessionRef;
-import dev.recollect.v1.SortOrder;
 import dev.recollect.v1.Thread;
 import dev.recollect.v1.ThreadServiceGrpc;
 import io.grpc.Status;
@@ -37,7 +36,7 @@ class ServerTest {
     private static Recollect recollect;
 
     private final String app = "java-" + UUID.randomUUID();
-    private final Session memory = recollect.session(app, "ada", "thread:42");
+    private final Session memory = recollect.session(app, "ada", "42");
 
     @BeforeAll
     static void connect() {
@@ -113,7 +112,7 @@ class ServerTest {
                 .map(Message::getSeq)
                 .toList();
         assertEquals(List.of(1L, 2L, 3L), seqs);
-        var newest = memory.messages(request -> request.setOrder(SortOrder.SORT_ORDER_DESCENDING).setPageSize(1))
+        var newest = memory.messages(request -> request.setOrderBy("seq desc").setPageSize(1))
                 .iterator()
                 .next();
         assertEquals(3L, newest.getSeq());
@@ -122,6 +121,19 @@ class ServerTest {
                 .anyMatch(message -> Messages.text(message.getMessage()).contains("flower pot")));
         var found = memory.search("spare key", request -> request.setTopK(1));
         assertTrue(Messages.text(found.getMatches(0).getMessage()).contains("flower pot"));
+    }
+
+    @Test
+    void metadataKeepsTheDigitsOfItsNumbers() {
+        var orders = List.of("{\"order\": 1234567890123456788}", "{\"order\": 1234567890123456789}");
+        for (var metadata : orders) {
+            var message = Messages.user("Where is it?").toBuilder().setMetadata(metadata);
+            memory.append(request -> request.addMessages(message));
+        }
+        var filter = MessageFilter.newBuilder().setMetadata(orders.get(1));
+        var found = memory.messages(request -> request.setFilter(filter)).stream().toList();
+        assertEquals(List.of(2L), found.stream().map(Message::getSeq).toList());
+        assertTrue(found.get(0).getMetadata().contains("1234567890123456789"));
     }
 
     @Test
@@ -145,14 +157,14 @@ class ServerTest {
 
     @Test
     void threadsAreListedAndDeleted() {
-        for (var session : List.of("thread:1", "thread:2", "thread:3")) {
+        for (var session : List.of("1", "2", "3")) {
             recollect.session(app, "ada", session).append(List.of(Messages.user("Hello")));
         }
         var threads = recollect.threads().list(app, "ada").stream().toList();
         var keys = threads.stream().map(Thread::getSessionKey).toList();
-        assertEquals(List.of("thread:3", "thread:2", "thread:1"), keys);
+        assertEquals(List.of("3", "2", "1"), keys);
         assertEquals(1, recollect.threads().delete(threads.get(0).getThreadId()));
-        assertEquals(1, recollect.session(app, "ada", "thread:2").delete());
+        assertEquals(1, recollect.session(app, "ada", "2").delete());
         assertEquals(1, recollect.thread(threads.get(2).getThreadId()).messages().stream().count());
         assertEquals(1, recollect.threads().list(app).stream().count());
     }
@@ -167,15 +179,15 @@ class ServerTest {
     @Test
     void generatedServicesAreReachable() {
         memory.append(List.of(Messages.user("Hello")));
-        var session = SessionRef.newBuilder().setAppId(app).setUserId("ada").setSessionKey("thread:42");
         var logged = recollect.stub(PlanServiceGrpc::newBlockingStub)
-                .appendIteration(AppendIterationRequest.newBuilder()
-                        .setSession(session)
-                        .setIteration(Iteration.newBuilder().setTask("search").setAction("looked"))
+                .appendAttempt(AppendAttemptRequest.newBuilder()
+                        .setThread(memory.ref())
+                        .setAttempt(Attempt.newBuilder().setTask("search").setAction("looked"))
                         .build());
-        assertEquals("search", logged.getIteration().getTask());
+        assertEquals("search", logged.getAttempt().getTask());
         var threads = recollect.stub(ThreadServiceGrpc::newBlockingStub);
-        var unknown = GetThreadRequest.newBuilder().setThreadId(UUID.randomUUID().toString()).build();
+        var thread = recollect.thread(UUID.randomUUID().toString()).ref();
+        var unknown = GetThreadRequest.newBuilder().setThread(thread).build();
         var failed = assertThrows(StatusRuntimeException.class, () -> threads.getThread(unknown));
         assertEquals("THREAD_NOT_FOUND", RecollectException.of(failed).reason());
     }

@@ -1,24 +1,49 @@
-//! The log of an agent's events.
+//! The event service: the log of an agent's events.
 
+use memory_contract::proto::event_service_server::EventService;
 use memory_contract::proto::{
     AppendEventsRequest, AppendEventsResponse, ListEventsRequest, ListEventsResponse,
 };
 use memory_contract::{
     EventQuery, Invalid, LoggedEvents, PageToken, check, events_from, limits, timestamp_of,
 };
+use memory_store::Store;
 use prost::Message as _;
-use tonic::Request;
+use tonic::{Request, Response, Status, async_trait};
 
-use super::Plans;
+use super::request::{
+    Fields, descends, next_token, page_limit, request_id_from, required_conversation_from,
+};
 use crate::error::ApiError;
 use crate::layers::caller_of;
-use crate::services::request::{
-    Fields, next_token, page_limit, request_id_from, required_conversation_from,
-};
-use crate::storage_quota::{Amount, is_remembered};
+use crate::storage_quota::{Amount, StorageQuotas, is_remembered};
 
-impl Plans {
-    pub(super) async fn append_all(
+/// Implements `EventService`.
+#[derive(Clone)]
+pub(crate) struct Events {
+    pub(crate) store: Store,
+    pub(crate) quotas: StorageQuotas,
+}
+
+#[async_trait]
+impl EventService for Events {
+    async fn append_events(
+        &self,
+        request: Request<AppendEventsRequest>,
+    ) -> Result<Response<AppendEventsResponse>, Status> {
+        Ok(Response::new(self.append(request).await?))
+    }
+
+    async fn list_events(
+        &self,
+        request: Request<ListEventsRequest>,
+    ) -> Result<Response<ListEventsResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+}
+
+impl Events {
+    async fn append(
         &self,
         request: Request<AppendEventsRequest>,
     ) -> Result<AppendEventsResponse, ApiError> {
@@ -60,7 +85,7 @@ impl Plans {
         })
     }
 
-    pub(super) async fn list_log(
+    async fn list(
         &self,
         request: Request<ListEventsRequest>,
     ) -> Result<ListEventsResponse, ApiError> {
@@ -71,7 +96,7 @@ impl Plans {
             types,
             start_time,
             end_time,
-            newest_first,
+            order_by,
             page_size,
             page_token,
         } = request;
@@ -86,6 +111,7 @@ impl Plans {
             let problem = Invalid::new("end_time", "must be later than start_time");
             fields.take(Err::<(), _>(problem));
         }
+        let newest_first = fields.take(descends("number", &order_by));
         let limit = fields.take(page_limit(page_size));
         let identity = (
             "events",

@@ -1,6 +1,6 @@
 //! The log of an agent's attempts.
 
-use memory_contract::{Iteration, NewIteration, Plan, RequestId, ThreadId, limits};
+use memory_contract::{Attempt, NewAttempt, Plan, RequestId, ThreadId, limits};
 use tokio_postgres::Row;
 
 use memory_postgres::{Params, query};
@@ -13,18 +13,18 @@ use crate::{
     words,
 };
 
-/// The result of [`PlanStore::append_iteration`](crate::PlanStore::append_iteration).
+/// The result of [`PlanStore::append_attempt`](crate::PlanStore::append_attempt).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoggedIteration {
+pub struct LoggedAttempt {
     /// The stored attempt.
-    pub iteration: Iteration,
+    pub attempt: Attempt,
     /// Whether the request id was known, so that nothing was added.
     pub replayed: bool,
 }
 
 /// The attempts of a thread to list, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IterationQuery {
+pub struct AttemptQuery {
     /// The thread whose attempts are listed.
     pub thread: ThreadId,
     /// Only attempts at this task.
@@ -45,7 +45,7 @@ pub struct Progress {
     /// The plan, if there is one.
     pub plan: Option<Plan>,
     /// Failed attempts, the newest first.
-    pub failures: Vec<Iteration>,
+    pub failures: Vec<Attempt>,
     /// How many older failures were left out.
     pub older_failures: usize,
     /// How many attempts were logged.
@@ -60,22 +60,22 @@ impl PlanStore<'_> {
     /// `ThreadNotFound`, `AppendError::RequestReused`, `PlanError::LogFull`:
     /// nothing was stored. After `Unavailable` it may have been; a request id
     /// makes the retry safe.
-    pub async fn append_iteration(
+    pub async fn append_attempt(
         self,
         thread: ThreadId,
-        iteration: NewIteration,
+        attempt: NewAttempt,
         request_id: Option<RequestId>,
-    ) -> Result<LoggedIteration, StoreError> {
+    ) -> Result<LoggedAttempt, StoreError> {
         let tenant = &self.caller.tenant;
         let id = thread.to_string();
-        let NewIteration {
+        let NewAttempt {
             task,
             action,
             result,
             error,
             diagnosis,
             fix,
-        } = &iteration;
+        } = &attempt;
         let texts = [&id, task, action, result, error, diagnosis, fix].map(String::as_str);
         let bytes: usize = texts.iter().map(|text| text.len()).sum();
         let hash = request_id.map(|_| words::digest(&texts).to_vec());
@@ -90,23 +90,23 @@ impl PlanStore<'_> {
             diagnosis,
             fix,
             &i32::try_from(bytes).unwrap_or(i32::MAX),
-            &limits::ITERATIONS,
+            &limits::ATTEMPTS,
             &request_id.map(RequestId::uuid),
             &hash,
         ];
         let row = only(
             self.store
                 .pool
-                .call(query!("iterations/append"), params)
+                .call(query!("attempts/append"), params)
                 .await?,
         )?;
         match column(&row, "status")? {
-            status @ ("ok" | "replayed") => Ok(LoggedIteration {
-                iteration: Iteration {
+            status @ ("ok" | "replayed") => Ok(LoggedAttempt {
+                attempt: Attempt {
                     number: column(&row, "number")?,
-                    attempt: column(&row, "attempt")?,
+                    task_number: column(&row, "task_number")?,
                     created: column(&row, "created_at")?,
-                    iteration,
+                    entry: attempt,
                 },
                 replayed: status == "replayed",
             }),
@@ -122,12 +122,12 @@ impl PlanStore<'_> {
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn list_iterations(
+    pub async fn list_attempts(
         self,
-        query: &IterationQuery,
-    ) -> Result<Page<Iteration, i64>, StoreError> {
+        query: &AttemptQuery,
+    ) -> Result<Page<Attempt, i64>, StoreError> {
         let tenant = &self.caller.tenant;
-        let IterationQuery {
+        let AttemptQuery {
             thread,
             task,
             failed,
@@ -153,7 +153,7 @@ impl PlanStore<'_> {
                 self.caller,
                 &[
                     (query!("threads/get"), of_thread),
-                    (query!("iterations/list"), of_log),
+                    (query!("attempts/list"), of_log),
                 ],
             )
             .await?;
@@ -161,7 +161,7 @@ impl PlanStore<'_> {
             return Err(StoreError::ThreadNotFound);
         };
         one_thread(threads)?;
-        let mut items = iterations(rows)?;
+        let mut items = attempts(rows)?;
         items.truncate(*limit as usize);
         let more = found(rows)? > items.len();
         Ok(Page {
@@ -195,8 +195,8 @@ impl PlanStore<'_> {
                 &[
                     (query!("threads/get"), of_thread),
                     (query!("plans/get"), of_thread),
-                    (query!("iterations/failed"), of_failures),
-                    (query!("iterations/count"), of_task),
+                    (query!("attempts/failed"), of_failures),
+                    (query!("attempts/count"), of_task),
                 ],
             )
             .await?;
@@ -204,7 +204,7 @@ impl PlanStore<'_> {
             return Err(StoreError::ThreadNotFound);
         };
         one_thread(threads)?;
-        let mut failures = iterations(failed)?;
+        let mut failures = attempts(failed)?;
         failures.truncate(limit as usize);
         Ok(Progress {
             plan: plans.first().map(plan).transpose()?,
@@ -222,12 +222,12 @@ pub(crate) fn found(rows: &[Row]) -> Result<usize, StoreError> {
     Ok(usize::try_from(found).unwrap_or_default())
 }
 
-fn iterations(rows: &[Row]) -> Result<Vec<Iteration>, StoreError> {
-    let iteration = |row: &Row| {
-        Ok(Iteration {
+fn attempts(rows: &[Row]) -> Result<Vec<Attempt>, StoreError> {
+    let attempt = |row: &Row| {
+        Ok(Attempt {
             number: column(row, "number")?,
-            attempt: column(row, "attempt")?,
-            iteration: NewIteration {
+            task_number: column(row, "task_number")?,
+            entry: NewAttempt {
                 task: column(row, "task")?,
                 action: column(row, "action")?,
                 result: column(row, "result")?,
@@ -238,5 +238,5 @@ fn iterations(rows: &[Row]) -> Result<Vec<Iteration>, StoreError> {
             created: column(row, "created_at")?,
         })
     };
-    rows.iter().map(iteration).collect()
+    rows.iter().map(attempt).collect()
 }

@@ -6,13 +6,13 @@ from dify_plugin.entities.tool import ToolInvokeMessage
 from memory import CallError, MemoryTool
 
 
-class ClearNode(MemoryTool, Tool):
+class DeleteNodeMemory(MemoryTool, Tool):
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
         deleted = 0
         try:
             request = {"node": self.node(tool_parameters)}
-            cleared = self.call("NodeMemoryService/ClearNodeMemory", request)
-            deleted = int(cleared.get("deletedMessageCount", 0))
+            answer = self.call("NodeMemoryService/DeleteNodeMemory", request)
+            deleted = int(answer.get("deletedMessageCount", 0))
         except CallError as error:
             if error.code != "not_found":
                 raise

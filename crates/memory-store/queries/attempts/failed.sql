@@ -1,14 +1,14 @@
 -- The newest attempts that failed, as many as rows and bytes allow, and how many there are.
-SELECT page.number, page.task, page.attempt, page.action, page.result, page.error, page.diagnosis, page.fix,
+SELECT page.number, page.task, page.task_number, page.action, page.result, page.error, page.diagnosis, page.fix,
     page.created_at, page.found_count
 FROM (
     SELECT found.*, sum(found.bytes) OVER (ORDER BY found.number DESC) AS running_bytes,
-        (SELECT count(*) FROM recollect.iterations i
+        (SELECT count(*) FROM recollect.attempts i
          WHERE i.tenant_id = $1 AND i.thread_id = $2 AND i.error <> ''
              AND ($3::text IS NULL OR i.task = $3)) AS found_count
     FROM (
-        SELECT i.number, i.task, i.attempt, i.action, i.result, i.error, i.diagnosis, i.fix, i.created_at, i.bytes
-        FROM recollect.iterations i
+        SELECT i.number, i.task, i.task_number, i.action, i.result, i.error, i.diagnosis, i.fix, i.created_at, i.bytes
+        FROM recollect.attempts i
         WHERE i.tenant_id = $1 AND i.thread_id = $2 AND i.error <> ''
             -- Null: no filter.
             AND ($3::text IS NULL OR i.task = $3)

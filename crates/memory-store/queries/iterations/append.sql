@@ -1,2 +1,0 @@
-SELECT status, number, attempt, created_at
-FROM recollect.append_iteration($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
