@@ -106,7 +106,7 @@ test("a head far from the newest messages is found", async () => {
   const say = (text) => ({ role: "ROLE_USER", parts: [{ text }] });
   const append = (first, target) => call("MessageService/AppendMessages",
     { ...target, messages: Array.from({ length: 50 }, (_, index) => say(`Line ${first + index}.`)) });
-  const { threadId, messages } = await append(1, { thread: { session: { appId: ids.app, userId: "eve", sessionKey: "long" } } });
+  const { threadId, messages } = await append(1, { thread: { session: { appId: ids.app, userId: "eve", sessionKey: "many" } } });
   for (let first = 51; first < 301; first += 50) await append(first, { thread: { threadId } });
   await call("ThreadService/SetHead", { thread: { threadId }, headMessageId: messages[4].messageId });
   await signIn(page);
@@ -160,7 +160,7 @@ test("a thread says what it does not list", async () => {
 });
 
 test("a thread tells of changes while it is shown", async () => {
-  const { threadId } = await call("MessageService/AppendMessages", { thread: { session: { appId: ids.app, userId: "eve", sessionKey: "live" } }, messages: [{ role: "ROLE_USER", parts: [{ text: "First." }] }] });
+  const { threadId } = await call("MessageService/AppendMessages", { thread: { session: { appId: ids.app, userId: "eve", sessionKey: "changes" } }, messages: [{ role: "ROLE_USER", parts: [{ text: "First." }] }] });
   await signIn(page);
   await visit(page, `#/thread/${threadId}`);
   await page.getByText("live", { exact: true }).waitFor();
@@ -299,7 +299,7 @@ test("memories show their sources and history, and are forgotten after a confirm
   await page.getByRole("button", { name: "Show" }).click();
   await settled(page);
   await page.locator(".memory").first().getByRole("link", { name: "Ada wants a balcony." }).click();
-  const exists = async () => (await call("MemoryService/ListMemories", { user: { appId: ids.app, userId: "ada" } })).memories.some((one) => one.memoryId === memoryId);
+  const exists = async () => (await call("MemoryService/ListMemories", { target: { user: { appId: ids.app, userId: "ada" } } })).memories.some((one) => one.memoryId === memoryId);
   await page.getByRole("button", { name: "Forget…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });

@@ -95,7 +95,8 @@ export const who = (userId) => userId || "no user";
 /** JSON text with line breaks, if it is JSON. */
 export function pretty(text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    // JavaScript would round longer numbers.
+    return /\d{16}/.test(text) ? text : JSON.stringify(JSON.parse(text), null, 2);
   } catch {
     return text;
   }

@@ -9,7 +9,7 @@ import { appPath, go, userPath } from "./route.js";
 
 const FIRST_APPEND = () => `curl ${new URL("../", location.href.split("#")[0])}recollect.v1.MessageService/AppendMessages \\
   -H 'content-type: application/json' -H 'authorization: Bearer KEY' \\
-  -d '{"session": {"app_id": "support", "user_id": "ada", "session_key": "thread:1"},
+  -d '{"thread": {"session": {"app_id": "support", "user_id": "ada", "session_key": "42"}},
        "messages": [{"role": "ROLE_USER", "parts": [{"text": "My dog is called Pixel."}]}]}'`;
 
 export async function overviewPage({ signal, server }) {
@@ -31,7 +31,7 @@ export async function overviewPage({ signal, server }) {
       h("dl", { class: "tiles" }, tiles(status)),
       failure && failureNote(failure),
       h("section", { class: "card" }, h("h2", null, "Apps"), apps),
-      h("section", { class: "card" }, h("h2", null, "Latest threads"), await threadsList({}, "update_time desc", signal)),
+      h("section", { class: "card" }, h("h2", null, "Latest threads"), await threadsList(undefined, "update_time desc", signal)),
       h("p", { class: "muted" }, `Recollect ${server.version} on Postgres ${server.postgresVersion}; `,
         server.embeddingModel ? `embeddings by ${server.embeddingModel}.` : "no embedding model: recall matches by keyword."),
     ],
@@ -148,7 +148,7 @@ function threadsList(scope, orderBy, signal) {
     },
     (threads) => table("Threads", [
       ["Thread", (thread) => [threadLink(thread), thread.ephemeral && h("span", { class: "chip" }, "ephemeral")]],
-      ...(scope.user ? [] : [["User", (thread) => link(userPath(thread.appId, thread.userId ?? ""), {}, `${thread.appId} › ${who(thread.userId)}`)]]),
+      ...(scope?.user ? [] : [["User", (thread) => link(userPath(thread.appId, thread.userId ?? ""), {}, `${thread.appId} › ${who(thread.userId)}`)]]),
       ["Messages", (thread) => count(thread.messageCount), "number"],
       ["Changed", (thread) => when(thread.updateTime)],
       ["Expires", (thread) => thread.expireTime ? h("time", { datetime: thread.expireTime, title: date(thread.expireTime) }, date(thread.expireTime)) : h("span", { class: "muted" }, "never")],

@@ -159,10 +159,12 @@ mod tests {
     #[test]
     fn both_spellings_of_a_field_are_read() {
         let snake = read(
-            r#"{"thread": {"thread_id": "t"}, "messages": [{"role": "ROLE_USER", "name": "x"}]}"#,
+            r#"{"thread": {"thread_id": "t"},
+                "messages": [{"role": "ROLE_USER", "parts": [{"text": "x"}]}]}"#,
         );
-        let camel =
-            read(r#"{"thread": {"threadId": "t"}, "messages": [{"role": 1, "name": "x"}]}"#);
+        let camel = read(
+            r#"{"thread": {"threadId": "t"}, "messages": [{"role": 1, "parts": [{"text": "x"}]}]}"#,
+        );
         assert_eq!(snake.unwrap(), camel.unwrap());
     }
 
