@@ -101,38 +101,49 @@ pub(crate) async fn fitting(
     Ok(tokio::task::spawn_blocking(fitting).await??)
 }
 
-/// Renders messages of a thread in formats of providers, under the policy of the thread. Files
+/// Renders what [`read_history`] read in formats of providers, under the policy of the thread,
+/// and cuts further what does not fit into one answer together with its renderings. Files
 /// that object storage does not give before `deadline` are described in text.
 ///
 /// # Errors
-/// An unknown thread, and those of the database.
+/// An unknown thread, a turn that is too large for the answer if the budget asks to fail then,
+/// and those of the database.
 pub async fn render_history(
     store: &Store,
     caller: &Caller,
     thread: ThreadId,
-    messages: Vec<Message>,
-    known: &KnownFiles,
-    formats: &[Format],
+    (mut cut, known): (Cut, &KnownFiles),
+    budget: Budget,
+    formats: Vec<Format>,
     deadline: Instant,
-) -> Result<Vec<Rendered>, ContextError> {
+) -> Result<(Cut, Vec<Rendered>), ContextError> {
     let policy = store.policies(caller).policies(thread).await?.resolve();
-    let newest_first = messages.iter().rev().flat_map(|message| &message.parts);
+    let newest_first = cut.messages.iter().rev().flat_map(|message| &message.parts);
     let files = newest_first.flat_map(Part::files);
-    let sending = Sending::prepare(store, caller, &policy, formats, known, files, deadline).await?;
-    let formats = formats.to_vec();
+    let sending =
+        Sending::prepare(store, caller, &policy, &formats, known, files, deadline).await?;
     let rendering = move || {
-        let said: Vec<Said<'_>> = messages
-            .iter()
-            .map(|message| Said {
-                role: message.role,
-                name: &message.name,
-                parts: &message.parts,
-                is_prompt: false,
-            })
-            .collect();
-        sending.render(&formats, &said, &Labels::of(&policy))
+        let labels = Labels::of(&policy);
+        loop {
+            let said: Vec<Said<'_>> = cut.messages.iter().map(said).collect();
+            let rendered = sending.render(&formats, &said, &labels);
+            let bodies: usize = rendered.iter().map(|one| one.body.len()).sum();
+            if bodies + bytes_of(&cut) <= limits::ANSWER_BYTES || cut.messages.is_empty() {
+                return Ok::<_, BudgetError>((cut, rendered));
+            }
+            cut = halved(cut, budget)?;
+        }
     };
-    Ok(tokio::task::spawn_blocking(rendering).await?)
+    Ok(tokio::task::spawn_blocking(rendering).await??)
+}
+
+fn said(message: &Message) -> Said<'_> {
+    Said {
+        role: message.role,
+        name: &message.name,
+        parts: &message.parts,
+        is_prompt: false,
+    }
 }
 
 /// Cuts further what may not fit into one answer with the largest file metadata.
@@ -213,17 +224,26 @@ pub(crate) fn within_bytes(
     max_bytes: usize,
     bytes: impl Fn(&Message) -> usize,
 ) -> Result<Cut, BudgetError> {
+    let budget = Budget {
+        oversized_turn: OversizedTurn::TruncateContent,
+        ..budget
+    };
     while cut.messages.iter().map(&bytes).sum::<usize>() > max_bytes {
-        let smaller = Budget {
-            max_tokens: cut.total_tokens / 2,
-            oversized_turn: OversizedTurn::TruncateContent,
-            ..budget
-        };
-        let shortened = cut.content_truncated;
-        let all = cut.omitted.plus(Amount::of(&cut.messages));
-        cut = memory_budget::cut(cut.messages, &smaller, false)?.of_all(all);
-        cut.content_truncated |= shortened;
+        cut = halved(cut, budget)?;
     }
+    Ok(cut)
+}
+
+/// Cuts to half of the tokens.
+fn halved(cut: Cut, budget: Budget) -> Result<Cut, BudgetError> {
+    let smaller = Budget {
+        max_tokens: cut.total_tokens / 2,
+        ..budget
+    };
+    let shortened = cut.content_truncated;
+    let all = cut.omitted.plus(Amount::of(&cut.messages));
+    let mut cut = memory_budget::cut(cut.messages, &smaller, false)?.of_all(all);
+    cut.content_truncated |= shortened;
     Ok(cut)
 }
 

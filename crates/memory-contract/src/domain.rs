@@ -195,7 +195,7 @@ pub struct MessageFilter {
     pub start: Option<OffsetDateTime>,
     /// Said before this time.
     pub end: Option<OffsetDateTime>,
-    /// Metadata keys with their required values: strings, integers or booleans.
+    /// Metadata keys with their required values: strings, numbers, booleans or null.
     pub metadata: JsonObject,
 }
 

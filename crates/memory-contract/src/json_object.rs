@@ -31,6 +31,14 @@ impl JsonObject {
         })
     }
 
+    /// Takes text that was parsed before, into the object `value`.
+    pub(crate) fn of_parsed(text: String, value: &Value) -> Self {
+        match value.as_object().is_none_or(Map::is_empty) {
+            true => Self::default(),
+            false => Self { text },
+        }
+    }
+
     /// The JSON text; `{}` without members.
     pub fn as_str(&self) -> &str {
         match self.text.is_empty() {
@@ -100,6 +108,11 @@ fn merge(target: &mut Members, patch: Members) {
             target.insert(name, merged);
         }
     }
+}
+
+/// Whether a JSON value is a string, a number, a boolean or null.
+pub fn is_scalar(value: &RawValue) -> bool {
+    !value.get().starts_with(['[', '{'])
 }
 
 /// The text of a JSON value that is equal for equal values: members are sorted by name, and

@@ -241,8 +241,6 @@ pub const BRIEFING_TOKENS_MAX: i32 = 1_000_000;
 pub const LEDGER_BRANCHES: usize = 100;
 /// Faults of a coverage ledger in one answer.
 pub const LEDGER_FAULTS: usize = 100;
-/// Ranges of a coverage ledger in one answer.
-pub const LEDGER_STRETCHES: usize = 1_000;
 /// Bytes of derived text in one coverage ledger.
 pub const LEDGER_TEXT_BYTES: usize = 3 * 1024 * 1024;
 /// Characters of a memory.

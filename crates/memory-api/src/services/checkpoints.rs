@@ -334,8 +334,8 @@ impl Checkpoints {
             Some((app, user)) => CheckpointSelection::User(app, user),
             None => {
                 let mut named = Vec::with_capacity(threads.len());
-                for session in threads {
-                    named.push(self.session(&caller, session).await?);
+                for thread in threads {
+                    named.push(self.session(&caller, thread).await?);
                 }
                 CheckpointSelection::Sessions(named.into_iter().flatten().collect())
             }

@@ -5,7 +5,8 @@ use memory_contract::proto::{
     AppendEventsRequest, AppendEventsResponse, ListEventsRequest, ListEventsResponse,
 };
 use memory_contract::{
-    EventQuery, Invalid, LoggedEvents, PageToken, check, events_from, limits, timestamp_of,
+    EventQuery, Invalid, LoggedEvents, PageToken, check, check_period, events_from, limits,
+    timestamp_of,
 };
 use memory_store::Store;
 use prost::Message as _;
@@ -105,12 +106,7 @@ impl Events {
         let types = fields.take(types_from(types));
         let start = fields.take(timestamp_of("start_time", start_time));
         let end = fields.take(timestamp_of("end_time", end_time));
-        if let (Some(start), Some(end)) = (start, end)
-            && start >= end
-        {
-            let problem = Invalid::new("end_time", "must be later than start_time");
-            fields.take(Err::<(), _>(problem));
-        }
+        fields.take(check_period(start, end));
         let newest_first = fields.take(descends("number", &order_by));
         let limit = fields.take(page_limit(page_size));
         let identity = (

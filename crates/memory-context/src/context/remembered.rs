@@ -432,7 +432,10 @@ fn recall_query(
         freshness: request.freshness,
         max_wait: request.wait_until.saturating_duration_since(Instant::now()),
         all_branches: request.all_branches,
-        omissions: limits::CONTEXT_OMITTED_MATCHES,
+        omissions: match request.explain {
+            true => limits::CONTEXT_OMITTED_MATCHES,
+            false => 0,
+        },
     }
 }
 

@@ -39,6 +39,8 @@ pub struct ContextRequest {
     pub reserved: u32,
     /// Counts the context.
     pub tokenizer: Tokenizer,
+    /// Whether to say which matches of recall were left out.
+    pub explain: bool,
     /// The window of the model that the request names, in tokens; `None`: it names none, or
     /// an unknown one.
     pub model_window: Option<u32>,

@@ -80,7 +80,6 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         extraction_strategy,
         etag: _,
         metadata,
-
         built_on_memory_ids: _,
     } = memory;
     let content = Memory {

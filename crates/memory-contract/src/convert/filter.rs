@@ -1,8 +1,8 @@
 //! Converts filters of messages.
 
 use super::part::role_from;
-use super::{json, timestamp_of};
-use crate::{Invalid, JsonObject, MessageFilter, Role, check, limits, proto};
+use super::{check_period, json, timestamp_of};
+use crate::{Invalid, JsonObject, MessageFilter, Role, check, is_scalar, limits, proto};
 
 /// Reads a filter; a missing one keeps every message.
 ///
@@ -46,11 +46,7 @@ fn filter_fields(filter: proto::MessageFilter) -> Result<MessageFilter, Invalid>
         .collect::<Result<_, _>>()?;
     let start = timestamp_of("start_time", start_time)?;
     let end = timestamp_of("end_time", end_time)?;
-    if let (Some(start), Some(end)) = (start, end)
-        && start >= end
-    {
-        return Err(Invalid::new("end_time", "must be later than start_time"));
-    }
+    check_period(start, end)?;
     Ok(MessageFilter {
         roles: unique,
         names,
@@ -74,16 +70,11 @@ pub fn conditions_from(field: &str, conditions: String) -> Result<JsonObject, In
             format!("must have at most {} keys", limits::FILTER_KEYS),
         ));
     }
-    match members.iter().find(|(_, value)| is_compound(value.get())) {
+    match members.iter().find(|(_, value)| !is_scalar(value)) {
         Some((key, _)) => Err(Invalid::new(
             format!("{field}.{key}"),
             "must be a string, a number, a boolean or null",
         )),
         None => Ok(conditions),
     }
-}
-
-/// Whether JSON text is a list or an object.
-fn is_compound(value: &str) -> bool {
-    value.starts_with(['[', '{'])
 }

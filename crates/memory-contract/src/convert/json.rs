@@ -18,8 +18,8 @@ pub fn object(
     if text.is_empty() {
         return Ok(JsonObject::default());
     }
-    storable_object(field, &text, max_bytes, max_depth)?;
-    JsonObject::parse(text).map_err(|error| malformed(field, &error))
+    let value = storable_object(field, &text, max_bytes, max_depth)?;
+    Ok(JsonObject::of_parsed(text, &value))
 }
 
 /// Reads the JSON text of an object that a database of numbers without rounding can store.
@@ -47,13 +47,14 @@ pub(super) fn storable(
         let problem = format!("must have at most {max_bytes} bytes, has {}", text.len());
         return Err(Invalid::new(field, problem));
     }
-    let value: Value = serde_json::from_str(text).map_err(|error| match names_no_number(text) {
-        true => Invalid::new(
-            field,
-            "must not contain NaN or Infinity: JSON has no such numbers",
-        ),
-        false => malformed(field, &error),
-    })?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| match has_non_finite_number(text) {
+            true => Invalid::new(
+                field,
+                "must not contain NaN or Infinity: JSON has no such numbers",
+            ),
+            false => malformed(field, &error),
+        })?;
     if depth_of(&value) > max_depth {
         let problem = format!("must be at most {max_depth} levels deep");
         return Err(Invalid::new(field, problem));
@@ -134,9 +135,9 @@ fn is_number(c: char) -> bool {
     c.is_ascii_digit() || c == '-'
 }
 
-/// Whether a text that is no JSON has one of the names that some writers of JSON give to
-/// what is no number.
-fn names_no_number(text: &str) -> bool {
+/// Whether a text has `NaN` or `Infinity` outside its strings, which some writers of JSON
+/// produce.
+fn has_non_finite_number(text: &str) -> bool {
     outside_strings(text)
         .split(|c: char| !c.is_ascii_alphabetic())
         .any(|word| matches!(word, "NaN" | "nan" | "Infinity" | "inf"))

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::filter::conditions_from;
 use super::text_origin::EXTRACTIVE;
 use super::update::{nothing_to_change, paths_from, unknown_path};
-use super::{json, timestamp, timestamp_of};
+use super::{check_period, json, timestamp, timestamp_of};
 use crate::{
     Invalid, InvalidFields, JsonObject, Memory, MemoryChange, MemoryFilter, MemoryOrigin,
     MemoryOwner, MemoryType, MessageId, NewMemory, check, limits, proto,
@@ -224,7 +224,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
     let Some(filter) = filter else {
         return Ok(MemoryFilter::default());
     };
-    let read = |filter: proto::MemoryFilter| {
+    let read = |filter: proto::MemoryFilter| -> Result<MemoryFilter, Invalid> {
         let proto::MemoryFilter {
             r#type,
             topics,
@@ -238,11 +238,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
         } = filter;
         let after = timestamp_of("start_time", start_time)?;
         let before = timestamp_of("end_time", end_time)?;
-        if let (Some(after), Some(before)) = (after, before)
-            && after >= before
-        {
-            return Err(Invalid::new("end_time", "must be later than start_time"));
-        }
+        check_period(after, before)?;
         Ok(MemoryFilter {
             kind: type_from("type", r#type)?,
             topics: topics_from("topics", topics)?,

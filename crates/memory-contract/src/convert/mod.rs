@@ -42,7 +42,9 @@ pub(crate) use part::{bare_part, bare_reference};
 pub use part::{format_from, user_parts_from};
 pub use plan::{attempt_from, events_from, plan_from, step_status_from};
 pub use policy::{policy_change_from, policy_from, scope_from};
-pub use scalar::{duration, duration_in, exact_duration, optional_float, timestamp, timestamp_of};
+pub use scalar::{
+    check_period, duration, duration_in, exact_duration, optional_float, timestamp, timestamp_of,
+};
 pub use stored_memory::stored_memories_from;
 pub use text_origin::text_origin;
 pub use thread::session_from;

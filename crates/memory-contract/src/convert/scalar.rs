@@ -15,6 +15,22 @@ pub fn timestamp(time: OffsetDateTime) -> Timestamp {
     }
 }
 
+/// Checks that the `end_time` of a period is later than its `start_time`, if both are set.
+///
+/// # Errors
+/// An end at or before the start.
+pub fn check_period(
+    start: Option<OffsetDateTime>,
+    end: Option<OffsetDateTime>,
+) -> Result<(), Invalid> {
+    match start.zip(end) {
+        Some((start, end)) if start >= end => {
+            Err(Invalid::new("end_time", "must be later than start_time"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reads a time in the years 1 to 9999, rounded down to the microsecond.
 ///
 /// # Errors

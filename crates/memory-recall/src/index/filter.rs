@@ -3,10 +3,9 @@
 
 use memory_contract::{
     AppId, JsonObject, MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId, UserId,
-    canonical_json,
+    canonical_json, is_scalar,
 };
 use memory_store::{Scope, Space};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -408,19 +407,23 @@ pub(crate) fn labeled(name: &str, text: &str) -> String {
 
 /// The entries of a memory's metadata as tags. Their keys begin as no label does.
 pub(crate) fn memory_tags(metadata: &JsonObject) -> impl Iterator<Item = String> {
-    let members = metadata.members().into_iter();
-    members.filter_map(|(key, value)| {
-        let key = format!("{}{}", label::METADATA, Value::String(key));
-        Some(tag(&key, &canonical(&value)?))
-    })
+    tags(label::METADATA, metadata)
 }
 
 /// The entries of a message's metadata as tags.
 pub(crate) fn message_tags(metadata: &JsonObject) -> impl Iterator<Item = String> {
-    let members = metadata.members().into_iter();
-    members.filter_map(|(key, value)| {
-        let key = Value::String(key).to_string();
-        Some(tag(&key, &canonical(&value)?))
+    tags("", metadata)
+}
+
+/// Lists and objects cannot be filtered by, so they have no tag.
+fn tags(prefix: &str, metadata: &JsonObject) -> impl Iterator<Item = String> {
+    let scalars = metadata
+        .members()
+        .into_iter()
+        .filter(|(_, value)| is_scalar(value));
+    scalars.map(move |(key, value)| {
+        let key = format!("{prefix}{}", Value::String(key));
+        tag(&key, &canonical_json(&value))
     })
 }
 
@@ -438,12 +441,6 @@ fn tag(key: &str, value: &str) -> String {
     }
     let digest = Sha256::digest(whole.as_bytes());
     format!("#{}", Uuid::from_slice(&digest[..16]).unwrap_or_default())
-}
-
-/// The canonical text of a JSON value. `None` for lists and objects, which cannot be filtered
-/// by.
-fn canonical(value: &RawValue) -> Option<String> {
-    (!value.get().starts_with(['[', '{'])).then(|| canonical_json(value))
 }
 
 /// Tags of more bytes are replaced by their hash.

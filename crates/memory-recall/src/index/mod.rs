@@ -246,7 +246,7 @@ pub struct Point {
     pub said: OffsetDateTime,
     /// The words and traits of its text.
     pub form: Form,
-    /// The caller's metadata. Strings, whole numbers and booleans can be filtered by.
+    /// The caller's metadata. Strings, numbers, booleans and nulls can be filtered by.
     pub metadata: JsonObject,
     /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,

@@ -1,5 +1,5 @@
 -- The erasure of a user, an app or a tenant. An error of one of its threads is one of its own.
-SELECT e.kind, e.app_id, e.user_id, e.actor, e.step, e.storage_rewritten, e.created_at, e.finished_at,
+SELECT e.erasure_id, e.kind, e.app_id, e.user_id, e.actor, e.step, e.storage_rewritten, e.created_at, e.finished_at,
     EXISTS (
         SELECT FROM recollect.threads t
         WHERE t.tenant_id = $1 AND (e.app_id IS NULL OR t.app_id = e.app_id)

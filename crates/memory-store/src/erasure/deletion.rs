@@ -88,19 +88,11 @@ impl ErasureStore<'_> {
             ),
             false => None,
         };
+        let places = places.iter().map(place);
         Ok(Receipt {
             erased_threads,
-            id,
-            scope: scope_of(row)?,
-            step: column(row, "step")?,
-            places: places
-                .iter()
-                .map(place)
-                .collect::<Result<_, StoreError>>()?,
-            storage_rewritten: column(row, "storage_rewritten")?,
-            last_error: column(row, "last_error")?,
-            created: column(row, "created_at")?,
-            finished: column(row, "finished_at")?,
+            places: places.collect::<Result<_, StoreError>>()?,
+            ..receipt(row)?
         })
     }
 
@@ -119,25 +111,15 @@ impl ErasureStore<'_> {
         let params: Params<'_> = &[&tenant, &time, &id, &one_more(limit)];
         let list = query!("erasures/list");
         let rows = self.store.pool.within(self.caller, list, params).await?;
-        let receipt = |row| {
-            let receipt = Receipt {
-                id: column(row, "erasure_id")?,
-                scope: scope_of(row)?,
-                step: column(row, "step")?,
-                places: Vec::new(),
-                storage_rewritten: column(row, "storage_rewritten")?,
-                last_error: column(row, "last_error")?,
-                created: column(row, "created_at")?,
-                finished: column(row, "finished_at")?,
-                erased_threads: None,
-            };
+        let placed = |row| {
+            let receipt = receipt(row)?;
             Ok(((receipt.created, receipt.id), receipt))
         };
-        let receipts = rows
-            .iter()
-            .map(receipt)
-            .collect::<Result<_, StoreError>>()?;
-        Ok(Page::cut(receipts, limit))
+        let receipts = rows.iter().map(placed);
+        Ok(Page::cut(
+            receipts.collect::<Result<_, StoreError>>()?,
+            limit,
+        ))
     }
 
     /// Measures the queue of erasures of the tenant.
@@ -200,6 +182,21 @@ impl WorkerStore {
         let ended = query!("erasures/end_outside");
         store.change(claimed, ended, &[&rewritten]).await
     }
+}
+
+/// A receipt without its places and threads.
+fn receipt(row: &tokio_postgres::Row) -> Result<Receipt, StoreError> {
+    Ok(Receipt {
+        id: column(row, "erasure_id")?,
+        scope: scope_of(row)?,
+        step: column(row, "step")?,
+        places: Vec::new(),
+        storage_rewritten: column(row, "storage_rewritten")?,
+        last_error: column(row, "last_error")?,
+        created: column(row, "created_at")?,
+        finished: column(row, "finished_at")?,
+        erased_threads: None,
+    })
 }
 
 fn scope_of(row: &tokio_postgres::Row) -> Result<DeletionScope, StoreError> {

@@ -47,7 +47,7 @@ pub struct MemoryRecord {
     pub created: OffsetDateTime,
     /// Its version; each change increases it.
     pub version: i64,
-    /// The caller's own data. Strings, whole numbers and booleans can be filtered by.
+    /// The caller's own data. Strings, numbers, booleans and nulls can be filtered by.
     pub metadata: JsonObject,
 }
 

@@ -9,7 +9,6 @@ use memory_contract::proto::{
 use memory_contract::{DeletionScope, Invalid, PageToken, Receipt, check, duration, timestamp};
 use memory_recall::Selection;
 use memory_store::{Caller, ErasureStats};
-use time::OffsetDateTime;
 use tonic::Request;
 use uuid::Uuid;
 
@@ -17,7 +16,7 @@ use super::Admin;
 use crate::error::ApiError;
 use crate::layers::{admin_of, caller_of};
 use crate::services::request::{
-    Fields, app_from, micros_of, page_limit, required_user_from, time_of,
+    Fields, app_from, page_limit, place_from, place_of, required_user_from,
 };
 
 /// The vector index as a place.
@@ -91,16 +90,9 @@ impl Admin {
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::place(&identity, &page_token));
         fields.end()?;
-        let after = after.map(|[micros, high, low]| {
-            let id = Uuid::from_u64_pair(high.cast_unsigned(), low.cast_unsigned());
-            (time_of(micros), id)
-        });
+        let after = after.map(place_from);
         let page = self.store.erasures(&caller).list(after, limit).await?;
-        let token = |(time, id): (OffsetDateTime, Uuid)| {
-            let (high, low) = id.as_u64_pair();
-            let place = [micros_of(time), high.cast_signed(), low.cast_signed()];
-            PageToken::after_place(&identity, place)
-        };
+        let token = |place| PageToken::after_place(&identity, place_of(place));
         Ok(ListDeletionsResponse {
             deletions: page.items.into_iter().map(deletion).collect(),
             next_page_token: page.next.map(token).unwrap_or_default(),

@@ -19,8 +19,8 @@ use memory_contract::proto::{
     ReindexResponse, TransactionAction,
 };
 use memory_contract::{
-    Invalid, KeyScope, Outcome, PageToken, action_from, action_name, check, duration, limits,
-    outcome_from, timestamp, timestamp_of,
+    Invalid, KeyScope, Outcome, PageToken, action_from, action_name, check, check_period, duration,
+    limits, outcome_from, timestamp, timestamp_of,
 };
 use memory_distill::Distiller;
 use memory_objects::{Backend as ObjectsBackend, Objects};
@@ -298,12 +298,7 @@ impl Admin {
         let actions = fields.take(actions_from(&actions));
         let start = fields.take(timestamp_of("start_time", start_time));
         let end = fields.take(timestamp_of("end_time", end_time));
-        if let (Some(start), Some(end)) = (start, end)
-            && start >= end
-        {
-            let problem = Invalid::new("end_time", "must be later than start_time");
-            fields.take(Err::<(), _>(problem));
-        }
+        fields.take(check_period(start, end));
         let actor = fields.take(check::text("actor", actor, limits::API_KEY_NAME_CHARS));
         fields.end()?;
         let thread = match named {

@@ -41,8 +41,8 @@ impl Contexts {
         let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
         let (metadata, _, request) = request.into_parts();
-        let explain = request.explain;
         let request = request::read(&self.store, &caller, &metadata, request).await?;
+        let explain = request.explain;
         let answer = move |context: Context, files: &KnownFiles| {
             let answer = answer::of(context, files, explain);
             (answer.encoded_len() <= limits::ANSWER_BYTES).then_some(answer)

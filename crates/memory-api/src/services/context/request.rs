@@ -45,7 +45,7 @@ pub(super) async fn read(
         all_branches,
         formats,
         reserve_tokens,
-        explain: _,
+        explain,
     } = request;
     let mut fields = Fields::default();
     let conversation = match conversation_from(metadata, thread) {
@@ -116,6 +116,7 @@ pub(super) async fn read(
         max_tokens,
         reserved,
         tokenizer,
+        explain,
         model_window,
         policy,
         node_id,

@@ -349,10 +349,8 @@ impl Memories {
     ) -> Result<DeleteMemoriesResponse, ApiError> {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
-        let forget = {
-            let (call, _, request) = request.into_parts();
-            forget_from(&call, request)?
-        };
+        let (call, _, request) = request.into_parts();
+        let forget = forget_from(&call, request)?;
         let Forgotten {
             count,
             mut memories,

@@ -3,7 +3,7 @@
 use memory_budget::Cut;
 use memory_context::{read_history, render_history};
 use memory_contract::proto::{self, AgentEvent, GetHistoryRequest, GetHistoryResponse};
-use memory_contract::{EventQuery, ThreadId, check, limits, message_bytes_at_most};
+use memory_contract::{EventQuery, ThreadId, check, limits};
 use memory_store::{Caller, StoreError};
 use tonic::Request;
 
@@ -40,7 +40,7 @@ impl Messages {
             &head_message_id,
         ));
         let formats = fields.take(formats_from(formats));
-        let mut budget = budget_from(&mut fields, max_tokens, max_messages, oversized_turn, model);
+        let budget = budget_from(&mut fields, max_tokens, max_messages, oversized_turn, model);
         let named = fields.all(named)?;
         let thread = match named.thread(&self.store, &caller).await {
             // A session without a thread has no messages yet.
@@ -52,23 +52,14 @@ impl Messages {
             }
             thread => thread?,
         };
-        let (cut, files, rendered) = loop {
-            let read = read_history(&self.store, &caller, thread, head.clone(), budget);
-            let (cut, files) = read.await?;
-            if formats.is_empty() {
-                break (cut, files, Vec::new());
-            }
-            let messages = cut.messages.clone();
-            let (store, formats) = (&self.store, formats.as_slice());
-            let rendered =
-                render_history(store, &caller, thread, messages, &files, formats, deadline).await?;
-            let bodies: usize = rendered.iter().map(|one| one.body.len()).sum();
-            let messages: usize = cut.messages.iter().map(message_bytes_at_most).sum();
-            if bodies + messages <= limits::ANSWER_BYTES || cut.messages.is_empty() {
-                break (cut, files, rendered);
-            }
-            budget.max_tokens = (cut.total_tokens / 2).max(1);
-        };
+        let store = &self.store;
+        let (mut cut, files) = read_history(store, &caller, thread, head, budget).await?;
+        let mut rendered = Vec::new();
+        if !formats.is_empty() {
+            let read = (cut, &files);
+            (cut, rendered) =
+                render_history(store, &caller, thread, read, budget, formats, deadline).await?;
+        }
         let Cut {
             messages,
             total_tokens,

@@ -15,8 +15,8 @@ use crate::error::ApiError;
 use crate::layers::caller_of;
 use crate::services::files::with_metadata;
 use crate::services::request::{
-    Fields, NamedConversation, Target, descends, micros_of, page_limit, required_target_from,
-    time_of,
+    Fields, NamedConversation, Target, descends, page_limit, place_from, place_of,
+    required_target_from,
 };
 
 /// Whose messages to list.
@@ -137,16 +137,15 @@ impl Messages {
                     user,
                     filter,
                     order,
-                    after: after.map(|[micros, high, low]| {
-                        let id =
-                            uuid::Uuid::from_u64_pair(high.cast_unsigned(), low.cast_unsigned());
-                        (time_of(micros), MessageId::from(id))
+                    after: after.map(|place| {
+                        let (time, id) = place_from(place);
+                        (time, MessageId::from(id))
                     }),
                     limit,
                     max_bytes,
                 };
                 let page = messages.list_messages_of(&query).await?;
-                let next = page.next.map(|(at, id)| place_of(micros_of(at), id));
+                let next = page.next.map(|(at, id)| place_of((at, id.uuid())));
                 Ok((page.items, next))
             }
         }
@@ -158,12 +157,7 @@ fn seq_place(message: &Message) -> Place {
 }
 
 fn said_place(message: &Message) -> Place {
-    place_of(micros_of(message.created), message.id)
-}
-
-fn place_of(micros: i64, id: MessageId) -> Place {
-    let (high, low) = id.uuid().as_u64_pair();
-    [micros, high.cast_signed(), low.cast_signed()]
+    place_of((message.created, message.id.uuid()))
 }
 
 fn listed_from(call: &MetadataMap, target: Option<proto::Target>) -> Result<Listed, InvalidFields> {

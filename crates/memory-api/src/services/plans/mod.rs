@@ -177,36 +177,40 @@ fn change_from(
     let named = fields.get(required_conversation_from(metadata, thread));
     let step = check::required_text("step.step_id", step_id, limits::STEP_ID_CHARS);
     let step = fields.take(step);
-    let paths = paths_from(update_mask)?;
-    let is_set = [!title.is_empty(), status != 0, !result.is_empty()];
-    let mut changes = [false; 3];
-    for (index, path) in paths.iter().enumerate() {
-        match CHANGEABLE.iter().position(|field| field == path) {
-            Some(field) => changes[field] = true,
-            None => fields.take(Err(unknown_path(index, path, CHANGEABLE))),
+    let mut paths = paths_from(update_mask)?;
+    if paths.is_empty() {
+        let is_set = [!title.is_empty(), status != 0, !result.is_empty()];
+        let set = CHANGEABLE.iter().zip(is_set).filter(|(_, is_set)| *is_set);
+        paths = set.map(|(field, _)| (*field).to_owned()).collect();
+        if paths.is_empty() && current_phase.is_none() {
+            fields.take(Err::<(), _>(nothing_to_change(CHANGEABLE)));
         }
     }
-    let [of_title, of_status, of_result] = match paths.is_empty() {
-        true => is_set,
-        false => changes,
-    };
-    if paths.is_empty() && is_set == [false; 3] && current_phase.is_none() {
-        fields.take(Err::<(), _>(nothing_to_change(CHANGEABLE)));
-    }
-    let title = of_title
-        .then(|| check::required_text("step.title", title, limits::TITLE_CHARS))
-        .transpose();
-    let status = of_status.then(|| step_status_from("step.status", status));
-    let status = status.transpose();
-    let result = of_result.then(|| check::text("step.result", result, limits::PLAN_TEXT_CHARS));
     let phase = current_phase.map(|text| check::text("current_phase", text, limits::PHASE_CHARS));
-    let change = PlanStepChange {
+    let mut change = PlanStepChange {
         step,
-        title: fields.take(title),
-        status: fields.take(status).map(|status| status.unwrap_or_default()),
-        result: fields.take(result.transpose()),
+        title: None,
+        status: None,
+        result: None,
         current_phase: fields.take(phase.transpose()),
         precondition: fields.take(precondition_from(precondition, false)),
     };
+    for (index, path) in paths.iter().enumerate() {
+        match path.as_str() {
+            "title" => {
+                let read = check::required_text("step.title", title.clone(), limits::TITLE_CHARS);
+                change.title = Some(fields.take(read));
+            }
+            "status" => {
+                let read = step_status_from("step.status", status);
+                change.status = Some(fields.take(read).unwrap_or_default());
+            }
+            "result" => {
+                let read = check::text("step.result", result.clone(), limits::PLAN_TEXT_CHARS);
+                change.result = Some(fields.take(read));
+            }
+            _ => fields.take(Err(unknown_path(index, path, CHANGEABLE))),
+        }
+    }
     Ok((fields.all(named)?, change))
 }

@@ -26,7 +26,9 @@ pub(super) use ids::{expected_head_from, request_id_from};
 pub(super) use lifetimes::{check_app_policy, check_thread_change, may_erase};
 pub(super) use memory_contract::Fields;
 pub(super) use owner::{app_from, required_user_from};
-pub(super) use paging::{descends, micros_of, next_token, page_limit, time_of};
+pub(super) use paging::{
+    descends, micros_of, next_token, page_limit, place_from, place_of, time_of,
+};
 pub(super) use policy::{policy_at, policy_change_at};
 pub(super) use search::{freshness_from, method_from, search_top_k_from};
 pub(super) use target::{

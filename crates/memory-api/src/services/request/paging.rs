@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use memory_contract::{Invalid, PageToken, page_size};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// Reads `page_size` as the store counts.
 pub(in crate::services) fn page_limit(requested: i32) -> Result<u32, Invalid> {
@@ -28,6 +29,18 @@ pub(in crate::services) fn time_of(micros: i64) -> OffsetDateTime {
         .ok()
         .filter(|time| time.year() > 0)
         .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
+/// A place in a list by time and id, as page tokens have it.
+pub(in crate::services) fn place_of((time, id): (OffsetDateTime, Uuid)) -> [i64; 3] {
+    let (high, low) = id.as_u64_pair();
+    [micros_of(time), high.cast_signed(), low.cast_signed()]
+}
+
+/// The time and the id of [`place_of`].
+pub(in crate::services) fn place_from([micros, high, low]: [i64; 3]) -> (OffsetDateTime, Uuid) {
+    let id = Uuid::from_u64_pair(high.cast_unsigned(), low.cast_unsigned());
+    (time_of(micros), id)
 }
 
 /// Reads `order_by` of a list that has one order, by `key`: whether it is reversed.

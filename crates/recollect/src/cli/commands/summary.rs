@@ -1,5 +1,6 @@
 //! `recollect summary`.
 
+use memory_contract::limits;
 use memory_contract::proto::{
     LedgerKind, LedgerState, LedgerText, ListLedgerRequest, ListLedgerResponse,
 };
@@ -8,9 +9,6 @@ use crate::cli::args::SummaryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, author, clock, count, lines};
-
-/// The most ranges that the contract has on a page.
-const PAGE: i32 = 500;
 
 /// Shows the summary of a conversation, the messages that it covers, and those that it
 /// does not.
@@ -24,7 +22,7 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
         kind: LedgerKind::Summary.into(),
         head_message_id: args.head.unwrap_or_default(),
         include_texts: true,
-        page_size: PAGE,
+        page_size: limits::PAGE_SIZE_MAX,
         page_token: String::new(),
     };
     let mut found = ListLedgerResponse::default();
