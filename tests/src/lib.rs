@@ -71,7 +71,7 @@ pub use messages::{
     seconds, session, target_app, target_session, target_thread, target_user, text_of, texts,
     tool_call, tool_result, turn, with_parts,
 };
-pub use nodes::{node, node_texts, node_turn, object_key, says, thread_of};
+pub use nodes::{node, node_texts, node_turn, says, thread_of};
 pub use plans::{attempt, briefing_request, plan, put, put_any, sections};
 pub use postgres::Cluster;
 pub use process::{free_addr, http_get, runs};

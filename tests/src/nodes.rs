@@ -1,14 +1,14 @@
 //! Helpers for tests of nodes' memories.
 
-use std::fmt::Write as _;
-
 use memory_contract::proto::{
     AddNodeTurnRequest, AddNodeTurnResponse, DeleteNodeMemoryRequest, FlushNodeMemoryRequest,
     FlushNodeMemoryResponse, GetNodeHistoryRequest, GetServerInfoRequest, GetThreadRequest,
     ListNodeMemoriesRequest, NodeMemory, NodeMessage, NodeMessageInput, NodeRef,
     thread_ref::Thread,
 };
-use sha2::{Digest as _, Sha256};
+use memory_contract::{AppId, TenantId};
+use memory_objects::memory_key;
+use uuid::Uuid;
 
 use crate::Client;
 use crate::by_id;
@@ -27,36 +27,6 @@ pub fn thread_of(node: &NodeRef) -> &str {
         Some(Thread::ThreadId(id)) => id,
         other => panic!("not by its id: {other:?}"),
     }
-}
-
-/// The key of the object of a node memory: `TENANT/node_memory/APP_ID/THREAD_ID/NODE_ID.json`.
-/// Names are percent-encoded where necessary, and cut with their SHA-256 where they are long.
-pub fn object_key(tenant: &str, app: &str, thread_id: &str, node_id: &str) -> String {
-    let [tenant, app, node_id] = [tenant, app, node_id].map(key_part);
-    format!("{tenant}/node_memory/{app}/{thread_id}/{node_id}.json")
-}
-
-fn key_part(name: &str) -> String {
-    if matches!(name, "." | "..") {
-        return name.replace('.', "%2E");
-    }
-    let mut encoded = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b' '..=b'~' if !br#"/\{^}%`]">[~<#|?*"#.contains(&byte) => encoded.push(byte.into()),
-            _ => write!(encoded, "%{byte:02X}").unwrap(),
-        }
-    }
-    if encoded.len() <= 200 {
-        return encoded;
-    }
-    // An encoded character stays whole.
-    let end = encoded[98..100].find('%').map_or(100, |at| 98 + at);
-    let mut part = encoded[..end].to_owned() + "~";
-    for byte in Sha256::digest(name) {
-        write!(part, "{byte:02x}").unwrap();
-    }
-    part
 }
 
 /// One side of a turn.
@@ -116,14 +86,19 @@ impl Client {
         node_texts(&self.call(request).await.messages)
     }
 
-    /// The key of the object of a node memory, as [`object_key`] makes it.
+    /// The key of the object of a node memory, in object storage.
     pub async fn object_key(&self, node: &NodeRef) -> String {
         let thread = GetThreadRequest {
             thread: node.thread.clone(),
         };
         let thread = self.call(thread).await.thread.unwrap();
         let tenant = self.call(GetServerInfoRequest {}).await.tenant;
-        object_key(&tenant, &thread.app_id, &thread.thread_id, &node.node_id)
+        memory_key(
+            &TenantId::new(tenant),
+            &AppId::new(thread.app_id),
+            thread.thread_id.parse::<Uuid>().unwrap().into(),
+            &node.node_id,
+        )
     }
 
     /// Deletes a node's memory; how many messages it had.
