@@ -108,62 +108,60 @@ const (
 	// scope of the call. Metadata: `scope`, the missing one (`read`, `write`, `delete` or
 	// `admin`), and `field`, if the value of a field needs it.
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 22
-	// ERROR_REASON_API_KEY_NOT_FOUND (NOT_FOUND): the tenant has no such API key.
-	ErrorReason_ERROR_REASON_API_KEY_NOT_FOUND ErrorReason = 23
 	// ERROR_REASON_API_KEY_ALREADY_EXISTS (ALREADY_EXISTS): the tenant has an API key
 	// with this name.
-	ErrorReason_ERROR_REASON_API_KEY_ALREADY_EXISTS ErrorReason = 24
+	ErrorReason_ERROR_REASON_API_KEY_ALREADY_EXISTS ErrorReason = 23
 	// ERROR_REASON_SECRET_NOT_FOUND (NOT_FOUND): the tenant has no such secret.
-	ErrorReason_ERROR_REASON_SECRET_NOT_FOUND ErrorReason = 25
+	ErrorReason_ERROR_REASON_SECRET_NOT_FOUND ErrorReason = 24
 	// ERROR_REASON_SECRETS_UNAVAILABLE (FAILED_PRECONDITION): the server has no key
 	// for secrets, or not the one that this secret was encrypted with. Set
 	// secrets.key, or add the old key to secrets.previous_keys.
-	ErrorReason_ERROR_REASON_SECRETS_UNAVAILABLE ErrorReason = 26
+	ErrorReason_ERROR_REASON_SECRETS_UNAVAILABLE ErrorReason = 25
 	// ERROR_REASON_ETAG_CHANGED (ABORTED): the object does not meet the precondition: it
 	// changed, does not exist, or exists. Read it again, then retry. Metadata: `etag`,
 	// the current one, empty if the object does not exist.
-	ErrorReason_ERROR_REASON_ETAG_CHANGED ErrorReason = 27
+	ErrorReason_ERROR_REASON_ETAG_CHANGED ErrorReason = 26
 	// ERROR_REASON_MEMORY_NOT_FOUND (NOT_FOUND): the tenant has no such memory.
-	ErrorReason_ERROR_REASON_MEMORY_NOT_FOUND ErrorReason = 28
+	ErrorReason_ERROR_REASON_MEMORY_NOT_FOUND ErrorReason = 27
 	// ERROR_REASON_PLAN_NOT_FOUND (NOT_FOUND): the thread has no plan, or the plan
 	// has no such step.
-	ErrorReason_ERROR_REASON_PLAN_NOT_FOUND ErrorReason = 29
+	ErrorReason_ERROR_REASON_PLAN_NOT_FOUND ErrorReason = 28
 	// ERROR_REASON_LONG_TERM_MEMORY_OFF (FAILED_PRECONDITION): long-term memory is
 	// switched off on this server (memories.enabled).
-	ErrorReason_ERROR_REASON_LONG_TERM_MEMORY_OFF ErrorReason = 30
+	ErrorReason_ERROR_REASON_LONG_TERM_MEMORY_OFF ErrorReason = 29
 	// ERROR_REASON_ATTEMPT_LOG_FULL (FAILED_PRECONDITION): the thread's log has
 	// 10,000 attempts, the maximum. Continue in another thread, or clear this one.
-	ErrorReason_ERROR_REASON_ATTEMPT_LOG_FULL ErrorReason = 31
+	ErrorReason_ERROR_REASON_ATTEMPT_LOG_FULL ErrorReason = 30
 	// ERROR_REASON_SERVER_STOPPING (UNAVAILABLE): the server process is stopping and
 	// ended a stream in progress. A google.rpc.RetryInfo contains the delay before a
 	// retry, with another process or with this one after its restart.
-	ErrorReason_ERROR_REASON_SERVER_STOPPING ErrorReason = 32
+	ErrorReason_ERROR_REASON_SERVER_STOPPING ErrorReason = 31
 	// ERROR_REASON_EVENT_LOG_FULL (FAILED_PRECONDITION): the thread's event log has
 	// 100,000 events, the maximum. Continue in another thread, or clear this one.
-	ErrorReason_ERROR_REASON_EVENT_LOG_FULL ErrorReason = 33
+	ErrorReason_ERROR_REASON_EVENT_LOG_FULL ErrorReason = 32
 	// ERROR_REASON_QUOTA_EXCEEDED (RESOURCE_EXHAUSTED): the caller's tenant or API key
 	// exceeds a limit of calls or storage; nothing was stored. Metadata: `setting`, the
 	// limit's name. With a google.rpc.RetryInfo, retry after its delay. See
 	// docs/configuration.md.
-	ErrorReason_ERROR_REASON_QUOTA_EXCEEDED ErrorReason = 34
+	ErrorReason_ERROR_REASON_QUOTA_EXCEEDED ErrorReason = 33
 	// ERROR_REASON_TOKEN_KEYS_UNAVAILABLE (UNAVAILABLE): the call carries a token
 	// (JWT), and the issuer's public keys cannot be read at the moment. A
 	// google.rpc.RetryInfo contains the delay before a retry.
-	ErrorReason_ERROR_REASON_TOKEN_KEYS_UNAVAILABLE ErrorReason = 35
+	ErrorReason_ERROR_REASON_TOKEN_KEYS_UNAVAILABLE ErrorReason = 34
 	// ERROR_REASON_DELETION_IN_PROGRESS (FAILED_PRECONDITION): the user, the app or the
 	// tenant is being deleted, or a large thread is being cleared. Retry after that has
 	// finished (AdminService.GetDeletion).
-	ErrorReason_ERROR_REASON_DELETION_IN_PROGRESS ErrorReason = 36
+	ErrorReason_ERROR_REASON_DELETION_IN_PROGRESS ErrorReason = 35
 	// ERROR_REASON_DELETION_NOT_FOUND (NOT_FOUND): the tenant has no such deletion, or
 	// its receipt was deleted with the audit log of its time.
-	ErrorReason_ERROR_REASON_DELETION_NOT_FOUND ErrorReason = 37
+	ErrorReason_ERROR_REASON_DELETION_NOT_FOUND ErrorReason = 36
 	// ERROR_REASON_NO_SECOND_INDEX (FAILED_PRECONDITION): the server has one index, and the
 	// call compares two. Set embedding_next and restart.
-	ErrorReason_ERROR_REASON_NO_SECOND_INDEX ErrorReason = 38
+	ErrorReason_ERROR_REASON_NO_SECOND_INDEX ErrorReason = 37
 	// ERROR_REASON_CHECKPOINT_VALUES_DIFFER (FAILED_PRECONDITION): the target of a copy has
 	// another value of the same namespace, channel and version as the source. Nothing was
 	// copied. Copy into a thread without checkpoints.
-	ErrorReason_ERROR_REASON_CHECKPOINT_VALUES_DIFFER ErrorReason = 39
+	ErrorReason_ERROR_REASON_CHECKPOINT_VALUES_DIFFER ErrorReason = 38
 )
 
 // Enum value maps for ErrorReason.
@@ -192,23 +190,22 @@ var (
 		20: "ERROR_REASON_EPHEMERAL_MEMORY_FULL",
 		21: "ERROR_REASON_EPHEMERAL_THREAD",
 		22: "ERROR_REASON_PERMISSION_DENIED",
-		23: "ERROR_REASON_API_KEY_NOT_FOUND",
-		24: "ERROR_REASON_API_KEY_ALREADY_EXISTS",
-		25: "ERROR_REASON_SECRET_NOT_FOUND",
-		26: "ERROR_REASON_SECRETS_UNAVAILABLE",
-		27: "ERROR_REASON_ETAG_CHANGED",
-		28: "ERROR_REASON_MEMORY_NOT_FOUND",
-		29: "ERROR_REASON_PLAN_NOT_FOUND",
-		30: "ERROR_REASON_LONG_TERM_MEMORY_OFF",
-		31: "ERROR_REASON_ATTEMPT_LOG_FULL",
-		32: "ERROR_REASON_SERVER_STOPPING",
-		33: "ERROR_REASON_EVENT_LOG_FULL",
-		34: "ERROR_REASON_QUOTA_EXCEEDED",
-		35: "ERROR_REASON_TOKEN_KEYS_UNAVAILABLE",
-		36: "ERROR_REASON_DELETION_IN_PROGRESS",
-		37: "ERROR_REASON_DELETION_NOT_FOUND",
-		38: "ERROR_REASON_NO_SECOND_INDEX",
-		39: "ERROR_REASON_CHECKPOINT_VALUES_DIFFER",
+		23: "ERROR_REASON_API_KEY_ALREADY_EXISTS",
+		24: "ERROR_REASON_SECRET_NOT_FOUND",
+		25: "ERROR_REASON_SECRETS_UNAVAILABLE",
+		26: "ERROR_REASON_ETAG_CHANGED",
+		27: "ERROR_REASON_MEMORY_NOT_FOUND",
+		28: "ERROR_REASON_PLAN_NOT_FOUND",
+		29: "ERROR_REASON_LONG_TERM_MEMORY_OFF",
+		30: "ERROR_REASON_ATTEMPT_LOG_FULL",
+		31: "ERROR_REASON_SERVER_STOPPING",
+		32: "ERROR_REASON_EVENT_LOG_FULL",
+		33: "ERROR_REASON_QUOTA_EXCEEDED",
+		34: "ERROR_REASON_TOKEN_KEYS_UNAVAILABLE",
+		35: "ERROR_REASON_DELETION_IN_PROGRESS",
+		36: "ERROR_REASON_DELETION_NOT_FOUND",
+		37: "ERROR_REASON_NO_SECOND_INDEX",
+		38: "ERROR_REASON_CHECKPOINT_VALUES_DIFFER",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -234,23 +231,22 @@ var (
 		"ERROR_REASON_EPHEMERAL_MEMORY_FULL":    20,
 		"ERROR_REASON_EPHEMERAL_THREAD":         21,
 		"ERROR_REASON_PERMISSION_DENIED":        22,
-		"ERROR_REASON_API_KEY_NOT_FOUND":        23,
-		"ERROR_REASON_API_KEY_ALREADY_EXISTS":   24,
-		"ERROR_REASON_SECRET_NOT_FOUND":         25,
-		"ERROR_REASON_SECRETS_UNAVAILABLE":      26,
-		"ERROR_REASON_ETAG_CHANGED":             27,
-		"ERROR_REASON_MEMORY_NOT_FOUND":         28,
-		"ERROR_REASON_PLAN_NOT_FOUND":           29,
-		"ERROR_REASON_LONG_TERM_MEMORY_OFF":     30,
-		"ERROR_REASON_ATTEMPT_LOG_FULL":         31,
-		"ERROR_REASON_SERVER_STOPPING":          32,
-		"ERROR_REASON_EVENT_LOG_FULL":           33,
-		"ERROR_REASON_QUOTA_EXCEEDED":           34,
-		"ERROR_REASON_TOKEN_KEYS_UNAVAILABLE":   35,
-		"ERROR_REASON_DELETION_IN_PROGRESS":     36,
-		"ERROR_REASON_DELETION_NOT_FOUND":       37,
-		"ERROR_REASON_NO_SECOND_INDEX":          38,
-		"ERROR_REASON_CHECKPOINT_VALUES_DIFFER": 39,
+		"ERROR_REASON_API_KEY_ALREADY_EXISTS":   23,
+		"ERROR_REASON_SECRET_NOT_FOUND":         24,
+		"ERROR_REASON_SECRETS_UNAVAILABLE":      25,
+		"ERROR_REASON_ETAG_CHANGED":             26,
+		"ERROR_REASON_MEMORY_NOT_FOUND":         27,
+		"ERROR_REASON_PLAN_NOT_FOUND":           28,
+		"ERROR_REASON_LONG_TERM_MEMORY_OFF":     29,
+		"ERROR_REASON_ATTEMPT_LOG_FULL":         30,
+		"ERROR_REASON_SERVER_STOPPING":          31,
+		"ERROR_REASON_EVENT_LOG_FULL":           32,
+		"ERROR_REASON_QUOTA_EXCEEDED":           33,
+		"ERROR_REASON_TOKEN_KEYS_UNAVAILABLE":   34,
+		"ERROR_REASON_DELETION_IN_PROGRESS":     35,
+		"ERROR_REASON_DELETION_NOT_FOUND":       36,
+		"ERROR_REASON_NO_SECOND_INDEX":          37,
+		"ERROR_REASON_CHECKPOINT_VALUES_DIFFER": 38,
 	}
 )
 
@@ -285,7 +281,8 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\x9f\v\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xfb\n" +
+	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -310,24 +307,23 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\x1eERROR_REASON_CONTEXT_TOO_LARGE\x10\x13\x12&\n" +
 	"\"ERROR_REASON_EPHEMERAL_MEMORY_FULL\x10\x14\x12!\n" +
 	"\x1dERROR_REASON_EPHEMERAL_THREAD\x10\x15\x12\"\n" +
-	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x16\x12\"\n" +
-	"\x1eERROR_REASON_API_KEY_NOT_FOUND\x10\x17\x12'\n" +
-	"#ERROR_REASON_API_KEY_ALREADY_EXISTS\x10\x18\x12!\n" +
-	"\x1dERROR_REASON_SECRET_NOT_FOUND\x10\x19\x12$\n" +
-	" ERROR_REASON_SECRETS_UNAVAILABLE\x10\x1a\x12\x1d\n" +
-	"\x19ERROR_REASON_ETAG_CHANGED\x10\x1b\x12!\n" +
-	"\x1dERROR_REASON_MEMORY_NOT_FOUND\x10\x1c\x12\x1f\n" +
-	"\x1bERROR_REASON_PLAN_NOT_FOUND\x10\x1d\x12%\n" +
-	"!ERROR_REASON_LONG_TERM_MEMORY_OFF\x10\x1e\x12!\n" +
-	"\x1dERROR_REASON_ATTEMPT_LOG_FULL\x10\x1f\x12 \n" +
-	"\x1cERROR_REASON_SERVER_STOPPING\x10 \x12\x1f\n" +
-	"\x1bERROR_REASON_EVENT_LOG_FULL\x10!\x12\x1f\n" +
-	"\x1bERROR_REASON_QUOTA_EXCEEDED\x10\"\x12'\n" +
-	"#ERROR_REASON_TOKEN_KEYS_UNAVAILABLE\x10#\x12%\n" +
-	"!ERROR_REASON_DELETION_IN_PROGRESS\x10$\x12#\n" +
-	"\x1fERROR_REASON_DELETION_NOT_FOUND\x10%\x12 \n" +
-	"\x1cERROR_REASON_NO_SECOND_INDEX\x10&\x12)\n" +
-	"%ERROR_REASON_CHECKPOINT_VALUES_DIFFER\x10'B\x9b\x01\n" +
+	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x16\x12'\n" +
+	"#ERROR_REASON_API_KEY_ALREADY_EXISTS\x10\x17\x12!\n" +
+	"\x1dERROR_REASON_SECRET_NOT_FOUND\x10\x18\x12$\n" +
+	" ERROR_REASON_SECRETS_UNAVAILABLE\x10\x19\x12\x1d\n" +
+	"\x19ERROR_REASON_ETAG_CHANGED\x10\x1a\x12!\n" +
+	"\x1dERROR_REASON_MEMORY_NOT_FOUND\x10\x1b\x12\x1f\n" +
+	"\x1bERROR_REASON_PLAN_NOT_FOUND\x10\x1c\x12%\n" +
+	"!ERROR_REASON_LONG_TERM_MEMORY_OFF\x10\x1d\x12!\n" +
+	"\x1dERROR_REASON_ATTEMPT_LOG_FULL\x10\x1e\x12 \n" +
+	"\x1cERROR_REASON_SERVER_STOPPING\x10\x1f\x12\x1f\n" +
+	"\x1bERROR_REASON_EVENT_LOG_FULL\x10 \x12\x1f\n" +
+	"\x1bERROR_REASON_QUOTA_EXCEEDED\x10!\x12'\n" +
+	"#ERROR_REASON_TOKEN_KEYS_UNAVAILABLE\x10\"\x12%\n" +
+	"!ERROR_REASON_DELETION_IN_PROGRESS\x10#\x12#\n" +
+	"\x1fERROR_REASON_DELETION_NOT_FOUND\x10$\x12 \n" +
+	"\x1cERROR_REASON_NO_SECOND_INDEX\x10%\x12)\n" +
+	"%ERROR_REASON_CHECKPOINT_VALUES_DIFFER\x10&B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10ErrorReasonProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

@@ -590,9 +590,11 @@ func (*DeleteFileRequest_ToolFileId) isDeleteFileRequest_Location() {}
 
 func (*DeleteFileRequest_Url) isDeleteFileRequest_Location() {}
 
-// DeleteFileResponse has no fields.
+// DeleteFileResponse reports what was deleted.
 type DeleteFileResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// deleted is true if the file was registered.
+	Deleted       bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -625,6 +627,13 @@ func (x *DeleteFileResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DeleteFileResponse.ProtoReflect.Descriptor instead.
 func (*DeleteFileResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_file_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DeleteFileResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
 }
 
 var File_recollect_v1_file_service_proto protoreflect.FileDescriptor
@@ -664,8 +673,9 @@ const file_recollect_v1_file_service_proto_rawDesc = "" +
 	"toolFileId\x12\x12\n" +
 	"\x03url\x18\x03 \x01(\tH\x00R\x03urlB\n" +
 	"\n" +
-	"\blocation\"\x14\n" +
-	"\x12DeleteFileResponse2\xbc\x03\n" +
+	"\blocation\".\n" +
+	"\x12DeleteFileResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted2\xbc\x03\n" +
 	"\vFileService\x12Z\n" +
 	"\fRegisterFile\x12!.recollect.v1.RegisterFileRequest\x1a\".recollect.v1.RegisterFileResponse\"\x03\x90\x02\x02\x12K\n" +
 	"\aGetFile\x12\x1c.recollect.v1.GetFileRequest\x1a\x1d.recollect.v1.GetFileResponse\"\x03\x90\x02\x01\x12`\n" +

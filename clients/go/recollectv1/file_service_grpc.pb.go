@@ -51,7 +51,7 @@ type FileServiceClient interface {
 	// file again does not move it.
 	ListFiles(ctx context.Context, in *ListFilesRequest, opts ...grpc.CallOption) (*ListFilesResponse, error)
 	// DeleteFile deletes a file's metadata. References in messages stay; references
-	// by id become dangling. An unknown file is NOT_FOUND.
+	// by id become dangling.
 	DeleteFile(ctx context.Context, in *DeleteFileRequest, opts ...grpc.CallOption) (*DeleteFileResponse, error)
 }
 
@@ -138,7 +138,7 @@ type FileServiceServer interface {
 	// file again does not move it.
 	ListFiles(context.Context, *ListFilesRequest) (*ListFilesResponse, error)
 	// DeleteFile deletes a file's metadata. References in messages stay; references
-	// by id become dangling. An unknown file is NOT_FOUND.
+	// by id become dangling.
 	DeleteFile(context.Context, *DeleteFileRequest) (*DeleteFileResponse, error)
 	mustEmbedUnimplementedFileServiceServer()
 }

@@ -441,9 +441,11 @@ func (x *RevokeApiKeyRequest) GetName() string {
 	return ""
 }
 
-// RevokeApiKeyResponse has no fields.
+// RevokeApiKeyResponse reports what was revoked.
 type RevokeApiKeyResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// revoked is true if there was such a key.
+	Revoked       bool `protobuf:"varint,1,opt,name=revoked,proto3" json:"revoked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +480,13 @@ func (*RevokeApiKeyResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{6}
 }
 
+func (x *RevokeApiKeyResponse) GetRevoked() bool {
+	if x != nil {
+		return x.Revoked
+	}
+	return false
+}
+
 var File_recollect_v1_key_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_key_service_proto_rawDesc = "" +
@@ -506,8 +515,9 @@ const file_recollect_v1_key_service_proto_rawDesc = "" +
 	"\bapi_keys\x18\x01 \x03(\v2\x14.recollect.v1.ApiKeyR\aapiKeys\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\")\n" +
 	"\x13RevokeApiKeyRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x16\n" +
-	"\x14RevokeApiKeyResponse*y\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"0\n" +
+	"\x14RevokeApiKeyResponse\x12\x18\n" +
+	"\arevoked\x18\x01 \x01(\bR\arevoked*y\n" +
 	"\bKeyScope\x12\x19\n" +
 	"\x15KEY_SCOPE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eKEY_SCOPE_READ\x10\x01\x12\x13\n" +

@@ -44,8 +44,7 @@ type KeyServiceClient interface {
 	// list keys of the server's configuration.
 	ListApiKeys(ctx context.Context, in *ListApiKeysRequest, opts ...grpc.CallOption) (*ListApiKeysResponse, error)
 	// RevokeApiKey revokes a key. Every server process refuses it within 5 seconds;
-	// imports and exports in progress continue to their end. An unknown key is
-	// NOT_FOUND.
+	// imports and exports in progress continue to their end.
 	RevokeApiKey(ctx context.Context, in *RevokeApiKeyRequest, opts ...grpc.CallOption) (*RevokeApiKeyResponse, error)
 }
 
@@ -107,8 +106,7 @@ type KeyServiceServer interface {
 	// list keys of the server's configuration.
 	ListApiKeys(context.Context, *ListApiKeysRequest) (*ListApiKeysResponse, error)
 	// RevokeApiKey revokes a key. Every server process refuses it within 5 seconds;
-	// imports and exports in progress continue to their end. An unknown key is
-	// NOT_FOUND.
+	// imports and exports in progress continue to their end.
 	RevokeApiKey(context.Context, *RevokeApiKeyRequest) (*RevokeApiKeyResponse, error)
 	mustEmbedUnimplementedKeyServiceServer()
 }

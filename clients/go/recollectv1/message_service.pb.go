@@ -817,11 +817,14 @@ func (x *DeleteMessageRequest) GetMessageId() string {
 	return ""
 }
 
-// DeleteMessageResponse confirms the deletion.
+// DeleteMessageResponse reports what was deleted.
 type DeleteMessageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// revision is an opaque token of this write, for Freshness.at_least_as_fresh.
-	Revision      string `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// deleted is true if the thread had the message.
+	Deleted bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// revision is an opaque token of this write, for Freshness.at_least_as_fresh. Empty:
+	// nothing was deleted.
+	Revision      string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -854,6 +857,13 @@ func (x *DeleteMessageResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DeleteMessageResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMessageResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DeleteMessageResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
 }
 
 func (x *DeleteMessageResponse) GetRevision() string {
@@ -1768,9 +1778,10 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\x14DeleteMessageRequest\x12/\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1d\n" +
 	"\n" +
-	"message_id\x18\x02 \x01(\tR\tmessageId\"3\n" +
-	"\x15DeleteMessageResponse\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\tR\brevision\"\xec\x01\n" +
+	"message_id\x18\x02 \x01(\tR\tmessageId\"M\n" +
+	"\x15DeleteMessageResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"\xec\x01\n" +
 	"\x15ImportMessagesRequest\x12/\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.recollect.v1.MessageInputR\bmessages\x12\x1d\n" +

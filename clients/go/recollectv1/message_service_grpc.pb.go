@@ -57,7 +57,8 @@ type MessageServiceClient interface {
 	// token budget: the history to give to a chat model.
 	GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error)
 	// DeleteMessage deletes one message, the texts derived from it, and extracted
-	// memories that no other message supports. The messages after it stay readable.
+	// memories that no other message supports. The messages after it stay readable. A
+	// second call deletes nothing.
 	DeleteMessage(ctx context.Context, in *DeleteMessageRequest, opts ...grpc.CallOption) (*DeleteMessageResponse, error)
 	// ImportMessages stores many conversations over one stream. Each request is stored or
 	// refused as a whole, and answered in order; a refused request does not stop the
@@ -196,7 +197,8 @@ type MessageServiceServer interface {
 	// token budget: the history to give to a chat model.
 	GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error)
 	// DeleteMessage deletes one message, the texts derived from it, and extracted
-	// memories that no other message supports. The messages after it stay readable.
+	// memories that no other message supports. The messages after it stay readable. A
+	// second call deletes nothing.
 	DeleteMessage(context.Context, *DeleteMessageRequest) (*DeleteMessageResponse, error)
 	// ImportMessages stores many conversations over one stream. Each request is stored or
 	// refused as a whole, and answered in order; a refused request does not stop the

@@ -446,9 +446,11 @@ func (x *DeleteSecretRequest) GetName() string {
 	return ""
 }
 
-// DeleteSecretResponse has no fields.
+// DeleteSecretResponse reports what was deleted.
 type DeleteSecretResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// deleted is true if there was such a secret.
+	Deleted       bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,6 +485,13 @@ func (*DeleteSecretResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_secret_service_proto_rawDescGZIP(), []int{8}
 }
 
+func (x *DeleteSecretResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
 var File_recollect_v1_secret_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_secret_service_proto_rawDesc = "" +
@@ -512,8 +521,9 @@ const file_recollect_v1_secret_service_proto_rawDesc = "" +
 	"\asecrets\x18\x01 \x03(\v2\x14.recollect.v1.SecretR\asecrets\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\")\n" +
 	"\x13DeleteSecretRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x16\n" +
-	"\x14DeleteSecretResponse2\xe0\x02\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"0\n" +
+	"\x14DeleteSecretResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted2\xe0\x02\n" +
 	"\rSecretService\x12L\n" +
 	"\tSetSecret\x12\x1e.recollect.v1.SetSecretRequest\x1a\x1f.recollect.v1.SetSecretResponse\x12Q\n" +
 	"\tGetSecret\x12\x1e.recollect.v1.GetSecretRequest\x1a\x1f.recollect.v1.GetSecretResponse\"\x03\x90\x02\x01\x12W\n" +

@@ -41,8 +41,7 @@ type SecretServiceClient interface {
 	// ListSecrets lists the tenant's secrets without their values, sorted by name. It
 	// works without secrets.key.
 	ListSecrets(ctx context.Context, in *ListSecretsRequest, opts ...grpc.CallOption) (*ListSecretsResponse, error)
-	// DeleteSecret deletes a secret. It works without secrets.key. An unknown secret
-	// is NOT_FOUND.
+	// DeleteSecret deletes a secret. It works without secrets.key.
 	DeleteSecret(ctx context.Context, in *DeleteSecretRequest, opts ...grpc.CallOption) (*DeleteSecretResponse, error)
 }
 
@@ -110,8 +109,7 @@ type SecretServiceServer interface {
 	// ListSecrets lists the tenant's secrets without their values, sorted by name. It
 	// works without secrets.key.
 	ListSecrets(context.Context, *ListSecretsRequest) (*ListSecretsResponse, error)
-	// DeleteSecret deletes a secret. It works without secrets.key. An unknown secret
-	// is NOT_FOUND.
+	// DeleteSecret deletes a secret. It works without secrets.key.
 	DeleteSecret(context.Context, *DeleteSecretRequest) (*DeleteSecretResponse, error)
 	mustEmbedUnimplementedSecretServiceServer()
 }

@@ -1068,8 +1068,10 @@ func (x *DeleteThreadRequest) GetThread() *ThreadRef {
 // DeleteThreadResponse reports what was deleted.
 type DeleteThreadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// deleted is true if the thread existed.
+	Deleted bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	// deleted_message_count is the number of messages deleted by this call.
-	DeletedMessageCount int64 `protobuf:"varint,1,opt,name=deleted_message_count,json=deletedMessageCount,proto3" json:"deleted_message_count,omitempty"`
+	DeletedMessageCount int64 `protobuf:"varint,2,opt,name=deleted_message_count,json=deletedMessageCount,proto3" json:"deleted_message_count,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1102,6 +1104,13 @@ func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DeleteThreadResponse.ProtoReflect.Descriptor instead.
 func (*DeleteThreadResponse) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_thread_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *DeleteThreadResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
 }
 
 func (x *DeleteThreadResponse) GetDeletedMessageCount() int64 {
@@ -1922,9 +1931,10 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\tR\brevision\"F\n" +
 	"\x13DeleteThreadRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"J\n" +
-	"\x14DeleteThreadResponse\x122\n" +
-	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\"\x82\x01\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"d\n" +
+	"\x14DeleteThreadResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\x122\n" +
+	"\x15deleted_message_count\x18\x02 \x01(\x03R\x13deletedMessageCount\"\x82\x01\n" +
 	"\x13ListBranchesRequest\x12/\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +

@@ -80,7 +80,8 @@ type ThreadServiceClient interface {
 	ClearThread(ctx context.Context, in *ClearThreadRequest, opts ...grpc.CallOption) (*ClearThreadResponse, error)
 	// DeleteThread deletes a thread and everything in it. Afterwards nothing can read it,
 	// and its session key can be used for a new thread. The rows of a large thread are
-	// deleted in the background (AdminService.GetDeletionStatus).
+	// deleted in the background (AdminService.GetDeletionStatus). A second call deletes
+	// nothing.
 	DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*DeleteThreadResponse, error)
 	// ListBranches lists the branches of a thread, oldest first.
 	ListBranches(ctx context.Context, in *ListBranchesRequest, opts ...grpc.CallOption) (*ListBranchesResponse, error)
@@ -283,7 +284,8 @@ type ThreadServiceServer interface {
 	ClearThread(context.Context, *ClearThreadRequest) (*ClearThreadResponse, error)
 	// DeleteThread deletes a thread and everything in it. Afterwards nothing can read it,
 	// and its session key can be used for a new thread. The rows of a large thread are
-	// deleted in the background (AdminService.GetDeletionStatus).
+	// deleted in the background (AdminService.GetDeletionStatus). A second call deletes
+	// nothing.
 	DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error)
 	// ListBranches lists the branches of a thread, oldest first.
 	ListBranches(context.Context, *ListBranchesRequest) (*ListBranchesResponse, error)

@@ -13,11 +13,7 @@ use tokio_postgres::Row;
 
 use memory_postgres::{Params, query};
 
-use crate::{
-    Caller, KeyError, KeyStore, Page, Store, StoreError,
-    rows::{column, only},
-    thread::one_more,
-};
+use crate::{Caller, KeyError, KeyStore, Page, Store, StoreError, rows::column, thread::one_more};
 
 /// The prefix of keys, by which people and secret scanners recognize them.
 const PREFIX: &str = "rck_";
@@ -103,11 +99,11 @@ impl KeyStore<'_> {
         Ok(Page::cut(keys, limit))
     }
 
-    /// Ends a key.
+    /// Ends a key. Returns whether there was one.
     ///
     /// # Errors
-    /// `KeyError::NotFound`, also on the second call.
-    pub async fn revoke_api_key(self, name: &str) -> Result<(), StoreError> {
+    /// Only those of the database.
+    pub async fn revoke_api_key(self, name: &str) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &name];
         let rows = self
@@ -115,9 +111,7 @@ impl KeyStore<'_> {
             .main
             .within(self.caller, query!("api_keys/revoke"), params)
             .await?;
-        only(rows)
-            .map(drop)
-            .map_err(|_none| StoreError::Key(KeyError::NotFound))
+        Ok(!rows.is_empty())
     }
 }
 

@@ -150,11 +150,11 @@ impl FileStore<'_> {
         Ok(Page::cut(files, limit.min(fitting)))
     }
 
-    /// Deletes the metadata of a file.
+    /// Deletes the metadata of a file. Returns whether it was registered.
     ///
     /// # Errors
-    /// `FileNotFound`.
-    pub async fn delete_file(self, location: &FileLocation) -> Result<(), StoreError> {
+    /// Only those of the database.
+    pub async fn delete_file(self, location: &FileLocation) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &digest(location), &subject(location)];
         let rows = self
@@ -162,10 +162,7 @@ impl FileStore<'_> {
             .main
             .within(self.caller, query!("files/delete"), params)
             .await?;
-        match rows.is_empty() {
-            true => Err(StoreError::FileNotFound),
-            false => Ok(()),
-        }
+        Ok(!rows.is_empty())
     }
 
     /// Looks up the files that references name, in one query; without references, in

@@ -123,20 +123,18 @@ impl Secrets {
         Ok(Page::cut(secrets, limit))
     }
 
-    /// Erases a secret. It needs no key.
+    /// Erases a secret, and returns whether there was one. It needs no key.
     ///
     /// # Errors
-    /// `SecretError::NotFound`, also on the second call.
-    pub async fn delete(&self, caller: &Caller, name: &str) -> Result<(), StoreError> {
+    /// Only those of the database.
+    pub async fn delete(&self, caller: &Caller, name: &str) -> Result<bool, StoreError> {
         let params: Params<'_> = &[&caller.tenant.as_str(), &name];
         let rows = self
             .store
             .main
             .within(caller, query!("secrets/delete"), params)
             .await?;
-        only(rows)
-            .map(drop)
-            .map_err(|_none| StoreError::Secret(SecretError::NotFound))
+        Ok(!rows.is_empty())
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use memory_contract::action_name;
 use memory_contract::proto::{
-    AppendMessagesRequest, CreateApiKeyRequest, DeleteMessageRequest, DeleteThreadRequest,
-    ErrorReason, GetThreadRequest, KeyScope, ListTransactionsRequest, RevokeApiKeyRequest, Role,
-    SetSecretRequest, Transaction, TransactionResult,
+    AppendMessagesRequest, CreateApiKeyRequest, DeleteThreadRequest, ErrorReason, GetThreadRequest,
+    KeyScope, ListTransactionsRequest, Role, SetHeadRequest, SetSecretRequest, Transaction,
+    TransactionResult,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Dynamic, Key, PLAIN, Server, app, apply, by_id, eventually,
@@ -267,24 +267,27 @@ async fn l06_a_refusal_never_has_content() {
     append(&client, &Uuid::new_v4().to_string(), said).await;
     let thread_id = client.thread("app").await;
     append(&client, &thread_id, &format!("{said}\0")).await;
-    let delete = DeleteMessageRequest {
+    let head = SetHeadRequest {
         thread: by_id(thread_id),
-        message_id: said.to_owned(),
+        head_message_id: said.to_owned(),
+        expected_head: None,
     };
-    client.refused(delete).await;
+    client.refused(head).await;
     let set = SetSecretRequest {
         name: said.to_owned(),
         value: said.to_owned(),
     };
     client.refused(set).await;
-    let revoke = RevokeApiKeyRequest {
-        name: said.to_owned(),
+    let create = CreateApiKeyRequest {
+        name: "twin".to_owned(),
+        ..Default::default()
     };
-    client.refused(revoke).await;
+    client.call(create.clone()).await;
+    client.refused(create).await;
     refusals(&client, Key::Acme.name(), 6).await;
     let all = "SELECT string_agg(t::text, ' ') FROM recollect.transactions t";
     let all: String = rows.query_one(all, &[]).await.unwrap().get(0);
-    for expected in ["secrets_unavailable", "api_key_not_found", "delete_message"] {
+    for expected in ["secrets_unavailable", "api_key_already_exists", "set_head"] {
         assert!(all.contains(expected), "{all}");
     }
     assert!(!all.contains(said), "{all}");

@@ -50,7 +50,7 @@ async fn delete(client: &Client, location: &file::Location) {
             file::Location::Url(url) => delete_file_request::Location::Url(url),
         }),
     };
-    client.call(request).await;
+    assert!(client.call(request).await.deleted);
 }
 
 fn get_request(location: &file::Location) -> GetFileRequest {

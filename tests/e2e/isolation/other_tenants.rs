@@ -25,15 +25,11 @@ NodeMemoryService/AddNodeTurn {"node": {"thread": {"thread_id": "$OWN"}, "node_i
 ThreadService/SetHead {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
 MessageService/GetHistory {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
 MessageService/GetMessage {"thread": {"thread_id": "$OWN"}, "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
-MessageService/DeleteMessage {"thread": {"thread_id": "$OWN"}, "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
 MessageService/AppendMessages {"thread": {"thread_id": "$OWN"}, "messages": [{"role": 1, "parts": [{"text": "x"}], "parent_message_id": "$MESSAGE"}]} $MESSAGE INVALID_FIELD
 ContextService/BuildContext {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
 ContextService/BuildContext {"thread": {"thread_id": "$OWN"}, "node_id": "planner", "current_message_id": "$MESSAGE", "policy": {"mode": 4}} $MESSAGE MESSAGE_NOT_FOUND
 FileService/GetFile {"upload_file_id": "$NAME"} $NAME FILE_NOT_FOUND
-FileService/DeleteFile {"upload_file_id": "$NAME"} $NAME FILE_NOT_FOUND
-KeyService/RevokeApiKey {"name": "$NAME"} $NAME API_KEY_NOT_FOUND
 SecretService/GetSecret {"name": "$NAME"} $NAME SECRET_NOT_FOUND
-SecretService/DeleteSecret {"name": "$NAME"} $NAME SECRET_NOT_FOUND
 "#;
 
 #[apply(trial)]
@@ -110,6 +106,21 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
         ),
         ("PolicyService/DeleteAppPolicy", json!({"app_id": app})),
         (
+            "ThreadService/DeleteThread",
+            json!({"thread": {"thread_id": thread_id}}),
+        ),
+        (
+            "ThreadService/DeleteThread",
+            json!({"thread": {"session": session}}),
+        ),
+        (
+            "MessageService/DeleteMessage",
+            json!({"thread": {"thread_id": own}, "message_id": message_id}),
+        ),
+        ("FileService/DeleteFile", json!({"upload_file_id": name})),
+        ("KeyService/RevokeApiKey", json!({"name": name})),
+        ("SecretService/DeleteSecret", json!({"name": name})),
+        (
             "AdminService/ListTransactions",
             json!({"thread": {"thread_id": thread_id}}),
         ),
@@ -125,6 +136,7 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
             &thread_id,
             "POLICY_LEVEL_APP",
             "\"deleted\":true",
+            "\"revoked\":true",
         ];
         for word in reported {
             assert!(!answer.contains(word), "{method} reveals {word}: {answer}");

@@ -107,8 +107,8 @@ impl Keys {
         let caller = admin_of(&request)?;
         let RevokeApiKeyRequest { name } = request.into_inner();
         let name = check::required_text("name", name, limits::API_KEY_NAME_CHARS)?;
-        self.store.keys(&caller).revoke_api_key(&name).await?;
-        Ok(RevokeApiKeyResponse {})
+        let revoked = self.store.keys(&caller).revoke_api_key(&name).await?;
+        Ok(RevokeApiKeyResponse { revoked })
     }
 
     /// Whether the configuration has a key of the name. Two keys of one name could not be

@@ -108,8 +108,8 @@ impl SecretStore {
         let caller = admin_of(&request)?;
         let DeleteSecretRequest { name } = request.into_inner();
         let name = check::secret_name("name", name)?;
-        self.secrets.delete(&caller, &name).await?;
-        Ok(DeleteSecretResponse {})
+        let deleted = self.secrets.delete(&caller, &name).await?;
+        Ok(DeleteSecretResponse { deleted })
     }
 }
 

@@ -286,11 +286,6 @@ impl Answer {
                 ErrorReason::EphemeralThread,
                 "the thread is ephemeral; this call requires a persistent thread",
             ),
-            StoreError::Key(KeyError::NotFound) => Self::new(
-                Code::NotFound,
-                ErrorReason::ApiKeyNotFound,
-                "there is no such API key",
-            ),
             StoreError::Key(KeyError::Exists) => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::ApiKeyAlreadyExists,

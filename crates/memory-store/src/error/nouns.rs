@@ -148,9 +148,6 @@ pub enum NodeError {
 /// Errors of API keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The tenant has no such API key.
-    #[error("there is no such API key")]
-    NotFound,
     /// The tenant has an API key of this name.
     #[error("an API key of this name exists")]
     Exists,

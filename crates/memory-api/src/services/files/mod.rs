@@ -141,7 +141,7 @@ impl Files {
         let caller = caller_of(&request)?;
         let DeleteFileRequest { location } = request.into_inner();
         let location = file_location_from(location.map(FileLocation::from))?;
-        self.store.files(&caller).delete_file(&location).await?;
-        Ok(DeleteFileResponse {})
+        let deleted = self.store.files(&caller).delete_file(&location).await?;
+        Ok(DeleteFileResponse { deleted })
     }
 }

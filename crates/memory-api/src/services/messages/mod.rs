@@ -16,7 +16,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{InvalidFields, MessageName, NewMessage, ThreadId, check, new_messages_from};
 use memory_recall::{Background, IndexerHandle};
-use memory_store::{Append, Appended, Store};
+use memory_store::{Append, Appended, Store, StoreError};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
@@ -219,16 +219,20 @@ impl Messages {
         let (call, _, DeleteMessageRequest { thread, message_id }) = request.into_parts();
         let (named, message) = message_place(&call, thread, &message_id)?;
         let thread = named.thread(&self.store, &caller).await?;
-        let revision = self
+        let deleted = self
             .store
             .messages(&caller)
             .delete_message(thread, message)
             .await;
-        let revision = revision.map_err(|error| ApiError::from(error).naming("message_id"))?;
+        let revision = match deleted {
+            Err(StoreError::MessageNotFound) => return Ok(DeleteMessageResponse::default()),
+            deleted => deleted?,
+        };
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }
         Ok(DeleteMessageResponse {
+            deleted: true,
             revision: revision.to_string(),
         })
     }

@@ -20,7 +20,7 @@ use memory_contract::{
     limits, object_from,
 };
 use memory_recall::IndexerHandle;
-use memory_store::{Erased, NewThread, Store};
+use memory_store::{Erased, NewThread, Store, StoreError};
 use prost_types::Duration as ProtoDuration;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
@@ -249,13 +249,22 @@ impl Threads {
         let caller = caller_of(&request)?;
         let (call, _, DeleteThreadRequest { thread }) = request.into_parts();
         let named = required_conversation_from(&call, thread)?;
-        let id = named.thread(&self.store, &caller).await?;
+        let deleted = async {
+            let id = named.thread(&self.store, &caller).await?;
+            Ok(self.store.threads(&caller).delete_thread(id).await?)
+        };
         let Erased {
             message_count,
             revision: _,
-        } = self.store.threads(&caller).delete_thread(id).await?;
+        } = match deleted.await {
+            Err(ApiError::Store(StoreError::ThreadNotFound)) => {
+                return Ok(DeleteThreadResponse::default());
+            }
+            deleted => deleted?,
+        };
         self.wake();
         Ok(DeleteThreadResponse {
+            deleted: true,
             deleted_message_count: message_count,
         })
     }

@@ -126,15 +126,27 @@ async fn revoke(loaded: &Loaded, args: KeyNameArgs) -> Result<(), Failure> {
     let caller = caller_of(tenant)?;
     let name = check::required_text("--name", name, limits::API_KEY_NAME_CHARS).map_err(usage)?;
     let store = connect(loaded).await?;
-    store
+    let revoked = store
         .keys(&caller)
         .revoke_api_key(&name)
         .await
         .map_err(|error| failed(loaded, error))?;
     if json {
         let mut lines = JsonLines::stdout();
-        lines.write("RevokeApiKeyResponse", &proto::RevokeApiKeyResponse {})?;
-        return lines.finish();
+        lines.write(
+            "RevokeApiKeyResponse",
+            &proto::RevokeApiKeyResponse { revoked },
+        )?;
+        lines.finish()?;
+    }
+    if !revoked {
+        return Err(Failure::NotFound {
+            message: "the tenant has no such API key in the database".to_owned(),
+            next_step: "`recollect keys list` lists the tenant's keys.",
+        });
+    }
+    if json {
+        return Ok(());
     }
     println!(
         "The key {} is revoked; every server refuses it within 5 seconds.",
@@ -160,10 +172,6 @@ fn failed(loaded: &Loaded, error: StoreError) -> Failure {
         StoreError::Key(KeyError::Exists) => Failure::Refused {
             message: "the tenant has an API key of this name".to_owned(),
             next_step: "Choose another name, or revoke that key first.".to_owned(),
-        },
-        StoreError::Key(KeyError::NotFound) => Failure::NotFound {
-            message: "the tenant has no such API key in the database".to_owned(),
-            next_step: "`recollect keys list` lists the tenant's keys.",
         },
         error @ StoreError::Config { .. } => not_migrated(error, &loaded.provenance),
         error => Failure::machine(
