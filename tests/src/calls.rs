@@ -105,6 +105,7 @@ calls! {
         search_memories(SearchMemoriesRequest) -> SearchMemoriesResponse,
         update_memory(UpdateMemoryRequest) -> UpdateMemoryResponse,
         supersede_memory(SupersedeMemoryRequest) -> SupersedeMemoryResponse,
+        extract_memories(ExtractMemoriesRequest) -> ExtractMemoriesResponse,
         delete_memory(DeleteMemoryRequest) -> DeleteMemoryResponse,
         import_memories(ImportMemoriesRequest) -> ImportMemoriesResponse,
         delete_memories(DeleteMemoriesRequest) -> DeleteMemoriesResponse,
@@ -114,6 +115,7 @@ calls! {
         get_message(GetMessageRequest) -> GetMessageResponse,
         list_messages(ListMessagesRequest) -> ListMessagesResponse,
         get_history(GetHistoryRequest) -> GetHistoryResponse,
+        update_message(UpdateMessageRequest) -> UpdateMessageResponse,
         delete_message(DeleteMessageRequest) -> DeleteMessageResponse,
     }
     nodes {

@@ -29,6 +29,7 @@ MessageService/GetMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$M
 MessageService/ListMessages {"target": {"thread": {"thread_id": "$THREAD"}}, "page_size": 5, "filter": {"roles": [1], "metadata": "{\"a\": 1}"}}
 MessageService/ListMessages {"target": {"user": {"app_id": "fuzz", "user_id": "ada"}}, "page_size": 5, "order_by": "create_time desc"}
 MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}, "max_tokens": 500, "max_messages": 10, "oversized_turn": 1, "model": "gpt-4o", "include_events": true}
+MessageService/UpdateMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE", "metadata": "{\"a\": 1}"}
 MessageService/DeleteMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$REPLY"}
 MessageService/ImportMessages {"thread": {"session": {"app_id": "fuzz", "user_id": "ada", "session_key": "$NEW"}}, "messages": [{"role": 1, "parts": [{"text": "imported"}], "external_id": "$NEW"}], "request_id": "$UUID"}
 MessageService/ExportMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
@@ -49,6 +50,7 @@ MemoryService/ListMemories {"target": {"user": {"app_id": "fuzz", "user_id": "ad
 MemoryService/SearchMemories {"target": {"user": {"app_id": "fuzz", "user_id": "ada"}}, "query": "red", "top_k": 3, "method": 2, "freshness": {"eventual": {}}}
 MemoryService/UpdateMemory {"memory": {"memory_id": "$MEMORY", "text": "Likes green.", "topics": ["color"]}, "update_mask": "text,topics"}
 MemoryService/SupersedeMemory {"memory_id": "$MEMORY", "replacement": {"text": "Likes black."}}
+MemoryService/ExtractMemories {"thread": {"thread_id": "$THREAD"}, "max_wait": "0.1s"}
 MemoryService/DeleteMemory {"memory_id": "$MEMORY"}
 MemoryService/DeleteMemories {"target": {"user": {"app_id": "fuzz", "user_id": "ada"}}, "max_count": 100, "dry_run": true}
 NodeMemoryService/AddNodeTurn {"node": {"thread": {"thread_id": "$THREAD"}, "node_id": "planner"}, "user": {"content": "q"}, "assistant": {"content": "a"}, "request_id": "$UUID"}

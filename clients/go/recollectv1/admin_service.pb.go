@@ -1838,9 +1838,13 @@ func (x *GetModelUsageResponse) GetTokensToday() int64 {
 // DeleteUserRequest names the user to delete.
 type DeleteUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// user is the user. Required. An empty user_id stands for the app's data that belongs
-	// to no user.
-	User          *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// target is the user, in one app or in all. Exactly one is required.
+	//
+	// Types that are valid to be assigned to Target:
+	//
+	//	*DeleteUserRequest_User
+	//	*DeleteUserRequest_UserOfAllApps
+	Target        isDeleteUserRequest_Target `protobuf_oneof:"target"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1875,12 +1879,50 @@ func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
 	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *DeleteUserRequest) GetUser() *UserRef {
+func (x *DeleteUserRequest) GetTarget() isDeleteUserRequest_Target {
 	if x != nil {
-		return x.User
+		return x.Target
 	}
 	return nil
 }
+
+func (x *DeleteUserRequest) GetUser() *UserRef {
+	if x != nil {
+		if x, ok := x.Target.(*DeleteUserRequest_User); ok {
+			return x.User
+		}
+	}
+	return nil
+}
+
+func (x *DeleteUserRequest) GetUserOfAllApps() string {
+	if x != nil {
+		if x, ok := x.Target.(*DeleteUserRequest_UserOfAllApps); ok {
+			return x.UserOfAllApps
+		}
+	}
+	return ""
+}
+
+type isDeleteUserRequest_Target interface {
+	isDeleteUserRequest_Target()
+}
+
+type DeleteUserRequest_User struct {
+	// user is a user of one app. An empty user_id stands for the app's data that belongs
+	// to no user.
+	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3,oneof"`
+}
+
+type DeleteUserRequest_UserOfAllApps struct {
+	// user_of_all_apps is the user_id of a user in all apps of the tenant: 1 to 256
+	// characters.
+	UserOfAllApps string `protobuf:"bytes,2,opt,name=user_of_all_apps,json=userOfAllApps,proto3,oneof"`
+}
+
+func (*DeleteUserRequest_User) isDeleteUserRequest_Target() {}
+
+func (*DeleteUserRequest_UserOfAllApps) isDeleteUserRequest_Target() {}
 
 // DeleteUserResponse has the deletion that began, or was in progress.
 type DeleteUserResponse struct {
@@ -2390,7 +2432,7 @@ type Deletion struct {
 	// deletion_id identifies the deletion.
 	DeletionId string `protobuf:"bytes,1,opt,name=deletion_id,json=deletionId,proto3" json:"deletion_id,omitempty"`
 	// app_id is the deleted app, or that of the deleted user. Empty: the tenant was
-	// deleted.
+	// deleted, or the user in all apps.
 	AppId string `protobuf:"bytes,2,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	// user_id is the deleted user. Unset: the app or the tenant was deleted.
 	UserId *string `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
@@ -3093,9 +3135,11 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x15GetModelUsageResponse\x12.\n" +
 	"\x05usage\x18\x01 \x03(\v2\x18.recollect.v1.ModelUsageR\x05usage\x12,\n" +
 	"\x12daily_token_budget\x18\x02 \x01(\x03R\x10dailyTokenBudget\x12!\n" +
-	"\ftokens_today\x18\x03 \x01(\x03R\vtokensToday\">\n" +
-	"\x11DeleteUserRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\"H\n" +
+	"\ftokens_today\x18\x03 \x01(\x03R\vtokensToday\"u\n" +
+	"\x11DeleteUserRequest\x12+\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12)\n" +
+	"\x10user_of_all_apps\x18\x02 \x01(\tH\x00R\ruserOfAllAppsB\b\n" +
+	"\x06target\"H\n" +
 	"\x12DeleteUserResponse\x122\n" +
 	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\":\n" +
 	"\x10DeleteAppRequest\x12&\n" +
@@ -3390,6 +3434,10 @@ func file_recollect_v1_admin_service_proto_init() {
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_transaction_proto_init()
 	file_recollect_v1_admin_service_proto_msgTypes[17].OneofWrappers = []any{}
+	file_recollect_v1_admin_service_proto_msgTypes[20].OneofWrappers = []any{
+		(*DeleteUserRequest_User)(nil),
+		(*DeleteUserRequest_UserOfAllApps)(nil),
+	}
 	file_recollect_v1_admin_service_proto_msgTypes[31].OneofWrappers = []any{}
 	file_recollect_v1_admin_service_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}

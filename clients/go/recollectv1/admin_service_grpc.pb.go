@@ -83,7 +83,7 @@ type AdminServiceClient interface {
 	// GetModelUsage returns the number of tokens that models used for the caller's
 	// tenant.
 	GetModelUsage(ctx context.Context, in *GetModelUsageRequest, opts ...grpc.CallOption) (*GetModelUsageResponse, error)
-	// DeleteUser deletes everything of one user of an app: threads with their messages,
+	// DeleteUser deletes everything of one user, in one app or in all: threads with their messages,
 	// derived texts, plans, logs, working and node memories, objects and remembered
 	// requests; memories; and their entries in every index. The threads can no longer be
 	// read when it returns, or within moments; a background job deletes everything and
@@ -318,7 +318,7 @@ type AdminServiceServer interface {
 	// GetModelUsage returns the number of tokens that models used for the caller's
 	// tenant.
 	GetModelUsage(context.Context, *GetModelUsageRequest) (*GetModelUsageResponse, error)
-	// DeleteUser deletes everything of one user of an app: threads with their messages,
+	// DeleteUser deletes everything of one user, in one app or in all: threads with their messages,
 	// derived texts, plans, logs, working and node memories, objects and remembered
 	// requests; memories; and their entries in every index. The threads can no longer be
 	// read when it returns, or within moments; a background job deletes everything and

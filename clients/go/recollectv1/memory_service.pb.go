@@ -484,8 +484,8 @@ type MemoryFilter struct {
 	Topics []string `protobuf:"bytes,2,rep,name=topics,proto3" json:"topics,omitempty"`
 	// entities selects memories with any of these entities: at most 16.
 	Entities []string `protobuf:"bytes,3,rep,name=entities,proto3" json:"entities,omitempty"`
-	// thread_id selects memories that came from one thread.
-	ThreadId string `protobuf:"bytes,4,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// thread selects memories that came from one thread. Unset: from any, and from none.
+	Thread *ThreadRef `protobuf:"bytes,4,opt,name=thread,proto3" json:"thread,omitempty"`
 	// origins selects memories with any of these origins: at most 16.
 	Origins []MemoryOrigin `protobuf:"varint,5,rep,packed,name=origins,proto3,enum=recollect.v1.MemoryOrigin" json:"origins,omitempty"`
 	// start_time selects memories stored at or after this time.
@@ -497,7 +497,14 @@ type MemoryFilter struct {
 	// metadata is a JSON object as text with at most 16 keys. Each of them must have
 	// exactly this value in the memory's metadata: a string, a number, a boolean or null.
 	// Numbers compare exactly. Empty: all.
-	Metadata      string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// event_start_time selects memories whose event_time is at or after this time.
+	EventStartTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=event_start_time,json=eventStartTime,proto3" json:"event_start_time,omitempty"`
+	// event_end_time selects memories whose event_time is before this time.
+	EventEndTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=event_end_time,json=eventEndTime,proto3" json:"event_end_time,omitempty"`
+	// as_of selects the memories that were valid at this time, including those superseded
+	// since: valid_from is not later, and valid_until is unset or later.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -553,11 +560,11 @@ func (x *MemoryFilter) GetEntities() []string {
 	return nil
 }
 
-func (x *MemoryFilter) GetThreadId() string {
+func (x *MemoryFilter) GetThread() *ThreadRef {
 	if x != nil {
-		return x.ThreadId
+		return x.Thread
 	}
-	return ""
+	return nil
 }
 
 func (x *MemoryFilter) GetOrigins() []MemoryOrigin {
@@ -593,6 +600,27 @@ func (x *MemoryFilter) GetMetadata() string {
 		return x.Metadata
 	}
 	return ""
+}
+
+func (x *MemoryFilter) GetEventStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EventStartTime
+	}
+	return nil
+}
+
+func (x *MemoryFilter) GetEventEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EventEndTime
+	}
+	return nil
+}
+
+func (x *MemoryFilter) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
 }
 
 // ListMemoriesRequest requests one page.
@@ -729,8 +757,9 @@ func (x *ListMemoriesResponse) GetNextPageToken() string {
 // SearchMemoriesRequest requests the memories that match a query.
 type SearchMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// target is the user whose memories are searched, in the app and in all apps of its
-	// memory space. Required; a thread or an app is INVALID_ARGUMENT.
+	// target selects whose memories to search: of one user, in the app and in all apps of
+	// its memory space, or of all users of an app and those of no user. Required; a thread is
+	// INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// query is the text to match: 1 to 8,192 characters.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
@@ -1194,6 +1223,127 @@ func (x *SupersedeMemoryResponse) GetRevision() string {
 	return ""
 }
 
+// ExtractMemoriesRequest identifies a thread.
+type ExtractMemoriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// max_wait is the longest wait for the extraction: 0 to 30 seconds. Unset: the call does
+	// not wait.
+	MaxWait       *durationpb.Duration `protobuf:"bytes,2,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtractMemoriesRequest) Reset() {
+	*x = ExtractMemoriesRequest{}
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtractMemoriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtractMemoriesRequest) ProtoMessage() {}
+
+func (x *ExtractMemoriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtractMemoriesRequest.ProtoReflect.Descriptor instead.
+func (*ExtractMemoriesRequest) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ExtractMemoriesRequest) GetThread() *ThreadRef {
+	if x != nil {
+		return x.Thread
+	}
+	return nil
+}
+
+func (x *ExtractMemoriesRequest) GetMaxWait() *durationpb.Duration {
+	if x != nil {
+		return x.MaxWait
+	}
+	return nil
+}
+
+// ExtractMemoriesResponse tells how far the extraction has come.
+type ExtractMemoriesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// complete is true if memories were extracted from all messages on the path to the
+	// thread's head. ListMemories and SearchMemories find these memories.
+	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	// waiting_message_count is the number of messages that extraction has not reached.
+	WaitingMessageCount int32 `protobuf:"varint,2,opt,name=waiting_message_count,json=waitingMessageCount,proto3" json:"waiting_message_count,omitempty"`
+	// last_error is why the last attempt failed; it is repeated. Empty: it did not.
+	LastError     string `protobuf:"bytes,3,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtractMemoriesResponse) Reset() {
+	*x = ExtractMemoriesResponse{}
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtractMemoriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtractMemoriesResponse) ProtoMessage() {}
+
+func (x *ExtractMemoriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtractMemoriesResponse.ProtoReflect.Descriptor instead.
+func (*ExtractMemoriesResponse) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ExtractMemoriesResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *ExtractMemoriesResponse) GetWaitingMessageCount() int32 {
+	if x != nil {
+		return x.WaitingMessageCount
+	}
+	return 0
+}
+
+func (x *ExtractMemoriesResponse) GetLastError() string {
+	if x != nil {
+		return x.LastError
+	}
+	return ""
+}
+
 // DeleteMemoryRequest identifies a memory.
 type DeleteMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1205,7 +1355,7 @@ type DeleteMemoryRequest struct {
 
 func (x *DeleteMemoryRequest) Reset() {
 	*x = DeleteMemoryRequest{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1367,7 @@ func (x *DeleteMemoryRequest) String() string {
 func (*DeleteMemoryRequest) ProtoMessage() {}
 
 func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1380,7 @@ func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{18}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeleteMemoryRequest) GetMemoryId() string {
@@ -1254,7 +1404,7 @@ type DeleteMemoryResponse struct {
 
 func (x *DeleteMemoryResponse) Reset() {
 	*x = DeleteMemoryResponse{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[19]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1416,7 @@ func (x *DeleteMemoryResponse) String() string {
 func (*DeleteMemoryResponse) ProtoMessage() {}
 
 func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[19]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1429,7 @@ func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{19}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteMemoryResponse) GetDeleted() bool {
@@ -1324,7 +1474,7 @@ type DeleteMemoriesRequest struct {
 
 func (x *DeleteMemoriesRequest) Reset() {
 	*x = DeleteMemoriesRequest{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1486,7 @@ func (x *DeleteMemoriesRequest) String() string {
 func (*DeleteMemoriesRequest) ProtoMessage() {}
 
 func (x *DeleteMemoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1499,7 @@ func (x *DeleteMemoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoriesRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMemoriesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{20}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteMemoriesRequest) GetTarget() *Target {
@@ -1405,7 +1555,7 @@ type DeleteMemoriesResponse struct {
 
 func (x *DeleteMemoriesResponse) Reset() {
 	*x = DeleteMemoriesResponse{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1567,7 @@ func (x *DeleteMemoriesResponse) String() string {
 func (*DeleteMemoriesResponse) ProtoMessage() {}
 
 func (x *DeleteMemoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1580,7 @@ func (x *DeleteMemoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoriesResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMemoriesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{21}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteMemoriesResponse) GetDeletedCount() int64 {
@@ -1484,18 +1634,22 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x124\n" +
 	"\n" +
 	"superseded\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\n" +
-	"superseded\"\x80\x03\n" +
+	"superseded\"\xcd\x04\n" +
 	"\fMemoryFilter\x12,\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x18.recollect.v1.MemoryTypeR\x04type\x12\x16\n" +
 	"\x06topics\x18\x02 \x03(\tR\x06topics\x12\x1a\n" +
-	"\bentities\x18\x03 \x03(\tR\bentities\x12\x1b\n" +
-	"\tthread_id\x18\x04 \x01(\tR\bthreadId\x124\n" +
+	"\bentities\x18\x03 \x03(\tR\bentities\x12/\n" +
+	"\x06thread\x18\x04 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x124\n" +
 	"\aorigins\x18\x05 \x03(\x0e2\x1a.recollect.v1.MemoryOriginR\aorigins\x129\n" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12-\n" +
 	"\x12include_superseded\x18\b \x01(\bR\x11includeSuperseded\x12\x1a\n" +
-	"\bmetadata\x18\t \x01(\tR\bmetadata\"\xb3\x01\n" +
+	"\bmetadata\x18\t \x01(\tR\bmetadata\x12D\n" +
+	"\x10event_start_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x0eeventStartTime\x12@\n" +
+	"\x0eevent_end_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\feventEndTime\x12/\n" +
+	"\x05as_of\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb3\x01\n" +
 	"\x13ListMemoriesRequest\x12,\n" +
 	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
 	"\x06filter\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x12\x1b\n" +
@@ -1539,7 +1693,15 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
 	"superseded\x18\x02 \x01(\v2\x14.recollect.v1.MemoryR\n" +
 	"superseded\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\tR\brevision\"2\n" +
+	"\brevision\x18\x03 \x01(\tR\brevision\"\x7f\n" +
+	"\x16ExtractMemoriesRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x124\n" +
+	"\bmax_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\"\x88\x01\n" +
+	"\x17ExtractMemoriesResponse\x12\x1a\n" +
+	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x122\n" +
+	"\x15waiting_message_count\x18\x02 \x01(\x05R\x13waitingMessageCount\x12\x1d\n" +
+	"\n" +
+	"last_error\x18\x03 \x01(\tR\tlastError\"2\n" +
 	"\x13DeleteMemoryRequest\x12\x1b\n" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\"L\n" +
 	"\x14DeleteMemoryResponse\x12\x18\n" +
@@ -1556,14 +1718,15 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x16DeleteMemoriesResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x120\n" +
 	"\bmemories\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more2\xd0\x06\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more2\xb5\a\n" +
 	"\rMemoryService\x12W\n" +
 	"\vAddMemories\x12 .recollect.v1.AddMemoriesRequest\x1a!.recollect.v1.AddMemoriesResponse\"\x03\x90\x02\x02\x12Q\n" +
 	"\tGetMemory\x12\x1e.recollect.v1.GetMemoryRequest\x1a\x1f.recollect.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fListMemories\x12!.recollect.v1.ListMemoriesRequest\x1a\".recollect.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12`\n" +
 	"\x0eSearchMemories\x12#.recollect.v1.SearchMemoriesRequest\x1a$.recollect.v1.SearchMemoriesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fUpdateMemory\x12!.recollect.v1.UpdateMemoryRequest\x1a\".recollect.v1.UpdateMemoryResponse\"\x03\x90\x02\x02\x12c\n" +
-	"\x0fSupersedeMemory\x12$.recollect.v1.SupersedeMemoryRequest\x1a%.recollect.v1.SupersedeMemoryResponse\"\x03\x90\x02\x02\x12U\n" +
+	"\x0fSupersedeMemory\x12$.recollect.v1.SupersedeMemoryRequest\x1a%.recollect.v1.SupersedeMemoryResponse\"\x03\x90\x02\x02\x12c\n" +
+	"\x0fExtractMemories\x12$.recollect.v1.ExtractMemoriesRequest\x1a%.recollect.v1.ExtractMemoriesResponse\"\x03\x90\x02\x02\x12U\n" +
 	"\fDeleteMemory\x12!.recollect.v1.DeleteMemoryRequest\x1a\".recollect.v1.DeleteMemoryResponse\x12`\n" +
 	"\x0eImportMemories\x12#.recollect.v1.ImportMemoriesRequest\x1a$.recollect.v1.ImportMemoriesResponse\"\x03\x90\x02\x02\x12[\n" +
 	"\x0eDeleteMemories\x12#.recollect.v1.DeleteMemoriesRequest\x1a$.recollect.v1.DeleteMemoriesResponseB\x9d\x01\n" +
@@ -1581,7 +1744,7 @@ func file_recollect_v1_memory_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_memory_service_proto_rawDescData
 }
 
-var file_recollect_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_recollect_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_recollect_v1_memory_service_proto_goTypes = []any{
 	(*AddMemoriesRequest)(nil),      // 0: recollect.v1.AddMemoriesRequest
 	(*AddMemoriesResponse)(nil),     // 1: recollect.v1.AddMemoriesResponse
@@ -1601,84 +1764,95 @@ var file_recollect_v1_memory_service_proto_goTypes = []any{
 	(*UpdateMemoryResponse)(nil),    // 15: recollect.v1.UpdateMemoryResponse
 	(*SupersedeMemoryRequest)(nil),  // 16: recollect.v1.SupersedeMemoryRequest
 	(*SupersedeMemoryResponse)(nil), // 17: recollect.v1.SupersedeMemoryResponse
-	(*DeleteMemoryRequest)(nil),     // 18: recollect.v1.DeleteMemoryRequest
-	(*DeleteMemoryResponse)(nil),    // 19: recollect.v1.DeleteMemoryResponse
-	(*DeleteMemoriesRequest)(nil),   // 20: recollect.v1.DeleteMemoriesRequest
-	(*DeleteMemoriesResponse)(nil),  // 21: recollect.v1.DeleteMemoriesResponse
-	(*UserRef)(nil),                 // 22: recollect.v1.UserRef
-	(*MemoryInput)(nil),             // 23: recollect.v1.MemoryInput
-	(*Memory)(nil),                  // 24: recollect.v1.Memory
-	(MemoryType)(0),                 // 25: recollect.v1.MemoryType
-	(MemoryOrigin)(0),               // 26: recollect.v1.MemoryOrigin
-	(*timestamppb.Timestamp)(nil),   // 27: google.protobuf.Timestamp
-	(*Target)(nil),                  // 28: recollect.v1.Target
-	(SearchMethod)(0),               // 29: recollect.v1.SearchMethod
-	(*Freshness)(nil),               // 30: recollect.v1.Freshness
-	(*Degradation)(nil),             // 31: recollect.v1.Degradation
-	(*fieldmaskpb.FieldMask)(nil),   // 32: google.protobuf.FieldMask
-	(*Precondition)(nil),            // 33: recollect.v1.Precondition
-	(*durationpb.Duration)(nil),     // 34: google.protobuf.Duration
+	(*ExtractMemoriesRequest)(nil),  // 18: recollect.v1.ExtractMemoriesRequest
+	(*ExtractMemoriesResponse)(nil), // 19: recollect.v1.ExtractMemoriesResponse
+	(*DeleteMemoryRequest)(nil),     // 20: recollect.v1.DeleteMemoryRequest
+	(*DeleteMemoryResponse)(nil),    // 21: recollect.v1.DeleteMemoryResponse
+	(*DeleteMemoriesRequest)(nil),   // 22: recollect.v1.DeleteMemoriesRequest
+	(*DeleteMemoriesResponse)(nil),  // 23: recollect.v1.DeleteMemoriesResponse
+	(*UserRef)(nil),                 // 24: recollect.v1.UserRef
+	(*MemoryInput)(nil),             // 25: recollect.v1.MemoryInput
+	(*Memory)(nil),                  // 26: recollect.v1.Memory
+	(MemoryType)(0),                 // 27: recollect.v1.MemoryType
+	(*ThreadRef)(nil),               // 28: recollect.v1.ThreadRef
+	(MemoryOrigin)(0),               // 29: recollect.v1.MemoryOrigin
+	(*timestamppb.Timestamp)(nil),   // 30: google.protobuf.Timestamp
+	(*Target)(nil),                  // 31: recollect.v1.Target
+	(SearchMethod)(0),               // 32: recollect.v1.SearchMethod
+	(*Freshness)(nil),               // 33: recollect.v1.Freshness
+	(*Degradation)(nil),             // 34: recollect.v1.Degradation
+	(*fieldmaskpb.FieldMask)(nil),   // 35: google.protobuf.FieldMask
+	(*Precondition)(nil),            // 36: recollect.v1.Precondition
+	(*durationpb.Duration)(nil),     // 37: google.protobuf.Duration
 }
 var file_recollect_v1_memory_service_proto_depIdxs = []int32{
-	22, // 0: recollect.v1.AddMemoriesRequest.user:type_name -> recollect.v1.UserRef
-	23, // 1: recollect.v1.AddMemoriesRequest.memories:type_name -> recollect.v1.MemoryInput
+	24, // 0: recollect.v1.AddMemoriesRequest.user:type_name -> recollect.v1.UserRef
+	25, // 1: recollect.v1.AddMemoriesRequest.memories:type_name -> recollect.v1.MemoryInput
 	2,  // 2: recollect.v1.AddMemoriesResponse.memories:type_name -> recollect.v1.AddedMemory
-	24, // 3: recollect.v1.AddedMemory.memory:type_name -> recollect.v1.Memory
-	22, // 4: recollect.v1.ImportMemoriesRequest.user:type_name -> recollect.v1.UserRef
-	24, // 5: recollect.v1.ImportMemoriesRequest.memories:type_name -> recollect.v1.Memory
+	26, // 3: recollect.v1.AddedMemory.memory:type_name -> recollect.v1.Memory
+	24, // 4: recollect.v1.ImportMemoriesRequest.user:type_name -> recollect.v1.UserRef
+	26, // 5: recollect.v1.ImportMemoriesRequest.memories:type_name -> recollect.v1.Memory
 	5,  // 6: recollect.v1.ImportMemoriesResponse.memories:type_name -> recollect.v1.ImportedMemory
-	24, // 7: recollect.v1.ImportedMemory.memory:type_name -> recollect.v1.Memory
-	24, // 8: recollect.v1.GetMemoryResponse.memory:type_name -> recollect.v1.Memory
-	24, // 9: recollect.v1.GetMemoryResponse.superseded:type_name -> recollect.v1.Memory
-	25, // 10: recollect.v1.MemoryFilter.type:type_name -> recollect.v1.MemoryType
-	26, // 11: recollect.v1.MemoryFilter.origins:type_name -> recollect.v1.MemoryOrigin
-	27, // 12: recollect.v1.MemoryFilter.start_time:type_name -> google.protobuf.Timestamp
-	27, // 13: recollect.v1.MemoryFilter.end_time:type_name -> google.protobuf.Timestamp
-	28, // 14: recollect.v1.ListMemoriesRequest.target:type_name -> recollect.v1.Target
-	8,  // 15: recollect.v1.ListMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
-	24, // 16: recollect.v1.ListMemoriesResponse.memories:type_name -> recollect.v1.Memory
-	28, // 17: recollect.v1.SearchMemoriesRequest.target:type_name -> recollect.v1.Target
-	8,  // 18: recollect.v1.SearchMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
-	29, // 19: recollect.v1.SearchMemoriesRequest.method:type_name -> recollect.v1.SearchMethod
-	30, // 20: recollect.v1.SearchMemoriesRequest.freshness:type_name -> recollect.v1.Freshness
-	24, // 21: recollect.v1.FoundMemory.memory:type_name -> recollect.v1.Memory
-	12, // 22: recollect.v1.SearchMemoriesResponse.memories:type_name -> recollect.v1.FoundMemory
-	31, // 23: recollect.v1.SearchMemoriesResponse.degradations:type_name -> recollect.v1.Degradation
-	29, // 24: recollect.v1.SearchMemoriesResponse.method:type_name -> recollect.v1.SearchMethod
-	24, // 25: recollect.v1.UpdateMemoryRequest.memory:type_name -> recollect.v1.Memory
-	32, // 26: recollect.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	33, // 27: recollect.v1.UpdateMemoryRequest.precondition:type_name -> recollect.v1.Precondition
-	24, // 28: recollect.v1.UpdateMemoryResponse.memory:type_name -> recollect.v1.Memory
-	23, // 29: recollect.v1.SupersedeMemoryRequest.replacement:type_name -> recollect.v1.MemoryInput
-	24, // 30: recollect.v1.SupersedeMemoryResponse.memory:type_name -> recollect.v1.Memory
-	24, // 31: recollect.v1.SupersedeMemoryResponse.superseded:type_name -> recollect.v1.Memory
-	28, // 32: recollect.v1.DeleteMemoriesRequest.target:type_name -> recollect.v1.Target
-	34, // 33: recollect.v1.DeleteMemoriesRequest.max_age:type_name -> google.protobuf.Duration
-	34, // 34: recollect.v1.DeleteMemoriesRequest.max_inactivity:type_name -> google.protobuf.Duration
-	24, // 35: recollect.v1.DeleteMemoriesResponse.memories:type_name -> recollect.v1.Memory
-	0,  // 36: recollect.v1.MemoryService.AddMemories:input_type -> recollect.v1.AddMemoriesRequest
-	6,  // 37: recollect.v1.MemoryService.GetMemory:input_type -> recollect.v1.GetMemoryRequest
-	9,  // 38: recollect.v1.MemoryService.ListMemories:input_type -> recollect.v1.ListMemoriesRequest
-	11, // 39: recollect.v1.MemoryService.SearchMemories:input_type -> recollect.v1.SearchMemoriesRequest
-	14, // 40: recollect.v1.MemoryService.UpdateMemory:input_type -> recollect.v1.UpdateMemoryRequest
-	16, // 41: recollect.v1.MemoryService.SupersedeMemory:input_type -> recollect.v1.SupersedeMemoryRequest
-	18, // 42: recollect.v1.MemoryService.DeleteMemory:input_type -> recollect.v1.DeleteMemoryRequest
-	3,  // 43: recollect.v1.MemoryService.ImportMemories:input_type -> recollect.v1.ImportMemoriesRequest
-	20, // 44: recollect.v1.MemoryService.DeleteMemories:input_type -> recollect.v1.DeleteMemoriesRequest
-	1,  // 45: recollect.v1.MemoryService.AddMemories:output_type -> recollect.v1.AddMemoriesResponse
-	7,  // 46: recollect.v1.MemoryService.GetMemory:output_type -> recollect.v1.GetMemoryResponse
-	10, // 47: recollect.v1.MemoryService.ListMemories:output_type -> recollect.v1.ListMemoriesResponse
-	13, // 48: recollect.v1.MemoryService.SearchMemories:output_type -> recollect.v1.SearchMemoriesResponse
-	15, // 49: recollect.v1.MemoryService.UpdateMemory:output_type -> recollect.v1.UpdateMemoryResponse
-	17, // 50: recollect.v1.MemoryService.SupersedeMemory:output_type -> recollect.v1.SupersedeMemoryResponse
-	19, // 51: recollect.v1.MemoryService.DeleteMemory:output_type -> recollect.v1.DeleteMemoryResponse
-	4,  // 52: recollect.v1.MemoryService.ImportMemories:output_type -> recollect.v1.ImportMemoriesResponse
-	21, // 53: recollect.v1.MemoryService.DeleteMemories:output_type -> recollect.v1.DeleteMemoriesResponse
-	45, // [45:54] is the sub-list for method output_type
-	36, // [36:45] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	26, // 7: recollect.v1.ImportedMemory.memory:type_name -> recollect.v1.Memory
+	26, // 8: recollect.v1.GetMemoryResponse.memory:type_name -> recollect.v1.Memory
+	26, // 9: recollect.v1.GetMemoryResponse.superseded:type_name -> recollect.v1.Memory
+	27, // 10: recollect.v1.MemoryFilter.type:type_name -> recollect.v1.MemoryType
+	28, // 11: recollect.v1.MemoryFilter.thread:type_name -> recollect.v1.ThreadRef
+	29, // 12: recollect.v1.MemoryFilter.origins:type_name -> recollect.v1.MemoryOrigin
+	30, // 13: recollect.v1.MemoryFilter.start_time:type_name -> google.protobuf.Timestamp
+	30, // 14: recollect.v1.MemoryFilter.end_time:type_name -> google.protobuf.Timestamp
+	30, // 15: recollect.v1.MemoryFilter.event_start_time:type_name -> google.protobuf.Timestamp
+	30, // 16: recollect.v1.MemoryFilter.event_end_time:type_name -> google.protobuf.Timestamp
+	30, // 17: recollect.v1.MemoryFilter.as_of:type_name -> google.protobuf.Timestamp
+	31, // 18: recollect.v1.ListMemoriesRequest.target:type_name -> recollect.v1.Target
+	8,  // 19: recollect.v1.ListMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
+	26, // 20: recollect.v1.ListMemoriesResponse.memories:type_name -> recollect.v1.Memory
+	31, // 21: recollect.v1.SearchMemoriesRequest.target:type_name -> recollect.v1.Target
+	8,  // 22: recollect.v1.SearchMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
+	32, // 23: recollect.v1.SearchMemoriesRequest.method:type_name -> recollect.v1.SearchMethod
+	33, // 24: recollect.v1.SearchMemoriesRequest.freshness:type_name -> recollect.v1.Freshness
+	26, // 25: recollect.v1.FoundMemory.memory:type_name -> recollect.v1.Memory
+	12, // 26: recollect.v1.SearchMemoriesResponse.memories:type_name -> recollect.v1.FoundMemory
+	34, // 27: recollect.v1.SearchMemoriesResponse.degradations:type_name -> recollect.v1.Degradation
+	32, // 28: recollect.v1.SearchMemoriesResponse.method:type_name -> recollect.v1.SearchMethod
+	26, // 29: recollect.v1.UpdateMemoryRequest.memory:type_name -> recollect.v1.Memory
+	35, // 30: recollect.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	36, // 31: recollect.v1.UpdateMemoryRequest.precondition:type_name -> recollect.v1.Precondition
+	26, // 32: recollect.v1.UpdateMemoryResponse.memory:type_name -> recollect.v1.Memory
+	25, // 33: recollect.v1.SupersedeMemoryRequest.replacement:type_name -> recollect.v1.MemoryInput
+	26, // 34: recollect.v1.SupersedeMemoryResponse.memory:type_name -> recollect.v1.Memory
+	26, // 35: recollect.v1.SupersedeMemoryResponse.superseded:type_name -> recollect.v1.Memory
+	28, // 36: recollect.v1.ExtractMemoriesRequest.thread:type_name -> recollect.v1.ThreadRef
+	37, // 37: recollect.v1.ExtractMemoriesRequest.max_wait:type_name -> google.protobuf.Duration
+	31, // 38: recollect.v1.DeleteMemoriesRequest.target:type_name -> recollect.v1.Target
+	37, // 39: recollect.v1.DeleteMemoriesRequest.max_age:type_name -> google.protobuf.Duration
+	37, // 40: recollect.v1.DeleteMemoriesRequest.max_inactivity:type_name -> google.protobuf.Duration
+	26, // 41: recollect.v1.DeleteMemoriesResponse.memories:type_name -> recollect.v1.Memory
+	0,  // 42: recollect.v1.MemoryService.AddMemories:input_type -> recollect.v1.AddMemoriesRequest
+	6,  // 43: recollect.v1.MemoryService.GetMemory:input_type -> recollect.v1.GetMemoryRequest
+	9,  // 44: recollect.v1.MemoryService.ListMemories:input_type -> recollect.v1.ListMemoriesRequest
+	11, // 45: recollect.v1.MemoryService.SearchMemories:input_type -> recollect.v1.SearchMemoriesRequest
+	14, // 46: recollect.v1.MemoryService.UpdateMemory:input_type -> recollect.v1.UpdateMemoryRequest
+	16, // 47: recollect.v1.MemoryService.SupersedeMemory:input_type -> recollect.v1.SupersedeMemoryRequest
+	18, // 48: recollect.v1.MemoryService.ExtractMemories:input_type -> recollect.v1.ExtractMemoriesRequest
+	20, // 49: recollect.v1.MemoryService.DeleteMemory:input_type -> recollect.v1.DeleteMemoryRequest
+	3,  // 50: recollect.v1.MemoryService.ImportMemories:input_type -> recollect.v1.ImportMemoriesRequest
+	22, // 51: recollect.v1.MemoryService.DeleteMemories:input_type -> recollect.v1.DeleteMemoriesRequest
+	1,  // 52: recollect.v1.MemoryService.AddMemories:output_type -> recollect.v1.AddMemoriesResponse
+	7,  // 53: recollect.v1.MemoryService.GetMemory:output_type -> recollect.v1.GetMemoryResponse
+	10, // 54: recollect.v1.MemoryService.ListMemories:output_type -> recollect.v1.ListMemoriesResponse
+	13, // 55: recollect.v1.MemoryService.SearchMemories:output_type -> recollect.v1.SearchMemoriesResponse
+	15, // 56: recollect.v1.MemoryService.UpdateMemory:output_type -> recollect.v1.UpdateMemoryResponse
+	17, // 57: recollect.v1.MemoryService.SupersedeMemory:output_type -> recollect.v1.SupersedeMemoryResponse
+	19, // 58: recollect.v1.MemoryService.ExtractMemories:output_type -> recollect.v1.ExtractMemoriesResponse
+	21, // 59: recollect.v1.MemoryService.DeleteMemory:output_type -> recollect.v1.DeleteMemoryResponse
+	4,  // 60: recollect.v1.MemoryService.ImportMemories:output_type -> recollect.v1.ImportMemoriesResponse
+	23, // 61: recollect.v1.MemoryService.DeleteMemories:output_type -> recollect.v1.DeleteMemoriesResponse
+	52, // [52:62] is the sub-list for method output_type
+	42, // [42:52] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_memory_service_proto_init() }
@@ -1691,14 +1865,14 @@ func file_recollect_v1_memory_service_proto_init() {
 	file_recollect_v1_recall_proto_init()
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_memory_service_proto_msgTypes[11].OneofWrappers = []any{}
-	file_recollect_v1_memory_service_proto_msgTypes[20].OneofWrappers = []any{}
+	file_recollect_v1_memory_service_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_memory_service_proto_rawDesc), len(file_recollect_v1_memory_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

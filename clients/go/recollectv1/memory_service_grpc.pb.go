@@ -25,6 +25,7 @@ const (
 	MemoryService_SearchMemories_FullMethodName  = "/recollect.v1.MemoryService/SearchMemories"
 	MemoryService_UpdateMemory_FullMethodName    = "/recollect.v1.MemoryService/UpdateMemory"
 	MemoryService_SupersedeMemory_FullMethodName = "/recollect.v1.MemoryService/SupersedeMemory"
+	MemoryService_ExtractMemories_FullMethodName = "/recollect.v1.MemoryService/ExtractMemories"
 	MemoryService_DeleteMemory_FullMethodName    = "/recollect.v1.MemoryService/DeleteMemory"
 	MemoryService_ImportMemories_FullMethodName  = "/recollect.v1.MemoryService/ImportMemories"
 	MemoryService_DeleteMemories_FullMethodName  = "/recollect.v1.MemoryService/DeleteMemories"
@@ -63,6 +64,12 @@ type MemoryServiceClient interface {
 	// is kept with valid_until set. It is idempotent. A memory that a different one
 	// has superseded meanwhile is ABORTED.
 	SupersedeMemory(ctx context.Context, in *SupersedeMemoryRequest, opts ...grpc.CallOption) (*SupersedeMemoryResponse, error)
+	// ExtractMemories extracts memories from the newest messages of a thread now. Without it,
+	// the background does so once 1,000 tokens wait, or when the thread has been quiet
+	// for worker.distill.quiet (default 5 seconds). The call returns at once, or waits as long as
+	// max_wait. FAILED_PRECONDITION (EXTRACTION_OFF) if the thread has no user or its policy
+	// extracts nothing.
+	ExtractMemories(ctx context.Context, in *ExtractMemoriesRequest, opts ...grpc.CallOption) (*ExtractMemoriesResponse, error)
 	// DeleteMemory deletes a memory, also from the index. It is idempotent. Memories
 	// that it superseded stay superseded.
 	DeleteMemory(ctx context.Context, in *DeleteMemoryRequest, opts ...grpc.CallOption) (*DeleteMemoryResponse, error)
@@ -143,6 +150,16 @@ func (c *memoryServiceClient) SupersedeMemory(ctx context.Context, in *Supersede
 	return out, nil
 }
 
+func (c *memoryServiceClient) ExtractMemories(ctx context.Context, in *ExtractMemoriesRequest, opts ...grpc.CallOption) (*ExtractMemoriesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExtractMemoriesResponse)
+	err := c.cc.Invoke(ctx, MemoryService_ExtractMemories_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *memoryServiceClient) DeleteMemory(ctx context.Context, in *DeleteMemoryRequest, opts ...grpc.CallOption) (*DeleteMemoryResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteMemoryResponse)
@@ -206,6 +223,12 @@ type MemoryServiceServer interface {
 	// is kept with valid_until set. It is idempotent. A memory that a different one
 	// has superseded meanwhile is ABORTED.
 	SupersedeMemory(context.Context, *SupersedeMemoryRequest) (*SupersedeMemoryResponse, error)
+	// ExtractMemories extracts memories from the newest messages of a thread now. Without it,
+	// the background does so once 1,000 tokens wait, or when the thread has been quiet
+	// for worker.distill.quiet (default 5 seconds). The call returns at once, or waits as long as
+	// max_wait. FAILED_PRECONDITION (EXTRACTION_OFF) if the thread has no user or its policy
+	// extracts nothing.
+	ExtractMemories(context.Context, *ExtractMemoriesRequest) (*ExtractMemoriesResponse, error)
 	// DeleteMemory deletes a memory, also from the index. It is idempotent. Memories
 	// that it superseded stay superseded.
 	DeleteMemory(context.Context, *DeleteMemoryRequest) (*DeleteMemoryResponse, error)
@@ -243,6 +266,9 @@ func (UnimplementedMemoryServiceServer) UpdateMemory(context.Context, *UpdateMem
 }
 func (UnimplementedMemoryServiceServer) SupersedeMemory(context.Context, *SupersedeMemoryRequest) (*SupersedeMemoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SupersedeMemory not implemented")
+}
+func (UnimplementedMemoryServiceServer) ExtractMemories(context.Context, *ExtractMemoriesRequest) (*ExtractMemoriesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExtractMemories not implemented")
 }
 func (UnimplementedMemoryServiceServer) DeleteMemory(context.Context, *DeleteMemoryRequest) (*DeleteMemoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteMemory not implemented")
@@ -382,6 +408,24 @@ func _MemoryService_SupersedeMemory_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MemoryService_ExtractMemories_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExtractMemoriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).ExtractMemories(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_ExtractMemories_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).ExtractMemories(ctx, req.(*ExtractMemoriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _MemoryService_DeleteMemory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteMemoryRequest)
 	if err := dec(in); err != nil {
@@ -466,6 +510,10 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SupersedeMemory",
 			Handler:    _MemoryService_SupersedeMemory_Handler,
+		},
+		{
+			MethodName: "ExtractMemories",
+			Handler:    _MemoryService_ExtractMemories_Handler,
 		},
 		{
 			MethodName: "DeleteMemory",

@@ -762,6 +762,126 @@ func (x *GetHistoryResponse) GetRendered() []*RenderedContext {
 	return nil
 }
 
+// UpdateMessageRequest changes a message.
+type UpdateMessageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// thread is the thread. Required.
+	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// message_id is the message_id or external_id of the message.
+	MessageId string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// metadata replaces the message's metadata, within the limits of MessageInput.metadata.
+	// An empty text clears it. Required.
+	Metadata      *string `protobuf:"bytes,3,opt,name=metadata,proto3,oneof" json:"metadata,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMessageRequest) Reset() {
+	*x = UpdateMessageRequest{}
+	mi := &file_recollect_v1_message_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMessageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMessageRequest) ProtoMessage() {}
+
+func (x *UpdateMessageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_message_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMessageRequest.ProtoReflect.Descriptor instead.
+func (*UpdateMessageRequest) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *UpdateMessageRequest) GetThread() *ThreadRef {
+	if x != nil {
+		return x.Thread
+	}
+	return nil
+}
+
+func (x *UpdateMessageRequest) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *UpdateMessageRequest) GetMetadata() string {
+	if x != nil && x.Metadata != nil {
+		return *x.Metadata
+	}
+	return ""
+}
+
+// UpdateMessageResponse returns the changed message.
+type UpdateMessageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// message is the message after the change.
+	Message *Message `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// revision is an opaque token of this write, for Freshness.at_least_as_fresh.
+	Revision      string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMessageResponse) Reset() {
+	*x = UpdateMessageResponse{}
+	mi := &file_recollect_v1_message_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMessageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMessageResponse) ProtoMessage() {}
+
+func (x *UpdateMessageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_message_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMessageResponse.ProtoReflect.Descriptor instead.
+func (*UpdateMessageResponse) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *UpdateMessageResponse) GetMessage() *Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *UpdateMessageResponse) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
+}
+
 // DeleteMessageRequest identifies the message to delete.
 type DeleteMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -775,7 +895,7 @@ type DeleteMessageRequest struct {
 
 func (x *DeleteMessageRequest) Reset() {
 	*x = DeleteMessageRequest{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +907,7 @@ func (x *DeleteMessageRequest) String() string {
 func (*DeleteMessageRequest) ProtoMessage() {}
 
 func (x *DeleteMessageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +920,7 @@ func (x *DeleteMessageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessageRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMessageRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{9}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteMessageRequest) GetThread() *ThreadRef {
@@ -831,7 +951,7 @@ type DeleteMessageResponse struct {
 
 func (x *DeleteMessageResponse) Reset() {
 	*x = DeleteMessageResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +963,7 @@ func (x *DeleteMessageResponse) String() string {
 func (*DeleteMessageResponse) ProtoMessage() {}
 
 func (x *DeleteMessageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +976,7 @@ func (x *DeleteMessageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessageResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMessageResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{10}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteMessageResponse) GetDeleted() bool {
@@ -894,7 +1014,7 @@ type ImportMessagesRequest struct {
 
 func (x *ImportMessagesRequest) Reset() {
 	*x = ImportMessagesRequest{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[11]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +1026,7 @@ func (x *ImportMessagesRequest) String() string {
 func (*ImportMessagesRequest) ProtoMessage() {}
 
 func (x *ImportMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[11]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1039,7 @@ func (x *ImportMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ImportMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{11}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ImportMessagesRequest) GetThread() *ThreadRef {
@@ -968,7 +1088,7 @@ type ImportMessagesResponse struct {
 
 func (x *ImportMessagesResponse) Reset() {
 	*x = ImportMessagesResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[12]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1100,7 @@ func (x *ImportMessagesResponse) String() string {
 func (*ImportMessagesResponse) ProtoMessage() {}
 
 func (x *ImportMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[12]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1113,7 @@ func (x *ImportMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ImportMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{12}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ImportMessagesResponse) GetPosition() int64 {
@@ -1066,7 +1186,7 @@ type ImportedMessages struct {
 
 func (x *ImportedMessages) Reset() {
 	*x = ImportedMessages{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[13]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1198,7 @@ func (x *ImportedMessages) String() string {
 func (*ImportedMessages) ProtoMessage() {}
 
 func (x *ImportedMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[13]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1211,7 @@ func (x *ImportedMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportedMessages.ProtoReflect.Descriptor instead.
 func (*ImportedMessages) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{13}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ImportedMessages) GetThreadId() string {
@@ -1145,7 +1265,7 @@ type ImportError struct {
 
 func (x *ImportError) Reset() {
 	*x = ImportError{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1277,7 @@ func (x *ImportError) String() string {
 func (*ImportError) ProtoMessage() {}
 
 func (x *ImportError) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1290,7 @@ func (x *ImportError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportError.ProtoReflect.Descriptor instead.
 func (*ImportError) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{14}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ImportError) GetReason() ErrorReason {
@@ -1213,7 +1333,7 @@ type ExportMessagesRequest struct {
 
 func (x *ExportMessagesRequest) Reset() {
 	*x = ExportMessagesRequest{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[15]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1345,7 @@ func (x *ExportMessagesRequest) String() string {
 func (*ExportMessagesRequest) ProtoMessage() {}
 
 func (x *ExportMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[15]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1358,7 @@ func (x *ExportMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ExportMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{15}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExportMessagesRequest) GetTarget() *Target {
@@ -1280,7 +1400,7 @@ type ExportMessagesResponse struct {
 
 func (x *ExportMessagesResponse) Reset() {
 	*x = ExportMessagesResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[16]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1412,7 @@ func (x *ExportMessagesResponse) String() string {
 func (*ExportMessagesResponse) ProtoMessage() {}
 
 func (x *ExportMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[16]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1425,7 @@ func (x *ExportMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ExportMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{16}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExportMessagesResponse) GetRecord() isExportMessagesResponse_Record {
@@ -1519,7 +1639,7 @@ type ExportedNode struct {
 
 func (x *ExportedNode) Reset() {
 	*x = ExportedNode{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[17]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1651,7 @@ func (x *ExportedNode) String() string {
 func (*ExportedNode) ProtoMessage() {}
 
 func (x *ExportedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[17]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1664,7 @@ func (x *ExportedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportedNode.ProtoReflect.Descriptor instead.
 func (*ExportedNode) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{17}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExportedNode) GetNodeId() string {
@@ -1597,7 +1717,7 @@ type ExportSummary struct {
 
 func (x *ExportSummary) Reset() {
 	*x = ExportSummary{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1729,7 @@ func (x *ExportSummary) String() string {
 func (*ExportSummary) ProtoMessage() {}
 
 func (x *ExportSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1742,7 @@ func (x *ExportSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSummary.ProtoReflect.Descriptor instead.
 func (*ExportSummary) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{18}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExportSummary) GetAppPolicyCount() int64 {
@@ -1774,7 +1894,16 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\x06events\x18\x06 \x03(\v2\x18.recollect.v1.AgentEventR\x06events\x122\n" +
 	"\x15omitted_message_count\x18\a \x01(\x03R\x13omittedMessageCount\x12.\n" +
 	"\x13omitted_token_count\x18\b \x01(\x03R\x11omittedTokenCount\x129\n" +
-	"\brendered\x18\t \x03(\v2\x1d.recollect.v1.RenderedContextR\brendered\"f\n" +
+	"\brendered\x18\t \x03(\v2\x1d.recollect.v1.RenderedContextR\brendered\"\x94\x01\n" +
+	"\x14UpdateMessageRequest\x12/\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x02 \x01(\tR\tmessageId\x12\x1f\n" +
+	"\bmetadata\x18\x03 \x01(\tH\x00R\bmetadata\x88\x01\x01B\v\n" +
+	"\t_metadata\"d\n" +
+	"\x15UpdateMessageResponse\x12/\n" +
+	"\amessage\x18\x01 \x01(\v2\x15.recollect.v1.MessageR\amessage\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"f\n" +
 	"\x14DeleteMessageRequest\x12/\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1d\n" +
 	"\n" +
@@ -1843,14 +1972,15 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	" \x01(\x03R\fattemptCount\x12!\n" +
 	"\fmemory_count\x18\v \x01(\x03R\vmemoryCount\x12\x1f\n" +
 	"\vevent_count\x18\f \x01(\x03R\n" +
-	"eventCount2\x94\x05\n" +
+	"eventCount2\xf3\x05\n" +
 	"\x0eMessageService\x12[\n" +
 	"\x0eAppendMessages\x12#.recollect.v1.AppendMessagesRequest\x1a$.recollect.v1.AppendMessagesResponse\x12T\n" +
 	"\n" +
 	"GetMessage\x12\x1f.recollect.v1.GetMessageRequest\x1a .recollect.v1.GetMessageResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fListMessages\x12!.recollect.v1.ListMessagesRequest\x1a\".recollect.v1.ListMessagesResponse\"\x03\x90\x02\x01\x12T\n" +
 	"\n" +
-	"GetHistory\x12\x1f.recollect.v1.GetHistoryRequest\x1a .recollect.v1.GetHistoryResponse\"\x03\x90\x02\x01\x12X\n" +
+	"GetHistory\x12\x1f.recollect.v1.GetHistoryRequest\x1a .recollect.v1.GetHistoryResponse\"\x03\x90\x02\x01\x12]\n" +
+	"\rUpdateMessage\x12\".recollect.v1.UpdateMessageRequest\x1a#.recollect.v1.UpdateMessageResponse\"\x03\x90\x02\x02\x12X\n" +
 	"\rDeleteMessage\x12\".recollect.v1.DeleteMessageRequest\x1a#.recollect.v1.DeleteMessageResponse\x12_\n" +
 	"\x0eImportMessages\x12#.recollect.v1.ImportMessagesRequest\x1a$.recollect.v1.ImportMessagesResponse(\x010\x01\x12b\n" +
 	"\x0eExportMessages\x12#.recollect.v1.ExportMessagesRequest\x1a$.recollect.v1.ExportMessagesResponse\"\x03\x90\x02\x010\x01B\x9e\x01\n" +
@@ -1868,7 +1998,7 @@ func file_recollect_v1_message_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_message_service_proto_rawDescData
 }
 
-var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_recollect_v1_message_service_proto_goTypes = []any{
 	(*AppendMessagesRequest)(nil),  // 0: recollect.v1.AppendMessagesRequest
 	(*AppendMessagesResponse)(nil), // 1: recollect.v1.AppendMessagesResponse
@@ -1879,89 +2009,95 @@ var file_recollect_v1_message_service_proto_goTypes = []any{
 	(*ListMessagesResponse)(nil),   // 6: recollect.v1.ListMessagesResponse
 	(*GetHistoryRequest)(nil),      // 7: recollect.v1.GetHistoryRequest
 	(*GetHistoryResponse)(nil),     // 8: recollect.v1.GetHistoryResponse
-	(*DeleteMessageRequest)(nil),   // 9: recollect.v1.DeleteMessageRequest
-	(*DeleteMessageResponse)(nil),  // 10: recollect.v1.DeleteMessageResponse
-	(*ImportMessagesRequest)(nil),  // 11: recollect.v1.ImportMessagesRequest
-	(*ImportMessagesResponse)(nil), // 12: recollect.v1.ImportMessagesResponse
-	(*ImportedMessages)(nil),       // 13: recollect.v1.ImportedMessages
-	(*ImportError)(nil),            // 14: recollect.v1.ImportError
-	(*ExportMessagesRequest)(nil),  // 15: recollect.v1.ExportMessagesRequest
-	(*ExportMessagesResponse)(nil), // 16: recollect.v1.ExportMessagesResponse
-	(*ExportedNode)(nil),           // 17: recollect.v1.ExportedNode
-	(*ExportSummary)(nil),          // 18: recollect.v1.ExportSummary
-	(*ThreadRef)(nil),              // 19: recollect.v1.ThreadRef
-	(*MessageInput)(nil),           // 20: recollect.v1.MessageInput
-	(*ProviderMessages)(nil),       // 21: recollect.v1.ProviderMessages
-	(*Message)(nil),                // 22: recollect.v1.Message
-	(*Target)(nil),                 // 23: recollect.v1.Target
-	(*MessageFilter)(nil),          // 24: recollect.v1.MessageFilter
-	(OversizedTurnPolicy)(0),       // 25: recollect.v1.OversizedTurnPolicy
-	(ProviderFormat)(0),            // 26: recollect.v1.ProviderFormat
-	(*AgentEvent)(nil),             // 27: recollect.v1.AgentEvent
-	(*RenderedContext)(nil),        // 28: recollect.v1.RenderedContext
-	(ErrorReason)(0),               // 29: recollect.v1.ErrorReason
-	(*Thread)(nil),                 // 30: recollect.v1.Thread
-	(*AppPolicy)(nil),              // 31: recollect.v1.AppPolicy
-	(*File)(nil),                   // 32: recollect.v1.File
-	(*NodeMessage)(nil),            // 33: recollect.v1.NodeMessage
-	(*Plan)(nil),                   // 34: recollect.v1.Plan
-	(*Attempt)(nil),                // 35: recollect.v1.Attempt
-	(*Memory)(nil),                 // 36: recollect.v1.Memory
+	(*UpdateMessageRequest)(nil),   // 9: recollect.v1.UpdateMessageRequest
+	(*UpdateMessageResponse)(nil),  // 10: recollect.v1.UpdateMessageResponse
+	(*DeleteMessageRequest)(nil),   // 11: recollect.v1.DeleteMessageRequest
+	(*DeleteMessageResponse)(nil),  // 12: recollect.v1.DeleteMessageResponse
+	(*ImportMessagesRequest)(nil),  // 13: recollect.v1.ImportMessagesRequest
+	(*ImportMessagesResponse)(nil), // 14: recollect.v1.ImportMessagesResponse
+	(*ImportedMessages)(nil),       // 15: recollect.v1.ImportedMessages
+	(*ImportError)(nil),            // 16: recollect.v1.ImportError
+	(*ExportMessagesRequest)(nil),  // 17: recollect.v1.ExportMessagesRequest
+	(*ExportMessagesResponse)(nil), // 18: recollect.v1.ExportMessagesResponse
+	(*ExportedNode)(nil),           // 19: recollect.v1.ExportedNode
+	(*ExportSummary)(nil),          // 20: recollect.v1.ExportSummary
+	(*ThreadRef)(nil),              // 21: recollect.v1.ThreadRef
+	(*MessageInput)(nil),           // 22: recollect.v1.MessageInput
+	(*ProviderMessages)(nil),       // 23: recollect.v1.ProviderMessages
+	(*Message)(nil),                // 24: recollect.v1.Message
+	(*Target)(nil),                 // 25: recollect.v1.Target
+	(*MessageFilter)(nil),          // 26: recollect.v1.MessageFilter
+	(OversizedTurnPolicy)(0),       // 27: recollect.v1.OversizedTurnPolicy
+	(ProviderFormat)(0),            // 28: recollect.v1.ProviderFormat
+	(*AgentEvent)(nil),             // 29: recollect.v1.AgentEvent
+	(*RenderedContext)(nil),        // 30: recollect.v1.RenderedContext
+	(ErrorReason)(0),               // 31: recollect.v1.ErrorReason
+	(*Thread)(nil),                 // 32: recollect.v1.Thread
+	(*AppPolicy)(nil),              // 33: recollect.v1.AppPolicy
+	(*File)(nil),                   // 34: recollect.v1.File
+	(*NodeMessage)(nil),            // 35: recollect.v1.NodeMessage
+	(*Plan)(nil),                   // 36: recollect.v1.Plan
+	(*Attempt)(nil),                // 37: recollect.v1.Attempt
+	(*Memory)(nil),                 // 38: recollect.v1.Memory
 }
 var file_recollect_v1_message_service_proto_depIdxs = []int32{
-	19, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
-	20, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	21, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	21, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	22, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	23, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
 	2,  // 3: recollect.v1.AppendMessagesResponse.messages:type_name -> recollect.v1.AppendedMessage
-	19, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	22, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
-	23, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
-	24, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
-	22, // 8: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
-	19, // 9: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
-	25, // 10: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
-	26, // 11: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
-	22, // 12: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
-	27, // 13: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
-	28, // 14: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
-	19, // 15: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	19, // 16: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
-	20, // 17: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	21, // 18: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
-	13, // 19: recollect.v1.ImportMessagesResponse.imported:type_name -> recollect.v1.ImportedMessages
-	14, // 20: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
-	29, // 21: recollect.v1.ImportError.reason:type_name -> recollect.v1.ErrorReason
-	23, // 22: recollect.v1.ExportMessagesRequest.target:type_name -> recollect.v1.Target
-	30, // 23: recollect.v1.ExportMessagesResponse.thread:type_name -> recollect.v1.Thread
-	22, // 24: recollect.v1.ExportMessagesResponse.message:type_name -> recollect.v1.Message
-	31, // 25: recollect.v1.ExportMessagesResponse.app_policy:type_name -> recollect.v1.AppPolicy
-	32, // 26: recollect.v1.ExportMessagesResponse.file:type_name -> recollect.v1.File
-	17, // 27: recollect.v1.ExportMessagesResponse.node:type_name -> recollect.v1.ExportedNode
-	33, // 28: recollect.v1.ExportMessagesResponse.node_message:type_name -> recollect.v1.NodeMessage
-	18, // 29: recollect.v1.ExportMessagesResponse.summary:type_name -> recollect.v1.ExportSummary
-	34, // 30: recollect.v1.ExportMessagesResponse.plan:type_name -> recollect.v1.Plan
-	35, // 31: recollect.v1.ExportMessagesResponse.attempt:type_name -> recollect.v1.Attempt
-	36, // 32: recollect.v1.ExportMessagesResponse.memory:type_name -> recollect.v1.Memory
-	27, // 33: recollect.v1.ExportMessagesResponse.event:type_name -> recollect.v1.AgentEvent
-	0,  // 34: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
-	3,  // 35: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
-	5,  // 36: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
-	7,  // 37: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
-	9,  // 38: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
-	11, // 39: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
-	15, // 40: recollect.v1.MessageService.ExportMessages:input_type -> recollect.v1.ExportMessagesRequest
-	1,  // 41: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
-	4,  // 42: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
-	6,  // 43: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
-	8,  // 44: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
-	10, // 45: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
-	12, // 46: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
-	16, // 47: recollect.v1.MessageService.ExportMessages:output_type -> recollect.v1.ExportMessagesResponse
-	41, // [41:48] is the sub-list for method output_type
-	34, // [34:41] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	21, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	24, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
+	25, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
+	26, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
+	24, // 8: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
+	21, // 9: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	27, // 10: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
+	28, // 11: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
+	24, // 12: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
+	29, // 13: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
+	30, // 14: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
+	21, // 15: recollect.v1.UpdateMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	24, // 16: recollect.v1.UpdateMessageResponse.message:type_name -> recollect.v1.Message
+	21, // 17: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	21, // 18: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	22, // 19: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	23, // 20: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	15, // 21: recollect.v1.ImportMessagesResponse.imported:type_name -> recollect.v1.ImportedMessages
+	16, // 22: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
+	31, // 23: recollect.v1.ImportError.reason:type_name -> recollect.v1.ErrorReason
+	25, // 24: recollect.v1.ExportMessagesRequest.target:type_name -> recollect.v1.Target
+	32, // 25: recollect.v1.ExportMessagesResponse.thread:type_name -> recollect.v1.Thread
+	24, // 26: recollect.v1.ExportMessagesResponse.message:type_name -> recollect.v1.Message
+	33, // 27: recollect.v1.ExportMessagesResponse.app_policy:type_name -> recollect.v1.AppPolicy
+	34, // 28: recollect.v1.ExportMessagesResponse.file:type_name -> recollect.v1.File
+	19, // 29: recollect.v1.ExportMessagesResponse.node:type_name -> recollect.v1.ExportedNode
+	35, // 30: recollect.v1.ExportMessagesResponse.node_message:type_name -> recollect.v1.NodeMessage
+	20, // 31: recollect.v1.ExportMessagesResponse.summary:type_name -> recollect.v1.ExportSummary
+	36, // 32: recollect.v1.ExportMessagesResponse.plan:type_name -> recollect.v1.Plan
+	37, // 33: recollect.v1.ExportMessagesResponse.attempt:type_name -> recollect.v1.Attempt
+	38, // 34: recollect.v1.ExportMessagesResponse.memory:type_name -> recollect.v1.Memory
+	29, // 35: recollect.v1.ExportMessagesResponse.event:type_name -> recollect.v1.AgentEvent
+	0,  // 36: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
+	3,  // 37: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
+	5,  // 38: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
+	7,  // 39: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
+	9,  // 40: recollect.v1.MessageService.UpdateMessage:input_type -> recollect.v1.UpdateMessageRequest
+	11, // 41: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
+	13, // 42: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
+	17, // 43: recollect.v1.MessageService.ExportMessages:input_type -> recollect.v1.ExportMessagesRequest
+	1,  // 44: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
+	4,  // 45: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
+	6,  // 46: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
+	8,  // 47: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
+	10, // 48: recollect.v1.MessageService.UpdateMessage:output_type -> recollect.v1.UpdateMessageResponse
+	12, // 49: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
+	14, // 50: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
+	18, // 51: recollect.v1.MessageService.ExportMessages:output_type -> recollect.v1.ExportMessagesResponse
+	44, // [44:52] is the sub-list for method output_type
+	36, // [36:44] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_message_service_proto_init() }
@@ -1980,11 +2116,12 @@ func file_recollect_v1_message_service_proto_init() {
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_message_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_recollect_v1_message_service_proto_msgTypes[7].OneofWrappers = []any{}
-	file_recollect_v1_message_service_proto_msgTypes[12].OneofWrappers = []any{
+	file_recollect_v1_message_service_proto_msgTypes[9].OneofWrappers = []any{}
+	file_recollect_v1_message_service_proto_msgTypes[14].OneofWrappers = []any{
 		(*ImportMessagesResponse_Imported)(nil),
 		(*ImportMessagesResponse_Error)(nil),
 	}
-	file_recollect_v1_message_service_proto_msgTypes[16].OneofWrappers = []any{
+	file_recollect_v1_message_service_proto_msgTypes[18].OneofWrappers = []any{
 		(*ExportMessagesResponse_Thread)(nil),
 		(*ExportMessagesResponse_Message)(nil),
 		(*ExportMessagesResponse_AppPolicy)(nil),
@@ -2003,7 +2140,7 @@ func file_recollect_v1_message_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_message_service_proto_rawDesc), len(file_recollect_v1_message_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

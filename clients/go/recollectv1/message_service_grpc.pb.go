@@ -23,6 +23,7 @@ const (
 	MessageService_GetMessage_FullMethodName     = "/recollect.v1.MessageService/GetMessage"
 	MessageService_ListMessages_FullMethodName   = "/recollect.v1.MessageService/ListMessages"
 	MessageService_GetHistory_FullMethodName     = "/recollect.v1.MessageService/GetHistory"
+	MessageService_UpdateMessage_FullMethodName  = "/recollect.v1.MessageService/UpdateMessage"
 	MessageService_DeleteMessage_FullMethodName  = "/recollect.v1.MessageService/DeleteMessage"
 	MessageService_ImportMessages_FullMethodName = "/recollect.v1.MessageService/ImportMessages"
 	MessageService_ExportMessages_FullMethodName = "/recollect.v1.MessageService/ExportMessages"
@@ -56,6 +57,9 @@ type MessageServiceClient interface {
 	// GetHistory returns the conversation that ends at one message, truncated to a
 	// token budget: the history to give to a chat model.
 	GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error)
+	// UpdateMessage replaces the metadata of a message. Everything else about a message stays
+	// as it was stored.
+	UpdateMessage(ctx context.Context, in *UpdateMessageRequest, opts ...grpc.CallOption) (*UpdateMessageResponse, error)
 	// DeleteMessage deletes one message, the texts derived from it, and extracted
 	// memories that no other message supports. The messages after it stay readable. A
 	// second call deletes nothing.
@@ -120,6 +124,16 @@ func (c *messageServiceClient) GetHistory(ctx context.Context, in *GetHistoryReq
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetHistoryResponse)
 	err := c.cc.Invoke(ctx, MessageService_GetHistory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *messageServiceClient) UpdateMessage(ctx context.Context, in *UpdateMessageRequest, opts ...grpc.CallOption) (*UpdateMessageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateMessageResponse)
+	err := c.cc.Invoke(ctx, MessageService_UpdateMessage_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +210,9 @@ type MessageServiceServer interface {
 	// GetHistory returns the conversation that ends at one message, truncated to a
 	// token budget: the history to give to a chat model.
 	GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error)
+	// UpdateMessage replaces the metadata of a message. Everything else about a message stays
+	// as it was stored.
+	UpdateMessage(context.Context, *UpdateMessageRequest) (*UpdateMessageResponse, error)
 	// DeleteMessage deletes one message, the texts derived from it, and extracted
 	// memories that no other message supports. The messages after it stay readable. A
 	// second call deletes nothing.
@@ -237,6 +254,9 @@ func (UnimplementedMessageServiceServer) ListMessages(context.Context, *ListMess
 }
 func (UnimplementedMessageServiceServer) GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetHistory not implemented")
+}
+func (UnimplementedMessageServiceServer) UpdateMessage(context.Context, *UpdateMessageRequest) (*UpdateMessageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateMessage not implemented")
 }
 func (UnimplementedMessageServiceServer) DeleteMessage(context.Context, *DeleteMessageRequest) (*DeleteMessageResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteMessage not implemented")
@@ -340,6 +360,24 @@ func _MessageService_GetHistory_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MessageService_UpdateMessage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateMessageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MessageServiceServer).UpdateMessage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MessageService_UpdateMessage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MessageServiceServer).UpdateMessage(ctx, req.(*UpdateMessageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _MessageService_DeleteMessage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteMessageRequest)
 	if err := dec(in); err != nil {
@@ -398,6 +436,10 @@ var MessageService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetHistory",
 			Handler:    _MessageService_GetHistory_Handler,
+		},
+		{
+			MethodName: "UpdateMessage",
+			Handler:    _MessageService_UpdateMessage_Handler,
 		},
 		{
 			MethodName: "DeleteMessage",

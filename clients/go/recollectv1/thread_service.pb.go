@@ -1460,6 +1460,7 @@ type WatchThreadResponse struct {
 	//	*WatchThreadResponse_ThreadReindexed
 	//	*WatchThreadResponse_Other
 	//	*WatchThreadResponse_EventsAppended
+	//	*WatchThreadResponse_MessageUpdated
 	Event         isWatchThreadResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1712,6 +1713,15 @@ func (x *WatchThreadResponse) GetEventsAppended() *EventsAppended {
 	return nil
 }
 
+func (x *WatchThreadResponse) GetMessageUpdated() *MessageUpdated {
+	if x != nil {
+		if x, ok := x.Event.(*WatchThreadResponse_MessageUpdated); ok {
+			return x.MessageUpdated
+		}
+	}
+	return nil
+}
+
 type isWatchThreadResponse_Event interface {
 	isWatchThreadResponse_Event()
 }
@@ -1821,6 +1831,11 @@ type WatchThreadResponse_EventsAppended struct {
 	EventsAppended *EventsAppended `protobuf:"bytes,24,opt,name=events_appended,json=eventsAppended,proto3,oneof"`
 }
 
+type WatchThreadResponse_MessageUpdated struct {
+	// message_updated: the metadata of a message was replaced.
+	MessageUpdated *MessageUpdated `protobuf:"bytes,25,opt,name=message_updated,json=messageUpdated,proto3,oneof"`
+}
+
 func (*WatchThreadResponse_Started) isWatchThreadResponse_Event() {}
 
 func (*WatchThreadResponse_ThreadCreated) isWatchThreadResponse_Event() {}
@@ -1862,6 +1877,8 @@ func (*WatchThreadResponse_ThreadReindexed) isWatchThreadResponse_Event() {}
 func (*WatchThreadResponse_Other) isWatchThreadResponse_Event() {}
 
 func (*WatchThreadResponse_EventsAppended) isWatchThreadResponse_Event() {}
+
+func (*WatchThreadResponse_MessageUpdated) isWatchThreadResponse_Event() {}
 
 var File_recollect_v1_thread_service_proto protoreflect.FileDescriptor
 
@@ -1953,7 +1970,7 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\x12WatchThreadRequest\x12/\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12'\n" +
-	"\x0finclude_content\x18\x03 \x01(\bR\x0eincludeContent\"\xf3\f\n" +
+	"\x0finclude_content\x18\x03 \x01(\bR\x0eincludeContent\"\xbc\r\n" +
 	"\x13WatchThreadResponse\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12;\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
@@ -1980,7 +1997,8 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\x16working_memory_changed\x18\x15 \x01(\v2\".recollect.v1.WorkingMemoryChangedH\x00R\x14workingMemoryChanged\x12J\n" +
 	"\x10thread_reindexed\x18\x16 \x01(\v2\x1d.recollect.v1.ThreadReindexedH\x00R\x0fthreadReindexed\x121\n" +
 	"\x05other\x18\x17 \x01(\v2\x19.recollect.v1.OtherChangeH\x00R\x05other\x12G\n" +
-	"\x0fevents_appended\x18\x18 \x01(\v2\x1c.recollect.v1.EventsAppendedH\x00R\x0eeventsAppendedB\a\n" +
+	"\x0fevents_appended\x18\x18 \x01(\v2\x1c.recollect.v1.EventsAppendedH\x00R\x0eeventsAppended\x12G\n" +
+	"\x0fmessage_updated\x18\x19 \x01(\v2\x1c.recollect.v1.MessageUpdatedH\x00R\x0emessageUpdatedB\a\n" +
 	"\x05event2\x9f\b\n" +
 	"\rThreadService\x12U\n" +
 	"\fCreateThread\x12!.recollect.v1.CreateThreadRequest\x1a\".recollect.v1.CreateThreadResponse\x12]\n" +
@@ -2069,6 +2087,7 @@ var file_recollect_v1_thread_service_proto_goTypes = []any{
 	(*ThreadReindexed)(nil),       // 55: recollect.v1.ThreadReindexed
 	(*OtherChange)(nil),           // 56: recollect.v1.OtherChange
 	(*EventsAppended)(nil),        // 57: recollect.v1.EventsAppended
+	(*MessageUpdated)(nil),        // 58: recollect.v1.MessageUpdated
 }
 var file_recollect_v1_thread_service_proto_depIdxs = []int32{
 	24, // 0: recollect.v1.CreateThreadRequest.session:type_name -> recollect.v1.SessionRef
@@ -2120,35 +2139,36 @@ var file_recollect_v1_thread_service_proto_depIdxs = []int32{
 	55, // 46: recollect.v1.WatchThreadResponse.thread_reindexed:type_name -> recollect.v1.ThreadReindexed
 	56, // 47: recollect.v1.WatchThreadResponse.other:type_name -> recollect.v1.OtherChange
 	57, // 48: recollect.v1.WatchThreadResponse.events_appended:type_name -> recollect.v1.EventsAppended
-	0,  // 49: recollect.v1.ThreadService.CreateThread:input_type -> recollect.v1.CreateThreadRequest
-	2,  // 50: recollect.v1.ThreadService.ResolveThread:input_type -> recollect.v1.ResolveThreadRequest
-	4,  // 51: recollect.v1.ThreadService.GetThread:input_type -> recollect.v1.GetThreadRequest
-	6,  // 52: recollect.v1.ThreadService.ListThreads:input_type -> recollect.v1.ListThreadsRequest
-	8,  // 53: recollect.v1.ThreadService.ListUsers:input_type -> recollect.v1.ListUsersRequest
-	10, // 54: recollect.v1.ThreadService.ListApps:input_type -> recollect.v1.ListAppsRequest
-	12, // 55: recollect.v1.ThreadService.UpdateThread:input_type -> recollect.v1.UpdateThreadRequest
-	14, // 56: recollect.v1.ThreadService.ClearThread:input_type -> recollect.v1.ClearThreadRequest
-	16, // 57: recollect.v1.ThreadService.DeleteThread:input_type -> recollect.v1.DeleteThreadRequest
-	18, // 58: recollect.v1.ThreadService.ListBranches:input_type -> recollect.v1.ListBranchesRequest
-	20, // 59: recollect.v1.ThreadService.SetHead:input_type -> recollect.v1.SetHeadRequest
-	22, // 60: recollect.v1.ThreadService.WatchThread:input_type -> recollect.v1.WatchThreadRequest
-	1,  // 61: recollect.v1.ThreadService.CreateThread:output_type -> recollect.v1.CreateThreadResponse
-	3,  // 62: recollect.v1.ThreadService.ResolveThread:output_type -> recollect.v1.ResolveThreadResponse
-	5,  // 63: recollect.v1.ThreadService.GetThread:output_type -> recollect.v1.GetThreadResponse
-	7,  // 64: recollect.v1.ThreadService.ListThreads:output_type -> recollect.v1.ListThreadsResponse
-	9,  // 65: recollect.v1.ThreadService.ListUsers:output_type -> recollect.v1.ListUsersResponse
-	11, // 66: recollect.v1.ThreadService.ListApps:output_type -> recollect.v1.ListAppsResponse
-	13, // 67: recollect.v1.ThreadService.UpdateThread:output_type -> recollect.v1.UpdateThreadResponse
-	15, // 68: recollect.v1.ThreadService.ClearThread:output_type -> recollect.v1.ClearThreadResponse
-	17, // 69: recollect.v1.ThreadService.DeleteThread:output_type -> recollect.v1.DeleteThreadResponse
-	19, // 70: recollect.v1.ThreadService.ListBranches:output_type -> recollect.v1.ListBranchesResponse
-	21, // 71: recollect.v1.ThreadService.SetHead:output_type -> recollect.v1.SetHeadResponse
-	23, // 72: recollect.v1.ThreadService.WatchThread:output_type -> recollect.v1.WatchThreadResponse
-	61, // [61:73] is the sub-list for method output_type
-	49, // [49:61] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	58, // 49: recollect.v1.WatchThreadResponse.message_updated:type_name -> recollect.v1.MessageUpdated
+	0,  // 50: recollect.v1.ThreadService.CreateThread:input_type -> recollect.v1.CreateThreadRequest
+	2,  // 51: recollect.v1.ThreadService.ResolveThread:input_type -> recollect.v1.ResolveThreadRequest
+	4,  // 52: recollect.v1.ThreadService.GetThread:input_type -> recollect.v1.GetThreadRequest
+	6,  // 53: recollect.v1.ThreadService.ListThreads:input_type -> recollect.v1.ListThreadsRequest
+	8,  // 54: recollect.v1.ThreadService.ListUsers:input_type -> recollect.v1.ListUsersRequest
+	10, // 55: recollect.v1.ThreadService.ListApps:input_type -> recollect.v1.ListAppsRequest
+	12, // 56: recollect.v1.ThreadService.UpdateThread:input_type -> recollect.v1.UpdateThreadRequest
+	14, // 57: recollect.v1.ThreadService.ClearThread:input_type -> recollect.v1.ClearThreadRequest
+	16, // 58: recollect.v1.ThreadService.DeleteThread:input_type -> recollect.v1.DeleteThreadRequest
+	18, // 59: recollect.v1.ThreadService.ListBranches:input_type -> recollect.v1.ListBranchesRequest
+	20, // 60: recollect.v1.ThreadService.SetHead:input_type -> recollect.v1.SetHeadRequest
+	22, // 61: recollect.v1.ThreadService.WatchThread:input_type -> recollect.v1.WatchThreadRequest
+	1,  // 62: recollect.v1.ThreadService.CreateThread:output_type -> recollect.v1.CreateThreadResponse
+	3,  // 63: recollect.v1.ThreadService.ResolveThread:output_type -> recollect.v1.ResolveThreadResponse
+	5,  // 64: recollect.v1.ThreadService.GetThread:output_type -> recollect.v1.GetThreadResponse
+	7,  // 65: recollect.v1.ThreadService.ListThreads:output_type -> recollect.v1.ListThreadsResponse
+	9,  // 66: recollect.v1.ThreadService.ListUsers:output_type -> recollect.v1.ListUsersResponse
+	11, // 67: recollect.v1.ThreadService.ListApps:output_type -> recollect.v1.ListAppsResponse
+	13, // 68: recollect.v1.ThreadService.UpdateThread:output_type -> recollect.v1.UpdateThreadResponse
+	15, // 69: recollect.v1.ThreadService.ClearThread:output_type -> recollect.v1.ClearThreadResponse
+	17, // 70: recollect.v1.ThreadService.DeleteThread:output_type -> recollect.v1.DeleteThreadResponse
+	19, // 71: recollect.v1.ThreadService.ListBranches:output_type -> recollect.v1.ListBranchesResponse
+	21, // 72: recollect.v1.ThreadService.SetHead:output_type -> recollect.v1.SetHeadResponse
+	23, // 73: recollect.v1.ThreadService.WatchThread:output_type -> recollect.v1.WatchThreadResponse
+	62, // [62:74] is the sub-list for method output_type
+	50, // [50:62] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_thread_service_proto_init() }
@@ -2183,6 +2203,7 @@ func file_recollect_v1_thread_service_proto_init() {
 		(*WatchThreadResponse_ThreadReindexed)(nil),
 		(*WatchThreadResponse_Other)(nil),
 		(*WatchThreadResponse_EventsAppended)(nil),
+		(*WatchThreadResponse_MessageUpdated)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

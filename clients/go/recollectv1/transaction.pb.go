@@ -172,6 +172,9 @@ const (
 	// TRANSACTION_ACTION_DELETE_CHECKPOINTS: checkpoints of a thread were deleted.
 	// item_count is their number.
 	TransactionAction_TRANSACTION_ACTION_DELETE_CHECKPOINTS TransactionAction = 52
+	// TRANSACTION_ACTION_UPDATE_MESSAGE: the metadata of a message was replaced. subject is
+	// the message.
+	TransactionAction_TRANSACTION_ACTION_UPDATE_MESSAGE TransactionAction = 53
 )
 
 // Enum value maps for TransactionAction.
@@ -230,6 +233,7 @@ var (
 		50: "TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES",
 		51: "TRANSACTION_ACTION_COPY_CHECKPOINTS",
 		52: "TRANSACTION_ACTION_DELETE_CHECKPOINTS",
+		53: "TRANSACTION_ACTION_UPDATE_MESSAGE",
 	}
 	TransactionAction_value = map[string]int32{
 		"TRANSACTION_ACTION_UNSPECIFIED":                0,
@@ -285,6 +289,7 @@ var (
 		"TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES":      50,
 		"TRANSACTION_ACTION_COPY_CHECKPOINTS":           51,
 		"TRANSACTION_ACTION_DELETE_CHECKPOINTS":         52,
+		"TRANSACTION_ACTION_UPDATE_MESSAGE":             53,
 	}
 )
 
@@ -517,7 +522,7 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"\ferror_reason\x18\a \x01(\x0e2\x19.recollect.v1.ErrorReasonR\verrorReason\x12\x1b\n" +
 	"\tgrpc_code\x18\b \x01(\x05R\bgrpcCode\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime*\xae\x10\n" +
+	"createTime*\xd5\x10\n" +
 	"\x11TransactionAction\x12\"\n" +
 	"\x1eTRANSACTION_ACTION_UNSPECIFIED\x10\x00\x12$\n" +
 	" TRANSACTION_ACTION_CREATE_THREAD\x10\x01\x12%\n" +
@@ -572,7 +577,8 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"!TRANSACTION_ACTION_PUT_CHECKPOINT\x101\x12,\n" +
 	"(TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES\x102\x12'\n" +
 	"#TRANSACTION_ACTION_COPY_CHECKPOINTS\x103\x12)\n" +
-	"%TRANSACTION_ACTION_DELETE_CHECKPOINTS\x104*\x99\x01\n" +
+	"%TRANSACTION_ACTION_DELETE_CHECKPOINTS\x104\x12%\n" +
+	"!TRANSACTION_ACTION_UPDATE_MESSAGE\x105*\x99\x01\n" +
 	"\x11TransactionResult\x12\"\n" +
 	"\x1eTRANSACTION_RESULT_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cTRANSACTION_RESULT_COMMITTED\x10\x01\x12\x1e\n" +

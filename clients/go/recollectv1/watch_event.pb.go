@@ -421,6 +421,62 @@ func (x *WatchedMessage) GetExternalId() string {
 	return ""
 }
 
+// MessageUpdated: the metadata of a message was replaced.
+type MessageUpdated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// message_id is the message.
+	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// message is the message as it is when the event is sent. Unset without
+	// include_content, or if it was deleted since.
+	Message       *Message `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessageUpdated) Reset() {
+	*x = MessageUpdated{}
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessageUpdated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessageUpdated) ProtoMessage() {}
+
+func (x *MessageUpdated) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessageUpdated.ProtoReflect.Descriptor instead.
+func (*MessageUpdated) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *MessageUpdated) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *MessageUpdated) GetMessage() *Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
 // MessageDeleted: a message was deleted.
 type MessageDeleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -436,7 +492,7 @@ type MessageDeleted struct {
 
 func (x *MessageDeleted) Reset() {
 	*x = MessageDeleted{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[8]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -448,7 +504,7 @@ func (x *MessageDeleted) String() string {
 func (*MessageDeleted) ProtoMessage() {}
 
 func (x *MessageDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[8]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -461,7 +517,7 @@ func (x *MessageDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDeleted.ProtoReflect.Descriptor instead.
 func (*MessageDeleted) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{8}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MessageDeleted) GetMessageId() string {
@@ -495,7 +551,7 @@ type SummaryMade struct {
 
 func (x *SummaryMade) Reset() {
 	*x = SummaryMade{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[9]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +563,7 @@ func (x *SummaryMade) String() string {
 func (*SummaryMade) ProtoMessage() {}
 
 func (x *SummaryMade) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[9]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +576,7 @@ func (x *SummaryMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryMade.ProtoReflect.Descriptor instead.
 func (*SummaryMade) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{9}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SummaryMade) GetNumber() int64 {
@@ -561,7 +617,7 @@ type ObservationMade struct {
 
 func (x *ObservationMade) Reset() {
 	*x = ObservationMade{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[10]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +629,7 @@ func (x *ObservationMade) String() string {
 func (*ObservationMade) ProtoMessage() {}
 
 func (x *ObservationMade) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[10]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +642,7 @@ func (x *ObservationMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservationMade.ProtoReflect.Descriptor instead.
 func (*ObservationMade) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{10}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ObservationMade) GetNumber() int64 {
@@ -623,7 +679,7 @@ type ObservationsActivated struct {
 
 func (x *ObservationsActivated) Reset() {
 	*x = ObservationsActivated{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[11]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -635,7 +691,7 @@ func (x *ObservationsActivated) String() string {
 func (*ObservationsActivated) ProtoMessage() {}
 
 func (x *ObservationsActivated) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[11]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -648,7 +704,7 @@ func (x *ObservationsActivated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservationsActivated.ProtoReflect.Descriptor instead.
 func (*ObservationsActivated) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{11}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ObservationsActivated) GetNumbers() []int64 {
@@ -681,7 +737,7 @@ type ReflectionMade struct {
 
 func (x *ReflectionMade) Reset() {
 	*x = ReflectionMade{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[12]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +749,7 @@ func (x *ReflectionMade) String() string {
 func (*ReflectionMade) ProtoMessage() {}
 
 func (x *ReflectionMade) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[12]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +762,7 @@ func (x *ReflectionMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReflectionMade.ProtoReflect.Descriptor instead.
 func (*ReflectionMade) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{12}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReflectionMade) GetNumber() int64 {
@@ -746,7 +802,7 @@ type MemoriesExtracted struct {
 
 func (x *MemoriesExtracted) Reset() {
 	*x = MemoriesExtracted{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[13]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +814,7 @@ func (x *MemoriesExtracted) String() string {
 func (*MemoriesExtracted) ProtoMessage() {}
 
 func (x *MemoriesExtracted) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[13]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +827,7 @@ func (x *MemoriesExtracted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoriesExtracted.ProtoReflect.Descriptor instead.
 func (*MemoriesExtracted) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{13}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MemoriesExtracted) GetMemoryIds() []string {
@@ -812,7 +868,7 @@ type MemoriesChanged struct {
 
 func (x *MemoriesChanged) Reset() {
 	*x = MemoriesChanged{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[14]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +880,7 @@ func (x *MemoriesChanged) String() string {
 func (*MemoriesChanged) ProtoMessage() {}
 
 func (x *MemoriesChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[14]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +893,7 @@ func (x *MemoriesChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoriesChanged.ProtoReflect.Descriptor instead.
 func (*MemoriesChanged) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{14}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MemoriesChanged) GetAction() TransactionAction {
@@ -877,7 +933,7 @@ type PlanChanged struct {
 
 func (x *PlanChanged) Reset() {
 	*x = PlanChanged{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[15]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +945,7 @@ func (x *PlanChanged) String() string {
 func (*PlanChanged) ProtoMessage() {}
 
 func (x *PlanChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[15]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +958,7 @@ func (x *PlanChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanChanged.ProtoReflect.Descriptor instead.
 func (*PlanChanged) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{15}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlanChanged) GetAction() TransactionAction {
@@ -939,7 +995,7 @@ type AttemptLogged struct {
 
 func (x *AttemptLogged) Reset() {
 	*x = AttemptLogged{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[16]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1007,7 @@ func (x *AttemptLogged) String() string {
 func (*AttemptLogged) ProtoMessage() {}
 
 func (x *AttemptLogged) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[16]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1020,7 @@ func (x *AttemptLogged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptLogged.ProtoReflect.Descriptor instead.
 func (*AttemptLogged) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{16}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AttemptLogged) GetNumber() int64 {
@@ -997,7 +1053,7 @@ type EventsAppended struct {
 
 func (x *EventsAppended) Reset() {
 	*x = EventsAppended{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[17]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1065,7 @@ func (x *EventsAppended) String() string {
 func (*EventsAppended) ProtoMessage() {}
 
 func (x *EventsAppended) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[17]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1078,7 @@ func (x *EventsAppended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsAppended.ProtoReflect.Descriptor instead.
 func (*EventsAppended) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{17}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EventsAppended) GetFirstNumber() int64 {
@@ -1062,7 +1118,7 @@ type NodeMemoryChanged struct {
 
 func (x *NodeMemoryChanged) Reset() {
 	*x = NodeMemoryChanged{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[18]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1130,7 @@ func (x *NodeMemoryChanged) String() string {
 func (*NodeMemoryChanged) ProtoMessage() {}
 
 func (x *NodeMemoryChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[18]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1143,7 @@ func (x *NodeMemoryChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeMemoryChanged.ProtoReflect.Descriptor instead.
 func (*NodeMemoryChanged) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{18}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeMemoryChanged) GetAction() TransactionAction {
@@ -1126,7 +1182,7 @@ type WorkingMemoryChanged struct {
 
 func (x *WorkingMemoryChanged) Reset() {
 	*x = WorkingMemoryChanged{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[19]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1194,7 @@ func (x *WorkingMemoryChanged) String() string {
 func (*WorkingMemoryChanged) ProtoMessage() {}
 
 func (x *WorkingMemoryChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[19]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1207,7 @@ func (x *WorkingMemoryChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkingMemoryChanged.ProtoReflect.Descriptor instead.
 func (*WorkingMemoryChanged) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{19}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WorkingMemoryChanged) GetAction() TransactionAction {
@@ -1179,7 +1235,7 @@ type ThreadReindexed struct {
 
 func (x *ThreadReindexed) Reset() {
 	*x = ThreadReindexed{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[20]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1247,7 @@ func (x *ThreadReindexed) String() string {
 func (*ThreadReindexed) ProtoMessage() {}
 
 func (x *ThreadReindexed) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[20]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1260,7 @@ func (x *ThreadReindexed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThreadReindexed.ProtoReflect.Descriptor instead.
 func (*ThreadReindexed) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{20}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ThreadReindexed) GetMessageCount() int64 {
@@ -1230,7 +1286,7 @@ type OtherChange struct {
 
 func (x *OtherChange) Reset() {
 	*x = OtherChange{}
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[21]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1298,7 @@ func (x *OtherChange) String() string {
 func (*OtherChange) ProtoMessage() {}
 
 func (x *OtherChange) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_watch_event_proto_msgTypes[21]
+	mi := &file_recollect_v1_watch_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1311,7 @@ func (x *OtherChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherChange.ProtoReflect.Descriptor instead.
 func (*OtherChange) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{21}
+	return file_recollect_v1_watch_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *OtherChange) GetAction() string {
@@ -1304,7 +1360,11 @@ const file_recollect_v1_watch_event_proto_rawDesc = "" +
 	"\x03seq\x18\x02 \x01(\x03R\x03seq\x12/\n" +
 	"\amessage\x18\x03 \x01(\v2\x15.recollect.v1.MessageR\amessage\x12\x1f\n" +
 	"\vexternal_id\x18\x04 \x01(\tR\n" +
-	"externalId\"]\n" +
+	"externalId\"`\n" +
+	"\x0eMessageUpdated\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x01 \x01(\tR\tmessageId\x12/\n" +
+	"\amessage\x18\x02 \x01(\v2\x15.recollect.v1.MessageR\amessage\"]\n" +
 	"\x0eMessageDeleted\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12,\n" +
@@ -1374,7 +1434,7 @@ func file_recollect_v1_watch_event_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_watch_event_proto_rawDescData
 }
 
-var file_recollect_v1_watch_event_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_recollect_v1_watch_event_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_recollect_v1_watch_event_proto_goTypes = []any{
 	(*WatchStarted)(nil),          // 0: recollect.v1.WatchStarted
 	(*ThreadCreated)(nil),         // 1: recollect.v1.ThreadCreated
@@ -1384,43 +1444,45 @@ var file_recollect_v1_watch_event_proto_goTypes = []any{
 	(*ThreadDeleted)(nil),         // 5: recollect.v1.ThreadDeleted
 	(*MessagesAppended)(nil),      // 6: recollect.v1.MessagesAppended
 	(*WatchedMessage)(nil),        // 7: recollect.v1.WatchedMessage
-	(*MessageDeleted)(nil),        // 8: recollect.v1.MessageDeleted
-	(*SummaryMade)(nil),           // 9: recollect.v1.SummaryMade
-	(*ObservationMade)(nil),       // 10: recollect.v1.ObservationMade
-	(*ObservationsActivated)(nil), // 11: recollect.v1.ObservationsActivated
-	(*ReflectionMade)(nil),        // 12: recollect.v1.ReflectionMade
-	(*MemoriesExtracted)(nil),     // 13: recollect.v1.MemoriesExtracted
-	(*MemoriesChanged)(nil),       // 14: recollect.v1.MemoriesChanged
-	(*PlanChanged)(nil),           // 15: recollect.v1.PlanChanged
-	(*AttemptLogged)(nil),         // 16: recollect.v1.AttemptLogged
-	(*EventsAppended)(nil),        // 17: recollect.v1.EventsAppended
-	(*NodeMemoryChanged)(nil),     // 18: recollect.v1.NodeMemoryChanged
-	(*WorkingMemoryChanged)(nil),  // 19: recollect.v1.WorkingMemoryChanged
-	(*ThreadReindexed)(nil),       // 20: recollect.v1.ThreadReindexed
-	(*OtherChange)(nil),           // 21: recollect.v1.OtherChange
-	(*Message)(nil),               // 22: recollect.v1.Message
-	(*Memory)(nil),                // 23: recollect.v1.Memory
-	(TransactionAction)(0),        // 24: recollect.v1.TransactionAction
-	(*Plan)(nil),                  // 25: recollect.v1.Plan
-	(*Attempt)(nil),               // 26: recollect.v1.Attempt
-	(*AgentEvent)(nil),            // 27: recollect.v1.AgentEvent
+	(*MessageUpdated)(nil),        // 8: recollect.v1.MessageUpdated
+	(*MessageDeleted)(nil),        // 9: recollect.v1.MessageDeleted
+	(*SummaryMade)(nil),           // 10: recollect.v1.SummaryMade
+	(*ObservationMade)(nil),       // 11: recollect.v1.ObservationMade
+	(*ObservationsActivated)(nil), // 12: recollect.v1.ObservationsActivated
+	(*ReflectionMade)(nil),        // 13: recollect.v1.ReflectionMade
+	(*MemoriesExtracted)(nil),     // 14: recollect.v1.MemoriesExtracted
+	(*MemoriesChanged)(nil),       // 15: recollect.v1.MemoriesChanged
+	(*PlanChanged)(nil),           // 16: recollect.v1.PlanChanged
+	(*AttemptLogged)(nil),         // 17: recollect.v1.AttemptLogged
+	(*EventsAppended)(nil),        // 18: recollect.v1.EventsAppended
+	(*NodeMemoryChanged)(nil),     // 19: recollect.v1.NodeMemoryChanged
+	(*WorkingMemoryChanged)(nil),  // 20: recollect.v1.WorkingMemoryChanged
+	(*ThreadReindexed)(nil),       // 21: recollect.v1.ThreadReindexed
+	(*OtherChange)(nil),           // 22: recollect.v1.OtherChange
+	(*Message)(nil),               // 23: recollect.v1.Message
+	(*Memory)(nil),                // 24: recollect.v1.Memory
+	(TransactionAction)(0),        // 25: recollect.v1.TransactionAction
+	(*Plan)(nil),                  // 26: recollect.v1.Plan
+	(*Attempt)(nil),               // 27: recollect.v1.Attempt
+	(*AgentEvent)(nil),            // 28: recollect.v1.AgentEvent
 }
 var file_recollect_v1_watch_event_proto_depIdxs = []int32{
 	7,  // 0: recollect.v1.MessagesAppended.messages:type_name -> recollect.v1.WatchedMessage
-	22, // 1: recollect.v1.WatchedMessage.message:type_name -> recollect.v1.Message
-	23, // 2: recollect.v1.MemoriesExtracted.memories:type_name -> recollect.v1.Memory
-	24, // 3: recollect.v1.MemoriesChanged.action:type_name -> recollect.v1.TransactionAction
-	24, // 4: recollect.v1.PlanChanged.action:type_name -> recollect.v1.TransactionAction
-	25, // 5: recollect.v1.PlanChanged.plan:type_name -> recollect.v1.Plan
-	26, // 6: recollect.v1.AttemptLogged.attempt:type_name -> recollect.v1.Attempt
-	27, // 7: recollect.v1.EventsAppended.events:type_name -> recollect.v1.AgentEvent
-	24, // 8: recollect.v1.NodeMemoryChanged.action:type_name -> recollect.v1.TransactionAction
-	24, // 9: recollect.v1.WorkingMemoryChanged.action:type_name -> recollect.v1.TransactionAction
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	23, // 1: recollect.v1.WatchedMessage.message:type_name -> recollect.v1.Message
+	23, // 2: recollect.v1.MessageUpdated.message:type_name -> recollect.v1.Message
+	24, // 3: recollect.v1.MemoriesExtracted.memories:type_name -> recollect.v1.Memory
+	25, // 4: recollect.v1.MemoriesChanged.action:type_name -> recollect.v1.TransactionAction
+	25, // 5: recollect.v1.PlanChanged.action:type_name -> recollect.v1.TransactionAction
+	26, // 6: recollect.v1.PlanChanged.plan:type_name -> recollect.v1.Plan
+	27, // 7: recollect.v1.AttemptLogged.attempt:type_name -> recollect.v1.Attempt
+	28, // 8: recollect.v1.EventsAppended.events:type_name -> recollect.v1.AgentEvent
+	25, // 9: recollect.v1.NodeMemoryChanged.action:type_name -> recollect.v1.TransactionAction
+	25, // 10: recollect.v1.WorkingMemoryChanged.action:type_name -> recollect.v1.TransactionAction
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_watch_event_proto_init() }
@@ -1439,7 +1501,7 @@ func file_recollect_v1_watch_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_watch_event_proto_rawDesc), len(file_recollect_v1_watch_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -53,6 +53,8 @@ pub(crate) enum ApiError {
     Stopping,
     #[error("the server has no second index")]
     NoSecondIndex,
+    #[error("no memories are extracted from the thread")]
+    ExtractionOff,
     /// The transport could not make a request of what it received.
     #[error("the request cannot be read")]
     Unreadable { problem: Cow<'static, str> },
@@ -107,6 +109,7 @@ impl ApiError {
             | Self::StorageFull { .. }
             | Self::DeadlineExceeded
             | Self::NoSecondIndex
+            | Self::ExtractionOff
             | Self::Unreadable { .. }
             | Self::Panicked
             | Self::Task(_) => false,

@@ -106,8 +106,7 @@ pub(crate) async fn fitting(
 /// that object storage does not give before `deadline` are described in text.
 ///
 /// # Errors
-/// An unknown thread, a turn that is too large for the answer if the budget asks to fail then,
-/// and those of the database.
+/// An unknown thread, and those of the database.
 pub async fn render_history(
     store: &Store,
     caller: &Caller,
@@ -224,20 +223,17 @@ pub(crate) fn within_bytes(
     max_bytes: usize,
     bytes: impl Fn(&Message) -> usize,
 ) -> Result<Cut, BudgetError> {
-    let budget = Budget {
-        oversized_turn: OversizedTurn::TruncateContent,
-        ..budget
-    };
     while cut.messages.iter().map(&bytes).sum::<usize>() > max_bytes {
         cut = halved(cut, budget)?;
     }
     Ok(cut)
 }
 
-/// Cuts to half of the tokens.
+/// Cuts to half of the tokens, also a turn that the budget does not call too large.
 fn halved(cut: Cut, budget: Budget) -> Result<Cut, BudgetError> {
     let smaller = Budget {
         max_tokens: cut.total_tokens / 2,
+        oversized_turn: OversizedTurn::TruncateContent,
         ..budget
     };
     let shortened = cut.content_truncated;

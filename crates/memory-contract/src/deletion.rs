@@ -10,6 +10,8 @@ use crate::{AppId, ThreadId, UserId};
 pub enum DeletionScope {
     /// One user of an app. An empty one is the app's data that belongs to no user.
     User(AppId, UserId),
+    /// One user in all apps of the tenant; never empty.
+    UserOfAllApps(UserId),
     /// An app with all its users.
     App(AppId),
     /// The tenant.
@@ -17,27 +19,28 @@ pub enum DeletionScope {
 }
 
 impl DeletionScope {
-    /// The user of the app, the app, or without one the tenant.
+    /// The user of the app or of all apps, the app, or without both the tenant.
     pub fn of(app: Option<AppId>, user: Option<UserId>) -> Self {
         match (app, user) {
             (Some(app), Some(user)) => Self::User(app, user),
+            (None, Some(user)) => Self::UserOfAllApps(user),
             (Some(app), None) => Self::App(app),
-            (None, _) => Self::Tenant,
+            (None, None) => Self::Tenant,
         }
     }
 
-    /// The app, unless it is the tenant.
+    /// The app, if it is one.
     pub fn app(&self) -> Option<&AppId> {
         match self {
             Self::User(app, _) | Self::App(app) => Some(app),
-            Self::Tenant => None,
+            Self::UserOfAllApps(_) | Self::Tenant => None,
         }
     }
 
     /// The user, if it is one.
     pub fn user(&self) -> Option<&UserId> {
         match self {
-            Self::User(_, user) => Some(user),
+            Self::User(_, user) | Self::UserOfAllApps(user) => Some(user),
             Self::App(_) | Self::Tenant => None,
         }
     }
@@ -45,7 +48,7 @@ impl DeletionScope {
     /// Its kind in one word: `user`, `app` or `tenant`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::User(..) => "user",
+            Self::User(..) | Self::UserOfAllApps(_) => "user",
             Self::App(_) => "app",
             Self::Tenant => "tenant",
         }

@@ -154,6 +154,12 @@ pub struct MemoryFilter {
     pub before: Option<OffsetDateTime>,
     /// Keys that the metadata has with exactly these values; empty for all.
     pub metadata: JsonObject,
+    /// Happened at this time or later.
+    pub event_from: Option<OffsetDateTime>,
+    /// Happened before this time.
+    pub event_until: Option<OffsetDateTime>,
+    /// Held at this time, whether superseded since or not.
+    pub valid_at: Option<OffsetDateTime>,
     /// Whether to include superseded memories.
     pub superseded: bool,
 }

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use memory_budget::{Amount, Tokenizer};
 use memory_contract::{
-    Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, MessageName, ThreadId,
-    limits,
+    Memory, MemoryFilter, Message, MessageFilter, MessageId, MessageName, ThreadId, limits,
 };
-use memory_store::{Revision, Scope, Space};
+use memory_store::{MemoryOwners, Revision, Scope};
 
 /// How messages are matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -120,10 +119,8 @@ impl RecallQuery {
 /// `memory_contract::limits` before.
 #[derive(Clone, Debug)]
 pub struct MemoryQuery {
-    /// The user whose memories may be found; those of no other are.
-    pub owner: MemoryOwner,
-    /// The space whose apps are searched; `None`: the app of the owner alone.
-    pub space: Option<Space>,
+    /// Whose memories may be found; those of no other are.
+    pub owners: MemoryOwners,
     /// The text to search for; blank finds nothing.
     pub query: String,
     /// Most memories to return.

@@ -176,8 +176,8 @@ CREATE TABLE recollect.outbox (
     -- What message_id is the id of. For a memory, thread_id is the queue of its user
     -- (see memories/queue.sql).
     kind text NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'memory')),
-    -- The app of an upserted message, and the queue of its user; null for all other
-    -- changes.
+    -- The app of what is upserted, and for a message the queue of its user; null for all
+    -- other changes.
     app_id text,
     user_queue uuid,
     PRIMARY KEY (tenant_id, thread_id, id),

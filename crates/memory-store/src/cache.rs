@@ -12,13 +12,14 @@ use moka::future::Cache;
 
 use crate::{CacheConfig, History, config::CacheKind, message::Path};
 
-/// The version of the path to a thread's head. Messages never change: an append raises
-/// the last seq and an erasure lowers the count, so paths of equal versions are equal. A
-/// new way to change messages has to change one of the fields.
+/// The version of the path to a thread's head. An append raises the last seq, an erasure
+/// lowers the count of messages and an update raises that of updates, so paths of equal
+/// versions are equal. A new way to change messages has to change one of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) last_seq: i64,
     pub(crate) message_count: i64,
+    pub(crate) update_count: i64,
     pub(crate) head: Option<MessageId>,
 }
 

@@ -72,8 +72,8 @@ pub use keyring::{Keyring, new_key};
 pub use listing::{OwnerMessageQuery, SaidPlace};
 pub use memories::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
-    Forgotten, ImportedMemories, ImportedMemory, MemoryMatch, MemoryPlace, MemoryRecord,
-    MemoryWithHistory, SupersededMemory, Unextracted,
+    Forgotten, ImportedMemories, ImportedMemory, MemoryMatch, MemoryOwners, MemoryPlace,
+    MemoryRecord, MemoryWithHistory, SupersededMemory, Unextracted,
 };
 pub use memory_contract::{InvalidRevision, Revision};
 pub use memory_ledger::{

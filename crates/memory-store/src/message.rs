@@ -13,9 +13,9 @@ use uuid::Uuid;
 use memory_postgres::{Params, query};
 
 use crate::{
-    MessageStore, Page, Revision, StoreError,
+    MessageStore, Page, Revision, StoreError, ThreadError,
     cache::{self, Version, Window},
-    rows::{self, column, only, optional_id},
+    rows::{self, column, id, only, optional_id},
     thread::{one_more, one_thread},
 };
 
@@ -240,6 +240,41 @@ impl MessageStore<'_> {
         }
     }
 
+    /// Replaces the metadata of a message, and returns its id.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`, `ThreadError::EphemeralFull`.
+    pub async fn update_message(
+        self,
+        thread: ThreadId,
+        message: impl Into<MessageName>,
+        metadata: &JsonObject,
+    ) -> Result<(MessageId, Revision), StoreError> {
+        let message = message.into();
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &self.caller.actor,
+            &thread.uuid(),
+            &message.as_str(),
+            &Json(metadata),
+            &self.store.ephemeral.byte_limit(),
+        ];
+        let update = query!("messages/update");
+        let row = only(self.store.pool.call(update, params).await?)?;
+        self.store.windows.forget(tenant, thread).await;
+        match column(&row, "status")? {
+            "ok" => Ok((
+                id(&row, "id")?,
+                Revision {
+                    thread,
+                    change: column(&row, "revision")?,
+                },
+            )),
+            other => Err(not_found(other)),
+        }
+    }
+
     /// Erases a message: its content is deleted, its place stays. The head of the
     /// thread falls back to the nearest readable message before it.
     ///
@@ -322,6 +357,7 @@ impl Path {
             known_seq: version.map(|known| known.last_seq),
             known_count: version.map(|known| known.message_count),
             known_head: version.and_then(|known| known.head).map(MessageId::uuid),
+            known_updates: version.map(|known| known.update_count),
         }
     }
 }
@@ -336,10 +372,11 @@ pub(crate) struct PathRequest<'a> {
     known_seq: Option<i64>,
     known_count: Option<i64>,
     known_head: Option<Uuid>,
+    known_updates: Option<i64>,
 }
 
 impl PathRequest<'_> {
-    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 9] {
+    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 10] {
         [
             &self.tenant,
             &self.thread,
@@ -350,6 +387,7 @@ impl PathRequest<'_> {
             &self.known_seq,
             &self.known_count,
             &self.known_head,
+            &self.known_updates,
         ]
     }
 }
@@ -387,6 +425,7 @@ fn read_history(thread: ThreadId, found: &[Row]) -> Result<PathRead, StoreError>
             version: Version {
                 last_seq: column(last, "last_seq")?,
                 message_count: column(last, "message_count")?,
+                update_count: column(last, "update_count")?,
                 head: optional_id(last, "head_id")?,
             },
         }),
@@ -399,6 +438,7 @@ fn not_found(status: &str) -> StoreError {
     match status {
         "thread_not_found" => StoreError::ThreadNotFound,
         "message_not_found" => StoreError::MessageNotFound,
+        "ephemeral_full" => StoreError::Thread(ThreadError::EphemeralFull),
         other => rows::unknown_status(other),
     }
 }

@@ -117,7 +117,8 @@ pub(crate) fn user_lexeme(tenant: &TenantId, app: &AppId, user: &UserId) -> Stri
     )
 }
 
-fn app_lexeme(tenant: &TenantId, app: &AppId) -> String {
+/// The lexeme for an app.
+pub(crate) fn app_lexeme(tenant: &TenantId, app: &AppId) -> String {
     format!(
         "{SCOPE_MARK}a{}",
         short_digest(&[tenant.as_str(), app.as_str()])

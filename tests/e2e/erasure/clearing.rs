@@ -4,10 +4,9 @@ use memory_contract::proto::{
     AppendMessagesRequest, ClearThreadResponse, DeleteMessageRequest, DeleteMessageResponse, Role,
 };
 use recollect_tests::{
-    Client, Dynamic, Refused as _, app, apply, by_id, history_request, session, texts, trial, turn,
+    Client, Dynamic, app, apply, by_id, history_request, session, texts, trial, turn,
 };
 use serde_json::json;
-use tonic::Code;
 
 use crate::plain;
 
@@ -93,17 +92,7 @@ async fn a_deleted_thread_is_not_found_by_any_method() {
     let deleted = client.delete_thread(&thread_id).await;
     assert_eq!(deleted.deleted_message_count, 2);
 
-    let never = uuid::Uuid::new_v4().to_string();
-    for (method, request) in crate::isolation::reads::requests_for(&thread_id, message_id) {
-        let missing = Dynamic::call(&client, method, request.clone())
-            .await
-            .refused();
-        let text = request.to_string().replace(&thread_id, &never);
-        let unknown = serde_json::from_str(&text).unwrap();
-        let unknown = Dynamic::call(&client, method, unknown).await.refused();
-        assert_eq!(missing, unknown, "{method} answers the two differently");
-        missing.is(Code::NotFound, "THREAD_NOT_FOUND");
-    }
+    crate::isolation::reads::is_missing(&client, &thread_id, message_id).await;
     let listed = Dynamic::call(
         &client,
         "ThreadService/ListThreads",

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use memory_contract::proto::{
     AppRef, AppendMessagesRequest, CreateApiKeyRequest, DeleteAppRequest, DeleteTenantRequest,
     DeleteUserRequest, Deletion, DeletionState, GetDeletionRequest, KeyScope, ListDeletionsRequest,
-    ListTransactionsRequest, TransactionAction, UserRef,
+    ListTransactionsRequest, TransactionAction, UserRef, delete_user_request,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Dynamic, Key, Options, Refused as _, SOON, Server, app, apply,
@@ -44,12 +44,17 @@ const PLANTED: [&str; 18] = [
     "working_records",
 ];
 
+/// Deletes a user of an app, or with an empty one of all apps.
 async fn delete_user(client: &Client, app: &str, user: &str) -> Deletion {
-    let request = DeleteUserRequest {
-        user: Some(UserRef {
+    let target = match app {
+        "" => delete_user_request::Target::UserOfAllApps(user.to_owned()),
+        app => delete_user_request::Target::User(UserRef {
             app_id: app.to_owned(),
             user_id: user.to_owned(),
         }),
+    };
+    let request = DeleteUserRequest {
+        target: Some(target),
     };
     client.call(request).await.deletion.unwrap()
 }
@@ -267,6 +272,54 @@ async fn b04_a_deleted_user_leaves_not_a_byte() {
     let left = files_with(dir.path(), mark.as_bytes());
     assert!(left.is_empty(), "{left:?}");
     assert!(!files_with(&dir.data(), other.as_bytes()).is_empty());
+}
+
+#[apply(trial_with_own_server)]
+async fn b04_a_user_is_deleted_in_all_apps_at_once() {
+    let options = Options::with(&[PLAIN, "worker.nodes.interval = \"100ms\""]);
+    let (_dir, server, client) = Server::start_own(&options).await;
+    let database = database(server.ready().line["postgres"].as_str().unwrap()).await;
+    let apps: Vec<String> = (0..3).map(|_| app()).collect();
+    let mark = || format!("zq{}", Uuid::new_v4().simple());
+    for app in &apps {
+        plant(&client, app, "ada", &mark()).await;
+    }
+    plant(&client, &apps[0], "bob", &mark()).await;
+    // An app in which the user has nothing but a document.
+    let last = app();
+    let document = json!({"namespace": ["n"], "key": "k", "json": "{}"});
+    let documents = json!({"user": {"app_id": last, "user_id": "ada"}, "documents": [document]});
+    call(&client, "DocumentService/PutDocuments", documents).await;
+    let others = server.client(Key::Globex).await;
+    plant(&others, &apps[0], "ada", &mark()).await;
+
+    let nameless = DeleteUserRequest {
+        target: Some(delete_user_request::Target::UserOfAllApps(String::new())),
+    };
+    let refused = client.refused(nameless).await;
+    refused.names_field("user_of_all_apps");
+    let begun = delete_user(&client, "", "ada").await;
+    assert_eq!((begun.app_id.as_str(), begun.user_id()), ("", "ada"));
+    let receipt = finished(&client, &begun).await;
+    for name in PLANTED {
+        assert!(erased(&receipt, name) >= 3, "{name} in {receipt:?}");
+    }
+    assert_eq!(erased(&receipt, "documents"), 4);
+    let rows = |tenant: &str, user: &str| {
+        format!(
+            "SELECT (SELECT count(*) FROM recollect.threads t \
+                WHERE t.tenant_id = '{tenant}' AND t.user_id = '{user}') \
+             + (SELECT count(*) FROM recollect.memories m \
+                WHERE m.tenant_id = '{tenant}' AND m.user_id = '{user}') \
+             + (SELECT count(*) FROM recollect.documents d \
+                WHERE d.tenant_id = '{tenant}' AND d.user_id = '{user}')"
+        )
+    };
+    assert_eq!(count(&database, &rows("acme", "ada")).await, 0);
+    assert!(count(&database, &rows("acme", "bob")).await > 0);
+    assert!(count(&database, &rows("globex", "ada")).await > 0);
+    let next = client.resolve(session(&apps[1], "ada", "chat")).await;
+    assert_eq!(next.message_count, 0);
 }
 
 #[apply(trial_with_own_server)]

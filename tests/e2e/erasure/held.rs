@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio_postgres::NoTls;
 use tonic::Code;
 
+use crate::isolation::reads::{is_missing, requests_for};
 use crate::plain;
 
 /// Fills an empty thread with messages.
@@ -45,20 +46,6 @@ async fn listed(client: &Client, app: &str) -> Vec<Value> {
     listed.unwrap().into_inner()
 }
 
-async fn is_gone(client: &Client, thread_id: &str, message_id: &str) {
-    let never = uuid::Uuid::new_v4().to_string();
-    for (method, request) in crate::isolation::reads::requests_for(thread_id, message_id) {
-        let missing = Dynamic::call(client, method, request.clone())
-            .await
-            .refused();
-        let text = request.to_string().replace(thread_id, &never);
-        let unknown = serde_json::from_str(&text).unwrap();
-        let unknown = Dynamic::call(client, method, unknown).await.refused();
-        assert_eq!(missing, unknown, "{method} answers the two differently");
-        missing.is(Code::NotFound, "THREAD_NOT_FOUND");
-    }
-}
-
 #[apply(trial)]
 async fn a_deleted_thread_is_gone_while_its_rows_are_locked() {
     let client = plain().await;
@@ -75,9 +62,9 @@ async fn a_deleted_thread_is_gone_while_its_rows_are_locked() {
     let deleted = client.delete_thread(thread_id).await;
     assert_eq!(deleted.deleted_message_count, 2);
     assert_eq!(messages(&database, thread_id).await, 2, "they are locked");
-    is_gone(&client, thread_id, &stored.messages[0].message_id).await;
+    is_missing(&client, thread_id, &stored.messages[0].message_id).await;
     set_clock_back(&database, thread_id).await;
-    is_gone(&client, thread_id, &stored.messages[0].message_id).await;
+    is_missing(&client, thread_id, &stored.messages[0].message_id).await;
     assert_eq!(listed(&client, &app).await, [json!({})]);
 
     // Its session key is free, and another thread is erased meanwhile.
@@ -140,7 +127,7 @@ async fn threads_expire_while_one_of_them_cannot_be_erased() {
     })
     .await;
     assert_eq!(messages(&database, held).await, 2);
-    is_gone(&client, held, &said[0]).await;
+    is_missing(&client, held, &said[0]).await;
 
     let allow = "DROP TRIGGER refuse ON recollect.messages;
                  UPDATE recollect.erasures SET available_at = clock_timestamp()";
@@ -193,7 +180,7 @@ async fn a_large_thread_is_unreadable_while_it_is_cleared_in_steps() {
         "its row is locked"
     );
     set_clock_back(&database, thread_id).await;
-    for (method, request) in crate::isolation::reads::requests_for(thread_id, &newest) {
+    for (method, request) in requests_for(thread_id, &newest) {
         if ["ThreadService/ClearThread", "ThreadService/DeleteThread"].contains(&method) {
             continue;
         }

@@ -25,6 +25,8 @@ NodeMemoryService/AddNodeTurn {"node": {"thread": {"thread_id": "$OWN"}, "node_i
 ThreadService/SetHead {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
 MessageService/GetHistory {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
 MessageService/GetMessage {"thread": {"thread_id": "$OWN"}, "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/UpdateMessage {"thread": {"thread_id": "$OWN"}, "message_id": "$MESSAGE", "metadata": "{}"} $MESSAGE MESSAGE_NOT_FOUND
+MemoryService/ExtractMemories {"thread": {"thread_id": "$THREAD"}} $THREAD THREAD_NOT_FOUND
 MessageService/AppendMessages {"thread": {"thread_id": "$OWN"}, "messages": [{"role": 1, "parts": [{"text": "x"}], "parent_message_id": "$MESSAGE"}]} $MESSAGE INVALID_FIELD
 ContextService/BuildContext {"thread": {"thread_id": "$OWN"}, "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
 ContextService/BuildContext {"thread": {"thread_id": "$OWN"}, "node_id": "planner", "current_message_id": "$MESSAGE", "policy": {"mode": 4}} $MESSAGE MESSAGE_NOT_FOUND

@@ -4,8 +4,8 @@ use memory_contract::proto::{
     ExportMessagesRequest, ListThreadsRequest, MemoryPolicy, RecallScope, Role,
 };
 use recollect_tests::{
-    Dynamic, Key, Refused as _, SHARED, app, apply, recall_request, say, search_request, session,
-    target_app, target_user, texts, trial,
+    Client, Dynamic, Key, Refused as _, SHARED, app, apply, recall_request, say, search_request,
+    session, target_app, target_user, texts, trial,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -26,7 +26,9 @@ MessageService/AppendMessages {"thread": {"thread_id": "$THREAD"}, "messages": [
 MessageService/GetMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE"}
 MessageService/ListMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
 MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}}
+MessageService/UpdateMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE", "metadata": "{}"}
 MessageService/DeleteMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE"}
+MemoryService/ExtractMemories {"thread": {"thread_id": "$THREAD"}}
 MessageService/ExportMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
 RecallService/Recall {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "secret"}
 RecallService/Search {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "secret"}
@@ -81,6 +83,25 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
         .collect()
 }
 
+/// No method finds the thread: each answers as for an id that no thread has.
+pub async fn is_missing(client: &Client, thread_id: &str, message_id: &str) {
+    let never = uuid::Uuid::new_v4().to_string();
+    for (method, request) in requests_for(thread_id, message_id) {
+        let text = request.to_string().replace(thread_id, &never);
+        let unknown = Dynamic::call(client, method, serde_json::from_str(&text).unwrap()).await;
+        let missing = Dynamic::call(client, method, request).await;
+        if method == "ThreadService/DeleteThread" {
+            let (missing, unknown) = (missing.unwrap().into_inner(), unknown.unwrap());
+            assert_eq!(missing, unknown.into_inner());
+            assert_eq!(missing[0]["deleted"], false);
+            continue;
+        }
+        let (missing, unknown) = (missing.refused(), unknown.refused());
+        assert_eq!(missing, unknown, "{method} answers the two differently");
+        missing.is(Code::NotFound, "THREAD_NOT_FOUND");
+    }
+}
+
 #[apply(trial)]
 async fn n15_no_tenant_sees_another() {
     let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
@@ -105,15 +126,7 @@ async fn n15_no_tenant_sees_another() {
         assert_eq!(takes_thread, listed, "{name}");
     }
 
-    let never = uuid::Uuid::new_v4().to_string();
-    for (method, request) in tried {
-        let text = request.to_string().replace(&thread_id, &never);
-        let unknown: Value = serde_json::from_str(&text).unwrap();
-        let others = Dynamic::call(&globex, method, request).await.refused();
-        let unknown = Dynamic::call(&globex, method, unknown).await.refused();
-        assert_eq!(others, unknown, "{method} answers the two differently");
-        others.is(Code::NotFound, "THREAD_NOT_FOUND");
-    }
+    is_missing(&globex, &thread_id, message_id).await;
     assert_eq!(acme.get_thread(&thread_id).await, before);
     assert_eq!(acme.all_messages(&thread_id).await.len(), 2);
 

@@ -1,5 +1,6 @@
 //! Language models: their configuration, extraction from messages, and outages.
 
+mod asked;
 mod configured;
 mod facts;
 mod held;

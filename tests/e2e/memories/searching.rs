@@ -1,11 +1,12 @@
 //! Searches find a user's own memories, and never another user's.
 
 use memory_contract::proto::{
-    GetMemoryRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope, SearchMemoriesRequest,
-    SearchMethod, SearchRequest,
+    GetMemoryRequest, ListMemoriesRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope,
+    SearchMemoriesRequest, SearchMethod, SearchRequest, SupersedeMemoryRequest,
 };
+use prost_types::Timestamp;
 use recollect_tests::{
-    Key, SHARED, app, apply, memory, memory_search, memory_texts, metadata, search_request,
+    Key, SHARED, app, apply, by_id, memory, memory_search, memory_texts, metadata, search_request,
     target_app, target_thread, target_user, texts, trial,
 };
 use serde_json::json;
@@ -214,7 +215,7 @@ async fn r09_memories_are_filtered_by_metadata_before_the_best_matches_are_taken
             sorted.sort();
             assert_eq!(found, sorted, "{method:?} {conditions}");
         }
-        let request = memory_contract::proto::ListMemoriesRequest {
+        let request = ListMemoriesRequest {
             target: target_user(&app, "ada"),
             filter: filtered(&conditions),
             ..Default::default()
@@ -321,7 +322,7 @@ async fn r09_memories_are_filtered_and_listed() {
         ),
         (
             MemoryFilter {
-                thread_id: uuid::Uuid::new_v4().to_string(),
+                thread: by_id(uuid::Uuid::new_v4().to_string()),
                 ..Default::default()
             },
             vec![],
@@ -331,14 +332,14 @@ async fn r09_memories_are_filtered_and_listed() {
             .iter()
             .map(|n| format!("Fact number {n}"))
             .collect();
-        let search = memory_contract::proto::SearchMemoriesRequest {
+        let search = SearchMemoriesRequest {
             filter: Some(filter.clone()),
             ..memory_search(&app, "ada", "fact", &added.revision)
         };
         let mut found = memory_texts(&client.search_memories(search).await);
         found.sort();
         assert_eq!(found, expected, "{filter:?}");
-        let request = memory_contract::proto::ListMemoriesRequest {
+        let request = ListMemoriesRequest {
             target: target_user(&app, "ada"),
             filter: Some(filter.clone()),
             ..Default::default()
@@ -350,15 +351,11 @@ async fn r09_memories_are_filtered_and_listed() {
 }
 
 #[apply(trial)]
-async fn a_search_for_memories_names_one_user() {
+async fn a_search_for_memories_names_a_user_or_an_app() {
     let client = plain().await;
     let app = app();
     let thread = client.thread(&app).await;
-    for (target, field) in [
-        (target_app(&app), "target.app"),
-        (target_thread(thread), "target.thread"),
-        (None, "target"),
-    ] {
+    for (target, field) in [(target_thread(thread), "target.thread"), (None, "target")] {
         let search = SearchMemoriesRequest {
             target,
             query: "oolong".to_owned(),
@@ -366,4 +363,151 @@ async fn a_search_for_memories_names_one_user() {
         };
         client.refused(search).await.names_field(field);
     }
+}
+
+#[apply(trial)]
+async fn the_memories_of_all_users_of_an_app_are_searched_together() {
+    let (client, globex) = (acme().await, SHARED.client(Key::Globex).await);
+    let (app, other_app) = (app(), app());
+    let text = |whose: &str| format!("The oolong of {whose} comes from Taiwan.");
+    for (client, app, user) in [(&client, &other_app, "ada"), (&globex, &app, "ada")] {
+        client
+            .remember(app, user, vec![memory(&text("others"))])
+            .await;
+    }
+    let mut revision = String::new();
+    for user in ["ada", "bob", ""] {
+        let added = client.remember(&app, user, vec![memory(&text(user))]).await;
+        revision = added.revision;
+    }
+    let mut expected: Vec<String> = ["ada", "bob", ""].map(text).into();
+    expected.sort();
+    // At once, while they wait to be indexed, and from the index.
+    for freshness in ["", &revision] {
+        for method in [
+            SearchMethod::Hybrid,
+            SearchMethod::Dense,
+            SearchMethod::Lexical,
+        ] {
+            let search = SearchMemoriesRequest {
+                target: target_app(&app),
+                method: method.into(),
+                ..memory_search(&app, "", "Where does the oolong come from?", freshness)
+            };
+            let found = client.search_memories(search).await;
+            assert_eq!(found.degradations, []);
+            let mut found = memory_texts(&found);
+            found.sort();
+            assert_eq!(found, expected, "{freshness:?} {method:?}");
+        }
+    }
+}
+
+#[apply(trial)]
+async fn memories_are_found_by_when_they_happened_and_by_what_held_at_a_time() {
+    let client = acme().await;
+    let app = app();
+    let day = |day: i64| {
+        Some(Timestamp {
+            seconds: day * 86_400,
+            nanos: 0,
+        })
+    };
+    let visit = |number: i64| MemoryInput {
+        event_time: day(number),
+        ..memory(&format!("Visited town number {number}"))
+    };
+    let home = |place: &str| memory(&format!("Lives in the town of {place}"));
+    let added = client
+        .remember(
+            &app,
+            "ada",
+            vec![visit(1), visit(2), visit(3), home("Bonn")],
+        )
+        .await;
+    let bonn = added.memories[3].memory.clone().unwrap();
+    let moved = client
+        .call(SupersedeMemoryRequest {
+            memory_id: bonn.memory_id.clone(),
+            replacement: Some(home("Graz")),
+        })
+        .await;
+    let (in_bonn, in_graz) = (bonn.valid_from, moved.superseded.unwrap().valid_until);
+    for (filter, expected) in [
+        (
+            MemoryFilter {
+                event_start_time: day(2),
+                ..Default::default()
+            },
+            vec!["Visited town number 2", "Visited town number 3"],
+        ),
+        (
+            MemoryFilter {
+                event_start_time: day(1),
+                event_end_time: day(3),
+                ..Default::default()
+            },
+            vec!["Visited town number 1", "Visited town number 2"],
+        ),
+        (
+            MemoryFilter {
+                as_of: in_bonn,
+                ..Default::default()
+            },
+            vec![
+                "Lives in the town of Bonn",
+                "Visited town number 1",
+                "Visited town number 2",
+                "Visited town number 3",
+            ],
+        ),
+        (
+            MemoryFilter {
+                as_of: in_graz,
+                ..Default::default()
+            },
+            vec![
+                "Lives in the town of Graz",
+                "Visited town number 1",
+                "Visited town number 2",
+                "Visited town number 3",
+            ],
+        ),
+        (
+            MemoryFilter {
+                as_of: day(1),
+                ..Default::default()
+            },
+            vec![],
+        ),
+    ] {
+        for freshness in ["", &moved.revision] {
+            let search = SearchMemoriesRequest {
+                filter: Some(filter.clone()),
+                ..memory_search(&app, "ada", "town", freshness)
+            };
+            let mut found = memory_texts(&client.search_memories(search).await);
+            found.sort();
+            assert_eq!(found, expected, "{filter:?}");
+        }
+        let request = ListMemoriesRequest {
+            target: target_user(&app, "ada"),
+            filter: Some(filter.clone()),
+            ..Default::default()
+        };
+        let listed = client.call(request).await.memories;
+        let mut listed: Vec<String> = listed.into_iter().map(|memory| memory.text).collect();
+        listed.sort();
+        assert_eq!(listed, expected, "{filter:?}");
+    }
+    let reversed = SearchMemoriesRequest {
+        filter: Some(MemoryFilter {
+            event_start_time: day(2),
+            event_end_time: day(1),
+            ..Default::default()
+        }),
+        ..memory_search(&app, "ada", "town", "")
+    };
+    let refused = client.refused(reversed).await;
+    refused.names_field("filter.event_end_time");
 }

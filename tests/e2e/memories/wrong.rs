@@ -197,8 +197,8 @@ async fn wrong_requests_are_refused_with_their_fields() {
         ),
         (
             "ListMemories",
-            of(json!({"filter": {"thread_id": "x"}})),
-            "filter.thread_id",
+            of(json!({"filter": {"thread": {"thread_id": "x"}}})),
+            "filter.thread.thread_id",
         ),
         (
             "ListMemories",

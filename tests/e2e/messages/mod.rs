@@ -6,3 +6,4 @@ mod external_ids;
 mod listing;
 mod metadata;
 mod parts;
+mod updating;

@@ -76,6 +76,7 @@ MessageService/AppendMessages {"thread": {"thread_id": "$ID"}} messages
 MessageService/GetMessage {"thread": {"thread_id": "$ID"}} message_id
 MessageService/ListMessages {"target": {"thread": {"thread_id": "$ID"}}, "page_size": -1} page_size
 MessageService/GetHistory {"thread": {"thread_id": "$ID"}, "max_tokens": -1} max_tokens
+MessageService/UpdateMessage {"thread": {"thread_id": "$ID"}, "message_id": "m"} metadata
 MessageService/DeleteMessage {"thread": {"thread_id": "$ID"}} message_id
 MessageService/ImportMessages {} thread
 MessageService/ExportMessages {"target": {"thread": {"thread_id": "x"}}} target.thread.thread_id
@@ -95,6 +96,7 @@ MemoryService/SearchMemories {"target": {"user": {"app_id": "a"}}} query
 MemoryService/UpdateMemory {"memory": {"memory_id": "$ID"}} update_mask
 MemoryService/SupersedeMemory {"memory_id": "$ID"} replacement
 MemoryService/DeleteMemory {"memory_id": "x"} memory_id
+MemoryService/ExtractMemories {"thread": {"thread_id": "$ID"}, "max_wait": "31s"} max_wait
 MemoryService/DeleteMemories {"target": {"user": {"app_id": "a"}}} max_age
 NodeMemoryService/AddNodeTurn {"node": {"thread": {"thread_id": "$ID"}, "node_id": "n"}, "user": {"content": "x"}} assistant
 NodeMemoryService/FlushNodeMemory {"node": {"thread": {"thread_id": "$ID"}}} node.node_id

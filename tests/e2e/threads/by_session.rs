@@ -161,8 +161,8 @@ async fn a_read_by_an_unknown_session_answers_empty() {
 }
 
 /// The calls that answer for a session without a thread: reads as from an empty thread,
-/// writes by creating it.
-const ANSWERED: [&str; 11] = [
+/// writes by creating it, a deletion by deleting nothing.
+const ANSWERED: [&str; 12] = [
     "MessageService/GetHistory",
     "MessageService/AppendMessages",
     "RecallService/Recall",
@@ -174,6 +174,7 @@ const ANSWERED: [&str; 11] = [
     "CheckpointService/ListCheckpoints",
     "CheckpointService/PutCheckpoint",
     "CheckpointService/PutCheckpointWrites",
+    "ThreadService/DeleteThread",
 ];
 
 /// The place in a request that names its thread.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     CreateApiKeyRequest, FileRef, ImportMessagesRequest, KeyScope, MemoryPolicy, MessageInput,
-    MessagesAppended, Part, Role, SetHeadRequest, Thread, UpdateThreadRequest, WatchThreadRequest,
-    WatchThreadResponse, file_ref, part, watch_thread_response::Event,
+    MessagesAppended, Part, Role, SetHeadRequest, Thread, UpdateMessageRequest,
+    UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse, file_ref, part,
+    watch_thread_response::Event,
 };
 use recollect_tests::{
     Client, Events, Key, PLAIN, Refused as _, Reported, Spawned, app, apply, by_id, by_session,
@@ -43,6 +44,12 @@ pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
         precondition: None,
     };
     client.call(update).await;
+    let update = UpdateMessageRequest {
+        thread: by_id(thread_id),
+        message_id: stored.messages[1].message_id.clone(),
+        metadata: Some(r#"{"seen": true}"#.to_owned()),
+    };
+    client.call(update).await;
     client
         .delete_message(thread_id, &stored.messages[0].message_id)
         .await;
@@ -52,6 +59,7 @@ pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
         "append_messages",
         "set_head",
         "update_thread",
+        "update_message",
         "delete_message",
         "clear_thread",
     ]
@@ -78,7 +86,9 @@ async fn a_watch_reports_changes_in_order_and_ends_with_the_thread() {
         assert_eq!(event.actor, Key::AcmeToo.name());
         match action {
             "append_messages" | "clear_thread" => assert!(event.item_count() >= 2, "{event:?}"),
-            "set_head" | "delete_message" => assert!(!event.subject().is_empty(), "{event:?}"),
+            "set_head" | "update_message" | "delete_message" => {
+                assert!(!event.subject().is_empty(), "{event:?}")
+            }
             _ => assert_eq!(event.item_count(), 1),
         }
     }

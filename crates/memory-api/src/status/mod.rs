@@ -140,6 +140,12 @@ impl From<ApiError> for Answer {
                 "this server has no second index to compare with: set embedding_next and \
                  restart; see deploy/README.md",
             ),
+            ApiError::ExtractionOff => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::ExtractionOff,
+                "no memories are extracted from the thread: it has no user, or its policy's \
+                 extraction is EXTRACTION_STRATEGY_NONE",
+            ),
             ApiError::Unreadable { problem } => {
                 Self::new(Code::InvalidArgument, ErrorReason::InvalidField, problem)
             }

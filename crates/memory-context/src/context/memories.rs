@@ -7,7 +7,7 @@ use memory_contract::{
     Memory, MemoryFilter, MemoryOwner, ResolvedPolicy, json_line, to_the_second,
 };
 use memory_recall::{FoundMemories, FoundMemory, MemoryQuery, Reason, Recall};
-use memory_store::{Caller, Space};
+use memory_store::{Caller, MemoryOwners, Space};
 use serde::Serialize;
 
 use super::block::{BlockKind, BlockSource, SourceId};
@@ -42,8 +42,7 @@ pub(super) async fn matching_memories(
         return Ok(FoundMemories::default());
     };
     let query = MemoryQuery {
-        owner: owner.clone(),
-        space: space.cloned(),
+        owners: MemoryOwners::User(owner.clone()).within(space.cloned()),
         query: text.to_owned(),
         limit,
         filter: MemoryFilter::default(),

@@ -3,10 +3,10 @@
 use crate::proto::watch_thread_response::Event;
 use crate::proto::{
     AttemptLogged, ErrorReason, EventsAppended, HeadSet, MemoriesChanged, MemoriesExtracted,
-    MessageDeleted, MessagesAppended, NodeMemoryChanged, ObservationMade, ObservationsActivated,
-    OtherChange, PlanChanged, ReflectionMade, SummaryMade, ThreadCleared, ThreadCreated,
-    ThreadDeleted, ThreadReindexed, ThreadUpdated, TransactionAction as Action, TransactionResult,
-    WorkingMemoryChanged,
+    MessageDeleted, MessageUpdated, MessagesAppended, NodeMemoryChanged, ObservationMade,
+    ObservationsActivated, OtherChange, PlanChanged, ReflectionMade, SummaryMade, ThreadCleared,
+    ThreadCreated, ThreadDeleted, ThreadReindexed, ThreadUpdated, TransactionAction as Action,
+    TransactionResult, WorkingMemoryChanged,
 };
 
 const ACTION_PREFIX: &str = "TRANSACTION_ACTION_";
@@ -127,6 +127,10 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
             first_seq: number(),
             message_count: count,
             ..Default::default()
+        }),
+        Action::UpdateMessage => Event::MessageUpdated(MessageUpdated {
+            message_id: text(),
+            message: None,
         }),
         Action::DeleteMessage => Event::MessageDeleted(MessageDeleted {
             message_id: text(),
@@ -256,6 +260,7 @@ pub fn change_of(event: &Event) -> ReportedChange {
             &appended.first_seq.to_string(),
             appended.message_count,
         ),
+        Event::MessageUpdated(updated) => of(Action::UpdateMessage, &updated.message_id, 1),
         Event::MessageDeleted(deleted) => of(Action::DeleteMessage, &deleted.message_id, 1),
         Event::SummaryMade(made) => of(
             Action::Summarize,
@@ -326,6 +331,7 @@ mod tests {
                 Action::ActivateObservations | Action::ExtractMemories => "3,7",
                 Action::SetHead
                 | Action::AppendMessages
+                | Action::UpdateMessage
                 | Action::DeleteMessage
                 | Action::Summarize
                 | Action::Observe

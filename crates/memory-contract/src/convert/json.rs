@@ -22,6 +22,14 @@ pub fn object(
     Ok(JsonObject::of_parsed(text, &value))
 }
 
+/// Reads metadata within its limits.
+///
+/// # Errors
+/// Text that is no such object.
+pub fn metadata_from(field: &str, text: String) -> Result<JsonObject, Invalid> {
+    object(field, text, limits::METADATA_BYTES, limits::METADATA_DEPTH)
+}
+
 /// Reads the JSON text of an object that a database of numbers without rounding can store.
 pub(super) fn storable_object(
     field: &str,

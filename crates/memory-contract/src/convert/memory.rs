@@ -7,10 +7,10 @@ use uuid::Uuid;
 use super::filter::conditions_from;
 use super::text_origin::EXTRACTIVE;
 use super::update::{nothing_to_change, paths_from, unknown_path};
-use super::{check_period, json, timestamp, timestamp_of};
+use super::{check_period, check_period_of, metadata_from, timestamp, timestamp_of};
 use crate::{
-    Invalid, InvalidFields, JsonObject, Memory, MemoryChange, MemoryFilter, MemoryOrigin,
-    MemoryOwner, MemoryType, MessageId, NewMemory, check, limits, proto,
+    Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
+    MemoryType, MessageId, NewMemory, check, limits, proto,
 };
 
 /// Most wrong fields that an error names.
@@ -216,7 +216,7 @@ fn is_set(memory: &proto::Memory, field: &str) -> bool {
     }
 }
 
-/// Reads a filter; a missing one keeps every memory that is not superseded.
+/// Reads a filter without its thread; a missing one keeps every memory that is not superseded.
 ///
 /// # Errors
 /// Fields beyond their limits.
@@ -229,25 +229,34 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             r#type,
             topics,
             entities,
-            thread_id,
+            thread: _,
             origins,
             start_time,
             end_time,
             include_superseded,
             metadata,
+            event_start_time,
+            event_end_time,
+            as_of,
         } = filter;
         let after = timestamp_of("start_time", start_time)?;
         let before = timestamp_of("end_time", end_time)?;
         check_period(after, before)?;
+        let event_from = timestamp_of("event_start_time", event_start_time)?;
+        let event_until = timestamp_of("event_end_time", event_end_time)?;
+        check_period_of("event_", event_from, event_until)?;
         Ok(MemoryFilter {
             kind: type_from("type", r#type)?,
             topics: topics_from("topics", topics)?,
             entities: entities_from("entities", entities)?,
-            thread: check::optional_uuid("thread_id", &thread_id)?.map(Into::into),
+            thread: None,
             origins: origins_from("origins", &origins)?,
             after,
             before,
             metadata: conditions_from("metadata", metadata)?,
+            event_from,
+            event_until,
+            valid_at: timestamp_of("as_of", as_of)?,
             superseded: include_superseded,
         })
     };
@@ -260,15 +269,6 @@ fn text_from(field: &str, text: String) -> Result<String, Invalid> {
         true => Err(Invalid::new(field, "must have more than spaces")),
         false => Ok(text),
     }
-}
-
-fn metadata_from(field: &str, metadata: String) -> Result<JsonObject, Invalid> {
-    json::object(
-        field,
-        metadata,
-        limits::METADATA_BYTES,
-        limits::METADATA_DEPTH,
-    )
 }
 
 fn topics_from(field: &str, topics: Vec<String>) -> Result<Vec<String>, Invalid> {

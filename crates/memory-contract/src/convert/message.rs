@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::part::{bare_part, parts_from, provider_from, role_from};
-use super::{json, timestamp, timestamp_of};
+use super::{metadata_from, timestamp, timestamp_of};
 use crate::{
     AppendedMessage, Fields, Invalid, InvalidFields, Message, MessageId, NewMessage, Parent, check,
     formats, limits,
@@ -215,8 +215,7 @@ impl TryFrom<proto::MessageInput> for NewMessage {
         let role = fields.get(role_from("role", role));
         let name = fields.take(check::text("name", name, limits::NAME_CHARS));
         let parts = fields.take(parts_from(role, parts));
-        let (bytes, depth) = (limits::METADATA_BYTES, limits::METADATA_DEPTH);
-        let metadata = fields.take(json::object("metadata", metadata, bytes, depth));
+        let metadata = fields.take(metadata_from("metadata", metadata));
         let created = fields.take(timestamp_of("create_time", create_time));
         let external_id = fields.take(check::external_id("external_id", external_id));
         let (parent, role) = fields.all(parent.zip(role))?;

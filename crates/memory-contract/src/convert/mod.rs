@@ -33,7 +33,7 @@ pub use document::{
 };
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use filter::{conditions_from, filter_from};
-pub use json::object as object_from;
+pub use json::{metadata_from, object as object_from};
 pub use key::key_scopes_from;
 pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
 pub use message::new_messages_from;
@@ -43,7 +43,8 @@ pub use part::{format_from, user_parts_from};
 pub use plan::{attempt_from, events_from, plan_from, step_status_from};
 pub use policy::{policy_change_from, policy_from, scope_from};
 pub use scalar::{
-    check_period, duration, duration_in, exact_duration, optional_float, timestamp, timestamp_of,
+    check_period, check_period_of, duration, duration_in, exact_duration, optional_float,
+    timestamp, timestamp_of,
 };
 pub use stored_memory::stored_memories_from;
 pub use text_origin::text_origin;

@@ -35,8 +35,7 @@ pub fn plan_from(field: &str, plan: Option<proto::Plan>) -> Result<NewPlan, Inva
         invalid.push(Invalid::new("iteration_count", "must not be negative"));
     }
     let steps = steps_from(steps).map_err(|InvalidFields(problems)| invalid.extend(problems));
-    let data = json::object("data", data, limits::METADATA_BYTES, limits::METADATA_DEPTH)
-        .map_err(|problem| invalid.push(problem));
+    let data = json::metadata_from("data", data).map_err(|problem| invalid.push(problem));
     match (goal, current_phase, steps, data) {
         (Ok(goal), Ok(current_phase), Ok(steps), Ok(data)) if invalid.is_empty() => Ok(NewPlan {
             goal,

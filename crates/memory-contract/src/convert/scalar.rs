@@ -23,10 +23,23 @@ pub fn check_period(
     start: Option<OffsetDateTime>,
     end: Option<OffsetDateTime>,
 ) -> Result<(), Invalid> {
+    check_period_of("", start, end)
+}
+
+/// As [`check_period`], for fields whose names begin with `prefix`.
+///
+/// # Errors
+/// An end at or before the start.
+pub fn check_period_of(
+    prefix: &str,
+    start: Option<OffsetDateTime>,
+    end: Option<OffsetDateTime>,
+) -> Result<(), Invalid> {
     match start.zip(end) {
-        Some((start, end)) if start >= end => {
-            Err(Invalid::new("end_time", "must be later than start_time"))
-        }
+        Some((start, end)) if start >= end => Err(Invalid::new(
+            format!("{prefix}end_time"),
+            format!("must be later than {prefix}start_time"),
+        )),
         _ => Ok(()),
     }
 }

@@ -2,13 +2,13 @@
 //! selection always has a tenant.
 
 use memory_contract::{
-    AppId, JsonObject, MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId, UserId,
-    canonical_json, is_scalar,
+    AppId, JsonObject, MemoryFilter, MessageFilter, TenantId, ThreadId, UserId, canonical_json,
+    is_scalar,
 };
-use memory_store::{Scope, Space};
+use memory_store::{MemoryOwners, Scope, Space};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
 use super::Subject;
@@ -32,6 +32,11 @@ pub(crate) mod field {
     pub(crate) const SHORT: &str = "short";
     pub(crate) const SAID: &str = "said";
     pub(crate) const FORM: &str = "form";
+    /// When what a memory says happened.
+    pub(crate) const EVENT: &str = "event";
+    pub(crate) const VALID_FROM: &str = "valid_from";
+    /// The largest number while the memory holds.
+    pub(crate) const VALID_UNTIL: &str = "valid_until";
     pub(crate) const META: &str = "meta";
     /// The groups of a point, see [`super::Group`].
     pub(crate) const GROUP: &str = "group";
@@ -234,27 +239,15 @@ impl Selection {
                 .conditions
                 .push(Condition::AnyOf(field::NAME, filter.names.clone()));
         }
-        if filter.start.is_some() || filter.end.is_some() {
-            selection.conditions.push(Condition::Between(
-                field::SAID,
-                filter.start.map(micros),
-                filter.end.map(micros),
-            ));
-        }
+        selection.between(field::SAID, filter.start, filter.end);
         for tag in message_tags(&filter.metadata) {
             selection.is(field::META, tag);
         }
         selection
     }
 
-    /// The memories of one user, in the app or in all apps of a space, that pass a filter.
-    /// The empty user has memories of its own.
-    pub fn memories(
-        tenant: &TenantId,
-        owner: &MemoryOwner,
-        space: Option<&Space>,
-        filter: &MemoryFilter,
-    ) -> Self {
+    /// The memories of some owners that pass a filter.
+    pub fn memories(tenant: &TenantId, owners: &MemoryOwners, filter: &MemoryFilter) -> Self {
         let MemoryFilter {
             kind,
             topics,
@@ -264,21 +257,32 @@ impl Selection {
             after,
             before,
             metadata,
+            event_from,
+            event_until,
+            valid_at,
             superseded,
         } = filter;
-        let mut selection = if space.is_none() && !superseded {
-            Self::group(tenant, Group::Memories(&owner.app, &owner.user))
-        } else {
-            let mut selection = Self::of(tenant, Kind::Memory);
-            match space {
-                Some(space) => selection.in_space(space),
-                None => selection.is(field::APP, owner.app.as_str()),
+        let any_validity = *superseded || valid_at.is_some();
+        let mut selection = match owners {
+            MemoryOwners::User(owner) if !any_validity => {
+                Self::group(tenant, Group::Memories(&owner.app, &owner.user))
             }
-            selection.is(field::USER, owner.user.as_str());
-            if !superseded {
-                selection.any(label::HOLDS, ["true"]);
+            owners => {
+                let mut selection = Self::of(tenant, Kind::Memory);
+                if let Some(app) = owners.app() {
+                    selection.is(field::APP, app.as_str());
+                }
+                if let MemoryOwners::Space { space, .. } = owners {
+                    selection.in_space(space);
+                }
+                if let Some(user) = owners.user() {
+                    selection.is(field::USER, user.as_str());
+                }
+                if !any_validity {
+                    selection.any(label::HOLDS, ["true"]);
+                }
+                selection
             }
-            selection
         };
         if let Some(thread) = thread {
             selection.is(field::THREAD, thread.to_string());
@@ -290,12 +294,12 @@ impl Selection {
         for tag in memory_tags(metadata) {
             selection.is(field::META, tag);
         }
-        if after.is_some() || before.is_some() {
-            selection.conditions.push(Condition::Between(
-                field::SAID,
-                after.map(micros),
-                before.map(micros),
-            ));
+        selection.between(field::SAID, *after, *before);
+        selection.between(field::EVENT, *event_from, *event_until);
+        if let Some(valid_at) = *valid_at {
+            let moment = Duration::microseconds(1);
+            selection.between(field::VALID_FROM, None, Some(valid_at + moment));
+            selection.between(field::VALID_UNTIL, Some(valid_at + moment), None);
         }
         selection
     }
@@ -361,6 +365,19 @@ impl Selection {
         let tags: Vec<String> = labels.into_iter().map(|text| labeled(name, text)).collect();
         if !tags.is_empty() {
             self.conditions.push(Condition::AnyOf(field::META, tags));
+        }
+    }
+
+    /// Requires a time from `from` on and before `below`; `None` is not limited.
+    fn between(
+        &mut self,
+        field: &'static str,
+        from: Option<OffsetDateTime>,
+        below: Option<OffsetDateTime>,
+    ) {
+        if from.is_some() || below.is_some() {
+            let condition = Condition::Between(field, from.map(micros), below.map(micros));
+            self.conditions.push(condition);
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) enum FieldIndex {
 }
 
 /// The payload fields that selections filter by.
-pub(crate) const INDEXES: [(&str, FieldIndex); 11] = [
+pub(crate) const INDEXES: [(&str, FieldIndex); 14] = [
     (field::TENANT, FieldIndex::Tenant),
     (field::GROUP, FieldIndex::Group),
     (field::KIND, FieldIndex::Keyword),
@@ -52,6 +52,9 @@ pub(crate) const INDEXES: [(&str, FieldIndex); 11] = [
     (field::META, FieldIndex::Keyword),
     (field::SEQ, FieldIndex::Integer),
     (field::SAID, FieldIndex::Integer),
+    (field::EVENT, FieldIndex::Integer),
+    (field::VALID_FROM, FieldIndex::Integer),
+    (field::VALID_UNTIL, FieldIndex::Integer),
 ];
 
 /// A point in the form that both backends write.
@@ -144,8 +147,9 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
         entities,
         origin,
         thread,
-        holds,
-        event: _,
+        valid_from,
+        valid_until,
+        event,
         created,
         version: _,
         metadata,
@@ -158,7 +162,14 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
         put(field::THREAD, thread.to_string().into());
     }
     put(field::SAID, micros(*created).into());
-    if *holds {
+    put(field::VALID_FROM, micros(*valid_from).into());
+    let until = valid_until.map_or(i64::MAX, micros);
+    put(field::VALID_UNTIL, until.into());
+    if let Some(event) = event {
+        put(field::EVENT, micros(*event).into());
+    }
+    let holds = valid_until.is_none();
+    if holds {
         let group = Group::Memories(&owner.app, &owner.user);
         put(field::GROUP, group.value(&point.tenant).into());
     }
@@ -166,7 +177,7 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
         labeled(label::TYPE, kind.as_str()),
         labeled(label::ORIGIN, origin.as_str()),
     ];
-    if *holds {
+    if holds {
         tags.push(labeled(label::HOLDS, "true"));
     }
     tags.extend(topics.iter().map(|topic| labeled(label::TOPIC, topic)));

@@ -41,7 +41,7 @@ impl IndexSchema {
     }
 
     /// The versioned collection's name, such as
-    /// `recollect-all-minilm-l6-v2-int8-r5`.
+    /// `recollect-all-minilm-l6-v2-int8-r6`.
     pub fn collection(&self) -> &str {
         &self.collection
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use memory_contract::{Memory, MemoryId, MemoryOwner};
-use memory_store::{Caller, Scope};
+use memory_contract::{Memory, MemoryId};
+use memory_store::Caller;
 
 use super::Shared;
 use super::find::{Asked, QuestionTexts, TEXT_MATCHES};
@@ -21,7 +21,7 @@ const SPARE: usize = 8;
 const MAX_BATCH: usize = 200;
 
 impl Shared {
-    /// Finds memories of one user. Postgres is searched by word as well where the index
+    /// Finds memories. Postgres is searched by word as well where the index
     /// falls short. Every memory is read from Postgres before it is returned.
     ///
     /// Memories are searched by meaning without the `names` of speakers: nearly all memories of
@@ -36,10 +36,7 @@ impl Shared {
         if query.limit == 0 || query.query.trim().is_empty() {
             return Ok(FoundMemories::default());
         }
-        let selection = {
-            let space = query.space.as_ref();
-            Selection::memories(&caller.tenant, &query.owner, space, &query.filter)
-        };
+        let selection = Selection::memories(&caller.tenant, &query.owners, &query.filter);
         let texts = QuestionTexts {
             meaning: text::in_first_person(&query.query, names),
             words: text::lexical_query(&query.query, &[]),
@@ -73,15 +70,16 @@ impl Shared {
         })
     }
 
-    /// The names of the speakers in the messages of the user whose memories are searched; none for
-    /// memories of an app.
+    /// The names of the speakers in the messages of the user whose memories are searched; none
+    /// for memories of an app.
     pub(super) async fn speakers(&self, caller: &Caller, query: &MemoryQuery) -> Arc<Vec<String>> {
-        let MemoryOwner { app, user } = query.owner.clone();
-        if user.is_empty() || query.query.trim().is_empty() {
+        let of_user = query.owners.user().is_some_and(|user| !user.is_empty());
+        if !of_user || query.query.trim().is_empty() {
             return Arc::default();
         }
-        let scope = Scope::User { app, user }.within(query.space.clone());
-        self.names.within(&caller.tenant, &scope).await
+        self.names
+            .within(&caller.tenant, &query.owners.scope())
+            .await
     }
 
     async fn memory_words(
@@ -91,14 +89,13 @@ impl Shared {
         index_answers: bool,
     ) -> Result<Vec<(MemoryId, f32)>, RecallError> {
         let MemoryQuery {
-            owner,
-            space,
+            owners,
             query,
             filter,
             ..
         } = query;
         let memories = self.store.memories(caller);
-        let searched = memories.search_memories(owner, space.as_ref(), query, filter, TEXT_MATCHES);
+        let searched = memories.search_memories(owners, query, filter, TEXT_MATCHES);
         match searched.await {
             Ok(matches) => Ok(matches
                 .into_iter()
@@ -129,7 +126,7 @@ impl Shared {
             let found = self
                 .store
                 .memories(caller)
-                .hydrate_memories(&query.owner, query.space.as_ref(), &query.filter, &ids)
+                .hydrate_memories(&query.owners, &query.filter, &ids)
                 .await?;
             let mut found: HashMap<MemoryId, Memory> = found
                 .into_iter()

@@ -91,7 +91,7 @@ impl Shared {
         }
         let memories = || self.store.memories(caller);
         let Unindexed { ids, more } = memories()
-            .unindexed_memories(&query.owner, query.space.as_ref(), UNINDEXED, COUNTED)
+            .unindexed_memories(&query.owners, UNINDEXED, COUNTED)
             .await?;
         let mut changes = Vec::new();
         if !ids.is_empty() {

@@ -19,7 +19,7 @@ pub(crate) use names::{in_first_person, is_same, named};
 pub(crate) use words::words;
 
 /// The recipe's version, part of the collection's name. Change it with the recipe.
-pub(crate) const VERSION: &str = "r5";
+pub(crate) const VERSION: &str = "r6";
 
 /// Weights of the words of the three messages before, nearest first. A question and its
 /// answer share few words, so the answer is found by the words of the question as well.

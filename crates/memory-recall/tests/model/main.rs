@@ -24,7 +24,7 @@ use memory_recall::{
     EdgeIndex, Embedder, EmbedderConfig, Freshness, IndexConfig, IndexSchema, MemoryQuery, Method,
     ModelPrecision, RecallError, RecallQuery, Urgency,
 };
-use memory_store::Scope;
+use memory_store::{MemoryOwners, Scope};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -156,8 +156,7 @@ async fn a_memory_is_found_by_meaning_whoever_the_question_names(embedder: Embed
     let pet = service.world.remember("ada", "She has a hamster.").await;
     service.settle().await;
     let query = MemoryQuery {
-        owner: owner("ada"),
-        space: None,
+        owners: MemoryOwners::User(owner("ada")),
         query: "What pet does Caroline have?".to_owned(),
         limit: 1,
         filter: MemoryFilter::default(),

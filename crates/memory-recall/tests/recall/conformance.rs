@@ -18,7 +18,7 @@ use memory_recall::{
     IndexSchema, IndexState, LexicalVector, MemoryPoint, Point, Prepared, RecallError, Search,
     Selection, Subject, VectorPrecision, open_index,
 };
-use memory_store::{MemoryRecord, Scope};
+use memory_store::{MemoryOwners, MemoryRecord, Scope};
 use serde_json::{Value, json};
 use time::{Duration as Span, OffsetDateTime};
 use uuid::Uuid;
@@ -480,7 +480,8 @@ fn memory(number: u32, user: &str) -> MemoryPoint {
             entities: vec![format!("name {}", number % 2)],
             origin: MemoryOrigin::Caller,
             thread: Some(thread(1)),
-            holds: true,
+            valid_from: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
+            valid_until: None,
             event: None,
             created: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
             version: 1,
@@ -499,7 +500,8 @@ fn remember(points: impl IntoIterator<Item = MemoryPoint>) -> Vec<Change> {
 }
 
 fn memories(user: &str, filter: &MemoryFilter) -> Selection {
-    Selection::memories(&TenantId::new("acme"), &owner(user), None, filter)
+    let owners = MemoryOwners::User(owner(user));
+    Selection::memories(&TenantId::new("acme"), &owners, filter)
 }
 
 async fn messages_and_memories_never_find_each_other(index: Arc<dyn Index>) {
@@ -570,7 +572,10 @@ async fn messages_and_memories_never_find_each_other(index: Arc<dyn Index>) {
 async fn memories_are_found_by_their_labels_and_by_their_user_alone(index: Arc<dyn Index>) {
     index.prepare().await.unwrap();
     let mut points: Vec<MemoryPoint> = (1..=4).map(|n| memory(n, "ada")).collect();
-    points[1].memory.holds = false;
+    let day = |n: i64| Some(OffsetDateTime::UNIX_EPOCH + Span::days(n));
+    points[1].memory.valid_until = day(3);
+    points[2].memory.event = day(20);
+    points[3].memory.event = day(21);
     points[2].memory.kind = MemoryType::Episodic;
     points[3].memory.origin = MemoryOrigin::Extracted;
     points[3].memory.thread = None;
@@ -622,13 +627,35 @@ async fn memories_are_found_by_their_labels_and_by_their_user_alone(index: Arc<d
         ..filter()
     };
     assert_eq!(found("ada", of_thread).await, [1, 3]);
-    let day = |n: i64| Some(OffsetDateTime::UNIX_EPOCH + Span::days(n));
     let between = MemoryFilter {
         after: day(3),
         before: day(4),
         ..filter()
     };
     assert_eq!(found("ada", between).await, [3]);
+    let happened = |from: i64, until: i64| MemoryFilter {
+        event_from: day(from),
+        event_until: day(until),
+        ..filter()
+    };
+    assert_eq!(found("ada", happened(20, 21)).await, [3]);
+    assert_eq!(found("ada", happened(0, 99)).await, [3, 4]);
+    let held = |at: i64| MemoryFilter {
+        valid_at: day(at),
+        ..filter()
+    };
+    assert_eq!(found("ada", held(0)).await, Vec::<u128>::new());
+    assert_eq!(found("ada", held(2)).await, [1, 2]);
+    assert_eq!(found("ada", held(3)).await, [1, 3]);
+    let of_app = Selection::memories(
+        &TenantId::new("acme"),
+        &MemoryOwners::App(AppId::new("support")),
+        &filter(),
+    );
+    let search = by_meaning(of_app);
+    let mut of_app = numbers(&index.search(search).await.unwrap().dense);
+    of_app.sort_unstable();
+    assert_eq!(of_app, [1, 3, 4, 5, 6]);
     let metadata = |value: Value| MemoryFilter {
         metadata: object(value),
         ..all()

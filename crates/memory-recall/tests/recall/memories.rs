@@ -9,7 +9,7 @@ use memory_recall::{
     Backend, DegradationReason, FoundMemories, Freshness, MemoryQuery, Method, RecallQuery,
     UnavailableIndex,
 };
-use memory_store::Scope;
+use memory_store::{MemoryOwners, Scope};
 
 use crate::world::{
     APP, Service, Worker, World, caller, client, edge, eventually, owner, points, quick,
@@ -18,8 +18,7 @@ use crate::world::{
 impl Service {
     async fn ask_memories(&self, user: &str, query: &str) -> FoundMemories {
         let query = MemoryQuery {
-            owner: owner(user),
-            space: None,
+            owners: MemoryOwners::User(owner(user)),
             query: query.to_owned(),
             limit: 5,
             filter: MemoryFilter::default(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memory_contract::{AppId, MemoryFilter, MessageFilter, MessageId, Role, UserId};
 use memory_recall::{DegradationReason, Freshness, MemoryQuery, Method, RecallQuery};
-use memory_store::Scope;
+use memory_store::{MemoryOwners, Scope};
 
 use crate::world::{APP, Service, Worker, caller, degradations, eventually, owner, quick};
 
@@ -133,8 +133,7 @@ async fn a_memory_that_waits_to_be_indexed_is_found_as_it_is_now() {
     service.world.remember("bob", "Hates coffee").await;
     let ask = async |query: &str, freshness| {
         let query = MemoryQuery {
-            owner: owner("ada"),
-            space: None,
+            owners: MemoryOwners::User(owner("ada")),
             query: query.to_owned(),
             limit: 5,
             filter: MemoryFilter::default(),

@@ -9,7 +9,7 @@ use memory_contract::{
 };
 use memory_recall::testing::TestQdrant;
 use memory_recall::{Index, LexicalVector, Search, Selection};
-use memory_store::Scope;
+use memory_store::{MemoryOwners, Scope};
 use uuid::Uuid;
 
 use crate::hooked::Hooked;
@@ -79,7 +79,8 @@ fn messages() -> Selection {
 }
 
 fn memories() -> Selection {
-    Selection::memories(&tenant(), &owner("ada"), None, &MemoryFilter::default())
+    let owners = MemoryOwners::User(owner("ada"));
+    Selection::memories(&tenant(), &owners, &MemoryFilter::default())
 }
 
 #[tokio::test(flavor = "multi_thread")]

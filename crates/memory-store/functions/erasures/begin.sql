@@ -1,4 +1,5 @@
--- Begins to erase a user (p_app, p_user), an app (p_app) or a tenant, as p_kind says. Nothing is
+-- Begins to erase a user (p_app, p_user; in all apps without p_app), an app (p_app) or a tenant,
+-- as p_kind says. Nothing is
 -- created in it from then on until it is erased. Returns the unfinished erasure of the same
 -- kind if there is one.
 CREATE OR REPLACE FUNCTION recollect.begin_erasure(

@@ -27,7 +27,8 @@ BEGIN
         GROUP BY c.key
     ) AS t;
     v_scope := 'x.tenant_id = $1'
-        || CASE WHEN v_erasure.app_id IS NULL THEN '' ELSE ' AND x.app_id = $2' END
+        || CASE WHEN v_erasure.app_id IS NOT NULL THEN ' AND x.app_id = $2'
+            WHEN v_erasure.user_id IS NOT NULL THEN ' AND x.app_id = ANY (recollect.apps_of($1))' ELSE '' END
         || CASE WHEN v_erasure.user_id IS NULL THEN '' ELSE ' AND x.user_id = $3' END;
 
     -- By the app and the user in their rows.

@@ -21,7 +21,8 @@ BEGIN
     PERFORM set_config('recollect.actor', v_erasure.actor, true);
     -- The statement is written for each scope, because each has its own index.
     v_scope := 'x.tenant_id = $1'
-        || CASE WHEN v_erasure.app_id IS NULL THEN '' ELSE ' AND x.app_id = $2' END
+        || CASE WHEN v_erasure.app_id IS NOT NULL THEN ' AND x.app_id = $2'
+            WHEN v_erasure.user_id IS NOT NULL THEN ' AND x.app_id = ANY (recollect.apps_of($1))' ELSE '' END
         || CASE WHEN v_erasure.user_id IS NULL THEN '' ELSE ' AND x.user_id = $3' END;
 
     CASE v_erasure.step

@@ -7,8 +7,9 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_revision bigint;
 BEGIN
-    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind, bulk)
-    VALUES (p_tenant, recollect.memory_queue(p_tenant, p_app, p_user), p_memory, 0, p_op, 'memory', p_bulk)
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind, app_id, bulk)
+    VALUES (p_tenant, recollect.memory_queue(p_tenant, p_app, p_user), p_memory, 0, p_op, 'memory',
+        CASE p_op WHEN 'upsert' THEN p_app END, p_bulk)
     RETURNING id INTO v_revision;
     RETURN v_revision;
 END;

@@ -2,7 +2,8 @@
 -- lock_memories.
 --
 -- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities, metadata,
--- event (microseconds since 1970, or null), sources and pinned.
+-- event (microseconds since 1970, or null), sources and pinned. p_scope has the lexemes of the
+-- user and of the app, separated by a space.
 CREATE OR REPLACE FUNCTION recollect.put_memory(
     p_tenant text, p_app text, p_user text, p_scope text, p_item jsonb, p_origin text, p_thread uuid,
     p_made_by text, p_strategy text,
@@ -19,7 +20,7 @@ DECLARE
     v_entities text[] := recollect.json_to_texts(p_item -> 'entities');
     v_event timestamptz := recollect.time_from_micros((p_item ->> 'event')::bigint);
     v_words tsvector := strip(to_tsvector('pg_catalog.english', p_item ->> 'words'))
-        || array_to_tsvector(ARRAY[p_scope]);
+        || array_to_tsvector(string_to_array(p_scope, ' '));
     v_thread uuid := COALESCE(p_thread, (
         SELECT m.thread_id FROM recollect.messages m
         WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1]));

@@ -4,9 +4,9 @@
 -- tokens of all readable messages of the path. Where messages of the thread were erased,
 -- those of the path that are older than what is returned are read and subtracted.
 --
--- That row also has what the path to the thread's head depends on: last_seq, message_count
--- and head_id. While these three stay, so does the path, because messages only come, with
--- a new seq, and go. Where they equal p_known_…, nothing else is read, and the status is
+-- That row also has what the path to the thread's head depends on: last_seq, message_count,
+-- update_count and head_id. While these stay, so does the path: messages come, with a new seq,
+-- go, and are updated. Where they equal p_known_…, nothing else is read, and the status is
 -- unchanged.
 --
 -- Stable, so that all of it is read as of one moment: an erasure meanwhile takes no branch
@@ -19,13 +19,14 @@
 CREATE OR REPLACE FUNCTION recollect.history(
     p_tenant text, p_thread uuid, p_head text, p_max_tokens bigint, p_max_rows integer,
     p_max_bytes bigint,
-    p_known_seq bigint DEFAULT NULL, p_known_count bigint DEFAULT NULL, p_known_head uuid DEFAULT NULL
+    p_known_seq bigint DEFAULT NULL, p_known_count bigint DEFAULT NULL, p_known_head uuid DEFAULT NULL,
+    p_known_updates bigint DEFAULT NULL
 )
 RETURNS TABLE (
     status text, older boolean,
     message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
     parts json, metadata jsonb, tokens integer, said_at timestamptz,
-    last_seq bigint, message_count bigint, head_id uuid, path_messages bigint, path_tokens bigint
+    last_seq bigint, message_count bigint, update_count bigint, head_id uuid, path_messages bigint, path_tokens bigint
 )
 LANGUAGE plpgsql STABLE
 -- The index has the order. A plan that sorts would read the whole branch, and outdated
@@ -47,7 +48,7 @@ DECLARE
     v_rest record;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
-    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.path_tokens, t.idle_ttl
+    SELECT t.last_seq, t.message_count, t.update_count, t.head_id, t.head_branch, t.head_depth, t.path_tokens, t.idle_ttl
     INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -62,7 +63,7 @@ BEGIN
         PERFORM recollect.use_thread(p_tenant, p_thread);
     END IF;
     IF v_thread.last_seq = p_known_seq AND v_thread.message_count = p_known_count
-        AND v_thread.head_id IS NOT DISTINCT FROM p_known_head
+        AND v_thread.update_count = p_known_updates AND v_thread.head_id IS NOT DISTINCT FROM p_known_head
     THEN
         status := 'unchanged';
         RETURN NEXT;
@@ -128,6 +129,7 @@ BEGIN
     older := v_older;
     last_seq := v_thread.last_seq;
     message_count := v_thread.message_count;
+    update_count := v_thread.update_count;
     head_id := v_thread.head_id;
     RETURN NEXT;
 END;

@@ -4,8 +4,8 @@
 -- wait. p_collection is the one that is searched; null: the serving one. One that receives no
 -- changes lacks an unknown number of them.
 --
--- The scope is a thread, a user of some apps, or an app. For memories, p_threads are the
--- queues of their users. Each is a backward scan of one index, which ends with the limit.
+-- The scope is a thread, a user of some apps, or an app. For memories of users, p_threads are
+-- the queues of these. Each is a backward scan of one index, which ends with the limit.
 CREATE OR REPLACE FUNCTION recollect.unindexed(
     p_tenant text, p_kind text, p_apps text[], p_user text, p_threads uuid[],
     p_limit integer, p_counted integer, p_max_bytes bigint, p_collection text DEFAULT NULL,
@@ -55,7 +55,8 @@ BEGIN
     ELSE
         v_waiting := ARRAY(
             SELECT o.message_id FROM recollect.outbox o
-            WHERE o.tenant_id = p_tenant AND o.app_id = p_apps[1] AND o.target = v_target AND o.dead_order IS NULL
+            WHERE o.tenant_id = p_tenant AND o.app_id = p_apps[1] AND o.kind = p_kind AND o.target = v_target
+                AND o.dead_order IS NULL
             ORDER BY o.id DESC LIMIT p_limit + p_counted);
     END IF;
     ids := v_waiting[1:p_limit];

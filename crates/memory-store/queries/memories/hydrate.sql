@@ -2,9 +2,10 @@ SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m
     m.external_id, m.thread_id, recollect.sources_of($1, m.memory_id) AS sources, m.pinned, m.valid_from, m.valid_until, m.superseded_by,
     m.made_by, m.strategy, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal
 FROM recollect.memories m
-WHERE m.tenant_id = $1 AND m.user_id = $3
+WHERE m.tenant_id = $1 AND ($3::text IS NULL OR m.user_id = $3)
     -- The app, or any app of the space $5.
-    AND (m.app_id = $2 OR $5::text IS NOT NULL AND recollect.is_in_space($1, m.app_id, $5))
+    AND ($2::text IS NULL OR m.app_id = $2)
+    AND ($5::text IS NULL OR recollect.is_in_space($1, m.app_id, $5))
     AND m.memory_id = ANY ($4)
     -- The filter; null: any.
     AND ($6::boolean OR m.valid_until IS NULL)
@@ -16,3 +17,6 @@ WHERE m.tenant_id = $1 AND m.user_id = $3
     AND ($12::timestamptz IS NULL OR m.created_at >= $12)
     AND ($13::timestamptz IS NULL OR m.created_at < $13)
     AND ($14::jsonb IS NULL OR m.metadata @> $14)
+    AND ($15::timestamptz IS NULL OR m.event_time >= $15)
+    AND ($16::timestamptz IS NULL OR m.event_time < $16)
+    AND ($17::timestamptz IS NULL OR m.valid_from <= $17 AND (m.valid_until IS NULL OR m.valid_until > $17))

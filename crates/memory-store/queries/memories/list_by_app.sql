@@ -14,5 +14,8 @@ WHERE m.tenant_id = $1 AND m.app_id = $2 AND $3::text IS NULL
     AND ($12::timestamptz IS NULL OR m.created_at >= $12)
     AND ($13::timestamptz IS NULL OR m.created_at < $13)
     AND ($14::jsonb IS NULL OR m.metadata @> $14)
+    AND ($15::timestamptz IS NULL OR m.event_time >= $15)
+    AND ($16::timestamptz IS NULL OR m.event_time < $16)
+    AND ($17::timestamptz IS NULL OR m.valid_from <= $17 AND (m.valid_until IS NULL OR m.valid_until > $17))
 ORDER BY m.ordinal DESC
 LIMIT $5

@@ -13,8 +13,15 @@ SELECT thread.extract_generation, thread.head_id, thread.head_depth, thread.path
     -- Both times are the database's.
     GREATEST(COALESCE(EXTRACT(epoch FROM clock_timestamp() - (
         SELECT m.appended_at FROM recollect.messages m
-        WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.seq = thread.head_seq)), 0), 0)::double precision AS quiet_seconds
+        WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.seq = thread.head_seq)), 0), 0)::double precision AS quiet_seconds,
+    -- Whether a caller asked for the next message.
+    COALESCE(job.extract_to >= (
+        SELECT recollect.seq_at($1, $2, part.branch, seen.depth + 1)
+        FROM unnest(path.branches, path.above, path.depths) AS part (branch, above, depth)
+        WHERE part.above <= seen.depth AND part.depth > seen.depth), false) AS asked,
+    COALESCE(job.last_error, '') AS last_error
 FROM thread
+LEFT JOIN recollect.distill_jobs job ON job.tenant_id = $1 AND job.thread_id = $2
 CROSS JOIN LATERAL recollect.path_arrays($1, $2, thread.head_branch, thread.head_depth) AS path
 CROSS JOIN LATERAL (
     SELECT COALESCE(CASE

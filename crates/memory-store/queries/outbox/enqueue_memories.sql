@@ -7,15 +7,15 @@ WITH queue AS MATERIALIZED (
         SELECT FROM recollect.index_collections i WHERE i.number = $4 AND i.state IN ('serving', 'beside'))
 ),
 page AS MATERIALIZED (
-    SELECT m.memory_id, m.ordinal, recollect.memory_queue($1, m.app_id, m.user_id) AS queue
+    SELECT m.memory_id, m.app_id, m.ordinal, recollect.memory_queue($1, m.app_id, m.user_id) AS queue
     FROM recollect.memories m
     WHERE m.tenant_id = $1 AND m.ordinal > $2
     ORDER BY m.ordinal
     LIMIT $3
 ),
 queued AS (
-    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind, bulk, target)
-    SELECT $1, page.queue, page.memory_id, 0, 'upsert', 'memory', true, queue.target
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind, app_id, bulk, target)
+    SELECT $1, page.queue, page.memory_id, 0, 'upsert', 'memory', page.app_id, true, queue.target
     FROM page
     CROSS JOIN queue
     -- Already queued and unclaimed. A claimed row does not count: it may be going to an

@@ -75,7 +75,7 @@ pub struct Extracted {
 }
 
 /// The part of the path to a thread's head that extraction has not read: one snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unextracted {
     /// The generation of extraction; it rises with each commit.
     pub generation: i64,
@@ -91,6 +91,10 @@ pub struct Unextracted {
     pub tokens: i64,
     /// How long ago the head was appended.
     pub quiet: Duration,
+    /// Whether a caller asked to extract from it now.
+    pub asked: bool,
+    /// Why the last run for the thread failed; empty if it did not.
+    pub last_error: String,
 }
 
 impl MemoryStore<'_> {
@@ -122,7 +126,21 @@ impl MemoryStore<'_> {
             after_depth: column(row, "after_depth")?,
             tokens: column(row, "tokens")?,
             quiet: Duration::try_from_secs_f64(column(row, "quiet_seconds")?).unwrap_or_default(),
+            asked: column(row, "asked")?,
+            last_error: column(row, "last_error")?,
         })
+    }
+
+    /// Asks workers to extract memories from the thread's messages now. Unknown threads are
+    /// ignored.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn ask_extraction(self, thread: ThreadId) -> Result<(), StoreError> {
+        let params: Params<'_> = &[&self.caller.tenant.as_str(), &thread.uuid()];
+        let ask = query!("distill_jobs/ask_extraction");
+        self.store.pool.within(self.caller, ask, params).await?;
+        Ok(())
     }
 
     /// The memories that sum up a thread and hold, the newest first, at most 32. The

@@ -13,7 +13,7 @@ use super::uuids;
 use memory_postgres::{Params, query};
 
 use crate::{
-    MemoryStore, Space, StoreError, Unindexed,
+    MemoryOwners, MemoryStore, StoreError, Unindexed,
     rows::{column, id, only, optional_id},
 };
 
@@ -39,8 +39,10 @@ pub struct MemoryRecord {
     pub origin: MemoryOrigin,
     /// The thread that it came from.
     pub thread: Option<ThreadId>,
-    /// Whether it is not superseded.
-    pub holds: bool,
+    /// Time from which it holds, as far as known.
+    pub valid_from: OffsetDateTime,
+    /// Time at which a newer memory superseded it; `None` while it holds.
+    pub valid_until: Option<OffsetDateTime>,
     /// When it happened, where that is known.
     pub event: Option<OffsetDateTime>,
     /// When it was stored.
@@ -89,7 +91,8 @@ impl MemoryStore<'_> {
                     origin: MemoryOrigin::from_name(column(row, "origin")?)
                         .ok_or_else(|| corrupt("its origin is not known"))?,
                     thread: optional_id(row, "thread_id")?,
-                    holds: column(row, "holds")?,
+                    valid_from: column(row, "valid_from")?,
+                    valid_until: column(row, "valid_until")?,
                     event: column(row, "event_time")?,
                     created: column(row, "created_at")?,
                     version: column(row, "version")?,
@@ -99,15 +102,14 @@ impl MemoryStore<'_> {
             .collect()
     }
 
-    /// The newest memories of a user, in the app or in all apps of a space, that wait to be
-    /// indexed, at most `limit`. Up to `counted` more are counted.
+    /// The newest memories of some owners that wait to be indexed, at most `limit`. Up to
+    /// `counted` more are counted.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn unindexed_memories(
         self,
-        owner: &MemoryOwner,
-        space: Option<&Space>,
+        owners: &MemoryOwners,
         limit: u32,
         counted: u32,
     ) -> Result<Unindexed<MemoryId>, StoreError> {
@@ -118,8 +120,7 @@ impl MemoryStore<'_> {
             });
         }
         let tenant = self.caller.tenant.as_str();
-        let apps = space.map_or_else(|| vec![owner.app.as_str()], Space::apps);
-        let user = owner.user.as_str();
+        let (apps, user) = (owners.apps(), owners.user().map(UserId::as_str));
         let (limit, counted) = (limit.cast_signed(), counted.cast_signed());
         let params: Params<'_> = &[
             &tenant,

@@ -3,6 +3,7 @@
 mod extract;
 mod forget;
 mod indexing;
+mod owners;
 mod read;
 mod rows;
 mod transfer;
@@ -19,6 +20,7 @@ use crate::{Caller, MemoryError, Revision, Store, StoreError, rows::column, word
 pub use extract::{Extracted, Extraction, Fact, Unextracted};
 pub use forget::{Forget, Forgotten};
 pub use indexing::MemoryRecord;
+pub use owners::MemoryOwners;
 pub use read::{MemoryMatch, MemoryWithHistory};
 pub(crate) use rows::memory as memory_of;
 pub use transfer::{ImportedMemories, ImportedMemory, MemoryPlace};

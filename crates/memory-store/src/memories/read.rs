@@ -8,11 +8,11 @@ use time::OffsetDateTime;
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
-use super::{rows, uuids, write::scope_query};
+use super::{rows, uuids};
 use memory_postgres::{Params, query};
 
 use crate::{
-    MemoryError, MemoryStore, Page, Policies, Space, StoreError,
+    MemoryError, MemoryOwners, MemoryStore, Page, Policies, StoreError,
     rows::{column, id as id_of, only, scalar},
     thread::one_more,
     words,
@@ -47,6 +47,9 @@ struct Filter<'a> {
     after: Option<OffsetDateTime>,
     before: Option<OffsetDateTime>,
     metadata: Option<Json<&'a JsonObject>>,
+    event_from: Option<OffsetDateTime>,
+    event_until: Option<OffsetDateTime>,
+    valid_at: Option<OffsetDateTime>,
 }
 
 impl<'a> Filter<'a> {
@@ -60,11 +63,14 @@ impl<'a> Filter<'a> {
             after,
             before,
             metadata,
+            event_from,
+            event_until,
+            valid_at,
             superseded,
         } = filter;
         let names = || origins.iter().map(|origin| MemoryOrigin::as_str(*origin));
         Self {
-            superseded: *superseded,
+            superseded: *superseded || valid_at.is_some(),
             kind: kind.map(|kind| kind.as_str()),
             topics: Some(topics.as_slice()).filter(|topics| !topics.is_empty()),
             entities: Some(entities.as_slice()).filter(|entities| !entities.is_empty()),
@@ -73,6 +79,9 @@ impl<'a> Filter<'a> {
             after: *after,
             before: *before,
             metadata: (!metadata.is_empty()).then_some(Json(metadata)),
+            event_from: *event_from,
+            event_until: *event_until,
+            valid_at: *valid_at,
         }
     }
 
@@ -88,9 +97,23 @@ impl<'a> Filter<'a> {
             after,
             before,
             metadata,
+            event_from,
+            event_until,
+            valid_at,
         } = self;
-        let filter: [&'p (dyn ToSql + Sync); 9] = [
-            superseded, kind, topics, entities, thread, origins, after, before, metadata,
+        let filter: [&'p (dyn ToSql + Sync); 12] = [
+            superseded,
+            kind,
+            topics,
+            entities,
+            thread,
+            origins,
+            after,
+            before,
+            metadata,
+            event_from,
+            event_until,
+            valid_at,
         ];
         [first, &filter].concat()
     }
@@ -204,16 +227,14 @@ impl MemoryStore<'_> {
         Ok(Page::cut(memories, limit.min(fitting)))
     }
 
-    /// Reads memories of one user that a filter keeps, in the app or in all apps that are
-    /// in a space now. What is another's, erased or unknown is left out. The order is
-    /// undefined.
+    /// Reads memories of some owners that a filter keeps. What is another's, erased or unknown
+    /// is left out. The order is undefined.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn hydrate_memories(
         self,
-        owner: &MemoryOwner,
-        space: Option<&Space>,
+        owners: &MemoryOwners,
         filter: &MemoryFilter,
         ids: &[MemoryId],
     ) -> Result<Vec<Memory>, StoreError> {
@@ -224,10 +245,10 @@ impl MemoryStore<'_> {
         let filter = Filter::of(filter);
         let first: Params<'_> = &[
             &tenant.as_str(),
-            &owner.app.as_str(),
-            &owner.user.as_str(),
+            &owners.app().map(AppId::as_str),
+            &owners.user().map(UserId::as_str),
             &uuids(ids),
-            &space.map(|space| space.name.as_str()),
+            &owners.space(),
         ];
         let found = self
             .store
@@ -241,16 +262,15 @@ impl MemoryStore<'_> {
         found.iter().map(rows::memory).collect()
     }
 
-    /// Finds memories of one user by word, in the app or in all apps of a space, the best
-    /// first: what a search falls back to when the index is down. Words match as in
+    /// Finds memories of some owners by word, the best first: what a search falls back to when
+    /// the index is down. Words match as in
     /// [`MessageStore::search_text`](crate::MessageStore::search_text).
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn search_memories(
         self,
-        owner: &MemoryOwner,
-        space: Option<&Space>,
+        owners: &MemoryOwners,
         query: &str,
         filter: &MemoryFilter,
         limit: u32,
@@ -261,7 +281,7 @@ impl MemoryStore<'_> {
         }
         let filter = Filter::of(filter);
         let first: Params<'_> = &[
-            &scope_query(tenant, owner, space),
+            &words::scope_query(tenant, &owners.scope()),
             &words::prepare(query),
             &i32::try_from(limit).unwrap_or(i32::MAX),
         ];

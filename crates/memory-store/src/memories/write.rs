@@ -10,7 +10,7 @@ use super::{Item, item_of, items, newer, revision, rows};
 use memory_postgres::{Params, query};
 
 use crate::{
-    MemoryError, MemoryStore, Revision, Scope, Space, StoreError,
+    MemoryError, MemoryStore, Revision, StoreError,
     rows::{column, only, unknown_status},
     words,
 };
@@ -285,18 +285,11 @@ fn changed(memory: &Memory, change: &MemoryChange) -> Memory {
     memory
 }
 
-/// The lexeme by which text search finds a user's memories.
+/// The lexemes by which text search finds the memories of a user and of an app, separated by
+/// a space.
 pub(crate) fn scope_of(tenant: &TenantId, owner: &MemoryOwner) -> String {
-    words::user_lexeme(tenant, &owner.app, &owner.user)
-}
-
-/// The query that keeps a user's memories of the app, or of all apps of a space.
-pub(super) fn scope_query(tenant: &TenantId, owner: &MemoryOwner, space: Option<&Space>) -> String {
-    let scope = Scope::User {
-        app: owner.app.clone(),
-        user: owner.user.clone(),
-    };
-    words::scope_query(tenant, &scope.within(space.cloned()))
+    let user = words::user_lexeme(tenant, &owner.app, &owner.user);
+    format!("{user} {}", words::app_lexeme(tenant, &owner.app))
 }
 
 pub(crate) fn index(row: &Row, name: &str) -> Result<usize, StoreError> {

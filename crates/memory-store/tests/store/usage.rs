@@ -169,8 +169,8 @@ async fn extraction_has_not_covered_the_end_of_the_path() {
     let second = world.say(thread, Role::Assistant, "two").await;
     let third = world.say(thread, Role::User, "three").await;
     let left = world.left(thread).await;
-    let depths = |left: Unextracted| (left.after_depth, left.head_depth);
-    assert_eq!((left.head, depths(left)), (Some(third), (0, 3)));
+    let depths = |left: &Unextracted| (left.after_depth, left.head_depth);
+    assert_eq!((left.head, depths(&left)), (Some(third), (0, 3)));
     assert_eq!((left.tokens, left.path_tokens), (30, 30));
     let look = async |to_seq| {
         let extraction = Extraction {
@@ -190,15 +190,15 @@ async fn extraction_has_not_covered_the_end_of_the_path() {
     };
     look(2).await;
     let left = world.left(thread).await;
-    assert_eq!((depths(left), left.tokens), ((2, 3), 10));
+    assert_eq!((depths(&left), left.tokens), ((2, 3), 10));
     // Another answer to the first message: a path on which one was looked at.
     let other = after(Parent::Message(first.into()), Role::Assistant, "two again");
     world.append(thread, vec![other]).await.unwrap();
     let left = world.left(thread).await;
     assert_eq!((left.tokens, left.path_tokens), (10, 20));
-    assert_eq!(depths(left), (1, 2));
+    assert_eq!(depths(&left), (1, 2));
     look(4).await;
-    assert_eq!(depths(world.left(thread).await), (2, 2));
+    assert_eq!(depths(&world.left(thread).await), (2, 2));
     // Back on the former path, the messages not yet covered are still left.
     let set_head = async |head| {
         let set = world
@@ -209,7 +209,7 @@ async fn extraction_has_not_covered_the_end_of_the_path() {
     };
     set_head(third).await;
     let left = world.left(thread).await;
-    assert_eq!((depths(left), left.tokens), ((2, 3), 10));
+    assert_eq!((depths(&left), left.tokens), ((2, 3), 10));
     // Messages that extraction has read may be erased.
     let erase = async |message| {
         let erased = world
@@ -219,17 +219,17 @@ async fn extraction_has_not_covered_the_end_of_the_path() {
         erased.await.unwrap();
     };
     erase(first).await;
-    assert_eq!(depths(world.left(thread).await), (2, 3));
+    assert_eq!(depths(&world.left(thread).await), (2, 3));
     look(3).await;
-    assert_eq!(depths(world.left(thread).await), (3, 3));
+    assert_eq!(depths(&world.left(thread).await), (3, 3));
     // A message in the place of an erased one is a new message.
     erase(third).await;
     assert_eq!(world.left(thread).await.head, Some(second));
     world.say(thread, Role::User, "three again").await;
-    assert_eq!(depths(world.left(thread).await), (2, 3));
+    assert_eq!(depths(&world.left(thread).await), (2, 3));
     // Also if extraction covers the erased one only now.
     look(3).await;
-    assert_eq!(depths(world.left(thread).await), (2, 3));
+    assert_eq!(depths(&world.left(thread).await), (2, 3));
     let mut world = world;
     world.caller = caller("b");
     let refused = world

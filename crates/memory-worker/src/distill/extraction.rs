@@ -65,7 +65,7 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
         if again.is_empty() && left.after_depth >= left.head_depth {
             return Ok(Due::at(left.path_tokens + 1));
         }
-        let is_quiet = left.quiet >= with.config.quiet;
+        let is_quiet = left.asked || left.quiet >= with.config.quiet;
         let batch = if !again.is_empty() {
             Some(ExtractionBatch {
                 messages: again,

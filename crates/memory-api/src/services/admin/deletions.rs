@@ -4,9 +4,12 @@ use memory_contract::proto::{
     self, DeleteAppRequest, DeleteAppResponse, DeleteTenantRequest, DeleteTenantResponse,
     DeleteUserRequest, DeleteUserResponse, DeletionPlace, DeletionState, GetDeletionRequest,
     GetDeletionResponse, GetDeletionStatusRequest, GetDeletionStatusResponse, ListDeletionsRequest,
-    ListDeletionsResponse,
+    ListDeletionsResponse, delete_user_request,
 };
-use memory_contract::{DeletionScope, Invalid, PageToken, Receipt, check, duration, timestamp};
+use memory_contract::{
+    DeletionScope, Invalid, InvalidFields, PageToken, Receipt, UserId, check, duration, limits,
+    timestamp,
+};
 use memory_recall::Selection;
 use memory_store::{Caller, ErasureStats};
 use tonic::Request;
@@ -28,9 +31,8 @@ impl Admin {
         request: Request<DeleteUserRequest>,
     ) -> Result<DeleteUserResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let DeleteUserRequest { user } = request.into_inner();
-        let (app, user) = required_user_from(user)?;
-        let deletion = self.begun(&caller, &DeletionScope::User(app, user)).await?;
+        let scope = user_scope_from(request.into_inner())?;
+        let deletion = self.begun(&caller, &scope).await?;
         Ok(DeleteUserResponse {
             deletion: Some(deletion),
         })
@@ -156,6 +158,24 @@ impl Admin {
                 remaining_count,
             }));
         Ok(deletion)
+    }
+}
+
+fn user_scope_from(request: DeleteUserRequest) -> Result<DeletionScope, InvalidFields> {
+    match request.target {
+        Some(delete_user_request::Target::User(user)) => {
+            let (app, user) = required_user_from(Some(user))?;
+            Ok(DeletionScope::User(app, user))
+        }
+        Some(delete_user_request::Target::UserOfAllApps(user)) => {
+            let field = "user_of_all_apps";
+            let user = check::required_text(field, user, limits::USER_ID_CHARS)?;
+            Ok(DeletionScope::UserOfAllApps(UserId::new(user)))
+        }
+        None => {
+            let problem = "is required, or else user_of_all_apps";
+            Err(Invalid::new("user", problem).into())
+        }
     }
 }
 

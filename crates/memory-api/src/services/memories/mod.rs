@@ -2,35 +2,43 @@
 
 mod request;
 
+use std::time::{Duration, Instant};
+
 use memory_contract::proto::memory_service_server::MemoryService;
 use memory_contract::proto::{
     self, AddMemoriesRequest, AddMemoriesResponse, DeleteMemoriesRequest, DeleteMemoriesResponse,
-    DeleteMemoryRequest, DeleteMemoryResponse, GetMemoryRequest, GetMemoryResponse,
-    ImportMemoriesRequest, ImportMemoriesResponse, ListMemoriesRequest, ListMemoriesResponse,
-    SearchMemoriesRequest, SearchMemoriesResponse, SupersedeMemoryRequest, SupersedeMemoryResponse,
-    UpdateMemoryRequest, UpdateMemoryResponse,
+    DeleteMemoryRequest, DeleteMemoryResponse, ExtractMemoriesRequest, ExtractMemoriesResponse,
+    GetMemoryRequest, GetMemoryResponse, ImportMemoriesRequest, ImportMemoriesResponse,
+    ListMemoriesRequest, ListMemoriesResponse, SearchMemoriesRequest, SearchMemoriesResponse,
+    SupersedeMemoryRequest, SupersedeMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    Invalid, MemoryId, MemoryOrigin, PageToken, PolicyLevel, check, fit_metadata, limits,
-    memories_from, memory_bytes, memory_change_from, memory_filter_from, memory_from,
-    precondition_from,
+    ExtractionStrategy, Invalid, MemoryId, MemoryOrigin, MemoryOwner, PageToken, PolicyLevel,
+    ThreadId, check, duration_in, fit_metadata, limits, memories_from, memory_bytes,
+    memory_change_from, memory_from, precondition_from,
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
     AddedMemories, AddedMemory, Caller, ChangedMemory, DeletedMemory, Forgotten, ImportedMemories,
-    ImportedMemory, MemoryError, MemoryWithHistory, Store, StoreError, SupersededMemory,
+    ImportedMemory, MemoryError, MemoryOwners, MemoryWithHistory, Store, StoreError,
+    SupersededMemory,
 };
 use prost::Message as _;
+use tokio::time::sleep_until;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::recall::{degradation, searched_by};
 use super::request::{
-    Fields, next_token, page_limit, required_owner_from, shortened_wait, wait_deadline,
+    Fields, NamedConversation, next_token, page_limit, required_conversation_from,
+    required_owner_from, shortened_wait, wait_deadline,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use crate::storage_quota::{Admitted, Amount, StorageQuotas};
-use request::{forget_from, memory_owner_from, query_from, stored_from};
+use request::{Filter, filter_from, forget_from, memory_owner_from, query_from, stored_from};
+
+/// How often a call that waits for extraction looks for its end.
+const EXTRACTION_POLL: Duration = Duration::from_millis(100);
 
 /// Answers for long-term memories.
 #[derive(Clone)]
@@ -83,6 +91,13 @@ impl MemoryService for Memories {
         request: Request<SupersedeMemoryRequest>,
     ) -> Result<Response<SupersedeMemoryResponse>, Status> {
         Ok(Response::new(self.supersede(request).await?))
+    }
+
+    async fn extract_memories(
+        &self,
+        request: Request<ExtractMemoriesRequest>,
+    ) -> Result<Response<ExtractMemoriesResponse>, Status> {
+        Ok(Response::new(self.extract(request).await?))
     }
 
     async fn delete_memory(
@@ -174,10 +189,11 @@ impl Memories {
         let owner = required_owner_from(&mut fields, &call, target);
         let names = format!("{owner:?}");
         let identity = ("memories", caller.tenant.as_str(), names, kept);
-        let filter = fields.take(memory_filter_from(filter));
+        let Filter { mut filter, thread } = filter_from(&mut fields, &call, filter);
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::key(&identity, &page_token));
         let (app, user) = fields.all(owner)?;
+        filter.thread = self.thread(&caller, thread).await?;
         let page = self
             .store
             .memories(&caller)
@@ -197,13 +213,17 @@ impl Memories {
         self.store.require_long_term_memory()?;
         let deadline = wait_deadline(&request);
         let (call, _, request) = request.into_parts();
-        let mut query = query_from(&call, request)?;
+        let (mut query, thread) = query_from(&call, request)?;
         query.max_wait = shortened_wait(deadline, query.max_wait);
-        if !query.owner.user.is_empty() {
+        query.filter.thread = self.thread(&caller, thread).await?;
+        if let MemoryOwners::User(MemoryOwner { app, user }) = &query.owners
+            && !user.is_empty()
+        {
             let policies = self.store.policies(&caller);
-            let app = policies.app_policy(&query.owner.app).await?.policy;
-            let policy = self.store.resolve_policy(&[(PolicyLevel::App, &app)]);
-            query.space = policies.searched_space(&query.owner.app, &policy).await?;
+            let of_app = policies.app_policy(app).await?.policy;
+            let policy = self.store.resolve_policy(&[(PolicyLevel::App, &of_app)]);
+            let space = policies.searched_space(app, &policy).await?;
+            query.owners = query.owners.within(space);
         }
         let found = self.recall.memories(&caller, &query).await?;
         let mut room = limits::ANSWER_BYTES;
@@ -290,6 +310,46 @@ impl Memories {
         })
     }
 
+    async fn extract(
+        &self,
+        request: Request<ExtractMemoriesRequest>,
+    ) -> Result<ExtractMemoriesResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let deadline = wait_deadline(&request);
+        let (call, _, ExtractMemoriesRequest { thread, max_wait }) = request.into_parts();
+        let mut fields = Fields::default();
+        let named = fields.get(required_conversation_from(&call, thread));
+        let max_wait = duration_in("max_wait", max_wait, Duration::ZERO, limits::MAX_WAIT);
+        let max_wait = fields.take(max_wait).unwrap_or_default();
+        let named = fields.all(named)?;
+        let thread = named.thread(&self.store, &caller).await?;
+        let policies = self.store.policies(&caller).policies(thread).await?;
+        let strategy = policies.resolve().extraction;
+        if policies.thread.session.user.is_empty() || strategy == ExtractionStrategy::None {
+            return Err(ApiError::ExtractionOff);
+        }
+        let until = Instant::now() + shortened_wait(deadline, max_wait);
+        let memories = self.store.memories(&caller);
+        let mut asked = false;
+        loop {
+            let left = memories.unextracted(thread, strategy).await?;
+            let waiting = left.head_depth.saturating_sub(left.after_depth).max(0);
+            if waiting > 0 && !asked {
+                memories.ask_extraction(thread).await?;
+                asked = true;
+            }
+            if waiting == 0 || Instant::now() >= until {
+                return Ok(ExtractMemoriesResponse {
+                    complete: waiting == 0,
+                    waiting_message_count: waiting,
+                    last_error: left.last_error,
+                });
+            }
+            sleep_until((Instant::now() + EXTRACTION_POLL).min(until).into()).await;
+        }
+    }
+
     async fn delete(
         &self,
         request: Request<DeleteMemoryRequest>,
@@ -373,6 +433,18 @@ impl Memories {
     async fn admit(&self, caller: &Caller, bytes: usize) -> Result<Admitted, ApiError> {
         let wanted = || Amount::of_request(0, bytes);
         self.quotas.admit(caller, wanted).await
+    }
+
+    /// The thread that a filter names, if it names one.
+    async fn thread(
+        &self,
+        caller: &Caller,
+        named: Option<NamedConversation>,
+    ) -> Result<Option<ThreadId>, ApiError> {
+        match named {
+            Some(named) => Ok(Some(named.thread(&self.store, caller).await?)),
+            None => Ok(None),
+        }
     }
 
     fn wake(&self) {

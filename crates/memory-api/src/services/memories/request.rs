@@ -1,18 +1,19 @@
 //! Reads requests for memories.
 
 use memory_contract::proto::{
-    DeleteMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest, UserRef,
+    self, DeleteMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest, UserRef,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, Memory, MemoryOwner, UserId, check, duration_in, limits,
-    memory_filter_from, optional_float, stored_memories_from,
+    AppId, Invalid, InvalidFields, Memory, MemoryFilter, MemoryOwner, UserId, check, duration_in,
+    limits, memory_filter_from, optional_float, stored_memories_from,
 };
 use memory_recall::MemoryQuery;
-use memory_store::Forget;
+use memory_store::{Forget, MemoryOwners};
 use tonic::metadata::MetadataMap;
 
 use crate::services::request::{
-    Fields, freshness_from, method_from, required_owner_from, required_user_from, search_top_k_from,
+    Fields, NamedConversation, conversation_at, freshness_from, method_from, required_owner_from,
+    required_user_from, search_top_k_from,
 };
 
 /// Reads the user of memories.
@@ -21,11 +22,11 @@ pub(super) fn memory_owner_from(fields: &mut Fields, user: Option<UserRef>) -> O
     Some(MemoryOwner { app, user })
 }
 
-/// Reads a search.
+/// Reads a search, and the thread that its filter names.
 pub(super) fn query_from(
     metadata: &MetadataMap,
     request: SearchMemoriesRequest,
-) -> Result<MemoryQuery, InvalidFields> {
+) -> Result<(MemoryQuery, Option<NamedConversation>), InvalidFields> {
     let SearchMemoriesRequest {
         target,
         query,
@@ -36,25 +37,22 @@ pub(super) fn query_from(
         freshness,
     } = request;
     let mut fields = Fields::default();
-    let owner = required_owner_from(&mut fields, metadata, target);
-    let owner = owner.and_then(|(app, user)| match user {
-        Some(user) => Some(MemoryOwner { app, user }),
-        None => fields.get(Err(Invalid::new(
-            "target.app",
-            "must be a user: target.user",
-        ))),
+    let owners = required_owner_from(&mut fields, metadata, target);
+    let owners = owners.map(|(app, user)| match user {
+        Some(user) => MemoryOwners::User(MemoryOwner { app, user }),
+        None => MemoryOwners::App(app),
     });
     let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
     let limit = fields.take(search_top_k_from(top_k));
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
-    let filter = fields.take(memory_filter_from(filter));
+    let filter = filter_from(&mut fields, metadata, filter);
     let method = fields.take(method_from(method));
     let freshness = fields.get(freshness_from(freshness));
-    let (owner, (freshness, max_wait)) = fields.all(owner.zip(freshness))?;
-    Ok(MemoryQuery {
-        owner,
-        // It depends on the app's policy.
-        space: None,
+    let (owners, (freshness, max_wait)) = fields.all(owners.zip(freshness))?;
+    let Filter { filter, thread } = filter;
+    let query = MemoryQuery {
+        // Whether they extend to a space depends on the app's policy.
+        owners,
         query,
         limit,
         filter,
@@ -62,7 +60,28 @@ pub(super) fn query_from(
         min_score: min_score.unwrap_or_default(),
         freshness,
         max_wait,
-    })
+    };
+    Ok((query, thread))
+}
+
+/// A filter of memories, and the thread that it names.
+pub(super) struct Filter {
+    pub(super) filter: MemoryFilter,
+    pub(super) thread: Option<NamedConversation>,
+}
+
+/// Reads a filter.
+pub(super) fn filter_from(
+    fields: &mut Fields,
+    metadata: &MetadataMap,
+    filter: Option<proto::MemoryFilter>,
+) -> Filter {
+    let named = filter.as_ref().and_then(|filter| filter.thread.clone());
+    let thread = conversation_at(metadata, "filter.thread", named);
+    Filter {
+        thread: fields.take(thread),
+        filter: fields.take(memory_filter_from(filter)),
+    }
 }
 
 /// Reads memories to import.

@@ -12,11 +12,16 @@ use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
     DeleteMessageResponse, ExportMessagesRequest, GetHistoryRequest, GetHistoryResponse,
     GetMessageRequest, GetMessageResponse, ImportMessagesRequest, ListMessagesRequest,
-    ListMessagesResponse, MessageInput, ProviderMessages, ThreadRef,
+    ListMessagesResponse, MessageInput, ProviderMessages, ThreadRef, UpdateMessageRequest,
+    UpdateMessageResponse,
 };
-use memory_contract::{InvalidFields, MessageName, NewMessage, ThreadId, check, new_messages_from};
+use memory_contract::{
+    Invalid, InvalidFields, MessageName, NewMessage, ThreadId, check, metadata_from,
+    new_messages_from,
+};
 use memory_recall::{Background, IndexerHandle};
-use memory_store::{Append, Appended, Store, StoreError};
+use memory_store::{Append, Appended, Caller, Store, StoreError};
+use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
@@ -92,6 +97,13 @@ impl MessageService for Messages {
         request: Request<GetHistoryRequest>,
     ) -> Result<Response<GetHistoryResponse>, Status> {
         Ok(Response::new(self.history(request).await?))
+    }
+
+    async fn update_message(
+        &self,
+        request: Request<UpdateMessageRequest>,
+    ) -> Result<Response<UpdateMessageResponse>, Status> {
+        Ok(Response::new(self.update(request).await?))
     }
 
     async fn delete_message(
@@ -198,16 +210,58 @@ impl Messages {
         let (call, _, GetMessageRequest { thread, message_id }) = request.into_parts();
         let (named, message) = message_place(&call, thread, &message_id)?;
         let thread = named.thread(&self.store, &caller).await?;
-        let message = self
-            .store
-            .messages(&caller)
-            .get_message(thread, message)
-            .await;
+        Ok(GetMessageResponse {
+            message: Some(self.message(&caller, thread, message).await?),
+        })
+    }
+
+    /// Reads a message.
+    async fn message(
+        &self,
+        caller: &Caller,
+        thread: ThreadId,
+        message: MessageName,
+    ) -> Result<proto::Message, ApiError> {
+        let messages = self.store.messages(caller);
+        let message = messages.get_message(thread, message).await;
         let message = message.map_err(|error| ApiError::from(error).naming("message_id"))?;
         let mut message = proto::Message::from(message);
-        annotate(&self.store, &caller, references(&mut message).collect()).await?;
-        Ok(GetMessageResponse {
-            message: Some(message),
+        annotate(&self.store, caller, references(&mut message).collect()).await?;
+        Ok(message)
+    }
+
+    async fn update(
+        &self,
+        request: Request<UpdateMessageRequest>,
+    ) -> Result<UpdateMessageResponse, ApiError> {
+        let caller = caller_of(&request)?;
+        let (call, _, request) = request.into_parts();
+        let bytes = request.encoded_len();
+        let UpdateMessageRequest {
+            thread,
+            message_id,
+            metadata,
+        } = request;
+        let mut fields = Fields::default();
+        let metadata = metadata.ok_or_else(|| Invalid::missing("metadata"));
+        let metadata = fields.get(metadata.and_then(|text| metadata_from("metadata", text)));
+        let place = fields.get_all(message_place(&call, thread, &message_id));
+        let ((named, message), metadata) = fields.all(place.zip(metadata))?;
+        let thread = named.thread(&self.store, &caller).await?;
+        let wanted = || Amount::of_request(0, bytes);
+        let _admitted = self.quotas.admit(&caller, wanted).await?;
+        let updated = self
+            .store
+            .messages(&caller)
+            .update_message(thread, message, &metadata)
+            .await;
+        let (id, revision) = updated.map_err(|error| ApiError::from(error).naming("message_id"))?;
+        if let Some(indexer) = &self.indexer {
+            indexer.wake();
+        }
+        Ok(UpdateMessageResponse {
+            message: Some(self.message(&caller, thread, id.into()).await?),
+            revision: revision.to_string(),
         })
     }
 

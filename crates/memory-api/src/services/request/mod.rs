@@ -17,7 +17,7 @@ mod waiting;
 pub(super) use budget::{budget_from, oversized_turn_from, tokenizer_from};
 pub(super) use contents::written;
 pub(super) use conversation::{
-    NamedConversation, SessionAt, conversation_from, required_conversation_at,
+    NamedConversation, SessionAt, conversation_at, conversation_from, required_conversation_at,
     required_conversation_from, resolve_session, resource_from, session_names_from,
     streamed_conversation_from,
 };

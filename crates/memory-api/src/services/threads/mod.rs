@@ -17,7 +17,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     Invalid, InvalidFields, JsonObject, MemoryPolicy, PolicyLevel, Session, check, duration_in,
-    limits, object_from,
+    limits, metadata_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Erased, NewThread, Store, StoreError};
@@ -316,7 +316,7 @@ fn new_thread(
     let names = fields.get(session_names_from(call, session));
     let properties = Properties {
         title: fields.take(title_from(title)),
-        metadata: fields.take(metadata_from(metadata)),
+        metadata: fields.take(metadata_from("metadata", metadata)),
         ttl: fields.take(ttl_from(ttl)),
         policy: fields
             .get_all(policy_at(PolicyLevel::Thread, policy))
@@ -327,15 +327,6 @@ fn new_thread(
 
 fn title_from(title: String) -> Result<String, Invalid> {
     check::text("title", title, limits::TITLE_CHARS)
-}
-
-fn metadata_from(metadata: String) -> Result<JsonObject, Invalid> {
-    object_from(
-        "metadata",
-        metadata,
-        limits::METADATA_BYTES,
-        limits::METADATA_DEPTH,
-    )
 }
 
 fn ttl_from(ttl: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {

@@ -2,12 +2,12 @@
 
 use memory_contract::proto::{Thread, UpdateThreadRequest};
 use memory_contract::{
-    Invalid, InvalidFields, PolicyFields, PolicyLevel, Precondition, nothing_to_change, paths_from,
-    precondition_from, unknown_path,
+    Invalid, InvalidFields, PolicyFields, PolicyLevel, Precondition, metadata_from,
+    nothing_to_change, paths_from, precondition_from, unknown_path,
 };
 use memory_store::ThreadChange;
 
-use super::{metadata_from, title_from, ttl_from};
+use super::{title_from, ttl_from};
 use crate::services::request::{Fields, NamedConversation, policy_change_at, resource_from};
 
 /// The fields of a thread that an update can change.
@@ -82,7 +82,7 @@ impl Update {
                 .then(|| fields.take(title_from(thread.title).map_err(within))),
             metadata: named
                 .metadata
-                .then(|| fields.take(metadata_from(thread.metadata).map_err(within))),
+                .then(|| fields.take(metadata_from("metadata", thread.metadata).map_err(within))),
             ttl: named
                 .ttl
                 .then(|| fields.take(ttl_from(thread.ttl).map_err(within))),

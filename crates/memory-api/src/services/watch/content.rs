@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use memory_contract::proto::watch_thread_response::Event;
 use memory_contract::proto::{
-    EventsAppended, MemoriesExtracted, MessageDeleted, MessagesAppended, WatchedMessage,
+    self, EventsAppended, MemoriesExtracted, MessageDeleted, MessageUpdated, MessagesAppended,
+    WatchedMessage,
 };
 use memory_contract::{
     Attempt, EventQuery, Memory, MemoryFilter, MemoryId, MemoryOwner, Message, MessageId, Plan,
     ThreadId, limits, memory_bytes, message_bytes_at_most,
 };
-use memory_store::{AttemptQuery, Caller, DistillKind, PlanError, SeqRange, Store, StoreError};
+use memory_store::{
+    AttemptQuery, Caller, DistillKind, MemoryOwners, PlanError, SeqRange, Store, StoreError,
+};
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -90,6 +93,7 @@ impl Content {
         }
         match event {
             Event::MessagesAppended(appended) => self.add_messages(appended).await?,
+            Event::MessageUpdated(updated) => updated.message = self.message(updated).await?,
             Event::SummaryMade(made) => {
                 made.text = self.text(DistillKind::Summary, made.number).await?;
             }
@@ -136,6 +140,31 @@ impl Content {
         .await
     }
 
+    /// The message as it is now.
+    async fn message(&self, updated: &MessageUpdated) -> Result<Option<proto::Message>, ApiError> {
+        let Ok(id) = Uuid::try_parse(&updated.message_id) else {
+            return Ok(None);
+        };
+        let messages = self.store.messages(&self.caller);
+        let found = available(|| messages.get_message(self.thread, MessageId::from(id))).await;
+        let mut message = match found {
+            Ok(message) => proto::Message::from(message),
+            Err(
+                StoreError::MessageNotFound
+                | StoreError::ThreadNotFound
+                | StoreError::DeletionInProgress,
+            ) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        annotate(
+            &self.store,
+            &self.caller,
+            references(&mut message).collect(),
+        )
+        .await?;
+        Ok(Some(message))
+    }
+
     async fn add_memories(&self, extracted: &mut MemoriesExtracted) -> Result<(), ApiError> {
         let ids: Vec<MemoryId> = extracted
             .memory_ids
@@ -167,16 +196,13 @@ impl Content {
             }
             Err(error) => return Err(error),
         };
-        let owner = MemoryOwner {
-            app: session.app,
-            user: session.user,
-        };
+        let owners = MemoryOwners::User(MemoryOwner::of(&session));
         let all = MemoryFilter {
             superseded: true,
             ..Default::default()
         };
         let store = self.store.memories(&self.caller);
-        let mut memories = store.hydrate_memories(&owner, None, &all, ids).await?;
+        let mut memories = store.hydrate_memories(&owners, &all, ids).await?;
         memories.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
         Ok(memories)
     }

@@ -1,4 +1,4 @@
-use memory_contract::Role;
+use memory_contract::{MemoryOwner, Role};
 use serde_json::json;
 use time::macros::datetime;
 
@@ -55,7 +55,8 @@ fn a_space_has_the_user_in_its_apps_alone() {
         app,
         user: user.clone(),
     };
-    let of_memories = Selection::memories(&tenant, &owner, Some(&space), &MemoryFilter::default());
+    let owners = MemoryOwners::User(owner).within(Some(space.clone()));
+    let of_memories = Selection::memories(&tenant, &owners, &MemoryFilter::default());
     let scope = Scope::Space { user, space };
     let of_messages = Selection::new(&tenant, &scope, &MessageFilter::default());
     for (selection, kind) in [(of_messages, "message"), (of_memories, "memory")] {

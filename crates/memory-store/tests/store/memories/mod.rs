@@ -15,7 +15,8 @@ use memory_contract::{
     Role, TenantId, ThreadId, UserId,
 };
 use memory_store::{
-    AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, MemoryError, StoreError,
+    AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, MemoryError,
+    MemoryOwners, StoreError,
 };
 
 use serde_json::{Value, json};
@@ -749,7 +750,7 @@ async fn words_find_the_memories_of_one_user_alone() {
         let found = world
             .store
             .memories(&world.caller)
-            .search_memories(&owner(user), None, query, filter, 10)
+            .search_memories(&MemoryOwners::User(owner(user)), query, filter, 10)
             .await
             .unwrap();
         found.into_iter().map(|found| found.id).collect::<Vec<_>>()
@@ -775,11 +776,15 @@ async fn words_find_the_memories_of_one_user_alone() {
         [id(&added, 0)]
     );
     assert!(search("ada", "oolong", &team("red")).await.is_empty());
+    let of_app = MemoryOwners::App(owner("").app);
+    let memories = world.store.memories(&world.caller);
+    let found = memories.search_memories(&of_app, "oolong", &all, 10).await;
+    assert_eq!(found.unwrap().len(), 3, "of all users and of none");
     // Reading by id does not cross users either.
     let store = &world.store;
     let foreign = store
         .memories(&world.caller)
-        .hydrate_memories(&owner("bob"), None, &all, &[id(&added, 0)])
+        .hydrate_memories(&MemoryOwners::User(owner("bob")), &all, &[id(&added, 0)])
         .await
         .unwrap();
     assert!(foreign.is_empty());

@@ -9,6 +9,7 @@ use memory_contract::{
 };
 use memory_distill::{Fact, KnownFact, SourceMessage, is_duplicate, same_figures};
 use memory_recall::{Freshness, MemoryQuery, Method};
+use memory_store::MemoryOwners;
 use uuid::Uuid;
 
 use crate::distill::{DistillRun, Failure};
@@ -191,8 +192,7 @@ async fn search(
     limit: usize,
 ) -> Result<Vec<Memory>, Failure> {
     let query = MemoryQuery {
-        owner: owner.clone(),
-        space: None,
+        owners: MemoryOwners::User(owner.clone()),
         query,
         limit,
         filter: MemoryFilter::default(),

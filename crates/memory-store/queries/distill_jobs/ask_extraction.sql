@@ -1,0 +1,5 @@
+-- Without effect where the thread does not exist.
+SELECT recollect.ask_extraction($1, t.thread_id)
+FROM recollect.threads t
+WHERE t.tenant_id = $1 AND t.thread_id = $2
+    AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())

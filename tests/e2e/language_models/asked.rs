@@ -1,0 +1,80 @@
+//! Memories are extracted when a caller asks for it.
+
+use std::time::{Duration, Instant};
+
+use memory_contract::proto::{ExtractMemoriesRequest, ExtractionStrategy};
+use recollect_tests::{
+    Options, Server, app, apply, by_id, by_session, session, trial_with_own_server, turn,
+};
+use tonic::Code;
+
+use super::{extract, start};
+
+fn request(thread_id: &str, seconds: i64) -> ExtractMemoriesRequest {
+    ExtractMemoriesRequest {
+        thread: by_id(thread_id),
+        max_wait: Some(prost_types::Duration { seconds, nanos: 0 }),
+    }
+}
+
+#[apply(trial_with_own_server)]
+async fn a_caller_gets_the_memories_of_a_turn_without_waiting_for_quiet() {
+    // The background extracts from quiet threads only after an hour.
+    let lines = ["embedding.kind = \"none\"", "worker.distill.quiet = \"1h\""];
+    let (_dir, _server, client) = Server::start_own(&Options::with(&lines)).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    let said = turn("I live in Bergen.", "How nice.");
+    client.append(&thread_id, said).await;
+
+    // Without a wait the call only asks; the next one waits for the end.
+    let first = client.call(request(&thread_id, 0)).await;
+    assert!(!first.complete);
+    assert_eq!(first.waiting_message_count, 2);
+    let done = client.call(request(&thread_id, 30)).await;
+    assert!(done.complete, "{done:?}");
+    assert_eq!(
+        (done.waiting_message_count, done.last_error.as_str()),
+        (0, "")
+    );
+    let known = client.all_memories(&app, "ada").await;
+    assert!(
+        known.iter().any(|one| one.text.contains("Bergen")),
+        "{known:?}"
+    );
+
+    // With nothing to do the answer comes at once, and a later turn waits to be asked for.
+    let begin = Instant::now();
+    assert!(client.call(request(&thread_id, 30)).await.complete);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    let said = turn("I prefer window seats on flights.", "Lovely.");
+    client.append(&thread_id, said).await;
+    assert!(!client.call(request(&thread_id, 0)).await.complete);
+    assert!(client.call(request(&thread_id, 30)).await.complete);
+    let known = client.all_memories(&app, "ada").await;
+    assert!(
+        known.iter().any(|one| one.text.contains("window seats")),
+        "{known:?}"
+    );
+}
+
+#[apply(trial_with_own_server)]
+async fn a_thread_that_nothing_is_extracted_from_says_so() {
+    let (_dir, _model, _server, client) = start(&[]).await;
+    let (app, off) = (app(), app());
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    extract(&client, &off, ExtractionStrategy::None).await;
+    let without_user = client.resolve(session(&app, "", "chat")).await.thread_id;
+    let not_extracted = client.thread(&off).await;
+    for thread_id in [&without_user, &not_extracted] {
+        let refused = client.refused(request(thread_id, 1)).await;
+        refused.is(Code::FailedPrecondition, "EXTRACTION_OFF");
+    }
+    let unknown = ExtractMemoriesRequest {
+        thread: by_session(session(&app, "ada", "never")),
+        max_wait: None,
+    };
+    let refused = client.refused(unknown).await;
+    refused.is(Code::NotFound, "THREAD_NOT_FOUND");
+}
