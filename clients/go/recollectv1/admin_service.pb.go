@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -2023,8 +2024,8 @@ func (x *DeleteAppResponse) GetDeletion() *Deletion {
 // DeleteTenantRequest confirms the deletion of the caller's tenant.
 type DeleteTenantRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// tenant is the name of the caller's tenant, as GetServerInfo returns it. Required, so
-	// that no other tenant is deleted by mistake.
+	// tenant is the name of the caller's tenant, as GetServerInfo returns it. Required. It
+	// ensures that no other tenant is deleted by mistake.
 	Tenant        string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2985,7 +2986,7 @@ var File_recollect_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	" recollect/v1/admin_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/transaction.proto\"\x16\n" +
+	" recollect/v1/admin_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/transaction.proto\"\x16\n" +
 	"\x14GetServerInfoRequest\"\xcf\x02\n" +
 	"\x15GetServerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
@@ -3093,21 +3094,21 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x15GetModelUsageResponse\x12.\n" +
 	"\x05usage\x18\x01 \x03(\v2\x18.recollect.v1.ModelUsageR\x05usage\x12,\n" +
 	"\x12daily_token_budget\x18\x02 \x01(\x03R\x10dailyTokenBudget\x12!\n" +
-	"\ftokens_today\x18\x03 \x01(\x03R\vtokensToday\">\n" +
-	"\x11DeleteUserRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\"H\n" +
+	"\ftokens_today\x18\x03 \x01(\x03R\vtokensToday\"C\n" +
+	"\x11DeleteUserRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\"H\n" +
 	"\x12DeleteUserResponse\x122\n" +
-	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\":\n" +
-	"\x10DeleteAppRequest\x12&\n" +
-	"\x03app\x18\x01 \x01(\v2\x14.recollect.v1.AppRefR\x03app\"G\n" +
+	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"?\n" +
+	"\x10DeleteAppRequest\x12+\n" +
+	"\x03app\x18\x01 \x01(\v2\x14.recollect.v1.AppRefB\x03\xe0A\x02R\x03app\"G\n" +
 	"\x11DeleteAppResponse\x122\n" +
-	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"-\n" +
-	"\x13DeleteTenantRequest\x12\x16\n" +
-	"\x06tenant\x18\x01 \x01(\tR\x06tenant\"J\n" +
+	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"2\n" +
+	"\x13DeleteTenantRequest\x12\x1b\n" +
+	"\x06tenant\x18\x01 \x01(\tB\x03\xe0A\x02R\x06tenant\"J\n" +
 	"\x14DeleteTenantResponse\x122\n" +
-	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"5\n" +
-	"\x12GetDeletionRequest\x12\x1f\n" +
-	"\vdeletion_id\x18\x01 \x01(\tR\n" +
+	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\":\n" +
+	"\x12GetDeletionRequest\x12$\n" +
+	"\vdeletion_id\x18\x01 \x01(\tB\x03\xe0A\x02R\n" +
 	"deletionId\"I\n" +
 	"\x13GetDeletionResponse\x122\n" +
 	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"R\n" +
@@ -3146,9 +3147,9 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x03lag\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03lag\x12#\n" +
 	"\rfailing_count\x18\x03 \x01(\x03R\ffailingCount\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\x04 \x01(\tR\tlastError\"\xbb\x01\n" +
-	"\x15CompareIndexesRequest\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12\x17\n" +
+	"last_error\x18\x04 \x01(\tR\tlastError\"\xc0\x01\n" +
+	"\x15CompareIndexesRequest\x12\x1a\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x05appId\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x18\n" +
 	"\aqueries\x18\x03 \x03(\tR\aqueries\x12$\n" +
 	"\vsample_size\x18\x04 \x01(\x05H\x00R\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -31,7 +32,7 @@ type AddMemoriesRequest struct {
 	// belong to the app and to no user, and only requests for no user find them.
 	// Required.
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	// memories are the memories to store: 1 to 100.
+	// memories are the memories to store: 1 to 100. Required.
 	Memories      []*MemoryInput `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -201,7 +202,7 @@ type ImportMemoriesRequest struct {
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	// memories are the memories to store: 1 to 100, within the limits of MemoryInput.
 	// memory_id and origin are required. docs/memory/long-term.md says which other fields
-	// are kept.
+	// are kept. Required.
 	Memories      []*Memory `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -376,7 +377,7 @@ func (x *ImportedMemory) GetMissingSourceCount() int32 {
 // GetMemoryRequest identifies a memory.
 type GetMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory_id is the memory's UUID.
+	// memory_id is the memory's UUID. Required.
 	MemoryId      string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -599,7 +600,7 @@ func (x *MemoryFilter) GetMetadata() string {
 type ListMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// target selects whose memories to list: of one user, or of all users of an app and
-	// those of no user. Required; a thread is INVALID_ARGUMENT.
+	// those of no user. Required. A thread is INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// filter selects memories. Unset: all valid ones.
 	Filter *MemoryFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
@@ -730,9 +731,9 @@ func (x *ListMemoriesResponse) GetNextPageToken() string {
 type SearchMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// target is the user whose memories are searched, in the app and in all apps of its
-	// memory space. Required; a thread or an app is INVALID_ARGUMENT.
+	// memory space. Required. A thread or an app is INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// query is the text to match: 1 to 8,192 characters.
+	// query is the text to match: 1 to 8,192 characters. Required.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// top_k is the maximum number of memories to return: 1 to 100. Unset: 10.
 	TopK *int32 `protobuf:"varint,3,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
@@ -1076,10 +1077,10 @@ func (x *UpdateMemoryResponse) GetRevision() string {
 // SupersedeMemoryRequest names the old memory and its replacement.
 type SupersedeMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory_id is the memory to supersede.
+	// memory_id is the memory to supersede. Required.
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// replacement is the new memory, of the same app and user. Its text must differ
-	// from the old one.
+	// from the old one. Required.
 	Replacement   *MemoryInput `protobuf:"bytes,2,opt,name=replacement,proto3" json:"replacement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1197,7 +1198,7 @@ func (x *SupersedeMemoryResponse) GetRevision() string {
 // DeleteMemoryRequest identifies a memory.
 type DeleteMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory_id is the memory's UUID.
+	// memory_id is the memory's UUID. Required.
 	MemoryId      string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1302,7 +1303,7 @@ func (x *DeleteMemoryResponse) GetRevision() string {
 type DeleteMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// target selects whose memories to delete: of one user, or of all users of an app and
-	// those of no user; max_count applies to each user. Required; a thread is
+	// those of no user; max_count applies to each user. Required. A thread is
 	// INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// max_age deletes memories that were stored longer ago than this: 1 second or
@@ -1458,28 +1459,28 @@ var File_recollect_v1_memory_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/memory_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"v\n" +
-	"\x12AddMemoriesRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x125\n" +
-	"\bmemories\x18\x02 \x03(\v2\x19.recollect.v1.MemoryInputR\bmemories\"h\n" +
+	"!recollect/v1/memory_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\x80\x01\n" +
+	"\x12AddMemoriesRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12:\n" +
+	"\bmemories\x18\x02 \x03(\v2\x19.recollect.v1.MemoryInputB\x03\xe0A\x02R\bmemories\"h\n" +
 	"\x13AddMemoriesResponse\x125\n" +
 	"\bmemories\x18\x01 \x03(\v2\x19.recollect.v1.AddedMemoryR\bmemories\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\tR\brevision\"U\n" +
 	"\vAddedMemory\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12\x18\n" +
-	"\acreated\x18\x02 \x01(\bR\acreated\"t\n" +
-	"\x15ImportMemoriesRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x120\n" +
-	"\bmemories\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\"n\n" +
+	"\acreated\x18\x02 \x01(\bR\acreated\"~\n" +
+	"\x15ImportMemoriesRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x125\n" +
+	"\bmemories\x18\x02 \x03(\v2\x14.recollect.v1.MemoryB\x03\xe0A\x02R\bmemories\"n\n" +
 	"\x16ImportMemoriesResponse\x128\n" +
 	"\bmemories\x18\x01 \x03(\v2\x1c.recollect.v1.ImportedMemoryR\bmemories\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\tR\brevision\"\x8a\x01\n" +
 	"\x0eImportedMemory\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\x120\n" +
-	"\x14missing_source_count\x18\x03 \x01(\x05R\x12missingSourceCount\"/\n" +
-	"\x10GetMemoryRequest\x12\x1b\n" +
-	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\"w\n" +
+	"\x14missing_source_count\x18\x03 \x01(\x05R\x12missingSourceCount\"4\n" +
+	"\x10GetMemoryRequest\x12 \n" +
+	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\x02R\bmemoryId\"w\n" +
 	"\x11GetMemoryResponse\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x124\n" +
 	"\n" +
@@ -1495,19 +1496,19 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12-\n" +
 	"\x12include_superseded\x18\b \x01(\bR\x11includeSuperseded\x12\x1a\n" +
-	"\bmetadata\x18\t \x01(\tR\bmetadata\"\xb3\x01\n" +
-	"\x13ListMemoriesRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
+	"\bmetadata\x18\t \x01(\tR\bmetadata\"\xb8\x01\n" +
+	"\x13ListMemoriesRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x122\n" +
 	"\x06filter\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"p\n" +
 	"\x14ListMemoriesResponse\x120\n" +
 	"\bmemories\x18\x01 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xce\x02\n" +
-	"\x15SearchMemoriesRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12\x14\n" +
-	"\x05query\x18\x02 \x01(\tR\x05query\x12\x18\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd8\x02\n" +
+	"\x15SearchMemoriesRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x12\x19\n" +
+	"\x05query\x18\x02 \x01(\tB\x03\xe0A\x02R\x05query\x12\x18\n" +
 	"\x05top_k\x18\x03 \x01(\x05H\x00R\x04topK\x88\x01\x01\x12 \n" +
 	"\tmin_score\x18\x04 \x01(\x02H\x01R\bminScore\x88\x01\x01\x122\n" +
 	"\x06filter\x18\x05 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x122\n" +
@@ -1522,31 +1523,31 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x16SearchMemoriesResponse\x125\n" +
 	"\bmemories\x18\x01 \x03(\v2\x19.recollect.v1.FoundMemoryR\bmemories\x12=\n" +
 	"\fdegradations\x18\x02 \x03(\v2\x19.recollect.v1.DegradationR\fdegradations\x122\n" +
-	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xc0\x01\n" +
-	"\x13UpdateMemoryRequest\x12,\n" +
-	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12;\n" +
+	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xc5\x01\n" +
+	"\x13UpdateMemoryRequest\x121\n" +
+	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryB\x03\xe0A\x02R\x06memory\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12>\n" +
 	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"`\n" +
 	"\x14UpdateMemoryResponse\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"r\n" +
-	"\x16SupersedeMemoryRequest\x12\x1b\n" +
-	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12;\n" +
-	"\vreplacement\x18\x02 \x01(\v2\x19.recollect.v1.MemoryInputR\vreplacement\"\x99\x01\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"|\n" +
+	"\x16SupersedeMemoryRequest\x12 \n" +
+	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\x02R\bmemoryId\x12@\n" +
+	"\vreplacement\x18\x02 \x01(\v2\x19.recollect.v1.MemoryInputB\x03\xe0A\x02R\vreplacement\"\x99\x01\n" +
 	"\x17SupersedeMemoryResponse\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x124\n" +
 	"\n" +
 	"superseded\x18\x02 \x01(\v2\x14.recollect.v1.MemoryR\n" +
 	"superseded\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\tR\brevision\"2\n" +
-	"\x13DeleteMemoryRequest\x12\x1b\n" +
-	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\"L\n" +
+	"\brevision\x18\x03 \x01(\tR\brevision\"7\n" +
+	"\x13DeleteMemoryRequest\x12 \n" +
+	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\x02R\bmemoryId\"L\n" +
 	"\x14DeleteMemoryResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"\x84\x02\n" +
-	"\x15DeleteMemoriesRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"\x89\x02\n" +
+	"\x15DeleteMemoriesRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12@\n" +
 	"\x0emax_inactivity\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rmaxInactivity\x12 \n" +
 	"\tmax_count\x18\x04 \x01(\x05H\x00R\bmaxCount\x88\x01\x01\x12\x17\n" +
