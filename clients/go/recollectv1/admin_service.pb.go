@@ -1116,7 +1116,8 @@ type ListTransactionsRequest struct {
 	// page_token is next_page_token of the previous page; all other fields except
 	// page_size must be unchanged. Empty: the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// actor selects changes made by one actor, such as an API key's name. Empty: all.
+	// actor selects changes made by one actor, such as an API key's name: at most 128
+	// characters. Empty: all.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
 	// actions selects changes of any of these kinds: at most 32. Empty: all.
 	Actions []TransactionAction `protobuf:"varint,5,rep,packed,name=actions,proto3,enum=recollect.v1.TransactionAction" json:"actions,omitempty"`

@@ -508,9 +508,9 @@ type PutCheckpointWritesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required. A session that does not exist is created.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// namespace is the checkpoint's namespace.
+	// namespace is the checkpoint's namespace: at most 1,024 bytes.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// checkpoint_id is the checkpoint. Required.
+	// checkpoint_id is the checkpoint: 1 to 128 bytes. Required.
 	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	// writes are the writes: 1 to 1,024, without two of the same task_id and index. All
 	// writes of a checkpoint have at most 16 MiB together, each with its names and
@@ -639,9 +639,9 @@ type GetCheckpointRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// namespace is the checkpoint's namespace.
+	// namespace is the checkpoint's namespace: at most 1,024 bytes.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// checkpoint_id is the checkpoint. Empty: the latest of the namespace.
+	// checkpoint_id is the checkpoint: at most 128 bytes. Empty: the latest of the namespace.
 	CheckpointId  string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -751,17 +751,17 @@ type ListCheckpointsRequest struct {
 	// target selects whose checkpoints to list: of one thread, or of all threads of a user.
 	// Required. An app is INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// namespace selects one namespace. Unset: all.
+	// namespace selects one namespace: at most 1,024 bytes. Unset: all.
 	Namespace *string `protobuf:"bytes,2,opt,name=namespace,proto3,oneof" json:"namespace,omitempty"`
-	// checkpoint_id selects the checkpoints of this id. Empty: all.
+	// checkpoint_id selects the checkpoints of this id: at most 128 bytes. Empty: all.
 	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
-	// before selects the checkpoints with a smaller id. Empty: all.
+	// before selects the checkpoints with a smaller id: at most 128 bytes. Empty: all.
 	Before string `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`
 	// metadata selects the checkpoints whose metadata has all fields of this JSON object,
 	// each with an equal value: at most 8 KiB. Empty: all.
 	Metadata string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// page_size is the maximum number of checkpoints: 0 means 50; more than 500 counts as
-	// 500. A page has fewer entries if they would exceed a 4 MiB response, but at least
+	// 500. A page has fewer entries if they would have more than 3 MiB, but at least
 	// one.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page of the same request. Empty: the

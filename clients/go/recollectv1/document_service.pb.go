@@ -295,7 +295,7 @@ type DocumentRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// namespace is the path of labels, within the limits of DocumentInput. Required.
 	Namespace []string `protobuf:"bytes,1,rep,name=namespace,proto3" json:"namespace,omitempty"`
-	// key is the document's name. Required.
+	// key is the document's name: 1 to 512 bytes. Required.
 	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -518,7 +518,7 @@ func (x *GetDocumentsRequest) GetRefreshTtl() bool {
 type GetDocumentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// documents are the documents that exist, in the order of the request. They end before
-	// one that would make the response larger than 4 MiB.
+	// one that would make the response larger than 3.5 MiB.
 	Documents []*Document `protobuf:"bytes,1,rep,name=documents,proto3" json:"documents,omitempty"`
 	// read_count is the number of names in the request that were looked up: fewer than all
 	// if the response would have become too large. Request the rest again.

@@ -157,7 +157,8 @@ type ListEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// types selects events of any of these types: at most 32. Empty: all.
+	// types selects events of any of these types: at most 32, each of 1 to 128
+	// characters. Empty: all.
 	Types []string `protobuf:"bytes,2,rep,name=types,proto3" json:"types,omitempty"`
 	// start_time selects events whose create_time is at or after this time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`

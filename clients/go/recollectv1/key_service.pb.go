@@ -399,7 +399,7 @@ func (x *ListApiKeysResponse) GetNextPageToken() string {
 // RevokeApiKeyRequest identifies a key.
 type RevokeApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name is the key's name. Required.
+	// name is the key's name: 1 to 128 characters. Required.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -182,8 +182,8 @@ type Memory struct {
 	PersistTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=persist_time,json=persistTime,proto3" json:"persist_time,omitempty"`
 	// last_use_time is the day when a search or a context last returned it.
 	LastUseTime *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=last_use_time,json=lastUseTime,proto3" json:"last_use_time,omitempty"`
-	// made_by is the model that extracted it. Empty: no model did; with
-	// MEMORY_ORIGIN_EXTRACTED, the built-in algorithm.
+	// made_by is the model that extracted it: at most 128 characters. Empty: no model did;
+	// with MEMORY_ORIGIN_EXTRACTED, the built-in algorithm.
 	MadeBy string `protobuf:"bytes,21,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
 	// extraction_strategy is the strategy that extracted it.
 	// EXTRACTION_STRATEGY_UNSPECIFIED: it was not extracted, or a caller has stored

@@ -86,7 +86,7 @@ func (x *AddMemoriesRequest) GetMemories() []*MemoryInput {
 type AddMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memories are the results, in the order of the request. Metadata that would make
-	// the response larger than 4 MiB is left out.
+	// the response larger than 3.5 MiB is left out.
 	Memories []*AddedMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// revision is an opaque token of this write, for
 	// Freshness.at_least_as_fresh.
@@ -256,7 +256,7 @@ func (x *ImportMemoriesRequest) GetMemories() []*Memory {
 type ImportMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memories are the results, in the order of the request. Metadata that would make
-	// the response larger than 4 MiB is left out.
+	// the response larger than 3.5 MiB is left out.
 	Memories []*ImportedMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// revision is an opaque token of this write, for
 	// Freshness.at_least_as_fresh.
@@ -481,9 +481,11 @@ type MemoryFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// type selects one kind of knowledge. Unspecified: all.
 	Type MemoryType `protobuf:"varint,1,opt,name=type,proto3,enum=recollect.v1.MemoryType" json:"type,omitempty"`
-	// topics selects memories with any of these topics: at most 16.
+	// topics selects memories with any of these topics: at most 16, each of 1 to 64
+	// characters.
 	Topics []string `protobuf:"bytes,2,rep,name=topics,proto3" json:"topics,omitempty"`
-	// entities selects memories with any of these entities: at most 16.
+	// entities selects memories with any of these entities: at most 16, each of 1 to 128
+	// characters.
 	Entities []string `protobuf:"bytes,3,rep,name=entities,proto3" json:"entities,omitempty"`
 	// thread_id selects memories that came from one thread.
 	ThreadId string `protobuf:"bytes,4,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
@@ -495,7 +497,7 @@ type MemoryFilter struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// include_superseded also selects superseded memories.
 	IncludeSuperseded bool `protobuf:"varint,8,opt,name=include_superseded,json=includeSuperseded,proto3" json:"include_superseded,omitempty"`
-	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// metadata is a JSON object as text with at most 16 keys and 16 KiB. Each key must have
 	// exactly this value in the memory's metadata: a string, a number, a boolean or null.
 	// Numbers compare exactly. Empty: all.
 	Metadata      string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
@@ -888,7 +890,7 @@ func (x *FoundMemory) GetScore() float32 {
 type SearchMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memories are the matches, best first: fewer than top_k if they would exceed a
-	// 4 MiB response.
+	// 3.5 MiB response.
 	Memories []*FoundMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// degradations list what is missing from the response because a component was
 	// unavailable or behind. Empty: nothing.
@@ -1306,14 +1308,14 @@ type DeleteMemoriesRequest struct {
 	// those of no user; max_count applies to each user. Required. A thread is
 	// INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// max_age deletes memories that were stored longer ago than this: 1 second or
-	// more.
+	// max_age deletes memories that were stored longer ago than this: 1 second to
+	// 100 years.
 	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	// max_inactivity deletes memories that no search and no context returned for
-	// longer than this: 1 day or more. GetMemory and ListMemories do not count as
+	// longer than this: 1 day to 100 years. GetMemory and ListMemories do not count as
 	// use.
 	MaxInactivity *durationpb.Duration `protobuf:"bytes,3,opt,name=max_inactivity,json=maxInactivity,proto3" json:"max_inactivity,omitempty"`
-	// max_count is the number of memories of each user to keep: 1 or more. Superseded
+	// max_count is the number of memories of each user to keep: 1 to 1,000,000. Superseded
 	// memories are deleted first, then those whose last use is oldest. Unset: no
 	// limit.
 	MaxCount *int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3,oneof" json:"max_count,omitempty"`
@@ -1396,7 +1398,7 @@ type DeleteMemoriesResponse struct {
 	// while more is true.
 	DeletedCount int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// memories are the first 100 of them. Metadata that would make the response larger
-	// than 4 MiB is left out.
+	// than 3.5 MiB is left out.
 	Memories []*Memory `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	// more is true if further memories remain to be deleted.
 	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`

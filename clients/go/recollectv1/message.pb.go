@@ -1297,14 +1297,14 @@ type MessageFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// roles selects messages of any of these roles. Empty: all.
 	Roles []Role `protobuf:"varint,1,rep,packed,name=roles,proto3,enum=recollect.v1.Role" json:"roles,omitempty"`
-	// names selects messages whose speaker's name equals any of these: at most 32.
-	// Empty: all.
+	// names selects messages whose speaker's name equals any of these: at most 32,
+	// each of 1 to 256 characters. Empty: all.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	// start_time selects messages whose create_time is at or after this time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// end_time selects messages whose create_time is before this time.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// metadata is a JSON object as text with at most 16 keys and 16 KiB. Each key must have
 	// exactly this value in the message's metadata: a string, a number, a boolean or
 	// null. Numbers compare exactly. Empty: all.
 	Metadata      string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`

@@ -502,7 +502,7 @@ type GetNodeHistoryRequest struct {
 	Node *NodeRef `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// current_message_id is the message that the dialogue leads to: a message of the
 	// thread, by message_id or external_id, or a message of the node memory. Empty: the
-	// thread's head. See docs/memory/node.md.
+	// thread's head. At most 128 characters. See docs/memory/node.md.
 	CurrentMessageId string `protobuf:"bytes,2,opt,name=current_message_id,json=currentMessageId,proto3" json:"current_message_id,omitempty"`
 	// max_tokens is the token budget of the whole response: 1 to 10,000,000. Unset:
 	// 2,000.

@@ -634,7 +634,7 @@ type ListAttemptsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// task selects the attempts at one task. Unset: all.
+	// task selects the attempts at one task: at most 256 characters. Unset: all.
 	Task *string `protobuf:"bytes,2,opt,name=task,proto3,oneof" json:"task,omitempty"`
 	// failed selects attempts with an error.
 	Failed bool `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`

@@ -819,7 +819,7 @@ func (x *MemoryPolicy) GetContextTokens() int32 {
 // AppPolicy is the policy of one app.
 type AppPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_id is the app. Required.
+	// app_id is the app: 1 to 128 characters. Required.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	// policy has the fields that the app sets.
 	Policy *MemoryPolicy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`

@@ -192,7 +192,7 @@ func (x *SetSecretResponse) GetSecret() *Secret {
 // GetSecretRequest identifies a secret.
 type GetSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name is the secret's name. Required.
+	// name is the secret's name: 1 to 128 characters. Required.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -404,7 +404,7 @@ func (x *ListSecretsResponse) GetNextPageToken() string {
 // DeleteSecretRequest identifies a secret.
 type DeleteSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name is the secret's name. Required.
+	// name is the secret's name: 1 to 128 characters. Required.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

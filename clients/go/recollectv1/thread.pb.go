@@ -108,10 +108,10 @@ type Thread struct {
 	UserId string `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// session_key is the caller's own name for the conversation.
 	SessionKey string `protobuf:"bytes,4,opt,name=session_key,json=sessionKey,proto3" json:"session_key,omitempty"`
-	// title is a label for display. Recollect does not interpret it.
+	// title is a label for display: at most 512 characters. Recollect does not interpret it.
 	Title string `protobuf:"bytes,5,opt,name=title,proto3" json:"title,omitempty"`
-	// metadata is the caller's own data about the thread: a JSON object as text. Empty:
-	// none.
+	// metadata is the caller's own data about the thread: a JSON object as text, at most
+	// 16 KiB, 5 levels deep. Empty: none.
 	Metadata string `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// last_seq is the seq of the message that was appended last; 0 if no message was
 	// ever appended. It never decreases: seqs of deleted messages are not reused.

@@ -442,7 +442,7 @@ type ListThreadsRequest struct {
 	// first. Empty: `create_time desc`. By update_time, a thread that changes between two
 	// pages moves.
 	OrderBy string `protobuf:"bytes,4,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
-	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// metadata is a JSON object as text with at most 16 keys and 16 KiB. Each key must have
 	// exactly this value in the thread's metadata: a string, a number, a boolean or null.
 	// Numbers compare exactly. Empty: all.
 	Metadata      string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`

@@ -45,8 +45,8 @@ type WorkingMemory struct {
 	// did not fit into the response.
 	OmittedMessageCount int64 `protobuf:"varint,6,opt,name=omitted_message_count,json=omittedMessageCount,proto3" json:"omitted_message_count,omitempty"`
 	// memories are the memories that were put into this working memory, in that order,
-	// without those deleted since. Metadata that would make the response larger than 4
-	// MiB is left out.
+	// without those deleted since. Metadata that would make the response larger than
+	// 3.5 MiB is left out.
 	Memories []*Memory `protobuf:"bytes,7,rep,name=memories,proto3" json:"memories,omitempty"`
 	// data is the session's own data: a JSON object as text. It is never indexed, and is
 	// deleted with the working memory. Empty: none.
