@@ -3,6 +3,7 @@ module github.com/recollect-memory/recollect/clients/go
 go 1.24.0
 
 require (
+	google.golang.org/genproto/googleapis/api v0.0.0-20250804133106-a7a43d27e69b
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20250804133106-a7a43d27e69b
 	google.golang.org/grpc v1.76.0
 	google.golang.org/protobuf v1.36.12

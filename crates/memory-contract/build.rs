@@ -7,7 +7,7 @@
 
 use std::{env, error::Error, fs, path::PathBuf};
 
-use prost::Message as _;
+use prost::Message;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
@@ -18,17 +18,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     protos.retain(|path| path.extension().is_some_and(|ext| ext == "proto"));
     protos.sort();
 
-    println!("cargo::rerun-if-changed={}", package.display());
-    for proto in &protos {
-        println!("cargo::rerun-if-changed={}", proto.display());
-    }
+    println!("cargo::rerun-if-changed={}", root.display());
 
-    let descriptors = protox::compile(&protos, [&root])?;
+    let mut compiler = protox::Compiler::new([&root])?;
+    compiler.include_imports(true).include_source_info(true);
+    compiler.open_files(&protos)?;
+    // Encoded by the compiler: the types of prost have no place for options of google.api.
+    let descriptors = compiler.encode_file_descriptor_set();
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("recollect.bin"), descriptors.encode_to_vec())?;
+    fs::write(out.join("recollect.bin"), &descriptors)?;
     tonic_prost_build::configure()
         .build_server(true)
         .build_client(true)
-        .compile_fds(descriptors)?;
+        .compile_fds(Message::decode(descriptors.as_slice())?)?;
     Ok(())
 }

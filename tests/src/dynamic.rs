@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use memory_contract::proto::DESCRIPTORS;
 use prost::Message as _;
 use prost::bytes::{Buf as _, BufMut as _};
-use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, MethodDescriptor, SerializeOptions,
+};
 use serde_json::Value;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Request, Response, Status, Streaming};
@@ -14,6 +16,9 @@ use crate::Client;
 
 static POOL: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(DESCRIPTORS).unwrap());
+
+/// `google.api.FieldBehavior.REQUIRED`.
+const REQUIRED: i32 = 2;
 
 /// The contract by its descriptors.
 pub struct Dynamic;
@@ -49,6 +54,22 @@ impl Dynamic {
     /// The short name of a method: `Service/Method`.
     pub fn name(method: &MethodDescriptor) -> String {
         format!("{}/{}", method.parent_service().name(), method.name())
+    }
+
+    /// The fields of a method's request that are annotated as required.
+    pub fn required(method: &MethodDescriptor) -> Vec<String> {
+        let option = POOL
+            .get_extension_by_name("google.api.field_behavior")
+            .unwrap();
+        let required = |field: &FieldDescriptor| {
+            let options = field.options();
+            let behaviors = options.get_extension(&option);
+            let behaviors = behaviors.as_list().unwrap_or_default();
+            behaviors.contains(&prost_reflect::Value::EnumNumber(REQUIRED))
+        };
+        let request = method.input();
+        let fields = request.fields().filter(required);
+        fields.map(|field| field.name().to_owned()).collect()
     }
 
     /// Reads a table: each line has a method, its request as JSON, and further words.

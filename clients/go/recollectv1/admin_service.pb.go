@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -1115,7 +1116,8 @@ type ListTransactionsRequest struct {
 	// page_token is next_page_token of the previous page; all other fields except
 	// page_size must be unchanged. Empty: the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// actor selects changes made by one actor, such as an API key's name. Empty: all.
+	// actor selects changes made by one actor, such as an API key's name: at most 128
+	// characters. Empty: all.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
 	// actions selects changes of any of these kinds: at most 32. Empty: all.
 	Actions []TransactionAction `protobuf:"varint,5,rep,packed,name=actions,proto3,enum=recollect.v1.TransactionAction" json:"actions,omitempty"`
@@ -2065,8 +2067,8 @@ func (x *DeleteAppResponse) GetDeletion() *Deletion {
 // DeleteTenantRequest confirms the deletion of the caller's tenant.
 type DeleteTenantRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// tenant is the name of the caller's tenant, as GetServerInfo returns it. Required, so
-	// that no other tenant is deleted by mistake.
+	// tenant is the name of the caller's tenant, as GetServerInfo returns it. Required. It
+	// ensures that no other tenant is deleted by mistake.
 	Tenant        string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3027,7 +3029,7 @@ var File_recollect_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	" recollect/v1/admin_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/transaction.proto\"\x16\n" +
+	" recollect/v1/admin_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/transaction.proto\"\x16\n" +
 	"\x14GetServerInfoRequest\"\xcf\x02\n" +
 	"\x15GetServerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
@@ -3141,17 +3143,17 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x10user_of_all_apps\x18\x02 \x01(\tH\x00R\ruserOfAllAppsB\b\n" +
 	"\x06target\"H\n" +
 	"\x12DeleteUserResponse\x122\n" +
-	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\":\n" +
-	"\x10DeleteAppRequest\x12&\n" +
-	"\x03app\x18\x01 \x01(\v2\x14.recollect.v1.AppRefR\x03app\"G\n" +
+	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"?\n" +
+	"\x10DeleteAppRequest\x12+\n" +
+	"\x03app\x18\x01 \x01(\v2\x14.recollect.v1.AppRefB\x03\xe0A\x02R\x03app\"G\n" +
 	"\x11DeleteAppResponse\x122\n" +
-	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"-\n" +
-	"\x13DeleteTenantRequest\x12\x16\n" +
-	"\x06tenant\x18\x01 \x01(\tR\x06tenant\"J\n" +
+	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"2\n" +
+	"\x13DeleteTenantRequest\x12\x1b\n" +
+	"\x06tenant\x18\x01 \x01(\tB\x03\xe0A\x02R\x06tenant\"J\n" +
 	"\x14DeleteTenantResponse\x122\n" +
-	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"5\n" +
-	"\x12GetDeletionRequest\x12\x1f\n" +
-	"\vdeletion_id\x18\x01 \x01(\tR\n" +
+	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\":\n" +
+	"\x12GetDeletionRequest\x12$\n" +
+	"\vdeletion_id\x18\x01 \x01(\tB\x03\xe0A\x02R\n" +
 	"deletionId\"I\n" +
 	"\x13GetDeletionResponse\x122\n" +
 	"\bdeletion\x18\x01 \x01(\v2\x16.recollect.v1.DeletionR\bdeletion\"R\n" +
@@ -3190,9 +3192,9 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x03lag\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03lag\x12#\n" +
 	"\rfailing_count\x18\x03 \x01(\x03R\ffailingCount\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\x04 \x01(\tR\tlastError\"\xbb\x01\n" +
-	"\x15CompareIndexesRequest\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12\x17\n" +
+	"last_error\x18\x04 \x01(\tR\tlastError\"\xc0\x01\n" +
+	"\x15CompareIndexesRequest\x12\x1a\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x05appId\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x18\n" +
 	"\aqueries\x18\x03 \x03(\tR\aqueries\x12$\n" +
 	"\vsample_size\x18\x04 \x01(\x05H\x00R\n" +

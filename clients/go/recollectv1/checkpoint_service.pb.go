@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -26,9 +27,10 @@ const (
 type CheckpointValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// channel is the channel's name: 1 to 512 bytes of UTF-8 without NUL characters.
+	// Required.
 	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
 	// version is the value's version: 1 to 128 bytes of UTF-8 without NUL characters. A
-	// version always identifies the same data.
+	// version always identifies the same data. Required.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	// type is the caller's name for the encoding of data: at most 64 bytes.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
@@ -100,14 +102,14 @@ func (x *CheckpointValue) GetData() []byte {
 // CheckpointWrite is one write of a task.
 type CheckpointWrite struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// task_id is the task: 1 to 256 bytes of UTF-8 without NUL characters.
+	// task_id is the task: 1 to 256 bytes of UTF-8 without NUL characters. Required.
 	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// task_path is where the task is in the graph: at most 1,024 bytes.
 	TaskPath string `protobuf:"bytes,2,opt,name=task_path,json=taskPath,proto3" json:"task_path,omitempty"`
 	// index is the number of the write within the task; it may be negative.
 	Index int32 `protobuf:"zigzag32,3,opt,name=index,proto3" json:"index,omitempty"`
 	// channel is the channel that is written: 1 to 512 bytes of UTF-8 without NUL
-	// characters.
+	// characters. Required.
 	Channel string `protobuf:"bytes,4,opt,name=channel,proto3" json:"channel,omitempty"`
 	// type is the caller's name for the encoding of data: at most 64 bytes.
 	Type string `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
@@ -339,7 +341,7 @@ type PutCheckpointRequest struct {
 	// characters. Empty: the root graph.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// checkpoint_id names the checkpoint: 1 to 128 bytes of UTF-8 without NUL characters.
-	// Ids must grow with time, such as UUIDs of version 6.
+	// Ids must grow with time, such as UUIDs of version 6. Required.
 	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	// parent_checkpoint_id is the checkpoint that this one follows: at most 128 bytes.
 	// Empty: none.
@@ -506,13 +508,13 @@ type PutCheckpointWritesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required. A session that does not exist is created.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// namespace is the checkpoint's namespace.
+	// namespace is the checkpoint's namespace: at most 1,024 bytes.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// checkpoint_id is the checkpoint. Required.
+	// checkpoint_id is the checkpoint: 1 to 128 bytes. Required.
 	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	// writes are the writes: 1 to 1,024, without two of the same task_id and index. All
 	// writes of a checkpoint have at most 16 MiB together, each with its names and
-	// another 256 bytes.
+	// another 256 bytes. Required.
 	Writes []*CheckpointWrite `protobuf:"bytes,4,rep,name=writes,proto3" json:"writes,omitempty"`
 	// replace replaces writes that exist with the same task_id and index. Otherwise they
 	// stay as they are.
@@ -637,9 +639,9 @@ type GetCheckpointRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// namespace is the checkpoint's namespace.
+	// namespace is the checkpoint's namespace: at most 1,024 bytes.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// checkpoint_id is the checkpoint. Empty: the latest of the namespace.
+	// checkpoint_id is the checkpoint: at most 128 bytes. Empty: the latest of the namespace.
 	CheckpointId  string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -747,19 +749,19 @@ func (x *GetCheckpointResponse) GetCheckpoint() *Checkpoint {
 type ListCheckpointsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// target selects whose checkpoints to list: of one thread, or of all threads of a user.
-	// Required; an app is INVALID_ARGUMENT.
+	// Required. An app is INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// namespace selects one namespace. Unset: all.
+	// namespace selects one namespace: at most 1,024 bytes. Unset: all.
 	Namespace *string `protobuf:"bytes,2,opt,name=namespace,proto3,oneof" json:"namespace,omitempty"`
-	// checkpoint_id selects the checkpoints of this id. Empty: all.
+	// checkpoint_id selects the checkpoints of this id: at most 128 bytes. Empty: all.
 	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
-	// before selects the checkpoints with a smaller id. Empty: all.
+	// before selects the checkpoints with a smaller id: at most 128 bytes. Empty: all.
 	Before string `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`
 	// metadata selects the checkpoints whose metadata has all fields of this JSON object,
 	// each with an equal value: at most 8 KiB. Empty: all.
 	Metadata string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// page_size is the maximum number of checkpoints: 0 means 50; more than 500 counts as
-	// 500. A page has fewer entries if they would exceed a 4 MiB response, but at least
+	// 500. A page has fewer entries if they would have more than 3 MiB, but at least
 	// one.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is next_page_token of the previous page of the same request. Empty: the
@@ -1132,18 +1134,18 @@ var File_recollect_v1_checkpoint_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\n" +
-	"%recollect/v1/checkpoint_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\"{\n" +
-	"\x0fCheckpointValue\x12\x18\n" +
-	"\achannel\x18\x01 \x01(\tR\achannel\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
+	"%recollect/v1/checkpoint_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\"\x85\x01\n" +
+	"\x0fCheckpointValue\x12\x1d\n" +
+	"\achannel\x18\x01 \x01(\tB\x03\xe0A\x02R\achannel\x12\x1d\n" +
+	"\aversion\x18\x02 \x01(\tB\x03\xe0A\x02R\aversion\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12\x17\n" +
 	"\x04data\x18\x04 \x01(\fH\x00R\x04data\x88\x01\x01B\a\n" +
-	"\x05_data\"\x9f\x01\n" +
-	"\x0fCheckpointWrite\x12\x17\n" +
-	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1b\n" +
+	"\x05_data\"\xa9\x01\n" +
+	"\x0fCheckpointWrite\x12\x1c\n" +
+	"\atask_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x06taskId\x12\x1b\n" +
 	"\ttask_path\x18\x02 \x01(\tR\btaskPath\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x11R\x05index\x12\x18\n" +
-	"\achannel\x18\x04 \x01(\tR\achannel\x12\x12\n" +
+	"\x05index\x18\x03 \x01(\x11R\x05index\x12\x1d\n" +
+	"\achannel\x18\x04 \x01(\tB\x03\xe0A\x02R\achannel\x12\x12\n" +
 	"\x04type\x18\x05 \x01(\tR\x04type\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\"\xae\x03\n" +
 	"\n" +
@@ -1161,11 +1163,11 @@ const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\x06writes\x18\n" +
 	" \x03(\v2\x1d.recollect.v1.CheckpointWriteR\x06writes\x12;\n" +
 	"\vcreate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xb7\x02\n" +
-	"\x14PutCheckpointRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12#\n" +
-	"\rcheckpoint_id\x18\x03 \x01(\tR\fcheckpointId\x120\n" +
+	"createTime\"\xc1\x02\n" +
+	"\x14PutCheckpointRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12(\n" +
+	"\rcheckpoint_id\x18\x03 \x01(\tB\x03\xe0A\x02R\fcheckpointId\x120\n" +
 	"\x14parent_checkpoint_id\x18\x04 \x01(\tR\x12parentCheckpointId\x12\x12\n" +
 	"\x04type\x18\x05 \x01(\tR\x04type\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\x12\x1a\n" +
@@ -1173,25 +1175,25 @@ const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\x06values\x18\b \x03(\v2\x1d.recollect.v1.CheckpointValueR\x06values\"d\n" +
 	"\x15PutCheckpointResponse\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12.\n" +
-	"\x13missing_value_count\x18\x02 \x01(\x03R\x11missingValueCount\"\xe1\x01\n" +
-	"\x1aPutCheckpointWritesRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12#\n" +
-	"\rcheckpoint_id\x18\x03 \x01(\tR\fcheckpointId\x125\n" +
-	"\x06writes\x18\x04 \x03(\v2\x1d.recollect.v1.CheckpointWriteR\x06writes\x12\x18\n" +
+	"\x13missing_value_count\x18\x02 \x01(\x03R\x11missingValueCount\"\xf0\x01\n" +
+	"\x1aPutCheckpointWritesRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12(\n" +
+	"\rcheckpoint_id\x18\x03 \x01(\tB\x03\xe0A\x02R\fcheckpointId\x12:\n" +
+	"\x06writes\x18\x04 \x03(\v2\x1d.recollect.v1.CheckpointWriteB\x03\xe0A\x02R\x06writes\x12\x18\n" +
 	"\areplace\x18\x05 \x01(\bR\areplace\":\n" +
 	"\x1bPutCheckpointWritesResponse\x12\x1b\n" +
-	"\tthread_id\x18\x01 \x01(\tR\bthreadId\"\x8a\x01\n" +
-	"\x14GetCheckpointRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1c\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\"\x8f\x01\n" +
+	"\x14GetCheckpointRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12#\n" +
 	"\rcheckpoint_id\x18\x03 \x01(\tR\fcheckpointId\"Q\n" +
 	"\x15GetCheckpointResponse\x128\n" +
 	"\n" +
 	"checkpoint\x18\x01 \x01(\v2\x18.recollect.v1.CheckpointR\n" +
-	"checkpoint\"\x8c\x02\n" +
-	"\x16ListCheckpointsRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12!\n" +
+	"checkpoint\"\x91\x02\n" +
+	"\x16ListCheckpointsRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x12!\n" +
 	"\tnamespace\x18\x02 \x01(\tH\x00R\tnamespace\x88\x01\x01\x12#\n" +
 	"\rcheckpoint_id\x18\x03 \x01(\tR\fcheckpointId\x12\x16\n" +
 	"\x06before\x18\x04 \x01(\tR\x06before\x12\x1a\n" +
@@ -1203,10 +1205,10 @@ const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"_namespace\"}\n" +
 	"\x17ListCheckpointsResponse\x12:\n" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x18.recollect.v1.CheckpointR\vcheckpoints\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"z\n" +
-	"\x16CopyCheckpointsRequest\x12/\n" +
-	"\x06source\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06source\x12/\n" +
-	"\x06target\x18\x02 \x01(\v2\x17.recollect.v1.ThreadRefR\x06target\"<\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x84\x01\n" +
+	"\x16CopyCheckpointsRequest\x124\n" +
+	"\x06source\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06source\x124\n" +
+	"\x06target\x18\x02 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06target\"<\n" +
 	"\x17CopyCheckpointsResponse\x12!\n" +
 	"\fcopied_count\x18\x01 \x01(\x03R\vcopiedCount\"\xb5\x01\n" +
 	"\x18DeleteCheckpointsRequest\x121\n" +

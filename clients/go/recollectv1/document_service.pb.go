@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -205,13 +206,13 @@ func (x *Document) GetExpireTime() *timestamppb.Timestamp {
 type DocumentInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// namespace is the path of labels: 1 to 16 labels, each 1 to 256 bytes of UTF-8
-	// without NUL characters, 1,024 bytes together.
+	// without NUL characters, 1,024 bytes together. Required.
 	Namespace []string `protobuf:"bytes,1,rep,name=namespace,proto3" json:"namespace,omitempty"`
-	// key is the document's name: 1 to 512 bytes of UTF-8 without NUL characters.
+	// key is the document's name: 1 to 512 bytes of UTF-8 without NUL characters. Required.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// json is the value: a JSON object of at most 1 MiB, nested at most 100 deep, without
 	// NUL characters. Numbers have at most 400 characters. Of a field that occurs twice,
-	// the last value counts.
+	// the last value counts. Required.
 	Json string `protobuf:"bytes,3,opt,name=json,proto3" json:"json,omitempty"`
 	// ttl is how long the document lives after it was stored or last refreshed: 1 second
 	// to 10 years. Unset: without end.
@@ -292,9 +293,9 @@ func (x *DocumentInput) GetIndexFields() []string {
 // DocumentRef names a document.
 type DocumentRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace is the path of labels, within the limits of DocumentInput.
+	// namespace is the path of labels, within the limits of DocumentInput. Required.
 	Namespace []string `protobuf:"bytes,1,rep,name=namespace,proto3" json:"namespace,omitempty"`
-	// key is the document's name.
+	// key is the document's name: 1 to 512 bytes. Required.
 	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -351,7 +352,7 @@ type PutDocumentsRequest struct {
 	// the app and to no user, and only requests for no user find them. Required.
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	// documents are the documents to store: 1 to 500. A document that is named twice is
-	// INVALID_ARGUMENT.
+	// INVALID_ARGUMENT. Required.
 	Documents     []*DocumentInput `protobuf:"bytes,2,rep,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -453,7 +454,7 @@ type GetDocumentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// user is the user that the documents belong to. Required.
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	// documents name the documents: 1 to 500.
+	// documents name the documents: 1 to 500. Required.
 	Documents []*DocumentRef `protobuf:"bytes,2,rep,name=documents,proto3" json:"documents,omitempty"`
 	// refresh_ttl makes each returned document that has a ttl live for its ttl from now
 	// on. Documents that did not fit into the response stay as they are.
@@ -517,7 +518,7 @@ func (x *GetDocumentsRequest) GetRefreshTtl() bool {
 type GetDocumentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// documents are the documents that exist, in the order of the request. They end before
-	// one that would make the response larger than 4 MiB.
+	// one that would make the response larger than 3.5 MiB.
 	Documents []*Document `protobuf:"bytes,1,rep,name=documents,proto3" json:"documents,omitempty"`
 	// read_count is the number of names in the request that were looked up: fewer than all
 	// if the response would have become too large. Request the rest again.
@@ -575,12 +576,12 @@ type DocumentCondition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// field is the path of the field in the document's value: 1 to 8 names of fields, each
 	// 1 to 256 bytes, such as `["status"]` or `["author", "name"]`. A name is compared as
-	// it is, dots included.
+	// it is, dots included. Required.
 	Field []string `protobuf:"bytes,1,rep,name=field,proto3" json:"field,omitempty"`
 	// operator is how field and value are compared.
 	Operator DocumentOperator `protobuf:"varint,2,opt,name=operator,proto3,enum=recollect.v1.DocumentOperator" json:"operator,omitempty"`
 	// json is the value to compare with, as JSON: at most 8 KiB. A text has its quotes:
-	// `"dark"`.
+	// `"dark"`. Required.
 	Json          string `protobuf:"bytes,3,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1094,7 +1095,7 @@ type DeleteDocumentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// user is the user that the documents belong to. Required.
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	// documents name the documents: 1 to 500.
+	// documents name the documents: 1 to 500. Required.
 	Documents     []*DocumentRef `protobuf:"bytes,2,rep,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1194,7 +1195,7 @@ var File_recollect_v1_document_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_document_service_proto_rawDesc = "" +
 	"\n" +
-	"#recollect/v1/document_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xb2\x02\n" +
+	"#recollect/v1/document_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xb2\x02\n" +
 	"\bDocument\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x03(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -1205,36 +1206,36 @@ const file_recollect_v1_document_service_proto_rawDesc = "" +
 	"updateTime\x12+\n" +
 	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12;\n" +
 	"\vexpire_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\xa3\x01\n" +
-	"\rDocumentInput\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x03(\tR\tnamespace\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
-	"\x04json\x18\x03 \x01(\tR\x04json\x12+\n" +
+	"expireTime\"\xb2\x01\n" +
+	"\rDocumentInput\x12!\n" +
+	"\tnamespace\x18\x01 \x03(\tB\x03\xe0A\x02R\tnamespace\x12\x15\n" +
+	"\x03key\x18\x02 \x01(\tB\x03\xe0A\x02R\x03key\x12\x17\n" +
+	"\x04json\x18\x03 \x01(\tB\x03\xe0A\x02R\x04json\x12+\n" +
 	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12!\n" +
-	"\findex_fields\x18\x05 \x03(\tR\vindexFields\"=\n" +
-	"\vDocumentRef\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x03(\tR\tnamespace\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"{\n" +
-	"\x13PutDocumentsRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x129\n" +
-	"\tdocuments\x18\x02 \x03(\v2\x1b.recollect.v1.DocumentInputR\tdocuments\";\n" +
+	"\findex_fields\x18\x05 \x03(\tR\vindexFields\"G\n" +
+	"\vDocumentRef\x12!\n" +
+	"\tnamespace\x18\x01 \x03(\tB\x03\xe0A\x02R\tnamespace\x12\x15\n" +
+	"\x03key\x18\x02 \x01(\tB\x03\xe0A\x02R\x03key\"\x85\x01\n" +
+	"\x13PutDocumentsRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12>\n" +
+	"\tdocuments\x18\x02 \x03(\v2\x1b.recollect.v1.DocumentInputB\x03\xe0A\x02R\tdocuments\";\n" +
 	"\x14PutDocumentsResponse\x12#\n" +
-	"\rcreated_count\x18\x01 \x01(\x03R\fcreatedCount\"\x9a\x01\n" +
-	"\x13GetDocumentsRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x127\n" +
-	"\tdocuments\x18\x02 \x03(\v2\x19.recollect.v1.DocumentRefR\tdocuments\x12\x1f\n" +
+	"\rcreated_count\x18\x01 \x01(\x03R\fcreatedCount\"\xa4\x01\n" +
+	"\x13GetDocumentsRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12<\n" +
+	"\tdocuments\x18\x02 \x03(\v2\x19.recollect.v1.DocumentRefB\x03\xe0A\x02R\tdocuments\x12\x1f\n" +
 	"\vrefresh_ttl\x18\x03 \x01(\bR\n" +
 	"refreshTtl\"k\n" +
 	"\x14GetDocumentsResponse\x124\n" +
 	"\tdocuments\x18\x01 \x03(\v2\x16.recollect.v1.DocumentR\tdocuments\x12\x1d\n" +
 	"\n" +
-	"read_count\x18\x02 \x01(\x05R\treadCount\"y\n" +
-	"\x11DocumentCondition\x12\x14\n" +
-	"\x05field\x18\x01 \x03(\tR\x05field\x12:\n" +
-	"\boperator\x18\x02 \x01(\x0e2\x1e.recollect.v1.DocumentOperatorR\boperator\x12\x12\n" +
-	"\x04json\x18\x03 \x01(\tR\x04json\"\xb6\x02\n" +
-	"\x16SearchDocumentsRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x12)\n" +
+	"read_count\x18\x02 \x01(\x05R\treadCount\"\x83\x01\n" +
+	"\x11DocumentCondition\x12\x19\n" +
+	"\x05field\x18\x01 \x03(\tB\x03\xe0A\x02R\x05field\x12:\n" +
+	"\boperator\x18\x02 \x01(\x0e2\x1e.recollect.v1.DocumentOperatorR\boperator\x12\x17\n" +
+	"\x04json\x18\x03 \x01(\tB\x03\xe0A\x02R\x04json\"\xbb\x02\n" +
+	"\x16SearchDocumentsRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12)\n" +
 	"\x10namespace_prefix\x18\x02 \x03(\tR\x0fnamespacePrefix\x12?\n" +
 	"\n" +
 	"conditions\x18\x03 \x03(\v2\x1f.recollect.v1.DocumentConditionR\n" +
@@ -1254,9 +1255,9 @@ const file_recollect_v1_document_service_proto_rawDesc = "" +
 	"\tdocuments\x18\x01 \x03(\v2\x1b.recollect.v1.FoundDocumentR\tdocuments\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12=\n" +
 	"\fdegradations\x18\x03 \x03(\v2\x19.recollect.v1.DegradationR\fdegradations\x122\n" +
-	"\x06method\x18\x04 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xf2\x01\n" +
-	"\x15ListNamespacesRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x12\x16\n" +
+	"\x06method\x18\x04 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xf7\x01\n" +
+	"\x15ListNamespacesRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12\x16\n" +
 	"\x06prefix\x18\x02 \x03(\tR\x06prefix\x12\x16\n" +
 	"\x06suffix\x18\x03 \x03(\tR\x06suffix\x12 \n" +
 	"\tmax_depth\x18\x04 \x01(\x05H\x00R\bmaxDepth\x88\x01\x01\x12\x1b\n" +
@@ -1272,10 +1273,10 @@ const file_recollect_v1_document_service_proto_rawDesc = "" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\v2\x17.recollect.v1.NamespaceR\n" +
 	"namespaces\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"|\n" +
-	"\x16DeleteDocumentsRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x127\n" +
-	"\tdocuments\x18\x02 \x03(\v2\x19.recollect.v1.DocumentRefR\tdocuments\">\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x86\x01\n" +
+	"\x16DeleteDocumentsRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12<\n" +
+	"\tdocuments\x18\x02 \x03(\v2\x19.recollect.v1.DocumentRefB\x03\xe0A\x02R\tdocuments\">\n" +
 	"\x17DeleteDocumentsResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount*\xfb\x01\n" +
 	"\x10DocumentOperator\x12!\n" +

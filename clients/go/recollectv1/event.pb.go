@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -31,7 +32,7 @@ type AgentEvent struct {
 	// Ignored in requests.
 	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// type is the kind of event, such as `execution_failed`: 1 to 128 characters.
-	// Recollect does not interpret it.
+	// Recollect does not interpret it. Required.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// json is the event's data: valid JSON, at most 256 KiB, 32 levels deep. It is returned
 	// exactly as it was sent. Empty: none.
@@ -116,11 +117,11 @@ var File_recollect_v1_event_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x18recollect/v1/event.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x01\n" +
+	"\x18recollect/v1/event.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc6\x01\n" +
 	"\n" +
-	"AgentEvent\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
+	"AgentEvent\x12\x1b\n" +
+	"\x06number\x18\x01 \x01(\x03B\x03\xe0A\x03R\x06number\x12\x17\n" +
+	"\x04type\x18\x02 \x01(\tB\x03\xe0A\x02R\x04type\x12\x12\n" +
 	"\x04json\x18\x03 \x01(\tR\x04json\x12;\n" +
 	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\"\n" +

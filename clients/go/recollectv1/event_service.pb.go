@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -27,7 +28,7 @@ type AppendEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// events are the events, in order: 1 to 256, together at most 3 MiB.
+	// events are the events, in order: 1 to 256, together at most 3 MiB. Required.
 	Events []*AgentEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// request_id is a UUID that makes retries safe, as in AppendMessagesRequest. It is
 	// remembered as long as the log has the events.
@@ -156,7 +157,8 @@ type ListEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// types selects events of any of these types: at most 32. Empty: all.
+	// types selects events of any of these types: at most 32, each of 1 to 128
+	// characters. Empty: all.
 	Types []string `protobuf:"bytes,2,rep,name=types,proto3" json:"types,omitempty"`
 	// start_time selects events whose create_time is at or after this time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
@@ -311,19 +313,19 @@ var File_recollect_v1_event_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_event_service_proto_rawDesc = "" +
 	"\n" +
-	" recollect/v1/event_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18recollect/v1/event.proto\x1a\x19recollect/v1/thread.proto\"\x97\x01\n" +
-	"\x13AppendEventsRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x120\n" +
-	"\x06events\x18\x02 \x03(\v2\x18.recollect.v1.AgentEventR\x06events\x12\x1d\n" +
+	" recollect/v1/event_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18recollect/v1/event.proto\x1a\x19recollect/v1/thread.proto\"\xa1\x01\n" +
+	"\x13AppendEventsRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x125\n" +
+	"\x06events\x18\x02 \x03(\v2\x18.recollect.v1.AgentEventB\x03\xe0A\x02R\x06events\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"v\n" +
 	"\x14AppendEventsResponse\x12!\n" +
 	"\ffirst_number\x18\x01 \x01(\x03R\vfirstNumber\x12\x1f\n" +
 	"\vevent_count\x18\x02 \x01(\x05R\n" +
 	"eventCount\x12\x1a\n" +
-	"\breplayed\x18\x03 \x01(\bR\breplayed\"\xa3\x02\n" +
-	"\x11ListEventsRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x14\n" +
+	"\breplayed\x18\x03 \x01(\bR\breplayed\"\xa8\x02\n" +
+	"\x11ListEventsRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x14\n" +
 	"\x05types\x18\x02 \x03(\tR\x05types\x129\n" +
 	"\n" +
 	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -545,9 +546,9 @@ var File_recollect_v1_file_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_file_proto_rawDesc = "" +
 	"\n" +
-	"\x17recollect/v1/file.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x03\n" +
-	"\aFileRef\x12*\n" +
-	"\x04type\x18\x01 \x01(\x0e2\x16.recollect.v1.FileTypeR\x04type\x12&\n" +
+	"\x17recollect/v1/file.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe2\x03\n" +
+	"\aFileRef\x12/\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x16.recollect.v1.FileTypeB\x03\xe0A\x02R\x04type\x12&\n" +
 	"\x0eupload_file_id\x18\x02 \x01(\tH\x00R\fuploadFileId\x12\"\n" +
 	"\ftool_file_id\x18\x03 \x01(\tH\x00R\n" +
 	"toolFileId\x12\x12\n" +
@@ -556,34 +557,34 @@ const file_recollect_v1_file_proto_rawDesc = "" +
 	"\tmime_type\x18\x06 \x01(\tR\bmimeType\x12\x1d\n" +
 	"\n" +
 	"size_bytes\x18\a \x01(\x03R\tsizeBytes\x12\x18\n" +
-	"\acaption\x18\b \x01(\tR\acaption\x12&\n" +
-	"\x04file\x18\t \x01(\v2\x12.recollect.v1.FileR\x04file\x12\x1a\n" +
+	"\acaption\x18\b \x01(\tR\acaption\x12+\n" +
+	"\x04file\x18\t \x01(\v2\x12.recollect.v1.FileB\x03\xe0A\x03R\x04file\x12\x1f\n" +
 	"\bdangling\x18\n" +
-	" \x01(\bR\bdangling\x12\x14\n" +
+	" \x01(\bB\x03\xe0A\x03R\bdangling\x12\x14\n" +
 	"\x05width\x18\v \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\f \x01(\x05R\x06height\x125\n" +
 	"\bduration\x18\r \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x1d\n" +
 	"\n" +
 	"page_count\x18\x0e \x01(\x05R\tpageCountB\n" +
 	"\n" +
-	"\blocation\"\xd0\x03\n" +
+	"\blocation\"\xe4\x03\n" +
 	"\x04File\x12&\n" +
 	"\x0eupload_file_id\x18\x01 \x01(\tH\x00R\fuploadFileId\x12\"\n" +
 	"\ftool_file_id\x18\x02 \x01(\tH\x00R\n" +
 	"toolFileId\x12\x12\n" +
-	"\x03url\x18\x03 \x01(\tH\x00R\x03url\x12E\n" +
-	"\x0ftransfer_method\x18\x04 \x01(\x0e2\x1c.recollect.v1.TransferMethodR\x0etransferMethod\x12*\n" +
-	"\x04type\x18\x05 \x01(\x0e2\x16.recollect.v1.FileTypeR\x04type\x12\x1f\n" +
+	"\x03url\x18\x03 \x01(\tH\x00R\x03url\x12J\n" +
+	"\x0ftransfer_method\x18\x04 \x01(\x0e2\x1c.recollect.v1.TransferMethodB\x03\xe0A\x03R\x0etransferMethod\x12/\n" +
+	"\x04type\x18\x05 \x01(\x0e2\x16.recollect.v1.FileTypeB\x03\xe0A\x02R\x04type\x12\x1f\n" +
 	"\vstorage_key\x18\x06 \x01(\tR\n" +
 	"storageKey\x12\x12\n" +
 	"\x04name\x18\a \x01(\tR\x04name\x12\x1b\n" +
 	"\tmime_type\x18\b \x01(\tR\bmimeType\x12\x1d\n" +
 	"\n" +
-	"size_bytes\x18\t \x01(\x03R\tsizeBytes\x12;\n" +
+	"size_bytes\x18\t \x01(\x03R\tsizeBytes\x12@\n" +
 	"\vcreate_time\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\x12;\n" +
-	"\vupdate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"createTime\x12@\n" +
+	"\vupdate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"updateTimeB\n" +
 	"\n" +
 	"\blocation*\x92\x01\n" +

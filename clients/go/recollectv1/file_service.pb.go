@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -25,7 +26,7 @@ const (
 type RegisterFileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// file is the metadata. An upload_file_id or tool_file_id that is set to the
-	// empty string is replaced by a new UUID.
+	// empty string is replaced by a new UUID. Required.
 	File          *File `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -277,7 +278,7 @@ func (x *GetFileResponse) GetFile() *File {
 type GetFileContentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// url is the URL of a FileRef, `ni:///sha-256;DIGEST`. Content that no message of the
-	// tenant refers to is NOT_FOUND (FILE_NOT_FOUND).
+	// tenant refers to is NOT_FOUND (FILE_NOT_FOUND). Required.
 	Url           string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -640,9 +641,9 @@ var File_recollect_v1_file_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_file_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/file_service.proto\x12\frecollect.v1\x1a\x17recollect/v1/file.proto\"=\n" +
-	"\x13RegisterFileRequest\x12&\n" +
-	"\x04file\x18\x01 \x01(\v2\x12.recollect.v1.FileR\x04file\"X\n" +
+	"\x1frecollect/v1/file_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x17recollect/v1/file.proto\"B\n" +
+	"\x13RegisterFileRequest\x12+\n" +
+	"\x04file\x18\x01 \x01(\v2\x12.recollect.v1.FileB\x03\xe0A\x02R\x04file\"X\n" +
 	"\x14RegisterFileResponse\x12&\n" +
 	"\x04file\x18\x01 \x01(\v2\x12.recollect.v1.FileR\x04file\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\"|\n" +
@@ -654,9 +655,9 @@ const file_recollect_v1_file_service_proto_rawDesc = "" +
 	"\n" +
 	"\blocation\"9\n" +
 	"\x0fGetFileResponse\x12&\n" +
-	"\x04file\x18\x01 \x01(\v2\x12.recollect.v1.FileR\x04file\")\n" +
-	"\x15GetFileContentRequest\x12\x10\n" +
-	"\x03url\x18\x01 \x01(\tR\x03url\"2\n" +
+	"\x04file\x18\x01 \x01(\v2\x12.recollect.v1.FileR\x04file\".\n" +
+	"\x15GetFileContentRequest\x12\x15\n" +
+	"\x03url\x18\x01 \x01(\tB\x03\xe0A\x02R\x03url\"2\n" +
 	"\x16GetFileContentResponse\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\fR\acontent\"\x95\x01\n" +
 	"\x10ListFilesRequest\x12\x1b\n" +

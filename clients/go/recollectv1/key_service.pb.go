@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -167,7 +168,7 @@ type CreateApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name is the key's name in lists and in the audit log: 1 to 128 characters without
 	// control characters. Reserved: `anonymous`, `cli`, `worker` and names of keys in the
-	// server's configuration.
+	// server's configuration. Required.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// scopes are the kinds of calls the key may make. Empty: KEY_SCOPE_READ,
 	// KEY_SCOPE_WRITE and KEY_SCOPE_DELETE.
@@ -398,7 +399,7 @@ func (x *ListApiKeysResponse) GetNextPageToken() string {
 // RevokeApiKeyRequest identifies a key.
 type RevokeApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name is the key's name.
+	// name is the key's name: 1 to 128 characters. Required.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -491,16 +492,16 @@ var File_recollect_v1_key_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_key_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1erecollect/v1/key_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc6\x01\n" +
+	"\x1erecollect/v1/key_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc6\x01\n" +
 	"\x06ApiKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x06scopes\x18\x02 \x03(\x0e2\x16.recollect.v1.KeyScopeR\x06scopes\x12;\n" +
 	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vexpire_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\x96\x01\n" +
-	"\x13CreateApiKeyRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
+	"expireTime\"\x9b\x01\n" +
+	"\x13CreateApiKeyRequest\x12\x17\n" +
+	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\x12.\n" +
 	"\x06scopes\x18\x02 \x03(\x0e2\x16.recollect.v1.KeyScopeR\x06scopes\x12;\n" +
 	"\vexpire_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\"]\n" +
@@ -513,9 +514,9 @@ const file_recollect_v1_key_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"n\n" +
 	"\x13ListApiKeysResponse\x12/\n" +
 	"\bapi_keys\x18\x01 \x03(\v2\x14.recollect.v1.ApiKeyR\aapiKeys\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\")\n" +
-	"\x13RevokeApiKeyRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"0\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\".\n" +
+	"\x13RevokeApiKeyRequest\x12\x17\n" +
+	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\"0\n" +
 	"\x14RevokeApiKeyResponse\x12\x18\n" +
 	"\arevoked\x18\x01 \x01(\bR\arevoked*y\n" +
 	"\bKeyScope\x12\x19\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -820,9 +821,9 @@ var File_recollect_v1_ledger_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_ledger_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/ledger_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1erecollect/v1/text_origin.proto\x1a\x19recollect/v1/thread.proto\"F\n" +
-	"\x13VerifyThreadRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"\xf4\x02\n" +
+	"!recollect/v1/ledger_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1erecollect/v1/text_origin.proto\x1a\x19recollect/v1/thread.proto\"K\n" +
+	"\x13VerifyThreadRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\"\xf4\x02\n" +
 	"\vLedgerCount\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.recollect.v1.LedgerKindR\x04kind\x12\x16\n" +
 	"\x06branch\x18\x02 \x01(\x05R\x06branch\x12&\n" +
@@ -845,10 +846,10 @@ const file_recollect_v1_ledger_service_proto_rawDesc = "" +
 	"\x14VerifyThreadResponse\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\bR\x02ok\x121\n" +
 	"\x06counts\x18\x02 \x03(\v2\x19.recollect.v1.LedgerCountR\x06counts\x121\n" +
-	"\x06faults\x18\x03 \x03(\v2\x19.recollect.v1.LedgerFaultR\x06faults\"\xfb\x01\n" +
-	"\x11ListLedgerRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12,\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x18.recollect.v1.LedgerKindR\x04kind\x12&\n" +
+	"\x06faults\x18\x03 \x03(\v2\x19.recollect.v1.LedgerFaultR\x06faults\"\x85\x02\n" +
+	"\x11ListLedgerRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x121\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x18.recollect.v1.LedgerKindB\x03\xe0A\x02R\x04kind\x12&\n" +
 	"\x0fhead_message_id\x18\x03 \x01(\tR\rheadMessageId\x12#\n" +
 	"\rinclude_texts\x18\x04 \x01(\bR\fincludeTexts\x12\x1b\n" +
 	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +

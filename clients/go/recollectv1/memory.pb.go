@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -136,7 +137,7 @@ func (MemoryOrigin) EnumDescriptor() ([]byte, []int) {
 // belongs to an app and a user, and other users never receive it.
 type Memory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory_id is the memory's UUID.
+	// memory_id is the memory's UUID. Required.
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// app_id is the app that the memory belongs to.
 	AppId string `protobuf:"bytes,2,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
@@ -181,8 +182,8 @@ type Memory struct {
 	PersistTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=persist_time,json=persistTime,proto3" json:"persist_time,omitempty"`
 	// last_use_time is the day when a search or a context last returned it.
 	LastUseTime *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=last_use_time,json=lastUseTime,proto3" json:"last_use_time,omitempty"`
-	// made_by is the model that extracted it. Empty: no model did; with
-	// MEMORY_ORIGIN_EXTRACTED, the built-in algorithm.
+	// made_by is the model that extracted it: at most 128 characters. Empty: no model did;
+	// with MEMORY_ORIGIN_EXTRACTED, the built-in algorithm.
 	MadeBy string `protobuf:"bytes,21,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
 	// extraction_strategy is the strategy that extracted it.
 	// EXTRACTION_STRATEGY_UNSPECIFIED: it was not extracted, or a caller has stored
@@ -415,7 +416,7 @@ type MemoryInput struct {
 	ExternalId string `protobuf:"bytes,1,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
 	// text is the content of the memory: 1 to 4,096 characters. Text that the user
 	// already has in memory, ignoring case, whitespace and final punctuation, is not
-	// stored again.
+	// stored again. Required.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// type is the kind of knowledge. Default: MEMORY_TYPE_SEMANTIC.
 	Type MemoryType `protobuf:"varint,3,opt,name=type,proto3,enum=recollect.v1.MemoryType" json:"type,omitempty"`
@@ -537,11 +538,11 @@ var File_recollect_v1_memory_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xaf\b\n" +
-	"\x06Memory\x12\x1b\n" +
-	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12\x15\n" +
-	"\x06app_id\x18\x02 \x01(\tR\x05appId\x12\x17\n" +
-	"\auser_id\x18\x03 \x01(\tR\x06userId\x12\x12\n" +
+	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xd0\b\n" +
+	"\x06Memory\x12#\n" +
+	"\tmemory_id\x18\x01 \x01(\tB\x06\xe0A\x02\xe0A\bR\bmemoryId\x12\x1a\n" +
+	"\x06app_id\x18\x02 \x01(\tB\x03\xe0A\x03R\x05appId\x12\x1c\n" +
+	"\auser_id\x18\x03 \x01(\tB\x03\xe0A\x03R\x06userId\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12,\n" +
 	"\x04type\x18\x05 \x01(\x0e2\x18.recollect.v1.MemoryTypeR\x04type\x12\x16\n" +
 	"\x06topics\x18\x06 \x03(\tR\x06topics\x12\x1a\n" +
@@ -561,21 +562,21 @@ const file_recollect_v1_memory_proto_rawDesc = "" +
 	"validUntil\x12#\n" +
 	"\rsuperseded_by\x18\x10 \x01(\tR\fsupersededBy\x12;\n" +
 	"\vcreate_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\x12;\n" +
-	"\vupdate_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\x12=\n" +
-	"\fpersist_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vpersistTime\x12>\n" +
+	"createTime\x12@\n" +
+	"\vupdate_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"updateTime\x12B\n" +
+	"\fpersist_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\vpersistTime\x12>\n" +
 	"\rlast_use_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\vlastUseTime\x12\x17\n" +
 	"\amade_by\x18\x15 \x01(\tR\x06madeBy\x12Q\n" +
-	"\x13extraction_strategy\x18\x16 \x01(\x0e2 .recollect.v1.ExtractionStrategyR\x12extractionStrategy\x12\x12\n" +
-	"\x04etag\x18\x17 \x01(\tR\x04etag\x12\x1a\n" +
+	"\x13extraction_strategy\x18\x16 \x01(\x0e2 .recollect.v1.ExtractionStrategyR\x12extractionStrategy\x12\x17\n" +
+	"\x04etag\x18\x17 \x01(\tB\x03\xe0A\x03R\x04etag\x12\x1a\n" +
 	"\bmetadata\x18\x18 \x01(\tR\bmetadata\x12-\n" +
 	"\x13built_on_memory_ids\x18\x19 \x03(\tR\x10builtOnMemoryIdsB\t\n" +
-	"\a_pinned\"\xd1\x02\n" +
+	"\a_pinned\"\xd6\x02\n" +
 	"\vMemoryInput\x12\x1f\n" +
 	"\vexternal_id\x18\x01 \x01(\tR\n" +
-	"externalId\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\x12,\n" +
+	"externalId\x12\x17\n" +
+	"\x04text\x18\x02 \x01(\tB\x03\xe0A\x02R\x04text\x12,\n" +
 	"\x04type\x18\x03 \x01(\x0e2\x18.recollect.v1.MemoryTypeR\x04type\x12\x16\n" +
 	"\x06topics\x18\x04 \x03(\tR\x06topics\x12\x1a\n" +
 	"\bentities\x18\x05 \x03(\tR\bentities\x129\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -31,7 +32,7 @@ type AddMemoriesRequest struct {
 	// belong to the app and to no user, and only requests for no user find them.
 	// Required.
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	// memories are the memories to store: 1 to 100.
+	// memories are the memories to store: 1 to 100. Required.
 	Memories      []*MemoryInput `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -85,7 +86,7 @@ func (x *AddMemoriesRequest) GetMemories() []*MemoryInput {
 type AddMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memories are the results, in the order of the request. Metadata that would make
-	// the response larger than 4 MiB is left out.
+	// the response larger than 3.5 MiB is left out.
 	Memories []*AddedMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// revision is an opaque token of this write, for
 	// Freshness.at_least_as_fresh.
@@ -201,7 +202,7 @@ type ImportMemoriesRequest struct {
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	// memories are the memories to store: 1 to 100, within the limits of MemoryInput.
 	// memory_id and origin are required. docs/memory/long-term.md says which other fields
-	// are kept.
+	// are kept. Required.
 	Memories      []*Memory `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -255,7 +256,7 @@ func (x *ImportMemoriesRequest) GetMemories() []*Memory {
 type ImportMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memories are the results, in the order of the request. Metadata that would make
-	// the response larger than 4 MiB is left out.
+	// the response larger than 3.5 MiB is left out.
 	Memories []*ImportedMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// revision is an opaque token of this write, for
 	// Freshness.at_least_as_fresh.
@@ -376,7 +377,7 @@ func (x *ImportedMemory) GetMissingSourceCount() int32 {
 // GetMemoryRequest identifies a memory.
 type GetMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory_id is the memory's UUID.
+	// memory_id is the memory's UUID. Required.
 	MemoryId      string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -480,9 +481,11 @@ type MemoryFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// type selects one kind of knowledge. Unspecified: all.
 	Type MemoryType `protobuf:"varint,1,opt,name=type,proto3,enum=recollect.v1.MemoryType" json:"type,omitempty"`
-	// topics selects memories with any of these topics: at most 16.
+	// topics selects memories with any of these topics: at most 16, each of 1 to 64
+	// characters.
 	Topics []string `protobuf:"bytes,2,rep,name=topics,proto3" json:"topics,omitempty"`
-	// entities selects memories with any of these entities: at most 16.
+	// entities selects memories with any of these entities: at most 16, each of 1 to 128
+	// characters.
 	Entities []string `protobuf:"bytes,3,rep,name=entities,proto3" json:"entities,omitempty"`
 	// thread selects memories that came from one thread. Unset: from any, and from none.
 	Thread *ThreadRef `protobuf:"bytes,4,opt,name=thread,proto3" json:"thread,omitempty"`
@@ -494,7 +497,7 @@ type MemoryFilter struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// include_superseded also selects superseded memories.
 	IncludeSuperseded bool `protobuf:"varint,8,opt,name=include_superseded,json=includeSuperseded,proto3" json:"include_superseded,omitempty"`
-	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// metadata is a JSON object as text with at most 16 keys and 16 KiB. Each key must have
 	// exactly this value in the memory's metadata: a string, a number, a boolean or null.
 	// Numbers compare exactly. Empty: all.
 	Metadata string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
@@ -627,7 +630,7 @@ func (x *MemoryFilter) GetAsOf() *timestamppb.Timestamp {
 type ListMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// target selects whose memories to list: of one user, or of all users of an app and
-	// those of no user. Required; a thread is INVALID_ARGUMENT.
+	// those of no user. Required. A thread is INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// filter selects memories. Unset: all valid ones.
 	Filter *MemoryFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
@@ -758,10 +761,10 @@ func (x *ListMemoriesResponse) GetNextPageToken() string {
 type SearchMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// target selects whose memories to search: of one user, in the app and in all apps of
-	// its memory space, or of all users of an app and those of no user. Required; a thread is
+	// its memory space, or of all users of an app and those of no user. Required. A thread is
 	// INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// query is the text to match: 1 to 8,192 characters.
+	// query is the text to match: 1 to 8,192 characters. Required.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// top_k is the maximum number of memories to return: 1 to 100. Unset: 10.
 	TopK *int32 `protobuf:"varint,3,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
@@ -916,7 +919,7 @@ func (x *FoundMemory) GetScore() float32 {
 type SearchMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memories are the matches, best first: fewer than top_k if they would exceed a
-	// 4 MiB response.
+	// 3.5 MiB response.
 	Memories []*FoundMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// degradations list what is missing from the response because a component was
 	// unavailable or behind. Empty: nothing.
@@ -1105,10 +1108,10 @@ func (x *UpdateMemoryResponse) GetRevision() string {
 // SupersedeMemoryRequest names the old memory and its replacement.
 type SupersedeMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory_id is the memory to supersede.
+	// memory_id is the memory to supersede. Required.
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// replacement is the new memory, of the same app and user. Its text must differ
-	// from the old one.
+	// from the old one. Required.
 	Replacement   *MemoryInput `protobuf:"bytes,2,opt,name=replacement,proto3" json:"replacement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1347,7 +1350,7 @@ func (x *ExtractMemoriesResponse) GetLastError() string {
 // DeleteMemoryRequest identifies a memory.
 type DeleteMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory_id is the memory's UUID.
+	// memory_id is the memory's UUID. Required.
 	MemoryId      string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1452,17 +1455,17 @@ func (x *DeleteMemoryResponse) GetRevision() string {
 type DeleteMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// target selects whose memories to delete: of one user, or of all users of an app and
-	// those of no user; max_count applies to each user. Required; a thread is
+	// those of no user; max_count applies to each user. Required. A thread is
 	// INVALID_ARGUMENT.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// max_age deletes memories that were stored longer ago than this: 1 second or
-	// more.
+	// max_age deletes memories that were stored longer ago than this: 1 second to
+	// 100 years.
 	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	// max_inactivity deletes memories that no search and no context returned for
-	// longer than this: 1 day or more. GetMemory and ListMemories do not count as
+	// longer than this: 1 day to 100 years. GetMemory and ListMemories do not count as
 	// use.
 	MaxInactivity *durationpb.Duration `protobuf:"bytes,3,opt,name=max_inactivity,json=maxInactivity,proto3" json:"max_inactivity,omitempty"`
-	// max_count is the number of memories of each user to keep: 1 or more. Superseded
+	// max_count is the number of memories of each user to keep: 1 to 1,000,000. Superseded
 	// memories are deleted first, then those whose last use is oldest. Unset: no
 	// limit.
 	MaxCount *int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3,oneof" json:"max_count,omitempty"`
@@ -1545,7 +1548,7 @@ type DeleteMemoriesResponse struct {
 	// while more is true.
 	DeletedCount int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// memories are the first 100 of them. Metadata that would make the response larger
-	// than 4 MiB is left out.
+	// than 3.5 MiB is left out.
 	Memories []*Memory `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	// more is true if further memories remain to be deleted.
 	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
@@ -1608,28 +1611,28 @@ var File_recollect_v1_memory_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/memory_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"v\n" +
-	"\x12AddMemoriesRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x125\n" +
-	"\bmemories\x18\x02 \x03(\v2\x19.recollect.v1.MemoryInputR\bmemories\"h\n" +
+	"!recollect/v1/memory_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\x80\x01\n" +
+	"\x12AddMemoriesRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12:\n" +
+	"\bmemories\x18\x02 \x03(\v2\x19.recollect.v1.MemoryInputB\x03\xe0A\x02R\bmemories\"h\n" +
 	"\x13AddMemoriesResponse\x125\n" +
 	"\bmemories\x18\x01 \x03(\v2\x19.recollect.v1.AddedMemoryR\bmemories\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\tR\brevision\"U\n" +
 	"\vAddedMemory\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12\x18\n" +
-	"\acreated\x18\x02 \x01(\bR\acreated\"t\n" +
-	"\x15ImportMemoriesRequest\x12)\n" +
-	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefR\x04user\x120\n" +
-	"\bmemories\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\"n\n" +
+	"\acreated\x18\x02 \x01(\bR\acreated\"~\n" +
+	"\x15ImportMemoriesRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x125\n" +
+	"\bmemories\x18\x02 \x03(\v2\x14.recollect.v1.MemoryB\x03\xe0A\x02R\bmemories\"n\n" +
 	"\x16ImportMemoriesResponse\x128\n" +
 	"\bmemories\x18\x01 \x03(\v2\x1c.recollect.v1.ImportedMemoryR\bmemories\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\tR\brevision\"\x8a\x01\n" +
 	"\x0eImportedMemory\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\x120\n" +
-	"\x14missing_source_count\x18\x03 \x01(\x05R\x12missingSourceCount\"/\n" +
-	"\x10GetMemoryRequest\x12\x1b\n" +
-	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\"w\n" +
+	"\x14missing_source_count\x18\x03 \x01(\x05R\x12missingSourceCount\"4\n" +
+	"\x10GetMemoryRequest\x12 \n" +
+	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\x02R\bmemoryId\"w\n" +
 	"\x11GetMemoryResponse\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x124\n" +
 	"\n" +
@@ -1649,19 +1652,19 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x10event_start_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x0eeventStartTime\x12@\n" +
 	"\x0eevent_end_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\feventEndTime\x12/\n" +
-	"\x05as_of\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb3\x01\n" +
-	"\x13ListMemoriesRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
+	"\x05as_of\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb8\x01\n" +
+	"\x13ListMemoriesRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x122\n" +
 	"\x06filter\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"p\n" +
 	"\x14ListMemoriesResponse\x120\n" +
 	"\bmemories\x18\x01 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xce\x02\n" +
-	"\x15SearchMemoriesRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12\x14\n" +
-	"\x05query\x18\x02 \x01(\tR\x05query\x12\x18\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd8\x02\n" +
+	"\x15SearchMemoriesRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x12\x19\n" +
+	"\x05query\x18\x02 \x01(\tB\x03\xe0A\x02R\x05query\x12\x18\n" +
 	"\x05top_k\x18\x03 \x01(\x05H\x00R\x04topK\x88\x01\x01\x12 \n" +
 	"\tmin_score\x18\x04 \x01(\x02H\x01R\bminScore\x88\x01\x01\x122\n" +
 	"\x06filter\x18\x05 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x122\n" +
@@ -1676,39 +1679,39 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x16SearchMemoriesResponse\x125\n" +
 	"\bmemories\x18\x01 \x03(\v2\x19.recollect.v1.FoundMemoryR\bmemories\x12=\n" +
 	"\fdegradations\x18\x02 \x03(\v2\x19.recollect.v1.DegradationR\fdegradations\x122\n" +
-	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xc0\x01\n" +
-	"\x13UpdateMemoryRequest\x12,\n" +
-	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12;\n" +
+	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xc5\x01\n" +
+	"\x13UpdateMemoryRequest\x121\n" +
+	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryB\x03\xe0A\x02R\x06memory\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12>\n" +
 	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"`\n" +
 	"\x14UpdateMemoryResponse\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"r\n" +
-	"\x16SupersedeMemoryRequest\x12\x1b\n" +
-	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12;\n" +
-	"\vreplacement\x18\x02 \x01(\v2\x19.recollect.v1.MemoryInputR\vreplacement\"\x99\x01\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"|\n" +
+	"\x16SupersedeMemoryRequest\x12 \n" +
+	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\x02R\bmemoryId\x12@\n" +
+	"\vreplacement\x18\x02 \x01(\v2\x19.recollect.v1.MemoryInputB\x03\xe0A\x02R\vreplacement\"\x99\x01\n" +
 	"\x17SupersedeMemoryResponse\x12,\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x124\n" +
 	"\n" +
 	"superseded\x18\x02 \x01(\v2\x14.recollect.v1.MemoryR\n" +
 	"superseded\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\tR\brevision\"\x7f\n" +
-	"\x16ExtractMemoriesRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x124\n" +
+	"\brevision\x18\x03 \x01(\tR\brevision\"\x84\x01\n" +
+	"\x16ExtractMemoriesRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x124\n" +
 	"\bmax_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\"\x88\x01\n" +
 	"\x17ExtractMemoriesResponse\x12\x1a\n" +
 	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x122\n" +
 	"\x15waiting_message_count\x18\x02 \x01(\x05R\x13waitingMessageCount\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\x03 \x01(\tR\tlastError\"2\n" +
-	"\x13DeleteMemoryRequest\x12\x1b\n" +
-	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\"L\n" +
+	"last_error\x18\x03 \x01(\tR\tlastError\"7\n" +
+	"\x13DeleteMemoryRequest\x12 \n" +
+	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\x02R\bmemoryId\"L\n" +
 	"\x14DeleteMemoryResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"\x84\x02\n" +
-	"\x15DeleteMemoriesRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"\x89\x02\n" +
+	"\x15DeleteMemoriesRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12@\n" +
 	"\x0emax_inactivity\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rmaxInactivity\x12 \n" +
 	"\tmax_count\x18\x04 \x01(\x05H\x00R\bmaxCount\x88\x01\x01\x12\x17\n" +

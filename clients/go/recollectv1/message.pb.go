@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	emptypb "google.golang.org/protobuf/types/known/emptypb"
@@ -395,7 +396,7 @@ type MessageInput struct {
 	Role Role `protobuf:"varint,4,opt,name=role,proto3,enum=recollect.v1.Role" json:"role,omitempty"`
 	// name is the speaker's name: at most 256 characters.
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	// parts are the content: 1 to 64 parts, together at most 1 MiB.
+	// parts are the content: 1 to 64 parts, together at most 1 MiB. Required.
 	Parts []*Part `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
 	// metadata is the caller's own data: a JSON object as text, at most 16 KiB, 5 levels
 	// deep. Numbers keep their digits. No memories are extracted from a message with
@@ -794,9 +795,9 @@ func (*Part_Opaque) isPart_Content() {}
 // ToolCall is a model's request to call a tool.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// tool_call_id links the call to its result: 1 to 128 characters.
+	// tool_call_id links the call to its result: 1 to 128 characters. Required.
 	ToolCallId string `protobuf:"bytes,1,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
-	// name is the tool's name: 1 to 128 characters.
+	// name is the tool's name: 1 to 128 characters. Required.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// arguments are the arguments of the call exactly as the model wrote them, usually
 	// the JSON text of an object: at most 256 KiB. Text that is not JSON is stored as it
@@ -870,7 +871,7 @@ func (x *ToolCall) GetInvalidJson() bool {
 // ToolResult is the result of a ToolCall.
 type ToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// tool_call_id is the tool_call_id of the call: 1 to 128 characters.
+	// tool_call_id is the tool_call_id of the call: 1 to 128 characters. Required.
 	ToolCallId string `protobuf:"bytes,1,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
 	// name is the tool's name: at most 128 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -1072,7 +1073,7 @@ func (*ToolResultPart_Opaque) isToolResultPart_Content() {}
 // are sent back.
 type Reasoning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// provider is the API that the reasoning is from. Required;
+	// provider is the API that the reasoning is from. Required.
 	// PROVIDER_FORMAT_TEXT is INVALID_ARGUMENT.
 	Provider ProviderFormat `protobuf:"varint,1,opt,name=provider,proto3,enum=recollect.v1.ProviderFormat" json:"provider,omitempty"`
 	// id is the provider's id of it: at most 256 characters. Empty: none.
@@ -1170,13 +1171,13 @@ func (x *Reasoning) GetEncryptedContent() string {
 // nor memory sees it. It counts in token counts with its JSON.
 type OpaquePart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// provider is the API whose format it has. Required; PROVIDER_FORMAT_TEXT is
+	// provider is the API whose format it has. Required. PROVIDER_FORMAT_TEXT is
 	// INVALID_ARGUMENT.
 	Provider ProviderFormat `protobuf:"varint,1,opt,name=provider,proto3,enum=recollect.v1.ProviderFormat" json:"provider,omitempty"`
 	// type is the piece's type in that format, such as `server_tool_use`: 1 to 128
-	// characters.
+	// characters. Required.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// json is the whole piece: a JSON object of at most 256 KiB.
+	// json is the whole piece: a JSON object of at most 256 KiB. Required.
 	Json          string `protobuf:"bytes,3,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1237,11 +1238,11 @@ func (x *OpaquePart) GetJson() string {
 // AppendMessages and ImportMessages. docs/formats.md says what becomes of each field.
 type ProviderMessages struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// format is the format of json. Required; PROVIDER_FORMAT_TEXT is
+	// format is the format of json. Required. PROVIDER_FORMAT_TEXT is
 	// INVALID_ARGUMENT.
 	Format ProviderFormat `protobuf:"varint,1,opt,name=format,proto3,enum=recollect.v1.ProviderFormat" json:"format,omitempty"`
 	// json is JSON text: one message, a list of messages, a request or a response.
-	// Settings, such as `model`, are not stored. It has the limits of `messages`.
+	// Settings, such as `model`, are not stored. It has the limits of `messages`. Required.
 	Json          string `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1296,14 +1297,14 @@ type MessageFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// roles selects messages of any of these roles. Empty: all.
 	Roles []Role `protobuf:"varint,1,rep,packed,name=roles,proto3,enum=recollect.v1.Role" json:"roles,omitempty"`
-	// names selects messages whose speaker's name equals any of these: at most 32.
-	// Empty: all.
+	// names selects messages whose speaker's name equals any of these: at most 32,
+	// each of 1 to 256 characters. Empty: all.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	// start_time selects messages whose create_time is at or after this time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// end_time selects messages whose create_time is before this time.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// metadata is a JSON object as text with at most 16 keys and 16 KiB. Each key must have
 	// exactly this value in the message's metadata: a string, a number, a boolean or
 	// null. Numbers compare exactly. Empty: all.
 	Metadata      string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
@@ -1380,7 +1381,7 @@ var File_recollect_v1_message_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1arecollect/v1/message.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb2\x03\n" +
+	"\x1arecollect/v1/message.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb2\x03\n" +
 	"\aMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x1b\n" +
@@ -1399,15 +1400,15 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\vcreate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1f\n" +
 	"\vexternal_id\x18\r \x01(\tR\n" +
-	"externalId\"\xf3\x02\n" +
+	"externalId\"\xfd\x02\n" +
 	"\fMessageInput\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12,\n" +
 	"\x11parent_message_id\x18\x02 \x01(\tH\x00R\x0fparentMessageId\x12,\n" +
-	"\x04root\x18\x03 \x01(\v2\x16.google.protobuf.EmptyH\x00R\x04root\x12&\n" +
-	"\x04role\x18\x04 \x01(\x0e2\x12.recollect.v1.RoleR\x04role\x12\x12\n" +
-	"\x04name\x18\x05 \x01(\tR\x04name\x12(\n" +
-	"\x05parts\x18\x06 \x03(\v2\x12.recollect.v1.PartR\x05parts\x12\x1a\n" +
+	"\x04root\x18\x03 \x01(\v2\x16.google.protobuf.EmptyH\x00R\x04root\x12+\n" +
+	"\x04role\x18\x04 \x01(\x0e2\x12.recollect.v1.RoleB\x03\xe0A\x02R\x04role\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12-\n" +
+	"\x05parts\x18\x06 \x03(\v2\x12.recollect.v1.PartB\x03\xe0A\x02R\x05parts\x12\x1a\n" +
 	"\bmetadata\x18\a \x01(\tR\bmetadata\x12;\n" +
 	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1f\n" +
@@ -1428,16 +1429,16 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\treasoning\x18\x06 \x01(\v2\x17.recollect.v1.ReasoningH\x00R\treasoning\x122\n" +
 	"\x06opaque\x18\a \x01(\v2\x18.recollect.v1.OpaquePartH\x00R\x06opaque\x12\x1c\n" +
 	"\tsignature\x18\b \x01(\tR\tsignatureB\t\n" +
-	"\acontent\"\x81\x01\n" +
-	"\bToolCall\x12 \n" +
-	"\ftool_call_id\x18\x01 \x01(\tR\n" +
-	"toolCallId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x03 \x01(\tR\targuments\x12!\n" +
-	"\finvalid_json\x18\x04 \x01(\bR\vinvalidJson\"\x95\x01\n" +
+	"\acontent\"\x90\x01\n" +
+	"\bToolCall\x12%\n" +
+	"\ftool_call_id\x18\x01 \x01(\tB\x03\xe0A\x02R\n" +
+	"toolCallId\x12\x17\n" +
+	"\x04name\x18\x02 \x01(\tB\x03\xe0A\x02R\x04name\x12\x1c\n" +
+	"\targuments\x18\x03 \x01(\tR\targuments\x12&\n" +
+	"\finvalid_json\x18\x04 \x01(\bB\x03\xe0A\x03R\vinvalidJson\"\x9a\x01\n" +
 	"\n" +
-	"ToolResult\x12 \n" +
-	"\ftool_call_id\x18\x01 \x01(\tR\n" +
+	"ToolResult\x12%\n" +
+	"\ftool_call_id\x18\x01 \x01(\tB\x03\xe0A\x02R\n" +
 	"toolCallId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x126\n" +
 	"\acontent\x18\x03 \x03(\v2\x1c.recollect.v1.ToolResultPartR\acontent\x12\x19\n" +
@@ -1447,22 +1448,22 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\x04json\x18\x02 \x01(\tH\x00R\x04json\x12+\n" +
 	"\x04file\x18\x03 \x01(\v2\x15.recollect.v1.FileRefH\x00R\x04file\x122\n" +
 	"\x06opaque\x18\x04 \x01(\v2\x18.recollect.v1.OpaquePartH\x00R\x06opaqueB\t\n" +
-	"\acontent\"\xd2\x01\n" +
-	"\tReasoning\x128\n" +
-	"\bprovider\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatR\bprovider\x12\x0e\n" +
+	"\acontent\"\xd7\x01\n" +
+	"\tReasoning\x12=\n" +
+	"\bprovider\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatB\x03\xe0A\x02R\bprovider\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x1c\n" +
 	"\tsummaries\x18\x04 \x03(\tR\tsummaries\x12\x1c\n" +
 	"\tsignature\x18\x05 \x01(\tR\tsignature\x12+\n" +
-	"\x11encrypted_content\x18\x06 \x01(\tR\x10encryptedContent\"n\n" +
+	"\x11encrypted_content\x18\x06 \x01(\tR\x10encryptedContent\"}\n" +
 	"\n" +
-	"OpaquePart\x128\n" +
-	"\bprovider\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatR\bprovider\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
-	"\x04json\x18\x03 \x01(\tR\x04json\"\\\n" +
-	"\x10ProviderMessages\x124\n" +
-	"\x06format\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatR\x06format\x12\x12\n" +
-	"\x04json\x18\x02 \x01(\tR\x04json\"\xdd\x01\n" +
+	"OpaquePart\x12=\n" +
+	"\bprovider\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatB\x03\xe0A\x02R\bprovider\x12\x17\n" +
+	"\x04type\x18\x02 \x01(\tB\x03\xe0A\x02R\x04type\x12\x17\n" +
+	"\x04json\x18\x03 \x01(\tB\x03\xe0A\x02R\x04json\"f\n" +
+	"\x10ProviderMessages\x129\n" +
+	"\x06format\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatB\x03\xe0A\x02R\x06format\x12\x17\n" +
+	"\x04json\x18\x02 \x01(\tB\x03\xe0A\x02R\x04json\"\xdd\x01\n" +
 	"\rMessageFilter\x12(\n" +
 	"\x05roles\x18\x01 \x03(\x0e2\x12.recollect.v1.RoleR\x05roles\x12\x14\n" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x129\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -280,7 +281,7 @@ type GetMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// message_id is the message_id or external_id of the message.
+	// message_id is the message_id or external_id of the message. Required.
 	MessageId     string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -767,7 +768,7 @@ type UpdateMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// message_id is the message_id or external_id of the message.
+	// message_id is the message_id or external_id of the message. Required.
 	MessageId string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// metadata replaces the message's metadata, within the limits of MessageInput.metadata.
 	// An empty text clears it. Required.
@@ -887,7 +888,7 @@ type DeleteMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// message_id is the message_id or external_id of the message.
+	// message_id is the message_id or external_id of the message. Required.
 	MessageId     string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1833,9 +1834,9 @@ var File_recollect_v1_message_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\n" +
-	"\"recollect/v1/message_service.proto\x12\frecollect.v1\x1a\x1frecollect/v1/error_reason.proto\x1a\x18recollect/v1/event.proto\x1a\x17recollect/v1/file.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x17recollect/v1/plan.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"\xa8\x02\n" +
-	"\x15AppendMessagesRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x126\n" +
+	"\"recollect/v1/message_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1frecollect/v1/error_reason.proto\x1a\x18recollect/v1/event.proto\x1a\x17recollect/v1/file.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x17recollect/v1/plan.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"\xad\x02\n" +
+	"\x15AppendMessagesRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.recollect.v1.MessageInputR\bmessages\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12(\n" +
@@ -1856,15 +1857,15 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\vtoken_count\x18\x04 \x01(\x05R\n" +
 	"tokenCount\x12\x1f\n" +
 	"\vexternal_id\x18\x05 \x01(\tR\n" +
-	"externalId\"c\n" +
-	"\x11GetMessageRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1d\n" +
+	"externalId\"m\n" +
+	"\x11GetMessageRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\"\n" +
 	"\n" +
-	"message_id\x18\x02 \x01(\tR\tmessageId\"E\n" +
+	"message_id\x18\x02 \x01(\tB\x03\xe0A\x02R\tmessageId\"E\n" +
 	"\x12GetMessageResponse\x12/\n" +
-	"\amessage\x18\x01 \x01(\v2\x15.recollect.v1.MessageR\amessage\"\xcf\x01\n" +
-	"\x13ListMessagesRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x123\n" +
+	"\amessage\x18\x01 \x01(\v2\x15.recollect.v1.MessageR\amessage\"\xd4\x01\n" +
+	"\x13ListMessagesRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x123\n" +
 	"\x06filter\x18\x02 \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x12\x19\n" +
 	"\border_by\x18\x03 \x01(\tR\aorderBy\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -1872,9 +1873,9 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tR\tpageToken\"q\n" +
 	"\x14ListMessagesResponse\x121\n" +
 	"\bmessages\x18\x01 \x03(\v2\x15.recollect.v1.MessageR\bmessages\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x97\x03\n" +
-	"\x11GetHistoryRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9c\x03\n" +
+	"\x11GetHistoryRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12&\n" +
 	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12\"\n" +
 	"\n" +
 	"max_tokens\x18\x03 \x01(\x05H\x00R\tmaxTokens\x88\x01\x01\x12&\n" +
@@ -1894,25 +1895,25 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\x06events\x18\x06 \x03(\v2\x18.recollect.v1.AgentEventR\x06events\x122\n" +
 	"\x15omitted_message_count\x18\a \x01(\x03R\x13omittedMessageCount\x12.\n" +
 	"\x13omitted_token_count\x18\b \x01(\x03R\x11omittedTokenCount\x129\n" +
-	"\brendered\x18\t \x03(\v2\x1d.recollect.v1.RenderedContextR\brendered\"\x94\x01\n" +
-	"\x14UpdateMessageRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1d\n" +
+	"\brendered\x18\t \x03(\v2\x1d.recollect.v1.RenderedContextR\brendered\"\xa3\x01\n" +
+	"\x14UpdateMessageRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\"\n" +
 	"\n" +
-	"message_id\x18\x02 \x01(\tR\tmessageId\x12\x1f\n" +
-	"\bmetadata\x18\x03 \x01(\tH\x00R\bmetadata\x88\x01\x01B\v\n" +
+	"message_id\x18\x02 \x01(\tB\x03\xe0A\x02R\tmessageId\x12$\n" +
+	"\bmetadata\x18\x03 \x01(\tB\x03\xe0A\x02H\x00R\bmetadata\x88\x01\x01B\v\n" +
 	"\t_metadata\"d\n" +
 	"\x15UpdateMessageResponse\x12/\n" +
 	"\amessage\x18\x01 \x01(\v2\x15.recollect.v1.MessageR\amessage\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"f\n" +
-	"\x14DeleteMessageRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1d\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"p\n" +
+	"\x14DeleteMessageRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\"\n" +
 	"\n" +
-	"message_id\x18\x02 \x01(\tR\tmessageId\"M\n" +
+	"message_id\x18\x02 \x01(\tB\x03\xe0A\x02R\tmessageId\"M\n" +
 	"\x15DeleteMessageResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"\xec\x01\n" +
-	"\x15ImportMessagesRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x126\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"\xf1\x01\n" +
+	"\x15ImportMessagesRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.recollect.v1.MessageInputR\bmessages\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12K\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	emptypb "google.golang.org/protobuf/types/known/emptypb"
@@ -29,7 +30,7 @@ type NodeRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// node_id is the node: 1 to 128 characters.
+	// node_id is the node: 1 to 128 characters. Required.
 	NodeId        string `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -159,7 +160,7 @@ func (x *NodeMessageInput) GetCreateTime() *timestamppb.Timestamp {
 // of turns to one message. docs/memory/node.md says which answer a turn belongs to.
 type AddNodeTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// node identifies the node.
+	// node identifies the node. Required.
 	Node *NodeRef `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// parent is the message that the turn follows. Unset: the last turn of the message
 	// that the turn belongs to, or else of the nearest message before it.
@@ -169,9 +170,9 @@ type AddNodeTurnRequest struct {
 	//	*AddNodeTurnRequest_ParentMessageId
 	//	*AddNodeTurnRequest_Root
 	Parent isAddNodeTurnRequest_Parent `protobuf_oneof:"parent"`
-	// user is the input of the node. Required, with content or files.
+	// user is the input of the node. Required. It needs content or files.
 	User *NodeMessageInput `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`
-	// assistant is the answer of the node's model. Required; its content may be
+	// assistant is the answer of the node's model. Required. Its content may be
 	// empty.
 	Assistant *NodeMessageInput `protobuf:"bytes,5,opt,name=assistant,proto3" json:"assistant,omitempty"`
 	// request_id is a UUID that makes retries safe, as in AppendMessagesRequest.
@@ -404,7 +405,7 @@ func (x *AddNodeTurnResponse) GetReplayed() bool {
 // FlushNodeMemoryRequest identifies a node.
 type FlushNodeMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// node identifies the node.
+	// node identifies the node. Required.
 	Node          *NodeRef `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -497,11 +498,11 @@ func (x *FlushNodeMemoryResponse) GetFlushedTurnCount() int32 {
 // GetNodeHistoryRequest requests the dialogue of a node.
 type GetNodeHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// node identifies the node.
+	// node identifies the node. Required.
 	Node *NodeRef `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// current_message_id is the message that the dialogue leads to: a message of the
 	// thread, by message_id or external_id, or a message of the node memory. Empty: the
-	// thread's head. See docs/memory/node.md.
+	// thread's head. At most 128 characters. See docs/memory/node.md.
 	CurrentMessageId string `protobuf:"bytes,2,opt,name=current_message_id,json=currentMessageId,proto3" json:"current_message_id,omitempty"`
 	// max_tokens is the token budget of the whole response: 1 to 10,000,000. Unset:
 	// 2,000.
@@ -694,7 +695,7 @@ func (x *GetNodeHistoryResponse) GetOmittedTokenCount() int64 {
 // DeleteNodeMemoryRequest identifies a node.
 type DeleteNodeMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// node identifies the node.
+	// node identifies the node. Required.
 	Node          *NodeRef `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1020,23 +1021,23 @@ var File_recollect_v1_node_memory_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_node_memory_service_proto_rawDesc = "" +
 	"\n" +
-	"&recollect/v1/node_memory_service.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x19recollect/v1/thread.proto\"S\n" +
-	"\aNodeRef\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x17\n" +
-	"\anode_id\x18\x02 \x01(\tR\x06nodeId\"\xb5\x01\n" +
+	"&recollect/v1/node_memory_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x19recollect/v1/thread.proto\"]\n" +
+	"\aNodeRef\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x1c\n" +
+	"\anode_id\x18\x02 \x01(\tB\x03\xe0A\x02R\x06nodeId\"\xb5\x01\n" +
 	"\x10NodeMessageInput\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\tR\acontent\x12+\n" +
 	"\x05files\x18\x03 \x03(\v2\x15.recollect.v1.FileRefR\x05files\x12;\n" +
 	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\x9d\x03\n" +
-	"\x12AddNodeTurnRequest\x12)\n" +
-	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\x12,\n" +
+	"createTime\"\xac\x03\n" +
+	"\x12AddNodeTurnRequest\x12.\n" +
+	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefB\x03\xe0A\x02R\x04node\x12,\n" +
 	"\x11parent_message_id\x18\x02 \x01(\tH\x00R\x0fparentMessageId\x12,\n" +
-	"\x04root\x18\x03 \x01(\v2\x16.google.protobuf.EmptyH\x00R\x04root\x122\n" +
-	"\x04user\x18\x04 \x01(\v2\x1e.recollect.v1.NodeMessageInputR\x04user\x12<\n" +
-	"\tassistant\x18\x05 \x01(\v2\x1e.recollect.v1.NodeMessageInputR\tassistant\x12\x1d\n" +
+	"\x04root\x18\x03 \x01(\v2\x16.google.protobuf.EmptyH\x00R\x04root\x127\n" +
+	"\x04user\x18\x04 \x01(\v2\x1e.recollect.v1.NodeMessageInputB\x03\xe0A\x02R\x04user\x12A\n" +
+	"\tassistant\x18\x05 \x01(\v2\x1e.recollect.v1.NodeMessageInputB\x03\xe0A\x02R\tassistant\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tR\trequestId\x12\x1f\n" +
 	"\n" +
@@ -1047,13 +1048,13 @@ const file_recollect_v1_node_memory_service_proto_rawDesc = "" +
 	"\x13AddNodeTurnResponse\x12&\n" +
 	"\x0fuser_message_id\x18\x01 \x01(\tR\ruserMessageId\x120\n" +
 	"\x14assistant_message_id\x18\x02 \x01(\tR\x12assistantMessageId\x12\x1a\n" +
-	"\breplayed\x18\x03 \x01(\bR\breplayed\"C\n" +
-	"\x16FlushNodeMemoryRequest\x12)\n" +
-	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\"G\n" +
+	"\breplayed\x18\x03 \x01(\bR\breplayed\"H\n" +
+	"\x16FlushNodeMemoryRequest\x12.\n" +
+	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefB\x03\xe0A\x02R\x04node\"G\n" +
 	"\x17FlushNodeMemoryResponse\x12,\n" +
-	"\x12flushed_turn_count\x18\x01 \x01(\x05R\x10flushedTurnCount\"\xbc\x02\n" +
-	"\x15GetNodeHistoryRequest\x12)\n" +
-	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\x12,\n" +
+	"\x12flushed_turn_count\x18\x01 \x01(\x05R\x10flushedTurnCount\"\xc1\x02\n" +
+	"\x15GetNodeHistoryRequest\x12.\n" +
+	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefB\x03\xe0A\x02R\x04node\x12,\n" +
 	"\x12current_message_id\x18\x02 \x01(\tR\x10currentMessageId\x12\"\n" +
 	"\n" +
 	"max_tokens\x18\x03 \x01(\x05H\x00R\tmaxTokens\x88\x01\x01\x12&\n" +
@@ -1069,13 +1070,13 @@ const file_recollect_v1_node_memory_service_proto_rawDesc = "" +
 	"\x11content_truncated\x18\x04 \x01(\bR\x10contentTruncated\x12\x1c\n" +
 	"\ttokenizer\x18\x05 \x01(\tR\ttokenizer\x122\n" +
 	"\x15omitted_message_count\x18\x06 \x01(\x03R\x13omittedMessageCount\x12.\n" +
-	"\x13omitted_token_count\x18\a \x01(\x03R\x11omittedTokenCount\"D\n" +
-	"\x17DeleteNodeMemoryRequest\x12)\n" +
-	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefR\x04node\"N\n" +
+	"\x13omitted_token_count\x18\a \x01(\x03R\x11omittedTokenCount\"I\n" +
+	"\x17DeleteNodeMemoryRequest\x12.\n" +
+	"\x04node\x18\x01 \x01(\v2\x15.recollect.v1.NodeRefB\x03\xe0A\x02R\x04node\"N\n" +
 	"\x18DeleteNodeMemoryResponse\x122\n" +
-	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\"\x86\x01\n" +
-	"\x17ListNodeMemoriesRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1b\n" +
+	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\"\x8b\x01\n" +
+	"\x17ListNodeMemoriesRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"\xeb\x02\n" +

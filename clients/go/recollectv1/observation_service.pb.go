@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -334,7 +335,7 @@ var File_recollect_v1_observation_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_observation_service_proto_rawDesc = "" +
 	"\n" +
-	"&recollect/v1/observation_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1erecollect/v1/text_origin.proto\x1a\x19recollect/v1/thread.proto\"\xa0\x03\n" +
+	"&recollect/v1/observation_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1erecollect/v1/text_origin.proto\x1a\x19recollect/v1/thread.proto\"\xa0\x03\n" +
 	"\vObservation\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1f\n" +
@@ -351,9 +352,9 @@ const file_recollect_v1_observation_service_proto_rawDesc = "" +
 	"\amade_by\x18\n" +
 	" \x01(\tR\x06madeBy\x12;\n" +
 	"\vcreate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\x9c\x01\n" +
-	"\x16GetObservationsRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
+	"createTime\"\xa1\x01\n" +
+	"\x16GetObservationsRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12&\n" +
 	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12)\n" +
 	"\x10include_replaced\x18\x03 \x01(\bR\x0fincludeReplaced\"\xe9\x02\n" +
 	"\x17GetObservationsResponse\x12=\n" +

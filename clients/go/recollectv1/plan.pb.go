@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -90,7 +91,7 @@ func (PlanStepStatus) EnumDescriptor() ([]byte, []int) {
 // PlanStep is one step of a plan.
 type PlanStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// step_id is the step's id within the plan: 1 to 64 characters.
+	// step_id is the step's id within the plan: 1 to 64 characters. Required.
 	StepId string `protobuf:"bytes,1,opt,name=step_id,json=stepId,proto3" json:"step_id,omitempty"`
 	// title is the description of the step: 1 to 512 characters.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
@@ -163,7 +164,7 @@ func (x *PlanStep) GetResult() string {
 // Plan is an agent's plan.
 type Plan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// goal is the goal of the plan: 1 to 4,096 characters.
+	// goal is the goal of the plan: 1 to 4,096 characters. Required.
 	Goal string `protobuf:"bytes,1,opt,name=goal,proto3" json:"goal,omitempty"`
 	// current_phase is the current phase of the agent: at most 128 characters.
 	CurrentPhase string `protobuf:"bytes,2,opt,name=current_phase,json=currentPhase,proto3" json:"current_phase,omitempty"`
@@ -281,7 +282,7 @@ type Attempt struct {
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// task_number is the attempt's number within its task, from 1. Ignored in requests.
 	TaskNumber int32 `protobuf:"varint,3,opt,name=task_number,json=taskNumber,proto3" json:"task_number,omitempty"`
-	// action is what was done: 1 to 4,096 characters.
+	// action is what was done: 1 to 4,096 characters. Required.
 	Action string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
 	// result is the outcome: at most 4,096 characters.
 	Result string `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
@@ -395,34 +396,34 @@ var File_recollect_v1_plan_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x17recollect/v1/plan.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x87\x01\n" +
-	"\bPlanStep\x12\x17\n" +
-	"\astep_id\x18\x01 \x01(\tR\x06stepId\x12\x14\n" +
+	"\x17recollect/v1/plan.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\x01\n" +
+	"\bPlanStep\x12\x1c\n" +
+	"\astep_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x06stepId\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x124\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x1c.recollect.v1.PlanStepStatusR\x06status\x12\x16\n" +
-	"\x06result\x18\x04 \x01(\tR\x06result\"\xb8\x02\n" +
-	"\x04Plan\x12\x12\n" +
-	"\x04goal\x18\x01 \x01(\tR\x04goal\x12#\n" +
+	"\x06result\x18\x04 \x01(\tR\x06result\"\xcc\x02\n" +
+	"\x04Plan\x12\x17\n" +
+	"\x04goal\x18\x01 \x01(\tB\x03\xe0A\x02R\x04goal\x12#\n" +
 	"\rcurrent_phase\x18\x02 \x01(\tR\fcurrentPhase\x12'\n" +
 	"\x0fiteration_count\x18\x03 \x01(\x05R\x0eiterationCount\x12,\n" +
 	"\x05steps\x18\x04 \x03(\v2\x16.recollect.v1.PlanStepR\x05steps\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\tR\x04data\x12\x12\n" +
-	"\x04etag\x18\x06 \x01(\tR\x04etag\x12;\n" +
-	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\x12;\n" +
-	"\vupdate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\"\x89\x02\n" +
-	"\aAttempt\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\x1f\n" +
-	"\vtask_number\x18\x03 \x01(\x05R\n" +
-	"taskNumber\x12\x16\n" +
-	"\x06action\x18\x04 \x01(\tR\x06action\x12\x16\n" +
+	"\x04data\x18\x05 \x01(\tR\x04data\x12\x17\n" +
+	"\x04etag\x18\x06 \x01(\tB\x03\xe0A\x03R\x04etag\x12@\n" +
+	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"createTime\x12@\n" +
+	"\vupdate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"updateTime\"\x9d\x02\n" +
+	"\aAttempt\x12\x1b\n" +
+	"\x06number\x18\x01 \x01(\x03B\x03\xe0A\x03R\x06number\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12$\n" +
+	"\vtask_number\x18\x03 \x01(\x05B\x03\xe0A\x03R\n" +
+	"taskNumber\x12\x1b\n" +
+	"\x06action\x18\x04 \x01(\tB\x03\xe0A\x02R\x06action\x12\x16\n" +
 	"\x06result\x18\x05 \x01(\tR\x06result\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12\x1c\n" +
 	"\tdiagnosis\x18\a \x01(\tR\tdiagnosis\x12\x10\n" +
-	"\x03fix\x18\b \x01(\tR\x03fix\x12;\n" +
-	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"\x03fix\x18\b \x01(\tR\x03fix\x12@\n" +
+	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"createTime*\xc8\x01\n" +
 	"\x0ePlanStepStatus\x12 \n" +
 	"\x1cPLAN_STEP_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +

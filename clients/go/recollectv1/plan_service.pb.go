@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -633,7 +634,7 @@ type ListAttemptsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// task selects the attempts at one task. Unset: all.
+	// task selects the attempts at one task: at most 256 characters. Unset: all.
 	Task *string `protobuf:"bytes,2,opt,name=task,proto3,oneof" json:"task,omitempty"`
 	// failed selects attempts with an error.
 	Failed bool `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
@@ -773,7 +774,7 @@ type BuildBriefingRequest struct {
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// task is the sub-agent's task: 1 to 8,192 characters. The briefing contains it
-	// unchanged.
+	// unchanged. Required.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// task_name selects the attempts to include, by Attempt.task: at most 256
 	// characters. Unset: all failed attempts.
@@ -1009,41 +1010,41 @@ var File_recollect_v1_plan_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_plan_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/plan_service.proto\x12\frecollect.v1\x1a google/protobuf/field_mask.proto\x1a\x17recollect/v1/plan.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xa9\x01\n" +
-	"\x0ePutPlanRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
-	"\x04plan\x18\x02 \x01(\v2\x12.recollect.v1.PlanR\x04plan\x12>\n" +
+	"\x1frecollect/v1/plan_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x17recollect/v1/plan.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xb3\x01\n" +
+	"\x0ePutPlanRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12+\n" +
+	"\x04plan\x18\x02 \x01(\v2\x12.recollect.v1.PlanB\x03\xe0A\x02R\x04plan\x12>\n" +
 	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"9\n" +
 	"\x0fPutPlanResponse\x12&\n" +
-	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"A\n" +
-	"\x0eGetPlanRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"9\n" +
+	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"F\n" +
+	"\x0eGetPlanRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\"9\n" +
 	"\x0fGetPlanResponse\x12&\n" +
-	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"\xad\x02\n" +
-	"\x15UpdatePlanStepRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12*\n" +
-	"\x04step\x18\x02 \x01(\v2\x16.recollect.v1.PlanStepR\x04step\x12;\n" +
+	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"\xb7\x02\n" +
+	"\x15UpdatePlanStepRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12/\n" +
+	"\x04step\x18\x02 \x01(\v2\x16.recollect.v1.PlanStepB\x03\xe0A\x02R\x04step\x12;\n" +
 	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12(\n" +
 	"\rcurrent_phase\x18\x04 \x01(\tH\x00R\fcurrentPhase\x88\x01\x01\x12>\n" +
 	"\fprecondition\x18\x05 \x01(\v2\x1a.recollect.v1.PreconditionR\fpreconditionB\x10\n" +
 	"\x0e_current_phase\"@\n" +
 	"\x16UpdatePlanStepResponse\x12&\n" +
-	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"D\n" +
-	"\x11DeletePlanRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\".\n" +
+	"\x04plan\x18\x01 \x01(\v2\x12.recollect.v1.PlanR\x04plan\"I\n" +
+	"\x11DeletePlanRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\".\n" +
 	"\x12DeletePlanResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"\x97\x01\n" +
-	"\x14AppendAttemptRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12/\n" +
-	"\aattempt\x18\x02 \x01(\v2\x15.recollect.v1.AttemptR\aattempt\x12\x1d\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"\xa1\x01\n" +
+	"\x14AppendAttemptRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x124\n" +
+	"\aattempt\x18\x02 \x01(\v2\x15.recollect.v1.AttemptB\x03\xe0A\x02R\aattempt\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"d\n" +
 	"\x15AppendAttemptResponse\x12/\n" +
 	"\aattempt\x18\x01 \x01(\v2\x15.recollect.v1.AttemptR\aattempt\x12\x1a\n" +
-	"\breplayed\x18\x02 \x01(\bR\breplayed\"\xbc\x01\n" +
-	"\x13ListAttemptsRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x17\n" +
+	"\breplayed\x18\x02 \x01(\bR\breplayed\"\xc1\x01\n" +
+	"\x13ListAttemptsRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x17\n" +
 	"\x04task\x18\x02 \x01(\tH\x00R\x04task\x88\x01\x01\x12\x16\n" +
 	"\x06failed\x18\x03 \x01(\bR\x06failed\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -1052,10 +1053,10 @@ const file_recollect_v1_plan_service_proto_rawDesc = "" +
 	"\x05_task\"q\n" +
 	"\x14ListAttemptsResponse\x121\n" +
 	"\battempts\x18\x01 \x03(\v2\x15.recollect.v1.AttemptR\battempts\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd4\x01\n" +
-	"\x14BuildBriefingRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12 \n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xde\x01\n" +
+	"\x14BuildBriefingRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x17\n" +
+	"\x04task\x18\x02 \x01(\tB\x03\xe0A\x02R\x04task\x12 \n" +
 	"\ttask_name\x18\x03 \x01(\tH\x00R\btaskName\x88\x01\x01\x12\"\n" +
 	"\n" +
 	"max_tokens\x18\x04 \x01(\x05H\x01R\tmaxTokens\x88\x01\x01\x12\x14\n" +

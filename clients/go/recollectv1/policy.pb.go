@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -818,7 +819,7 @@ func (x *MemoryPolicy) GetContextTokens() int32 {
 // AppPolicy is the policy of one app.
 type AppPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_id is the app.
+	// app_id is the app: 1 to 128 characters. Required.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	// policy has the fields that the app sets.
 	Policy *MemoryPolicy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
@@ -1005,7 +1006,7 @@ var File_recollect_v1_policy_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/policy.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb9\x10\n" +
+	"\x19recollect/v1/policy.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb9\x10\n" +
 	"\fMemoryPolicy\x12,\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x18.recollect.v1.MemoryModeR\x04mode\x12*\n" +
 	"\x0ewindow_enabled\x18\x02 \x01(\bH\x00R\rwindowEnabled\x88\x01\x01\x12$\n" +
@@ -1071,13 +1072,13 @@ const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\x11_memory_max_countB\x17\n" +
 	"\x15_flow_session_defaultB\x0f\n" +
 	"\r_memory_spaceB\x11\n" +
-	"\x0f_context_tokens\"\xa7\x01\n" +
-	"\tAppPolicy\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\x122\n" +
-	"\x06policy\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12;\n" +
-	"\vupdate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"U\n" +
+	"\x0f_context_tokens\"\xb9\x01\n" +
+	"\tAppPolicy\x12\x1d\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x06\xe0A\x02\xe0A\bR\x05appId\x122\n" +
+	"\x06policy\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12@\n" +
+	"\vupdate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"updateTime\x12\x17\n" +
+	"\x04etag\x18\x04 \x01(\tB\x03\xe0A\x03R\x04etag\"U\n" +
 	"\fPolicyOrigin\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12/\n" +
 	"\x05level\x18\x02 \x01(\x0e2\x19.recollect.v1.PolicyLevelR\x05level\"{\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -138,7 +139,7 @@ func (x *UpdateAppPolicyResponse) GetAppPolicy() *AppPolicy {
 // GetAppPolicyRequest identifies an app.
 type GetAppPolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_id is the app: 1 to 128 characters.
+	// app_id is the app: 1 to 128 characters. Required.
 	AppId         string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -341,7 +342,7 @@ func (x *ListAppPoliciesResponse) GetNextPageToken() string {
 // DeleteAppPolicyRequest identifies an app.
 type DeleteAppPolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_id is the app: 1 to 128 characters.
+	// app_id is the app: 1 to 128 characters. Required.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	// precondition is what the app's policy must be. Unset: any state is deleted.
 	Precondition  *Precondition `protobuf:"bytes,2,opt,name=precondition,proto3" json:"precondition,omitempty"`
@@ -545,18 +546,18 @@ var File_recollect_v1_policy_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_policy_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/policy_service.proto\x12\frecollect.v1\x1a google/protobuf/field_mask.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xcd\x01\n" +
-	"\x16UpdateAppPolicyRequest\x126\n" +
+	"!recollect/v1/policy_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xd2\x01\n" +
+	"\x16UpdateAppPolicyRequest\x12;\n" +
 	"\n" +
-	"app_policy\x18\x01 \x01(\v2\x17.recollect.v1.AppPolicyR\tappPolicy\x12;\n" +
+	"app_policy\x18\x01 \x01(\v2\x17.recollect.v1.AppPolicyB\x03\xe0A\x02R\tappPolicy\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12>\n" +
 	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"Q\n" +
 	"\x17UpdateAppPolicyResponse\x126\n" +
 	"\n" +
-	"app_policy\x18\x01 \x01(\v2\x17.recollect.v1.AppPolicyR\tappPolicy\",\n" +
-	"\x13GetAppPolicyRequest\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\"N\n" +
+	"app_policy\x18\x01 \x01(\v2\x17.recollect.v1.AppPolicyR\tappPolicy\"1\n" +
+	"\x13GetAppPolicyRequest\x12\x1a\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x05appId\"N\n" +
 	"\x14GetAppPolicyResponse\x126\n" +
 	"\n" +
 	"app_policy\x18\x01 \x01(\v2\x17.recollect.v1.AppPolicyR\tappPolicy\"T\n" +
@@ -566,14 +567,14 @@ const file_recollect_v1_policy_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"}\n" +
 	"\x17ListAppPoliciesResponse\x12:\n" +
 	"\fapp_policies\x18\x01 \x03(\v2\x17.recollect.v1.AppPolicyR\vappPolicies\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"o\n" +
-	"\x16DeleteAppPolicyRequest\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12>\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"t\n" +
+	"\x16DeleteAppPolicyRequest\x12\x1a\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x05appId\x12>\n" +
 	"\fprecondition\x18\x02 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"3\n" +
 	"\x17DeleteAppPolicyResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"}\n" +
-	"\x19GetEffectivePolicyRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x122\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"\x82\x01\n" +
+	"\x19GetEffectivePolicyRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x122\n" +
 	"\x06policy\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\"f\n" +
 	"\x1aGetEffectivePolicyResponse\x12H\n" +
 	"\x10effective_policy\x18\x01 \x01(\v2\x1d.recollect.v1.EffectivePolicyR\x0feffectivePolicy2\x83\x04\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	emptypb "google.golang.org/protobuf/types/known/emptypb"
@@ -555,7 +556,7 @@ type SearchRequest struct {
 	// an app. Unspecified: the scope of the policies of thread and app, by default
 	// RECALL_SCOPE_USER.
 	Scope RecallScope `protobuf:"varint,2,opt,name=scope,proto3,enum=recollect.v1.RecallScope" json:"scope,omitempty"`
-	// query is the text to match: 1 to 8,192 characters.
+	// query is the text to match: 1 to 8,192 characters. Required.
 	Query string `protobuf:"bytes,3,opt,name=query,proto3" json:"query,omitempty"`
 	// top_k is the maximum number of matches: 1 to 100. Unset: 10.
 	TopK *int32 `protobuf:"varint,4,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
@@ -746,9 +747,9 @@ var File_recollect_v1_recall_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/recall_service.proto\x12\frecollect.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xdd\x03\n" +
-	"\rRecallRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12\x14\n" +
+	"!recollect/v1/recall_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xe2\x03\n" +
+	"\rRecallRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x122\n" +
 	"\x06policy\x18\x03 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x123\n" +
 	"\x06filter\x18\x04 \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x12\x1f\n" +
@@ -792,11 +793,11 @@ const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x124\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1c.recollect.v1.OmissionReasonR\x06reason\x12\x14\n" +
-	"\x05score\x18\x03 \x01(\x02R\x05score\"\x9b\x03\n" +
-	"\rSearchRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12/\n" +
-	"\x05scope\x18\x02 \x01(\x0e2\x19.recollect.v1.RecallScopeR\x05scope\x12\x14\n" +
-	"\x05query\x18\x03 \x01(\tR\x05query\x12\x18\n" +
+	"\x05score\x18\x03 \x01(\x02R\x05score\"\xa5\x03\n" +
+	"\rSearchRequest\x121\n" +
+	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x12/\n" +
+	"\x05scope\x18\x02 \x01(\x0e2\x19.recollect.v1.RecallScopeR\x05scope\x12\x19\n" +
+	"\x05query\x18\x03 \x01(\tB\x03\xe0A\x02R\x05query\x12\x18\n" +
 	"\x05top_k\x18\x04 \x01(\x05H\x00R\x04topK\x88\x01\x01\x123\n" +
 	"\x06filter\x18\x05 \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x122\n" +
 	"\x06method\x18\x06 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12 \n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -90,9 +91,9 @@ func (x *Secret) GetUpdateTime() *timestamppb.Timestamp {
 type SetSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name is the secret's name: 1 to 128 characters of a-z, A-Z, 0-9, `_`, `-` and
-	// `.`.
+	// `.`. Required.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// value is the secret value: 1 byte to 16 KiB of UTF-8.
+	// value is the secret value: 1 byte to 16 KiB of UTF-8. Required.
 	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -191,7 +192,7 @@ func (x *SetSecretResponse) GetSecret() *Secret {
 // GetSecretRequest identifies a secret.
 type GetSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name is the secret's name.
+	// name is the secret's name: 1 to 128 characters. Required.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -403,7 +404,7 @@ func (x *ListSecretsResponse) GetNextPageToken() string {
 // DeleteSecretRequest identifies a secret.
 type DeleteSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name is the secret's name.
+	// name is the secret's name: 1 to 128 characters. Required.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -496,20 +497,20 @@ var File_recollect_v1_secret_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_secret_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/secret_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x01\n" +
+	"!recollect/v1/secret_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x01\n" +
 	"\x06Secret\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12;\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\"<\n" +
-	"\x10SetSecretRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"A\n" +
+	"updateTime\"F\n" +
+	"\x10SetSecretRequest\x12\x17\n" +
+	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\x12\x19\n" +
+	"\x05value\x18\x02 \x01(\tB\x03\xe0A\x02R\x05value\"A\n" +
 	"\x11SetSecretResponse\x12,\n" +
-	"\x06secret\x18\x01 \x01(\v2\x14.recollect.v1.SecretR\x06secret\"&\n" +
-	"\x10GetSecretRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"W\n" +
+	"\x06secret\x18\x01 \x01(\v2\x14.recollect.v1.SecretR\x06secret\"+\n" +
+	"\x10GetSecretRequest\x12\x17\n" +
+	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\"W\n" +
 	"\x11GetSecretResponse\x12,\n" +
 	"\x06secret\x18\x01 \x01(\v2\x14.recollect.v1.SecretR\x06secret\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"P\n" +
@@ -519,9 +520,9 @@ const file_recollect_v1_secret_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"m\n" +
 	"\x13ListSecretsResponse\x12.\n" +
 	"\asecrets\x18\x01 \x03(\v2\x14.recollect.v1.SecretR\asecrets\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\")\n" +
-	"\x13DeleteSecretRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"0\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\".\n" +
+	"\x13DeleteSecretRequest\x12\x17\n" +
+	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\"0\n" +
 	"\x14DeleteSecretResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted2\xe0\x02\n" +
 	"\rSecretService\x12L\n" +

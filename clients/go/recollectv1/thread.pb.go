@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -107,10 +108,10 @@ type Thread struct {
 	UserId string `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// session_key is the caller's own name for the conversation.
 	SessionKey string `protobuf:"bytes,4,opt,name=session_key,json=sessionKey,proto3" json:"session_key,omitempty"`
-	// title is a label for display. Recollect does not interpret it.
+	// title is a label for display: at most 512 characters. Recollect does not interpret it.
 	Title string `protobuf:"bytes,5,opt,name=title,proto3" json:"title,omitempty"`
-	// metadata is the caller's own data about the thread: a JSON object as text. Empty:
-	// none.
+	// metadata is the caller's own data about the thread: a JSON object as text, at most
+	// 16 KiB, 5 levels deep. Empty: none.
 	Metadata string `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// last_seq is the seq of the message that was appended last; 0 if no message was
 	// ever appended. It never decreases: seqs of deleted messages are not reused.
@@ -299,7 +300,7 @@ func (x *Thread) GetEtag() string {
 type SessionRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// app_id is the app: 1 to 128 characters. Threads of different apps are separate;
-	// workflows that should share memory use the same app_id.
+	// workflows that should share memory use the same app_id. Required.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	// user_id is the user: at most 256 characters. Empty: the thread has no user, or the
 	// user of a `user:ID` key.
@@ -464,7 +465,7 @@ func (*ThreadRef_Session) isThreadRef_Thread() {}
 // UserRef identifies one user of an app.
 type UserRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_id is the app: 1 to 128 characters.
+	// app_id is the app: 1 to 128 characters. Required.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	// user_id is the user: at most 256 characters. Empty: the data that belongs to no
 	// user.
@@ -520,7 +521,7 @@ func (x *UserRef) GetUserId() string {
 // AppRef identifies an app with all its users.
 type AppRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_id is the app: 1 to 128 characters.
+	// app_id is the app: 1 to 128 characters. Required.
 	AppId         string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -916,32 +917,32 @@ var File_recollect_v1_thread_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/thread.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xda\x04\n" +
-	"\x06Thread\x12\x1b\n" +
-	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
-	"\x06app_id\x18\x02 \x01(\tR\x05appId\x12\x17\n" +
-	"\auser_id\x18\x03 \x01(\tR\x06userId\x12\x1f\n" +
-	"\vsession_key\x18\x04 \x01(\tR\n" +
+	"\x19recollect/v1/thread.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\x9b\x05\n" +
+	"\x06Thread\x12 \n" +
+	"\tthread_id\x18\x01 \x01(\tB\x03\xe0A\bR\bthreadId\x12\x1a\n" +
+	"\x06app_id\x18\x02 \x01(\tB\x03\xe0A\x05R\x05appId\x12\x1c\n" +
+	"\auser_id\x18\x03 \x01(\tB\x03\xe0A\x05R\x06userId\x12$\n" +
+	"\vsession_key\x18\x04 \x01(\tB\x03\xe0A\x05R\n" +
 	"sessionKey\x12\x14\n" +
 	"\x05title\x18\x05 \x01(\tR\x05title\x12\x1a\n" +
-	"\bmetadata\x18\x06 \x01(\tR\bmetadata\x12\x19\n" +
-	"\blast_seq\x18\a \x01(\x03R\alastSeq\x12&\n" +
-	"\x0fhead_message_id\x18\b \x01(\tR\rheadMessageId\x12#\n" +
-	"\rmessage_count\x18\t \x01(\x03R\fmessageCount\x12;\n" +
+	"\bmetadata\x18\x06 \x01(\tR\bmetadata\x12\x1e\n" +
+	"\blast_seq\x18\a \x01(\x03B\x03\xe0A\x03R\alastSeq\x12+\n" +
+	"\x0fhead_message_id\x18\b \x01(\tB\x03\xe0A\x03R\rheadMessageId\x12(\n" +
+	"\rmessage_count\x18\t \x01(\x03B\x03\xe0A\x03R\fmessageCount\x12@\n" +
 	"\vcreate_time\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\x12;\n" +
-	"\vupdate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\x12;\n" +
-	"\vexpire_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"createTime\x12@\n" +
+	"\vupdate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"updateTime\x12@\n" +
+	"\vexpire_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"expireTime\x122\n" +
-	"\x06policy\x18\r \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12\x1c\n" +
-	"\tephemeral\x18\x0e \x01(\bR\tephemeral\x12+\n" +
-	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x12\n" +
-	"\x04etag\x18\x10 \x01(\tR\x04etag\"\x89\x01\n" +
+	"\x06policy\x18\r \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12!\n" +
+	"\tephemeral\x18\x0e \x01(\bB\x03\xe0A\x03R\tephemeral\x120\n" +
+	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\x03\xe0A\x04R\x03ttl\x12\x17\n" +
+	"\x04etag\x18\x10 \x01(\tB\x03\xe0A\x03R\x04etag\"\x8e\x01\n" +
 	"\n" +
-	"SessionRef\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12\x17\n" +
+	"SessionRef\x12\x1a\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x05appId\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x1f\n" +
 	"\vsession_key\x18\x03 \x01(\tR\n" +
 	"sessionKey\x12*\n" +
@@ -949,12 +950,12 @@ const file_recollect_v1_thread_proto_rawDesc = "" +
 	"\tThreadRef\x12\x1d\n" +
 	"\tthread_id\x18\x01 \x01(\tH\x00R\bthreadId\x124\n" +
 	"\asession\x18\x02 \x01(\v2\x18.recollect.v1.SessionRefH\x00R\asessionB\b\n" +
-	"\x06thread\"9\n" +
-	"\aUserRef\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12\x17\n" +
-	"\auser_id\x18\x02 \x01(\tR\x06userId\"\x1f\n" +
-	"\x06AppRef\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\"\x9c\x01\n" +
+	"\x06thread\">\n" +
+	"\aUserRef\x12\x1a\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x05appId\x12\x17\n" +
+	"\auser_id\x18\x02 \x01(\tR\x06userId\"$\n" +
+	"\x06AppRef\x12\x1a\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x05appId\"\x9c\x01\n" +
 	"\x06Target\x121\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefH\x00R\x06thread\x12+\n" +
 	"\x04user\x18\x02 \x01(\v2\x15.recollect.v1.UserRefH\x00R\x04user\x12(\n" +

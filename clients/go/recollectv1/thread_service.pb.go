@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -28,7 +29,7 @@ const (
 type CreateThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// session names the thread. Without a key, the server generates one, `session:` and a
-	// UUID; the app's shared default session is not used.
+	// UUID; the app's shared default session is not used. Required.
 	Session *SessionRef `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	// title is a label for display: at most 512 characters.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
@@ -179,7 +180,7 @@ func (x *CreateThreadResponse) GetSessionKeySource() SessionKeySource {
 // created.
 type ResolveThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// session names the thread; SessionRef documents where its key comes from.
+	// session names the thread; SessionRef documents where its key comes from. Required.
 	Session *SessionRef `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	// title is the label of a newly created thread: at most 512 characters.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
@@ -441,7 +442,7 @@ type ListThreadsRequest struct {
 	// first. Empty: `create_time desc`. By update_time, a thread that changes between two
 	// pages moves.
 	OrderBy string `protobuf:"bytes,4,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
-	// metadata is a JSON object as text with at most 16 keys. Each of them must have
+	// metadata is a JSON object as text with at most 16 keys and 16 KiB. Each key must have
 	// exactly this value in the thread's metadata: a string, a number, a boolean or null.
 	// Numbers compare exactly. Empty: all.
 	Metadata      string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
@@ -572,7 +573,7 @@ func (x *ListThreadsResponse) GetNextPageToken() string {
 // ListUsersRequest selects the users of an app.
 type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_id is the app: 1 to 128 characters.
+	// app_id is the app: 1 to 128 characters. Required.
 	AppId string `protobuf:"bytes,1,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	// page_size is the maximum number of users: 0 means 50; more than 500 counts as 500.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -1247,7 +1248,7 @@ type SetHeadRequest struct {
 	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// head_message_id is the message_id or external_id of the message that becomes
-	// the head.
+	// the head. Required.
 	HeadMessageId string `protobuf:"bytes,2,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
 	// expected_head is the message_id or external_id of the message that the caller
 	// expects to be the current head. If the head is a different message, the call
@@ -1884,9 +1885,9 @@ var File_recollect_v1_thread_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/thread_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/watch_event.proto\"\xfa\x01\n" +
-	"\x13CreateThreadRequest\x122\n" +
-	"\asession\x18\x01 \x01(\v2\x18.recollect.v1.SessionRefR\asession\x12\x14\n" +
+	"!recollect/v1/thread_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/watch_event.proto\"\xff\x01\n" +
+	"\x13CreateThreadRequest\x127\n" +
+	"\asession\x18\x01 \x01(\v2\x18.recollect.v1.SessionRefB\x03\xe0A\x02R\asession\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x1a\n" +
 	"\bmetadata\x18\x03 \x01(\tR\bmetadata\x12+\n" +
 	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x122\n" +
@@ -1894,9 +1895,9 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\tephemeral\x18\x06 \x01(\bR\tephemeral\"\x92\x01\n" +
 	"\x14CreateThreadResponse\x12,\n" +
 	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\x12L\n" +
-	"\x12session_key_source\x18\x02 \x01(\x0e2\x1e.recollect.v1.SessionKeySourceR\x10sessionKeySource\"\xfb\x01\n" +
-	"\x14ResolveThreadRequest\x122\n" +
-	"\asession\x18\x01 \x01(\v2\x18.recollect.v1.SessionRefR\asession\x12\x14\n" +
+	"\x12session_key_source\x18\x02 \x01(\x0e2\x1e.recollect.v1.SessionKeySourceR\x10sessionKeySource\"\x80\x02\n" +
+	"\x14ResolveThreadRequest\x127\n" +
+	"\asession\x18\x01 \x01(\v2\x18.recollect.v1.SessionRefB\x03\xe0A\x02R\asession\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x1a\n" +
 	"\bmetadata\x18\x03 \x01(\tR\bmetadata\x12+\n" +
 	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x122\n" +
@@ -1905,9 +1906,9 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\x15ResolveThreadResponse\x12,\n" +
 	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\x12L\n" +
-	"\x12session_key_source\x18\x03 \x01(\x0e2\x1e.recollect.v1.SessionKeySourceR\x10sessionKeySource\"C\n" +
-	"\x10GetThreadRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"A\n" +
+	"\x12session_key_source\x18\x03 \x01(\x0e2\x1e.recollect.v1.SessionKeySourceR\x10sessionKeySource\"H\n" +
+	"\x10GetThreadRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\"A\n" +
 	"\x11GetThreadResponse\x12,\n" +
 	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"\xb5\x01\n" +
 	"\x12ListThreadsRequest\x12,\n" +
@@ -1919,9 +1920,9 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"\bmetadata\x18\x05 \x01(\tR\bmetadata\"m\n" +
 	"\x13ListThreadsResponse\x12.\n" +
 	"\athreads\x18\x01 \x03(\v2\x14.recollect.v1.ThreadR\athreads\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n" +
-	"\x10ListUsersRequest\x12\x15\n" +
-	"\x06app_id\x18\x01 \x01(\tR\x05appId\x12\x1b\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"j\n" +
+	"\x10ListUsersRequest\x12\x1a\n" +
+	"\x06app_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x05appId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"e\n" +
@@ -1934,41 +1935,41 @@ const file_recollect_v1_thread_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"a\n" +
 	"\x10ListAppsResponse\x12%\n" +
 	"\x04apps\x18\x01 \x03(\v2\x11.recollect.v1.AppR\x04apps\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc0\x01\n" +
-	"\x13UpdateThreadRequest\x12,\n" +
-	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\x12;\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n" +
+	"\x13UpdateThreadRequest\x121\n" +
+	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadB\x03\xe0A\x02R\x06thread\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12>\n" +
 	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"D\n" +
 	"\x14UpdateThreadResponse\x12,\n" +
-	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"E\n" +
-	"\x12ClearThreadRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"e\n" +
+	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"J\n" +
+	"\x12ClearThreadRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\"e\n" +
 	"\x13ClearThreadResponse\x122\n" +
 	"\x15deleted_message_count\x18\x01 \x01(\x03R\x13deletedMessageCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\tR\brevision\"F\n" +
-	"\x13DeleteThreadRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"d\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\"K\n" +
+	"\x13DeleteThreadRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\"d\n" +
 	"\x14DeleteThreadResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted\x122\n" +
-	"\x15deleted_message_count\x18\x02 \x01(\x03R\x13deletedMessageCount\"\x82\x01\n" +
-	"\x13ListBranchesRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x1b\n" +
+	"\x15deleted_message_count\x18\x02 \x01(\x03R\x13deletedMessageCount\"\x87\x01\n" +
+	"\x13ListBranchesRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"p\n" +
 	"\x14ListBranchesResponse\x120\n" +
 	"\bbranches\x18\x01 \x03(\v2\x14.recollect.v1.BranchR\bbranches\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa5\x01\n" +
-	"\x0eSetHeadRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
-	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12(\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xaf\x01\n" +
+	"\x0eSetHeadRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12+\n" +
+	"\x0fhead_message_id\x18\x02 \x01(\tB\x03\xe0A\x02R\rheadMessageId\x12(\n" +
 	"\rexpected_head\x18\x03 \x01(\tH\x00R\fexpectedHead\x88\x01\x01B\x10\n" +
 	"\x0e_expected_head\"?\n" +
 	"\x0fSetHeadResponse\x12,\n" +
-	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"\x86\x01\n" +
-	"\x12WatchThreadRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x16\n" +
+	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadR\x06thread\"\x8b\x01\n" +
+	"\x12WatchThreadRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12'\n" +
 	"\x0finclude_content\x18\x03 \x01(\bR\x0eincludeContent\"\xbc\r\n" +
 	"\x13WatchThreadResponse\x12\x14\n" +

@@ -7,6 +7,7 @@
 package recollectv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -44,8 +45,8 @@ type WorkingMemory struct {
 	// did not fit into the response.
 	OmittedMessageCount int64 `protobuf:"varint,6,opt,name=omitted_message_count,json=omittedMessageCount,proto3" json:"omitted_message_count,omitempty"`
 	// memories are the memories that were put into this working memory, in that order,
-	// without those deleted since. Metadata that would make the response larger than 4
-	// MiB is left out.
+	// without those deleted since. Metadata that would make the response larger than
+	// 3.5 MiB is left out.
 	Memories []*Memory `protobuf:"bytes,7,rep,name=memories,proto3" json:"memories,omitempty"`
 	// data is the session's own data: a JSON object as text. It is never indexed, and is
 	// deleted with the working memory. Empty: none.
@@ -382,7 +383,7 @@ type WorkingMessage struct {
 	Role Role `protobuf:"varint,2,opt,name=role,proto3,enum=recollect.v1.Role" json:"role,omitempty"`
 	// name is the speaker's name: at most 256 characters.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// parts are the content, as in MessageInput.parts.
+	// parts are the content, as in MessageInput.parts. Required.
 	Parts []*Part `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
 	// metadata is the caller's own data, as in MessageInput.metadata.
 	Metadata string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
@@ -976,7 +977,7 @@ var File_recollect_v1_working_memory_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_working_memory_service_proto_rawDesc = "" +
 	"\n" +
-	")recollect/v1/working_memory_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xf6\x06\n" +
+	")recollect/v1/working_memory_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x1frecollect/v1/precondition.proto\x1a\x19recollect/v1/thread.proto\"\xf6\x06\n" +
 	"\rWorkingMemory\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06app_id\x18\x02 \x01(\tR\x05appId\x12\x17\n" +
@@ -1000,26 +1001,26 @@ const file_recollect_v1_working_memory_service_proto_rawDesc = "" +
 	"\x18summarized_message_count\x18\x12 \x01(\x03R\x16summarizedMessageCount\x12;\n" +
 	"\vupdate_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x12H\n" +
-	"\x12thread_expire_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x10threadExpireTime\"`\n" +
-	"\x17GetWorkingMemoryRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x14\n" +
+	"\x12thread_expire_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x10threadExpireTime\"e\n" +
+	"\x17GetWorkingMemoryRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\"x\n" +
 	"\x18GetWorkingMemoryResponse\x12B\n" +
 	"\x0eworking_memory\x18\x01 \x01(\v2\x1b.recollect.v1.WorkingMemoryR\rworkingMemory\x12\x18\n" +
-	"\arebuilt\x18\x02 \x01(\bR\arebuilt\"\x8f\x02\n" +
+	"\arebuilt\x18\x02 \x01(\bR\arebuilt\"\x99\x02\n" +
 	"\x0eWorkingMessage\x12\x1d\n" +
 	"\n" +
-	"message_id\x18\x01 \x01(\tR\tmessageId\x12&\n" +
-	"\x04role\x18\x02 \x01(\x0e2\x12.recollect.v1.RoleR\x04role\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12(\n" +
-	"\x05parts\x18\x04 \x03(\v2\x12.recollect.v1.PartR\x05parts\x12\x1a\n" +
+	"message_id\x18\x01 \x01(\tR\tmessageId\x12+\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x12.recollect.v1.RoleB\x03\xe0A\x02R\x04role\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12-\n" +
+	"\x05parts\x18\x04 \x03(\v2\x12.recollect.v1.PartB\x03\xe0A\x02R\x05parts\x12\x1a\n" +
 	"\bmetadata\x18\x05 \x01(\tR\bmetadata\x12;\n" +
 	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1f\n" +
 	"\vexternal_id\x18\a \x01(\tR\n" +
-	"externalId\"\xaa\x04\n" +
-	"\x17PutWorkingMemoryRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x128\n" +
+	"externalId\"\xaf\x04\n" +
+	"\x17PutWorkingMemoryRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x128\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1c.recollect.v1.WorkingMessageR\bmessages\x12\x1d\n" +
 	"\asummary\x18\x03 \x01(\tH\x00R\asummary\x88\x01\x01\x125\n" +
 	"\bmemories\x18\x04 \x03(\v2\x19.recollect.v1.MemoryInputR\bmemories\x12\x17\n" +
@@ -1042,16 +1043,16 @@ const file_recollect_v1_working_memory_service_proto_rawDesc = "" +
 	"\x0eworking_memory\x18\x01 \x01(\v2\x1b.recollect.v1.WorkingMemoryR\rworkingMemory\x12>\n" +
 	"\bwarnings\x18\x02 \x03(\v2\".recollect.v1.WorkingMemoryWarningR\bwarnings\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\tR\brevision\x12\x1a\n" +
-	"\bbranched\x18\x04 \x01(\bR\bbranched\"\xa7\x01\n" +
-	"\x1eUpdateWorkingMemoryDataRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12\x14\n" +
-	"\x05patch\x18\x02 \x01(\tR\x05patch\x12>\n" +
+	"\bbranched\x18\x04 \x01(\bR\bbranched\"\xb1\x01\n" +
+	"\x1eUpdateWorkingMemoryDataRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x19\n" +
+	"\x05patch\x18\x02 \x01(\tB\x03\xe0A\x02R\x05patch\x12>\n" +
 	"\fprecondition\x18\x03 \x01(\v2\x1a.recollect.v1.PreconditionR\fprecondition\"I\n" +
 	"\x1fUpdateWorkingMemoryDataResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\tR\x04data\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag\"M\n" +
-	"\x1aDeleteWorkingMemoryRequest\x12/\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\"7\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\"R\n" +
+	"\x1aDeleteWorkingMemoryRequest\x124\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\"7\n" +
 	"\x1bDeleteWorkingMemoryResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted2\xc5\x03\n" +
 	"\x14WorkingMemoryService\x12f\n" +

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use memory_contract::proto::DESCRIPTORS;
-use prost_reflect::{DescriptorPool, MethodDescriptor};
+use prost_reflect::{DescriptorPool, FieldDescriptor, MethodDescriptor};
 use prost_types::FileDescriptorSet;
 use prost_types::method_options::IdempotencyLevel;
 
@@ -64,6 +64,22 @@ impl Method {
     pub(crate) fn streams(&self) -> bool {
         self.descriptor.is_client_streaming() || self.descriptor.is_server_streaming()
     }
+}
+
+/// Whether a field has a behavior: the name of a value of `google.api.FieldBehavior`.
+pub(crate) fn behaves(field: &FieldDescriptor, behavior: &str) -> bool {
+    let pool = field.parent_pool();
+    let Some(option) = pool.get_extension_by_name("google.api.field_behavior") else {
+        return false;
+    };
+    let options = field.options();
+    let behaviors = options.get_extension(&option);
+    let numbers = behaviors.as_list().unwrap_or_default().iter();
+    let kind = option.kind();
+    let values = kind.as_enum();
+    numbers
+        .filter_map(|number| values?.get_value(number.as_enum_number()?))
+        .any(|value| value.name() == behavior)
 }
 
 /// Such as `/recollect.v1.ThreadService/GetThread`.

@@ -9,7 +9,7 @@ use prost_reflect::{
 use prost_types::FileDescriptorSet;
 use serde_json::{Map, Value, json};
 
-use crate::contract::{CONTRACT, PACKAGE, path_of};
+use crate::contract::{CONTRACT, PACKAGE, behaves, path_of};
 
 const SCHEMAS: &str = "#/components/schemas/";
 /// The schema of errors.
@@ -149,15 +149,29 @@ fn object(comments: &Comments, message: &MessageDescriptor) -> Value {
             if let (Some(schema), false) = (schema.as_object_mut(), description.is_empty()) {
                 schema.insert("description".to_owned(), description.trim().into());
             }
+            for (behavior, keyword) in [("OUTPUT_ONLY", "readOnly"), ("INPUT_ONLY", "writeOnly")] {
+                if behaves(&field, behavior) {
+                    schema[keyword] = true.into();
+                }
+            }
             (field.json_name().to_owned(), schema)
         })
         .collect();
-    json!({
+    let mut schema = json!({
         "type": "object",
         "description": comments.at(file.name(), message.path()),
         "properties": properties,
         "additionalProperties": false,
-    })
+    });
+    let required: Vec<String> = message
+        .fields()
+        .filter(|field| behaves(field, "REQUIRED"))
+        .map(|field| field.json_name().to_owned())
+        .collect();
+    if !required.is_empty() {
+        schema["required"] = required.into();
+    }
+    schema
 }
 
 fn enumeration(comments: &Comments, values: &EnumDescriptor) -> Value {
@@ -342,6 +356,12 @@ mod tests {
         let message = schema("Message");
         assert_eq!(message["properties"]["seq"]["type"], "string");
         assert_eq!(message["properties"]["createTime"]["format"], "date-time");
+        assert_eq!(append["required"], json!(["thread"]));
+        assert_eq!(schema("Part").get("required"), None);
+        let thread = schema("Thread");
+        assert_eq!(thread["properties"]["etag"]["readOnly"], true);
+        assert_eq!(thread["properties"]["ttl"]["writeOnly"], true);
+        assert_eq!(thread["properties"]["title"].get("readOnly"), None);
         let role = schema("Role");
         let roles = role["enum"].as_array().unwrap();
         assert!(roles.contains(&"ROLE_USER".into()), "{role}");

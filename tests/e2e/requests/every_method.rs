@@ -1,9 +1,9 @@
-//! Every method of the contract without a key, and with an invalid value. A new method
-//! fails here until it is in the table.
+//! Every method of the contract without a key, with an invalid value, and without a required
+//! field. A new method fails here until it is in the table.
 
 use std::collections::HashMap;
 
-use recollect_tests::{Client, Dynamic, Key, PLAIN, Refused as _, apply, trial};
+use recollect_tests::{Client, Dynamic, Key, PLAIN, Refused as _, VALID_REQUESTS, apply, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -167,21 +167,64 @@ async fn every_method_refuses_a_wrong_value() {
         let (request, field) = bad
             .remove(name.as_str())
             .unwrap_or_else(|| panic!("no invalid request of {name} is tested"));
-        let field = field[0].as_str();
-        let answer = Dynamic::call(&client, &name, request).await;
-        if name == "MessageService/ImportMessages" {
-            // Its errors are answers.
-            let answers = answer.unwrap().into_inner();
-            assert_eq!(answers.len(), 1);
-            let error = &answers[0]["error"];
-            assert_eq!(error["field"], json!(field), "{answers:?}");
-            assert_eq!(error["reason"], json!("ERROR_REASON_INVALID_FIELD"));
-            continue;
-        }
-        eprintln!("{name}");
-        answer.refused().names_field(field);
+        refuse(&client, &name, request, &field[0]).await;
     }
     assert!(bad.is_empty(), "not in the contract: {bad:?}");
+}
+
+/// Sends a request that has to be refused with the name of one field.
+async fn refuse(client: &Client, name: &str, request: Value, field: &str) {
+    eprintln!("{name} of {request}");
+    let answer = Dynamic::call(client, name, request).await;
+    if name == "MessageService/ImportMessages" {
+        // Its errors are answers.
+        let answers = answer.unwrap().into_inner();
+        assert_eq!(answers.len(), 1);
+        let error = &answers[0]["error"];
+        assert_eq!(error["field"], json!(field), "{answers:?}");
+        assert_eq!(error["reason"], json!("ERROR_REASON_INVALID_FIELD"));
+        return;
+    }
+    answer.refused().names_field(field);
+}
+
+/// Valid requests of the methods that `VALID_REQUESTS` leaves out, because they delete much.
+const DELETIONS: &str = r#"
+AdminService/DeleteUser {"user": {"app_id": "a", "user_id": "u"}}
+AdminService/DeleteApp {"app": {"app_id": "a"}}
+AdminService/DeleteTenant {"tenant": "acme"}
+AdminService/GetDeletion {"deletion_id": "$UUID"}
+"#;
+
+#[apply(trial)]
+async fn every_method_refuses_a_request_without_a_required_field() {
+    let client = plain().await;
+    // A request is checked before anything is looked up, so what it names need not exist.
+    let id = "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11";
+    let names = [
+        "$THREAD", "$KEY", "$MESSAGE", "$REPLY", "$MEMORY", "$UUID", "$NEW",
+    ];
+    let names = names.map(|name| (name, id));
+    let mut valid = Dynamic::requests(VALID_REQUESTS, &names);
+    valid.extend(Dynamic::requests(DELETIONS, &names));
+    let mut refused = 0;
+    for method in Dynamic::methods() {
+        let name = Dynamic::name(&method);
+        for field in Dynamic::required(&method) {
+            let request = valid.iter().find(|(of, ..)| *of == name);
+            let (_, request, _) =
+                request.unwrap_or_else(|| panic!("no valid request of {name} is tested"));
+            let mut request = request.clone();
+            let value = request.as_object_mut().unwrap().remove(&field);
+            assert!(
+                value.is_some(),
+                "the valid request of {name} has no {field}"
+            );
+            refuse(&client, &name, request, &field).await;
+            refused += 1;
+        }
+    }
+    assert!(refused > 90, "{refused} requests");
 }
 
 #[apply(trial)]
