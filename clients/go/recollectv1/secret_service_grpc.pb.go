@@ -29,8 +29,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SecretService stores secrets of a tenant, such as keys of model providers,
-// encrypted with AES-256-GCM under secrets.key of the server's configuration. It
+// SecretService stores secrets of a tenant, encrypted with AES-256-GCM under secrets.key
+// of the server's configuration. The server itself uses one: the tenant's own API key of
+// the language model, under the name that distill.generation.tenant_key_secret sets. It
 // requires KEY_SCOPE_ADMIN. If the server has no secrets.key, SetSecret and
 // GetSecret are FAILED_PRECONDITION (SECRETS_UNAVAILABLE).
 type SecretServiceClient interface {
@@ -97,8 +98,9 @@ func (c *secretServiceClient) DeleteSecret(ctx context.Context, in *DeleteSecret
 // All implementations must embed UnimplementedSecretServiceServer
 // for forward compatibility.
 //
-// SecretService stores secrets of a tenant, such as keys of model providers,
-// encrypted with AES-256-GCM under secrets.key of the server's configuration. It
+// SecretService stores secrets of a tenant, encrypted with AES-256-GCM under secrets.key
+// of the server's configuration. The server itself uses one: the tenant's own API key of
+// the language model, under the name that distill.generation.tenant_key_secret sets. It
 // requires KEY_SCOPE_ADMIN. If the server has no secrets.key, SetSecret and
 // GetSecret are FAILED_PRECONDITION (SECRETS_UNAVAILABLE).
 type SecretServiceServer interface {

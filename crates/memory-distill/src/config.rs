@@ -73,6 +73,9 @@ pub struct ModelConfig {
     /// The API key. Default: unset.
     #[serde(serialize_with = "masked")]
     pub api_key: Option<SecretString>,
+    /// The name of a secret that a tenant stores with SecretService: its own API key, which is
+    /// used instead of `api_key` for this tenant. Default: unset, every tenant uses `api_key`.
+    pub tenant_key_secret: Option<String>,
     /// The deadline of one request. Default: 60s.
     #[serde(with = "memory_contract::duration_text")]
     pub timeout: Duration,
@@ -90,6 +93,7 @@ impl Default for ModelConfig {
             model: String::new(),
             endpoint: None,
             api_key: None,
+            tenant_key_secret: None,
             timeout: Duration::from_secs(60),
             max_output_tokens: 4_096,
             context_window: 128_000,
@@ -111,6 +115,8 @@ pub struct ObserverConfig {
     /// the endpoint that it was configured for.
     #[serde(serialize_with = "masked")]
     pub api_key: Option<SecretString>,
+    /// As [`ModelConfig::tenant_key_secret`]. Inherited and not inherited as the key is.
+    pub tenant_key_secret: Option<String>,
     /// The deadline of one request. Default: unset, which inherits it.
     #[serde(with = "memory_contract::duration_text::option")]
     pub timeout: Option<Duration>,
@@ -129,6 +135,7 @@ impl ObserverConfig {
             model,
             endpoint,
             api_key,
+            tenant_key_secret,
             timeout,
             max_output_tokens,
             context_window,
@@ -137,18 +144,18 @@ impl ObserverConfig {
             || model.is_some()
             || endpoint.is_some()
             || api_key.is_some()
+            || tenant_key_secret.is_some()
             || timeout.is_some()
             || max_output_tokens != 0
             || context_window != 0;
         if !is_set {
             return None;
         }
-        let (base_endpoint, base_key) = match provider {
-            None => (base.endpoint.clone(), base.api_key.clone()),
-            Some(_) => (None, None),
-        };
         // A key is sent only to the endpoint that it was configured for.
-        let base_key = base_key.filter(|_| endpoint.is_none());
+        let same_endpoint = provider.is_none() && endpoint.is_none();
+        let base_endpoint = base.endpoint.clone().filter(|_| provider.is_none());
+        let base_key = base.api_key.clone().filter(|_| same_endpoint);
+        let base_secret = base.tenant_key_secret.clone().filter(|_| same_endpoint);
         let or = |own: i32, base: i32| if own == 0 { base } else { own };
         if provider == Some(Provider::None) {
             return Some(ModelConfig {
@@ -161,6 +168,7 @@ impl ObserverConfig {
             model: model.unwrap_or_else(|| base.model.clone()),
             endpoint: endpoint.or(base_endpoint),
             api_key: api_key.or(base_key),
+            tenant_key_secret: tenant_key_secret.or(base_secret),
             timeout: timeout.unwrap_or(base.timeout),
             max_output_tokens: or(max_output_tokens, base.max_output_tokens),
             context_window: or(context_window, base.context_window),

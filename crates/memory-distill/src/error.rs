@@ -46,7 +46,7 @@ pub enum ModelError {
     #[error("the model's answer was cut off at max_output_tokens; raise it")]
     Truncated,
     /// The provider rejected the API key.
-    #[error("the provider rejected the API key; check api_key")]
+    #[error("the provider rejected the API key; check api_key, or the tenant's secret")]
     Unauthorized,
     /// The provider rejected the request: a wrong model name or endpoint, or a prompt that is
     /// too long for the model.
@@ -63,6 +63,9 @@ pub enum ModelError {
     /// The tenant's remaining budget cannot be read, so the model is not called.
     #[error("the token ledger cannot be read")]
     LedgerUnavailable,
+    /// The tenant's own key of the provider cannot be read, so the model is not called.
+    #[error("the tenant's key of the model's provider cannot be read; check secrets.key")]
+    KeysUnavailable,
     /// The circuit breaker is open after repeated failures.
     #[error("calls of the model are paused after repeated failures")]
     BreakerOpen {
@@ -88,6 +91,7 @@ impl ModelError {
             | Self::BadRequest { .. }
             | Self::BudgetSpent
             | Self::LedgerUnavailable
+            | Self::KeysUnavailable
             | Self::BreakerOpen { .. } => false,
         }
     }
@@ -109,6 +113,7 @@ impl ModelError {
             | Self::BadRequest { .. }
             | Self::BudgetSpent
             | Self::LedgerUnavailable
+            | Self::KeysUnavailable
             | Self::BreakerOpen { .. } => false,
         }
     }

@@ -21,8 +21,9 @@ pub use fact::{
     same_figures,
 };
 pub use model::{
-    Account, Answer, BreakerState, Finish, Health, ModelInfo, Prompt, Reliable, Reservation, Spent,
-    TextModel, TokenLedger, TokenLedgerError, UnlimitedTokens, Usage, open_model,
+    Account, Answer, BreakerState, Finish, Health, KeysUnavailable, ModelInfo, NoKeys, Prompt,
+    ProviderKeys, Reliable, Reservation, Spent, TextModel, TokenLedger, TokenLedgerError,
+    UnlimitedTokens, Usage, open_model,
 };
 pub use prompt::{PromptError, SummaryPrompt, Template};
 pub use source::SourceMessage;

@@ -27,7 +27,7 @@ async fn ask(
 ) -> (Server, Result<Answer, ModelError>) {
     let server = Server::start(reply).await;
     let model = open(&config(provider, format!("{}{path}", server.address), key));
-    let answer = model.generate(&prompt()).await;
+    let answer = model.generate(&prompt(), None).await;
     (server, answer)
 }
 
@@ -129,7 +129,7 @@ async fn bedrock_is_asked_in_its_own_words() {
     .await;
     let mut config = config(Provider::Bedrock, server.address.clone(), Some("bk-1"));
     config.model = "amazon.nova-lite-v1:0".to_owned();
-    let answer = open(&config).generate(&prompt()).await.unwrap();
+    let answer = open(&config).generate(&prompt(), None).await.unwrap();
     assert_eq!(answer.text(), Ok("fine"));
     assert_eq!(answer.usage, usage(7, 2));
     let [request] = &server.requests()[..] else {
@@ -238,7 +238,7 @@ async fn each_failure_has_its_error() {
         None,
     ));
     assert_eq!(
-        model.generate(&prompt()).await,
+        model.generate(&prompt(), None).await,
         Err(ModelError::Unreachable)
     );
 }

@@ -11,7 +11,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_distill::{Account, Answer, CallsConfig, ModelError, Reliable};
+use memory_distill::{Account, Answer, CallsConfig, ModelError, NoKeys, Reliable};
 use support::{Purse, Script, account, prompt, said, tenant, usage};
 use tokio::time::Instant;
 
@@ -182,6 +182,7 @@ async fn each_attempt_is_paid_for() {
     let (purse, tenant) = (Purse::with(100_000), tenant());
     let account = Account {
         ledger: &*purse,
+        keys: &NoKeys,
         tenant: &tenant,
     };
     assert_eq!(model.ask(account, &prompt()).await, Ok(answer));
@@ -194,6 +195,7 @@ async fn each_attempt_is_paid_for() {
     let purse = Purse::with(i64::try_from(most).unwrap() * 2 - 1);
     let account = Account {
         ledger: &*purse,
+        keys: &NoKeys,
         tenant: &tenant,
     };
     let spent = model.ask(account, &prompt()).await;
@@ -209,6 +211,7 @@ async fn a_request_that_is_broken_off_stays_reserved() {
     let (purse, tenant) = (Purse::with(1_000), tenant());
     let account = Account {
         ledger: &*purse,
+        keys: &NoKeys,
         tenant: &tenant,
     };
     let prompt = prompt();

@@ -3,10 +3,12 @@
 mod config;
 mod distill;
 mod jobs;
+mod provider_keys;
 mod token_budget;
 mod worker;
 
 pub use config::{DistillWorkConfig, NodeWorkConfig, WorkerConfig};
+pub use provider_keys::TenantKeys;
 pub use token_budget::TokenBudget;
 pub use worker::{Rewrite, Worker};
 

@@ -3,8 +3,9 @@
 use std::fs;
 
 use memory_contract::proto::{
-    BreakerState, ExtractionStrategy, LedgerKind, LedgerState, MemoryMode, MemoryPolicy,
-    ModelProvider, ModelPurpose, PutWorkingMemoryRequest, Role, TextOrigin, WorkingMessage,
+    BreakerState, DeleteSecretRequest, ExtractionStrategy, LedgerKind, LedgerState, MemoryMode,
+    MemoryPolicy, ModelProvider, ModelPurpose, PutWorkingMemoryRequest, Role, SetSecretRequest,
+    TextOrigin, WorkingMessage,
 };
 use recollect_tests::{
     Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, apply,
@@ -56,6 +57,58 @@ async fn r04_the_generation_model_is_the_one_that_is_configured() {
         );
     }
     assert!(!dir.log().contains("a-private-key"));
+}
+
+#[apply(trial_with_own_server)]
+async fn a_tenant_with_a_key_of_its_own_pays_for_its_own_calls() {
+    let (dir, model, server, acme, app) = extracting(
+        ExtractionStrategy::Discrete,
+        &[
+            "distill.generation.api_key = \"key-of-all\"",
+            "distill.generation.tenant_key_secret = \"openai-key\"",
+            "secrets.key = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"",
+        ],
+    )
+    .await;
+    let globex = server.client(Key::Globex).await;
+    extract(&globex, &app, ExtractionStrategy::Discrete).await;
+    let key = |value: &str| SetSecretRequest {
+        name: "openai-key".to_owned(),
+        value: value.to_owned(),
+    };
+    globex.call(key("key-of-globex")).await;
+    for (client, said, expected) in [
+        (&acme, "sings", "key-of-all"),
+        (&globex, "rows", "key-of-globex"),
+    ] {
+        let thread_id = client.thread(&app).await;
+        let fact = format!("FACT(Ada {said}.)");
+        client.append_turn(&thread_id, &fact, "La.").await;
+        known(client, &app, "ada", said).await;
+        let asked = model.asked_about(said);
+        assert!(asked.iter().all(|one| one.key == expected), "{asked:?}");
+    }
+
+    // A new key counts from the next call on; without one, that of the server does.
+    globex.call(key("next-key-of-globex")).await;
+    let thread_id = globex.thread(&app).await;
+    globex
+        .append_turn(&thread_id, "FACT(Ada swims.)", "La.")
+        .await;
+    known(&globex, &app, "ada", "swims").await;
+    assert_eq!(model.asked_about("swims")[0].key, "next-key-of-globex");
+    let gone = DeleteSecretRequest {
+        name: "openai-key".to_owned(),
+    };
+    assert!(globex.call(gone).await.deleted);
+    globex
+        .append_turn(&thread_id, "FACT(Ada paints.)", "La.")
+        .await;
+    known(&globex, &app, "ada", "paints").await;
+    assert_eq!(model.asked_about("paints")[0].key, "key-of-all");
+    for key in ["key-of-all", "key-of-globex"] {
+        assert!(!dir.log().contains(key), "{key} is logged");
+    }
 }
 
 #[apply(trial_with_own_server)]

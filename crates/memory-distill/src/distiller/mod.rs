@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_contract::{ExtractionStrategy, TenantId};
 
-use crate::model::{Account, Reliable, TokenLedger, open_model};
+use crate::model::{Account, NoKeys, ProviderKeys, Reliable, TokenLedger, open_model};
 use crate::{
     ConfigError, DistillConfig, DistillError, Extractive, FACT_CHARS, Fact, FactKind, KnownFact,
     ModelConfig, Provider, SentenceVectors, SourceMessage, SummaryPrompt, supersedes,
@@ -32,6 +32,7 @@ pub struct Distiller {
     generation: Option<Arc<Reliable>>,
     observer: Option<Arc<Reliable>>,
     ledger: Arc<dyn TokenLedger>,
+    keys: Arc<dyn ProviderKeys>,
     extractive: Extractive,
     summary_prompt: SummaryPrompt,
     providers: [Provider; 2],
@@ -98,12 +99,20 @@ impl Distiller {
             generation,
             observer,
             ledger,
+            keys: Arc::new(NoKeys),
             extractive,
             summary_prompt: SummaryPrompt::default(),
             providers: [Provider::None; 2],
             dropped: AtomicU64::new(0),
             malformed: AtomicU64::new(0),
         }
+    }
+
+    /// Uses the tenants' own keys of providers where the configuration names their secret.
+    #[must_use]
+    pub fn with_keys(mut self, keys: Arc<dyn ProviderKeys>) -> Self {
+        self.keys = keys;
+        self
     }
 
     /// The model and its health for each purpose.
@@ -331,8 +340,12 @@ impl Distiller {
     ) -> Option<ask::ModelTask<'a>> {
         match (method, model) {
             (Method::Model, Some(model)) => {
-                let ledger = &*self.ledger;
-                Some(ask::ModelTask::new(model, Account { ledger, tenant }))
+                let account = Account {
+                    ledger: &*self.ledger,
+                    keys: &*self.keys,
+                    tenant,
+                };
+                Some(ask::ModelTask::new(model, account))
             }
             (Method::Model, None) | (Method::Extractive, _) => None,
         }

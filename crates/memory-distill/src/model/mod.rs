@@ -3,16 +3,19 @@
 mod breaker;
 mod failure;
 mod provider;
+mod provider_keys;
 mod reliable;
 mod token_ledger;
 
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
+use secrecy::SecretString;
 
 use crate::ModelError;
 
 pub use breaker::BreakerState;
 pub use provider::open_model;
+pub use provider_keys::{KeysUnavailable, NoKeys, ProviderKeys};
 pub use reliable::Reliable;
 pub use token_ledger::{
     Account, Reservation, Spent, TokenLedger, TokenLedgerError, UnlimitedTokens,
@@ -24,12 +27,17 @@ pub trait TextModel: Send + Sync {
     /// The model's name and limits.
     fn info(&self) -> &ModelInfo;
 
-    /// Answers a prompt with one request. An empty, truncated or refused answer is an `Ok`,
-    /// because it used tokens; [`Answer::text`] makes it an error.
+    /// Answers a prompt with one request, with the tenant's own key of the provider if it has
+    /// one. An empty, truncated or refused answer is an `Ok`, because it used tokens;
+    /// [`Answer::text`] makes it an error.
     ///
     /// # Errors
     /// Any [`ModelError`] but those of [`Answer::text`].
-    async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError>;
+    async fn generate(
+        &self,
+        prompt: &Prompt,
+        key: Option<&SecretString>,
+    ) -> Result<Answer, ModelError>;
 }
 
 /// The health of a model in this process.
@@ -52,6 +60,9 @@ pub struct ModelInfo {
     pub max_output_tokens: i32,
     /// The tokenizer; an estimate for models that are not OpenAI's.
     pub tokenizer: Tokenizer,
+    /// The name of the secret that a tenant's own key is kept under; `None`: all tenants use
+    /// the configured key.
+    pub tenant_key_secret: Option<String>,
 }
 
 /// A prompt for a model.

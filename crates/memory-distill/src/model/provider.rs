@@ -19,6 +19,8 @@ use serde_json::Value;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
+use memory_contract::check;
+
 use super::{Answer, Finish, ModelInfo, Prompt, TextModel, Usage, failure};
 use crate::{ConfigError, ModelConfig, ModelError, Provider};
 
@@ -61,7 +63,15 @@ pub fn open_model(
     if config.model.trim().is_empty() {
         return Err(wrong("model", "set the name of the model".to_owned()));
     }
-    if key.is_none() && config.provider != Provider::OpenaiCompatible {
+    let tenant_key_secret = match config.tenant_key_secret.clone() {
+        Some(name) => Some(
+            check::secret_name("tenant_key_secret", name)
+                .map_err(|invalid| wrong("tenant_key_secret", invalid.problem))?,
+        ),
+        None => None,
+    };
+    let has_key = key.is_some() || tenant_key_secret.is_some();
+    if !has_key && config.provider != Provider::OpenaiCompatible {
         return Err(wrong(
             "api_key",
             "this provider requires a key: set it here or by its environment variable".to_owned(),
@@ -112,6 +122,7 @@ pub fn open_model(
             context_window: config.context_window,
             max_output_tokens: config.max_output_tokens,
             tokenizer,
+            tenant_key_secret,
         },
         client,
         adapter,
@@ -171,8 +182,8 @@ struct Remote {
 }
 
 impl Remote {
-    fn target(&self) -> ServiceTarget {
-        let auth = match &self.key {
+    fn target(&self, key: Option<&SecretString>) -> ServiceTarget {
+        let auth = match key.or(self.key.as_ref()) {
             Some(key) => AuthData::from_single(key.expose_secret()),
             // Prevents an empty key from being sent.
             None => AuthData::RequestOverride {
@@ -194,7 +205,11 @@ impl TextModel for Remote {
         &self.info
     }
 
-    async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
+    async fn generate(
+        &self,
+        prompt: &Prompt,
+        key: Option<&SecretString>,
+    ) -> Result<Answer, ModelError> {
         let request = ChatRequest::new(vec![ChatMessage::user(prompt.user.as_str())])
             .with_system(prompt.system.as_str());
         let most = prompt.max_output_tokens.min(self.info.max_output_tokens);
@@ -207,7 +222,7 @@ impl TextModel for Remote {
         }
         let answer = self
             .client
-            .exec_chat(self.target(), request, Some(&options))
+            .exec_chat(self.target(key), request, Some(&options))
             // genai traces whole answers, which must not be logged.
             .with_subscriber(NoSubscriber::new())
             .await

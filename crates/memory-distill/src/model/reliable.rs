@@ -123,14 +123,17 @@ impl Reliable {
         let ModelInfo {
             name, tokenizer, ..
         } = self.info();
+        let key = account.key(self.info()).await?;
         let reservation = account.reserve(name, most).await?;
         let after = self.calls.total_timeout;
-        let answer = timeout_at(end, self.model.generate(prompt))
+        let answer = timeout_at(end, self.model.generate(prompt, key.as_ref()))
             .await
             .unwrap_or(Err(ModelError::Timeout { after }));
         let counted = |answer: &Answer| u64::try_from(tokenizer.count(&answer.said)).unwrap_or(0);
         account.settle(reservation, &answer, counted).await;
         let outcome = match &answer {
+            // A tenant's wrong key says nothing about the model.
+            Err(ModelError::Unauthorized) if key.is_some() => Outcome::Good,
             Err(error) if error.is_outage() => Outcome::Outage,
             // Even a refusal shows that the model is available.
             Ok(_) | Err(_) => Outcome::Good,

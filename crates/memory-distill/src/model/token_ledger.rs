@@ -4,9 +4,10 @@
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
+use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::{Answer, Usage};
+use super::{Answer, KeysUnavailable, ModelInfo, ProviderKeys, Usage};
 use crate::ModelError;
 
 /// Records the tokens that each tenant uses, and enforces the budget.
@@ -59,6 +60,12 @@ pub enum TokenLedgerError {
     Unavailable,
 }
 
+impl From<KeysUnavailable> for ModelError {
+    fn from(_: KeysUnavailable) -> Self {
+        Self::KeysUnavailable
+    }
+}
+
 impl From<TokenLedgerError> for ModelError {
     fn from(error: TokenLedgerError) -> Self {
         match error {
@@ -92,11 +99,21 @@ impl TokenLedger for UnlimitedTokens {
 pub struct Account<'a> {
     /// Counts the tokens and holds the budget.
     pub ledger: &'a dyn TokenLedger,
+    /// Has the tenant's own key of the provider, if there is one.
+    pub keys: &'a dyn ProviderKeys,
     /// Pays for the request.
     pub tenant: &'a TenantId,
 }
 
 impl Account<'_> {
+    /// The tenant's own key for a model.
+    pub(super) async fn key(&self, model: &ModelInfo) -> Result<Option<SecretString>, ModelError> {
+        match &model.tenant_key_secret {
+            Some(secret) => Ok(self.keys.key(self.tenant, secret).await?),
+            None => Ok(None),
+        }
+    }
+
     /// Reserves tokens for a request.
     pub(super) async fn reserve(
         &self,

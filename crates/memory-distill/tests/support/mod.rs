@@ -16,9 +16,10 @@ use memory_contract::{
 };
 use memory_distill::{
     Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, ModelConfig,
-    ModelError, ModelInfo, Prompt, Provider, Reliable, Reservation, SourceMessage, Spent,
+    ModelError, ModelInfo, NoKeys, Prompt, Provider, Reliable, Reservation, SourceMessage, Spent,
     TextModel, TokenLedger, TokenLedgerError, UnlimitedTokens, Usage,
 };
+use secrecy::SecretString;
 use serde_json::Value;
 use time::macros::datetime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -197,6 +198,7 @@ impl Script {
                 context_window: 20_000,
                 max_output_tokens: 1_000,
                 tokenizer: Tokenizer::O200kBase,
+                tenant_key_secret: None,
             },
             answers: Mutex::new(answers.into_iter().collect()),
             prompts: Mutex::new(Vec::new()),
@@ -224,7 +226,11 @@ impl TextModel for Script {
         &self.info
     }
 
-    async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
+    async fn generate(
+        &self,
+        prompt: &Prompt,
+        _: Option<&SecretString>,
+    ) -> Result<Answer, ModelError> {
         self.prompts.lock().unwrap().push(prompt.clone());
         tokio::time::sleep(self.takes).await;
         let next = self.answers.lock().unwrap().pop_front();
@@ -349,6 +355,7 @@ pub fn tenant() -> TenantId {
 pub fn account(tenant: &TenantId) -> Account<'_> {
     Account {
         ledger: &UnlimitedTokens,
+        keys: &NoKeys,
         tenant,
     }
 }

@@ -15,7 +15,7 @@ use memory_store::{
     CollectionRecord, CollectionState, Keyring, Secrets, Store, StoreConfig, StoreError,
     WorkerStore, error_chain,
 };
-use memory_worker::TokenBudget;
+use memory_worker::{TenantKeys, TokenBudget};
 use tokio::time::sleep;
 
 use super::{Roles, ServerError};
@@ -254,6 +254,7 @@ fn assemble(
         );
         recalls.push(recall.of_recorded_collection());
     }
+    let secrets = Secrets::new(store.clone(), keyring);
     let mut recalls = recalls.into_iter();
     let (first, next) = (recalls.next(), recalls.next());
     let recall = match (first, next) {
@@ -262,8 +263,8 @@ fn assemble(
         (None, _) => unreachable!("there is an index for embedding"),
     };
     Ok(Parts {
-        distiller: distiller(config, &store)?,
-        secrets: Secrets::new(store.clone(), keyring),
+        distiller: distiller(config, &store, &secrets)?,
+        secrets,
         store,
         outbox,
         indexes: opened.indexes().cloned().collect(),
@@ -277,14 +278,19 @@ fn assemble(
 }
 
 /// Opens the models without calling them: the server starts even if one does not answer.
-fn distiller(config: &Config, store: &Store) -> Result<Arc<Distiller>, ServerError> {
+fn distiller(
+    config: &Config,
+    store: &Store,
+    secrets: &Secrets,
+) -> Result<Arc<Distiller>, ServerError> {
     let distill = &config.distill;
     let longest = distill.calls.total_timeout;
     let budget = TokenBudget::new(store.clone(), distill.daily_token_budget, longest);
     // Sentences are compared by their words: vectors would compete with indexing,
     // and make what is kept depend on how busy the machine is.
+    let keys = Arc::new(TenantKeys::new(secrets.clone()));
     Distiller::open("distill", distill, Arc::new(budget), None)
-        .map(Arc::new)
+        .map(|distiller| Arc::new(distiller.with_keys(keys)))
         .map_err(|error| config_error(&error.key, error.problem))
 }
 
