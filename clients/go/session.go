@@ -185,7 +185,8 @@ func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessages
 }
 
 // History returns the conversation that ends at the head, or at another message: whole turns
-// within a token budget, by default 2,000. Options set fields of the request.
+// within a token budget, by default 2,000. Options set fields of the request, such as Formats,
+// which adds Rendered to the response.
 func (s *Session) History(ctx context.Context, options ...func(*pb.GetHistoryRequest)) (*pb.GetHistoryResponse, error) {
 	request := &pb.GetHistoryRequest{Thread: s.ref}
 	for _, option := range options {
@@ -194,11 +195,11 @@ func (s *Session) History(ctx context.Context, options ...func(*pb.GetHistoryReq
 	return pb.NewMessageServiceClient(s.client.conn).GetHistory(ctx, request)
 }
 
-// Delete deletes the thread with everything in it, and returns the number of its messages.
-func (s *Session) Delete(ctx context.Context) (int64, error) {
+// Delete deletes the thread with everything in it, and reports whether it existed.
+func (s *Session) Delete(ctx context.Context) (bool, error) {
 	request := &pb.DeleteThreadRequest{Thread: s.ref}
 	response, err := pb.NewThreadServiceClient(s.client.conn).DeleteThread(ctx, request)
-	return response.GetDeletedMessageCount(), err
+	return response.GetDeleted(), err
 }
 
 // pages returns the entries of all pages; read returns a page and the token of the next one.

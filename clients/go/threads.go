@@ -37,8 +37,8 @@ func (c *Client) Threads(ctx context.Context, options ...func(*pb.ListThreadsReq
 	})
 }
 
-// DeleteThread deletes a thread with everything in it, and returns the number of its messages.
+// DeleteThread deletes a thread with everything in it, and reports whether it existed.
 // [Session.Delete] deletes the thread of a session.
-func (c *Client) DeleteThread(ctx context.Context, threadID string) (int64, error) {
+func (c *Client) DeleteThread(ctx context.Context, threadID string) (bool, error) {
 	return c.Thread(threadID).Delete(ctx)
 }

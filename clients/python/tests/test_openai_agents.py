@@ -92,6 +92,60 @@ def test_every_kind_of_item_comes_back_as_it_was(addr: str, app: str) -> None:
     with_session(addr, app, use)
 
 
+def test_items_that_are_popped_at_the_same_time_are_different(addr: str, app: str) -> None:
+    items: list[Any] = [{"role": "user", "content": f"Line {number}"} for number in range(60)]
+
+    async def pop_all(session: RecollectSession) -> list[Any]:
+        popped: list[Any] = []
+        while (item := await session.pop_item()) is not None:
+            popped.append(item)
+        return popped
+
+    async def use(session: RecollectSession) -> None:
+        await session.add_items(items)
+        async with AsyncRecollect(addr) as other_client:
+            other = RecollectSession("42", app=app, user="ada", client=other_client)
+            one, two = await asyncio.gather(pop_all(session), pop_all(other))
+        contents = [item["content"] for item in one + two]
+        assert sorted(contents) == sorted(item["content"] for item in items)
+        # Each gets its items from the newest to the oldest.
+        for popped in (one, two):
+            numbers = [int(item["content"].removeprefix("Line ")) for item in popped]
+            assert numbers and numbers == sorted(numbers, reverse=True)
+        assert await session.get_items() == []
+
+    with_session(addr, app, use)
+
+
+def test_a_pop_is_not_empty_while_the_newest_item_is_deleted(addr: str, app: str) -> None:
+    async def use(session: RecollectSession) -> None:
+        await session.add_items(ITEMS[:4])
+        heads = [of.id async for of in session.memory.path()]
+        get, message = session.memory.get, session.memory.message
+
+        async def deleted_after_get(**arguments: Any) -> Any:
+            found = await get(**arguments)
+            if found.head == heads[0]:
+                await session.memory.delete_message(heads[0])
+            return found
+
+        async def deleted_after_read(message_id: str, **arguments: Any) -> Any:
+            found = await message(message_id, **arguments)
+            if message_id == heads[1]:
+                await session.memory.delete_message(heads[1])
+            return found
+
+        session.memory.get = deleted_after_get  # type: ignore[method-assign]
+        session.memory.message = deleted_after_read  # type: ignore[method-assign]
+        assert await session.pop_item() == ITEMS[1]
+        await session.add_items(ITEMS[4:5])
+        heads = [of.id async for of in session.memory.path()][:1]
+        # The list that the path is made of lacks the head that was read before it.
+        assert await session.get_items() == ITEMS[:1]
+
+    with_session(addr, app, use)
+
+
 def test_many_and_large_items(addr: str, app: str) -> None:
     async def use(session: RecollectSession) -> None:
         many: list[Any] = [{"role": "user", "content": f"Line {number}"} for number in range(300)]

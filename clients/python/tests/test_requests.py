@@ -250,8 +250,10 @@ def test_the_contract_says_what_can_be_repeated() -> None:
     by_name = {path.rpartition("/")[2]: method for path, method in METHODS.items()}
     for name in ("ResolveThread", "SetHead", "UpdateMemory", "PutDocuments", "PutCheckpoint"):
         assert by_name[name].idempotent, name
+    for name in ("UpdateMessage", "ExtractMemories"):
+        assert by_name[name].idempotent, name
     # Their answers say whether something was there.
-    for name in ("DeleteThread", "ClearThread", "DeleteMemory", "DeleteDocuments"):
+    for name in ("DeleteThread", "ClearThread", "DeleteMessage", "DeleteMemory", "DeleteDocuments"):
         assert not by_name[name].idempotent, name
 
 
@@ -405,7 +407,7 @@ def test_events_are_listed_page_by_page(scripted: ScriptedServer) -> None:
 
 
 def test_both_clients_have_the_same_methods() -> None:
-    for name in ("Recollect", "Session", "User", "App"):
+    for name in ("Recollect", "Session", "User", "App", "Admin"):
         kind, async_kind = getattr(recollect, name), getattr(recollect, f"Async{name}")
         members = {member for member in vars(kind) if not member.startswith("_")}
         assert members == {member for member in vars(async_kind) if not member.startswith("_")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -11,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from recollect import AsyncRecollect, Recollect, errors, event, message, render, v1
+from recollect import AsyncRecollect, Recollect, errors, event, message, render, types, v1
 
 
 def test_a_chat_turn(client: Recollect, app: str) -> None:
@@ -127,10 +128,57 @@ def test_messages_come_back_in_pages_with_what_they_had(client: Recollect, app: 
     # Numbers that are equal as double precision are two.
     exact = memory.messages(filter={"metadata": {"order": 2**63 + 5, "share": 0.5}})
     assert [of.text for of in exact] == ["Line 5"]
-    memory.delete_message("line-0")
+    assert memory.delete_message("line-0") and not memory.delete_message("line-0")
     with pytest.raises(errors.NotFoundError) as raised:
         memory.message("line-0")
     assert raised.value.reason == "MESSAGE_NOT_FOUND"
+    with pytest.raises(errors.NotFoundError) as raised:
+        client.session(app=app, user="ada", session="none").delete_message("line-1")
+    assert raised.value.reason == "THREAD_NOT_FOUND"
+
+
+def test_the_metadata_of_a_message_is_replaced(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="42")
+    memory.append(message("user", "Hello", external_id="m1", metadata={"a": 1, "b": 2}))
+    before = memory.message("m1")
+    changed = memory.update_message("m1", {"order": 2**63 + 1})
+    assert changed == memory.message("m1") and changed.metadata == {"order": 2**63 + 1}
+    assert (changed.id, changed.text, changed.seq) == (before.id, before.text, before.seq)
+    assert [of.id for of in memory.messages(filter={"metadata": {"order": 2**63 + 1}})] == [
+        before.id
+    ]
+    assert memory.update_message(before.id, '{"price": 1.10}').proto.metadata == '{"price": 1.10}'
+    assert memory.update_message("m1", None).proto.metadata == ""
+    with pytest.raises(errors.NotFoundError) as raised:
+        memory.update_message("m2", {})
+    assert raised.value.reason == "MESSAGE_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("format", "name"),
+    [
+        ("openai", "messages"),
+        ("openai-responses", "input"),
+        ("anthropic", "messages"),
+        ("gemini", "contents"),
+    ],
+)
+def test_a_history_is_had_in_a_providers_format(
+    client: Recollect, app: str, format: Any, name: str
+) -> None:
+    memory = client.session(app=app, user="ada", session="42")
+    memory.append(user="My dog is called Pixel.", assistant="A fine name!")
+    history = memory.history(format=(format, "text"))
+    assert [of.text for of in history] == ["My dog is called Pixel.", "A fine name!"]
+    assert history.format == format and set(history.rendered) == {format, "text"}
+    assert len(history.messages) == 2 and history.request[name] == history.messages
+    assert "A fine name!" in history.text
+    assert "My dog is called Pixel." in str(history.messages[0])
+    plain = memory.history()
+    assert (plain.format, plain.request, plain.rendered) == (None, {}, {})
+    for wanted in ("messages", "text"):
+        with pytest.raises(ValueError, match="format="):
+            getattr(plain, wanted)
 
 
 def test_a_request_id_stores_once(client: Recollect, app: str) -> None:
@@ -219,6 +267,132 @@ def test_long_term_memories(client: Recollect, app: str) -> None:
     assert not list(other.memories())
 
 
+def test_memories_are_found_by_time_and_thread_and_over_an_app(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="42")
+    memory.append(user="Hello")
+    days = [datetime(2026, month, 1, tzinfo=timezone.utc) for month in (1, 2, 3)]
+    texts = ["Ada went to Oslo.", "Ada went to Rome.", "Ada went to Lima."]
+    for text, day in zip(texts, days, strict=True):
+        memory.user.remember(text, type="episodic", event_time=day)
+    client.user(app=app, user="bob").remember("Bob went to Oslo.")
+    client.user(app=app, user="").remember("Trips are paid.")
+
+    def listed(**filter: Any) -> list[str]:
+        return [of.text for of in memory.user.memories(filter=filter)]  # type: ignore[arg-type]
+
+    assert listed(event_start_time=days[1]) == texts[:0:-1]
+    assert listed(event_end_time=days[1]) == texts[:1]
+    found = memory.user.search_memories("went", filter={"event_start_time": days[2]})
+    assert [of.text for of in found] == texts[2:]
+
+    [oslo] = memory.user.memories(filter={"event_end_time": days[1]})
+    newer = memory.user.replace_memory(oslo.id, "Ada went to Bergen.")
+    assert newer.proto.valid_from
+    ended = memory.user.get_memory(oslo.id).valid_until
+    assert ended
+    assert oslo.text in listed(as_of=ended - timedelta(microseconds=1))
+    now = listed(as_of=datetime.now(timezone.utc) + timedelta(hours=1))
+    assert "Ada went to Bergen." in now and oslo.text not in now
+
+    # Those that a caller adds come from no thread.
+    assert listed(thread=memory.ref) == []
+    memory.put_working_memory(memories=["Ada collects maps."])
+    assert listed(thread=memory.ref) == ["Ada collects maps."]
+    assert listed(thread=client.thread(memory.get().id).ref) == ["Ada collects maps."]
+
+    owner = client.app(app)
+    assert {of.user for of in owner.memories(page_size=2)} == {"ada", "bob", ""}
+    assert len(list(owner.memories(filter={"thread": memory.ref}))) == 1
+    users = {of.text: of.user for of in owner.search_memories("went to", top_k=10)}
+    assert users["Bob went to Oslo."] == "bob" and users["Ada went to Rome."] == "ada"
+    assert [of.text for of in client.user(app=app, user="bob").search_memories("went to")] == [
+        "Bob went to Oslo."
+    ]
+
+
+def test_memories_are_extracted_on_request(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="42")
+    memory.create(policy={"extraction": "discrete"})
+    nothing = memory.extract_memories()
+    assert nothing.complete and nothing.waiting_messages == 0
+    memory.append(user="My name is Ada and I live in Oslo.", assistant="Good to know.")
+    done = memory.extract_memories(timedelta(seconds=20))
+    assert (done.complete, done.waiting_messages, done.last_error) == (True, 0, "")
+    assert all(of.origin == "extracted" for of in memory.user.memories())
+    other = client.session(app=app, user="", session="42")
+    other.append(user="Hello")
+    with pytest.raises(errors.PreconditionError) as raised:
+        other.extract_memories(max_wait=1.5)
+    assert raised.value.reason == "EXTRACTION_OFF"
+
+
+def test_users_are_deleted_with_a_receipt(client: Recollect, app: str) -> None:
+    user = f"ada-{uuid.uuid4()}"
+    apps = [app, f"{app}-2", f"{app}-3"]
+    for one in apps:
+        client.session(app=one, user=user, session="42").append(user="Hello")
+    started = client.admin.delete_user(user, app=apps[0])
+    assert (started.app, started.user) == (apps[0], user)
+    assert finished(client, started.id).places
+    left = [len(list(client.user(app=one, user=user).threads())) for one in apps]
+    assert left == [0, 1, 1]
+
+    everywhere = client.admin.delete_user(user, all_apps=True)
+    assert (everywhere.app, everywhere.user) == ("", user)
+    receipt = finished(client, everywhere.id)
+    messages = next(of for of in receipt.places if of.name == "messages")
+    assert (messages.deleted, messages.remaining) == (2, 0) and receipt.finished_at
+    assert not any(list(client.user(app=one, user=user).threads()) for one in apps)
+
+    listed = {of.id: of for of in client.admin.deletions(page_size=1)}
+    assert list(listed).index(everywhere.id) < list(listed).index(started.id)
+    assert listed[started.id].finished and listed[started.id].places == ()
+    with pytest.raises(errors.NotFoundError) as raised:
+        client.admin.deletion(str(uuid.uuid4()))
+    assert raised.value.reason == "DELETION_NOT_FOUND"
+    for wrong in ({}, {"app": app, "all_apps": True}):
+        with pytest.raises(ValueError, match="all_apps=True"):
+            client.admin.delete_user(user, **wrong)  # type: ignore[arg-type]
+
+
+def finished(client: Recollect, deletion_id: str) -> types.Deletion:
+    """The receipt once everything is erased."""
+    end = time.monotonic() + 60
+    while not (found := client.admin.deletion(deletion_id)).finished:
+        assert time.monotonic() < end, found
+        time.sleep(0.1)
+    return found
+
+
+def test_the_audit_log_is_filtered(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="42")
+    appended = memory.append(message("user", "Hello"), message("user", "Hello?"))
+    memory.delete_message(appended.message_ids[0])
+    memory.update_message(appended.message_ids[1], {"a": 1})
+    log = list(client.admin.transactions(thread=memory.ref, page_size=1))
+    assert [of.action for of in log] == [
+        "update_message",
+        "delete_message",
+        "append_messages",
+        "create_thread",
+    ]
+    assert {of.thread_id for of in log} == {appended.thread_id}
+    assert {of.result for of in log} == {"committed"}
+    assert (log[1].subject, log[2].items) == (appended.message_ids[0], 2)
+
+    def actions(**filter: Any) -> list[str]:
+        return [of.action for of in client.admin.transactions(thread=memory.ref, **filter)]
+
+    wanted = ["delete_message", "append_messages"]
+    assert actions(actions=wanted) == wanted
+    deleted_at = log[1].created_at
+    assert actions(start_time=deleted_at) == ["update_message", "delete_message"]
+    assert actions(end_time=deleted_at) == ["append_messages", "create_thread"]
+    assert actions(actor=log[0].actor, actions=["set_head"]) == [] == actions(actor="nobody")
+    with pytest.raises(ValueError, match="'delete' is none of: create_thread, "):
+        actions(actions=["delete"])
+
+
 def test_threads_branches_and_heads(client: Recollect, app: str) -> None:
     memory = client.session(app=app, user="ada", session="42")
     thread = memory.create(title="Travel", metadata={"plan": 1}, ttl=timedelta(hours=1))
@@ -254,7 +428,8 @@ def test_threads_branches_and_heads(client: Recollect, app: str) -> None:
 
     assert memory.clear() == 3
     assert list(memory.history()) == []
-    memory.delete()
+    assert memory.delete() and not memory.delete()
+    assert not client.thread(str(uuid.uuid4())).delete()
     with pytest.raises(errors.NotFoundError) as missing:
         memory.get()
     assert missing.value.reason == "THREAD_NOT_FOUND"
@@ -398,6 +573,9 @@ def test_the_async_client_does_the_same(addr: str, app: str) -> None:
             assert [of.id async for of in memory.user.memories()] == [remembered.id]
             assert [of.session async for of in client.app(app).threads()] == ["42"]
             assert len(await memory.branches()) == 1
+            assert [of.text async for of in client.app(app).memories()] == ["Ada likes tea."]
+            log = [of.action async for of in client.admin.transactions(thread=memory.ref)]
+            assert log == ["append_messages", "create_thread"]
             with pytest.raises(errors.InvalidArgumentError) as raised:
                 await memory.history(max_tokens=-1)
             assert raised.value.fields[0].field == "max_tokens"

@@ -1,5 +1,6 @@
 import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
+import { Admin } from "./admin.js";
 import type { TargetSchema } from "./gen/recollect/v1/thread_pb.js";
 import { ThreadService, type ListThreadsRequestSchema } from "./gen/recollect/v1/thread_service_pb.js";
 import { jsonText, type NewJson } from "./json.js";
@@ -55,8 +56,8 @@ export class Threads {
     });
   }
 
-  /** Deletes a thread, by its id or by your own names, and returns the number of its messages. */
-  delete(thread: string | SessionNames, options?: CallOptions): Promise<number> {
+  /** Deletes a thread with everything in it, by its id or by your own names. False: there is none. */
+  delete(thread: string | SessionNames, options?: CallOptions): Promise<boolean> {
     const named = typeof thread === "string" ? { threadId: thread } : thread;
     return new Session(this.#transport, named).delete(options);
   }
@@ -68,10 +69,13 @@ export class BaseClient {
   readonly transport: Transport;
   /** The threads of the tenant. */
   readonly threads: Threads;
+  /** What operators do: deleting users, and reading the audit log. */
+  readonly admin: Admin;
 
   constructor(transport: Transport) {
     this.transport = transport;
     this.threads = new Threads(transport);
+    this.admin = new Admin(transport);
   }
 
   /** The memory of one conversation, by your own names or by its threadId. */

@@ -1,9 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
-import type { Memory, MemoryInputSchema } from "./gen/recollect/v1/memory_pb.js";
+import { MemoryOrigin, MemoryType, type Memory, type MemoryInputSchema } from "./gen/recollect/v1/memory_pb.js";
 import { MemoryService, type MemoryFilterSchema } from "./gen/recollect/v1/memory_service_pb.js";
 import type { FreshnessSchema } from "./gen/recollect/v1/recall_pb.js";
-import type { TargetSchema } from "./gen/recollect/v1/thread_pb.js";
+import type { TargetSchema, ThreadRefSchema } from "./gen/recollect/v1/thread_pb.js";
 import { jsonText, type NewJson } from "./json.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
@@ -24,7 +25,40 @@ type WithMetadata<T> = Omit<T, "metadata" | `$${string}`> & { metadata?: NewJson
 export type NewMemory = string | WithMetadata<MessageInitShape<typeof MemoryInputSchema>>;
 
 /** Selects memories; all conditions must hold. */
-export type MemoryFilter = WithMetadata<MessageInitShape<typeof MemoryFilterSchema>>;
+export interface MemoryFilter {
+  /** The kind of knowledge: a lasting fact, or an event. */
+  type?: keyof typeof TYPES;
+  /** Any of these topics: at most 16. */
+  topics?: string[];
+  /** Any of these entities: at most 16. */
+  entities?: string[];
+  /** The thread that they came from, such as `session.ref`. */
+  thread?: MessageInitShape<typeof ThreadRefSchema>;
+  /** Any of these origins. */
+  origins?: (keyof typeof ORIGINS)[];
+  /** The earliest time of storing, included. */
+  startTime?: Date;
+  /** The latest time of storing, excluded. */
+  endTime?: Date;
+  /** The earliest eventTime, included. */
+  eventStartTime?: Date;
+  /** The latest eventTime, excluded. */
+  eventEndTime?: Date;
+  /** The time at which they were valid; memories superseded since are included. */
+  asOf?: Date;
+  /** Whether superseded memories are included. Default: false. */
+  includeSuperseded?: boolean;
+  /** Values that the metadata must have: at most 16. */
+  metadata?: NewJson;
+}
+
+const TYPES = { semantic: MemoryType.SEMANTIC, episodic: MemoryType.EPISODIC };
+
+const ORIGINS = {
+  caller: MemoryOrigin.CALLER,
+  working_memory: MemoryOrigin.WORKING_MEMORY,
+  extracted: MemoryOrigin.EXTRACTED,
+};
 
 /** How memories are searched. */
 export interface MemorySearchOptions extends CallOptions {
@@ -34,6 +68,8 @@ export interface MemorySearchOptions extends CallOptions {
   minScore?: number;
   /** Selects memories. Default: all valid ones. */
   filter?: MemoryFilter;
+  /** Whether those of all users of the app are searched; `userId` says whose they are. Default: false. */
+  allUsers?: boolean;
   /** The revision of a write that the search includes. Default: the newest memories. */
   atLeastAsFresh?: string;
 }
@@ -42,6 +78,8 @@ export interface MemorySearchOptions extends CallOptions {
 export interface MemoryListOptions extends CallOptions {
   /** Selects memories. Default: all valid ones. */
   filter?: MemoryFilter;
+  /** Whether those of all users of the app are listed; `userId` says whose they are. Default: false. */
+  allUsers?: boolean;
   /** The number of memories in each answer of the server: 1 to 500. Default: 50. */
   pageSize?: number;
 }
@@ -49,12 +87,10 @@ export interface MemoryListOptions extends CallOptions {
 /** The long-term memories of one user: facts and preferences that outlive a conversation. */
 export class Memories {
   readonly #user: { appId: string; userId?: string };
-  readonly #target: MessageInitShape<typeof TargetSchema>;
   readonly #service: Client<typeof MemoryService>;
 
   constructor(transport: Transport, { app, user }: UserNames) {
     this.#user = { appId: app, userId: user };
-    this.#target = { target: { case: "user", value: this.#user } };
     this.#service = createClient(MemoryService, transport);
   }
 
@@ -68,14 +104,14 @@ export class Memories {
 
   /** The memories that match a query by meaning and by keyword, best first. */
   async search(query: string, options: MemorySearchOptions = {}): Promise<MatchedMemory[]> {
-    const { topK, minScore, filter, atLeastAsFresh } = options;
+    const { topK, minScore, allUsers, atLeastAsFresh } = options;
     const found = await this.#service.searchMemories(
       {
-        target: this.#target,
+        target: this.#target(allUsers),
         query,
         topK,
         minScore,
-        filter: filter && withText(filter),
+        filter: memoryFilter(options.filter),
         freshness: freshness(atLeastAsFresh),
       },
       callOptions(options),
@@ -86,9 +122,10 @@ export class Memories {
   /** All memories, the newest first, read in pages as they are needed. */
   list(options: MemoryListOptions = {}): AsyncGenerator<StoredMemory, void, undefined> {
     const { pageSize } = options;
-    const filter = options.filter && withText(options.filter);
+    const target = this.#target(options.allUsers);
+    const filter = memoryFilter(options.filter);
     return pages(async (pageToken) => {
-      const request = { target: this.#target, filter, pageSize, pageToken };
+      const request = { target, filter, pageSize, pageToken };
       const page = await this.#service.listMemories(request, callOptions(options));
       return [page.memories.map(stored), page.nextPageToken];
     });
@@ -99,6 +136,32 @@ export class Memories {
     const memoryId = typeof memory === "string" ? memory : memory.memoryId;
     return (await this.#service.deleteMemory({ memoryId }, callOptions(options))).deleted;
   }
+
+  #target(allUsers = false): MessageInitShape<typeof TargetSchema> {
+    if (!allUsers) return { target: { case: "user", value: this.#user } };
+    return { target: { case: "app", value: { appId: this.#user.appId } } };
+  }
+}
+
+/** The filter of a request. */
+function memoryFilter(filter: MemoryFilter | undefined): MessageInitShape<typeof MemoryFilterSchema> | undefined {
+  if (!filter) return undefined;
+  const { type, topics, entities, thread, origins, includeSuperseded, metadata } = filter;
+  const time = (given: Date | undefined) => given && timestampFromDate(given);
+  return {
+    type: type && TYPES[type],
+    topics,
+    entities,
+    thread,
+    origins: origins?.map((origin) => ORIGINS[origin]),
+    startTime: time(filter.startTime),
+    endTime: time(filter.endTime),
+    eventStartTime: time(filter.eventStartTime),
+    eventEndTime: time(filter.eventEndTime),
+    asOf: time(filter.asOf),
+    includeSuperseded,
+    metadata: metadata && jsonText(metadata, "metadata"),
+  };
 }
 
 /** The freshness that includes a write. */

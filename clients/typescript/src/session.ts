@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
 import {
   ContextService,
@@ -13,6 +13,7 @@ import {
   type ListEventsRequestSchema,
 } from "./gen/recollect/v1/event_service_pb.js";
 import { FileService } from "./gen/recollect/v1/file_service_pb.js";
+import { MemoryService, type ExtractMemoriesResponse } from "./gen/recollect/v1/memory_service_pb.js";
 import type { Part } from "./gen/recollect/v1/message_pb.js";
 import {
   MessageService,
@@ -25,7 +26,7 @@ import { RecallService, type RecallRequestSchema, type SearchRequestSchema } fro
 import { ThreadRefSchema, type TargetSchema, type ThreadRef } from "./gen/recollect/v1/thread_pb.js";
 import { ThreadService } from "./gen/recollect/v1/thread_service_pb.js";
 import { FORMATS, type Bodies, type Format, type MessageFormat, type ProviderMessage } from "./formats.js";
-import { jsonText } from "./json.js";
+import { jsonText, type NewJson } from "./json.js";
 import { freshness, Memories } from "./memories.js";
 import {
   messageFilter,
@@ -43,6 +44,7 @@ import {
   stored,
   withData,
   withMessage,
+  type FormattedHistory,
   type HistoryResult,
   type RecallResult,
   type SearchResult,
@@ -163,6 +165,18 @@ export interface HistoryOptions extends CallOptions {
   request?: Partial<MessageInitShape<typeof GetHistoryRequestSchema>>;
 }
 
+/** The part of a conversation that is given to a model, in its format. */
+export interface FormattedHistoryOptions<F extends Format> extends HistoryOptions {
+  /** The format that the result has the messages in as well. */
+  format: F;
+}
+
+/** How memories are extracted. */
+export interface ExtractOptions extends CallOptions {
+  /** The longest wait for the extraction in milliseconds: 0 to 30,000. Default: the call does not wait. */
+  maxWaitMs?: number;
+}
+
 /** An event of an agent to log. */
 export interface NewEvent {
   /** The kind of event, in your own words, such as `execution_failed`: 1 to 128 characters. */
@@ -217,6 +231,7 @@ export class Session {
   readonly #threads: Client<typeof ThreadService>;
   readonly #events: Client<typeof EventService>;
   readonly #files: Client<typeof FileService>;
+  readonly #extractions: Client<typeof MemoryService>;
   readonly #memories: Memories | undefined;
 
   constructor(transport: Transport, named: SessionNames | { threadId: string }) {
@@ -236,6 +251,7 @@ export class Session {
     this.#threads = createClient(ThreadService, transport);
     this.#events = createClient(EventService, transport);
     this.#files = createClient(FileService, transport);
+    this.#extractions = createClient(MemoryService, transport);
   }
 
   /** The long-term memories of the session's user. Not for a session that was named by its threadId. */
@@ -251,7 +267,7 @@ export class Session {
    * @param input the user's new message. Missing, if it has been appended already.
    */
   async context<F extends Format = "openai">(input?: Content, options: ContextOptions<F> = {}): Promise<Context<F>> {
-    const format: Format = options.format ?? "openai";
+    const format = (options.format ?? "openai") as F;
     const { policy, ...request } = options.request ?? {};
     const response = await this.#contexts.buildContext(
       {
@@ -273,8 +289,7 @@ export class Session {
     );
     const body = response.rendered[0]?.body ?? "";
     const info: ContextInfo = { body, totalTokens: response.totalTokens, response };
-    const fields = format === "text" ? { text: body } : JSON.parse(body);
-    return { ...fields, ...info } as Context<F>;
+    return { ...fieldsOf(format, body), ...info };
   }
 
   /**
@@ -363,31 +378,78 @@ export class Session {
    */
   async *path(options: Pick<MessagesOptions, "pageSize" | "timeoutMs" | "signal"> = {}): AsyncGenerator<StoredMessage, void, undefined> {
     const call = { timeoutMs: options.timeoutMs, signal: options.signal };
-    let wanted: string;
-    try {
-      wanted = (await this.#threads.getThread({ thread: this.ref }, callOptions(call))).thread?.headMessageId ?? "";
-    } catch (error) {
-      if (this.#isUnborn(error)) return;
-      throw error;
-    }
     let last: StoredMessage | undefined;
-    for await (const message of this.messages({ newestFirst: true, pageSize: options.pageSize ?? 100, ...call })) {
-      // What is deeper on the same branch comes after it, and its parent may be deleted.
-      if (message.messageId !== wanted && message.branch !== last?.branch) continue;
-      last = message;
-      wanted = message.parentMessageId;
-      yield message;
+    let head = await this.#head(call);
+    while (head !== "") {
+      let wanted = head;
+      for await (const message of this.messages({ newestFirst: true, pageSize: options.pageSize ?? 100, ...call })) {
+        // What is deeper on the same branch comes after it, and its parent may be deleted.
+        if (message.messageId !== wanted && message.branch !== last?.branch) continue;
+        last = message;
+        wanted = message.parentMessageId;
+        yield message;
+      }
+      if (last) return;
+      // The head was deleted before it was listed: there is another one, or none.
+      const newer = await this.#head(call);
+      if (newer === head) return;
+      head = newer;
     }
   }
 
-  /** The conversation that ends at the head, or at another message: whole turns within a token budget. */
-  async history(options: HistoryOptions = {}): Promise<HistoryResult> {
-    const { maxTokens, maxMessages, request } = options;
+  /** The thread's head. Empty: there is none. */
+  async #head(options: CallOptions): Promise<string> {
+    try {
+      return (await this.#threads.getThread({ thread: this.ref }, callOptions(options))).thread?.headMessageId ?? "";
+    } catch (error) {
+      if (this.#isUnborn(error)) return "";
+      throw error;
+    }
+  }
+
+  /**
+   * The conversation that ends at the head, or at another message: whole turns within a token
+   * budget. With a `format`, `request` has the fields of the provider's request that hold it, such
+   * as `request.messages`.
+   */
+  history<F extends Format>(options: FormattedHistoryOptions<F>): Promise<FormattedHistory<F>>;
+  history(options?: HistoryOptions): Promise<HistoryResult>;
+  async history(options: HistoryOptions & { format?: Format } = {}): Promise<HistoryResult> {
+    const { maxTokens, maxMessages, format, request } = options;
+    const formats = format && [FORMATS[format]];
     const response = await this.#service.getHistory(
-      { thread: this.ref, maxTokens, maxMessages, ...request } as MessageInitShape<typeof GetHistoryRequestSchema>,
+      { thread: this.ref, maxTokens, maxMessages, ...request, ...(formats && { formats }) } as MessageInitShape<
+        typeof GetHistoryRequestSchema
+      >,
       callOptions(options),
     );
-    return Object.assign(response, { messages: response.messages.map(stored) });
+    const history = Object.assign(response, { messages: response.messages.map(stored) });
+    return format ? Object.assign(history, { request: fieldsOf(format, response.rendered[0]?.body ?? "") }) : history;
+  }
+
+  /** Replaces the metadata of a message, by its messageId or externalId. Undefined clears it. */
+  async updateMessage(messageId: string, metadata: NewJson | undefined, options?: CallOptions): Promise<StoredMessage> {
+    const text = metadata === undefined ? "" : jsonText(metadata, "metadata");
+    const request = { thread: this.ref, messageId, metadata: text };
+    return stored((await this.#service.updateMessage(request, callOptions(options))).message!);
+  }
+
+  /**
+   * Deletes a message, by its messageId or externalId, what was derived from it, and memories that
+   * nothing else supports. False: the conversation has no such message.
+   */
+  async deleteMessage(messageId: string, options?: CallOptions): Promise<boolean> {
+    return (await this.#service.deleteMessage({ thread: this.ref, messageId }, callOptions(options))).deleted;
+  }
+
+  /**
+   * Extracts long-term memories of the user from the newest messages now, and says whether that is
+   * complete and how many messages wait. Without it they are extracted too, when the thread has
+   * been quiet for some seconds, or when many messages wait.
+   */
+  async extractMemories(options: ExtractOptions = {}): Promise<ExtractMemoriesResponse> {
+    const maxWait = options.maxWaitMs === undefined ? undefined : durationFromMs(options.maxWaitMs);
+    return this.#extractions.extractMemories({ thread: this.ref, maxWait }, callOptions(options));
   }
 
   /**
@@ -462,16 +524,20 @@ export class Session {
     return Number(deletedMessageCount);
   }
 
-  /** Deletes the thread with everything in it, and returns the number of its messages. */
-  async delete(options?: CallOptions): Promise<number> {
-    const { deletedMessageCount } = await this.#threads.deleteThread({ thread: this.ref }, callOptions(options));
-    return Number(deletedMessageCount);
+  /** Deletes the thread with everything in it. False: there is none. */
+  async delete(options?: CallOptions): Promise<boolean> {
+    return (await this.#threads.deleteThread({ thread: this.ref }, callOptions(options))).deleted;
   }
 
   /** Whether a call failed because the session has no thread yet. */
   #isUnborn(error: unknown): boolean {
     return !("threadId" in this.named) && error instanceof RecollectError && error.reason === "THREAD_NOT_FOUND";
   }
+}
+
+/** What a body in a format is made of. */
+function fieldsOf<F extends Format>(format: F, body: string): Bodies[F] {
+  return format === "text" ? ({ text: body } as Bodies[F]) : (JSON.parse(body) as Bodies[F]);
 }
 
 function isList(events: NewEvent | readonly NewEvent[]): events is readonly NewEvent[] {

@@ -1,5 +1,12 @@
 // What both entry points export.
 export { Code } from "@connectrpc/connect";
+export {
+  Admin,
+  type Action,
+  type DeletionListOptions,
+  type TransactionListOptions,
+  type UserScope,
+} from "./admin.js";
 export { BaseClient, Threads, type ThreadListOptions } from "./client.js";
 export { RecollectError, type FieldError } from "./errors.js";
 export type { Bodies, Format, MessageFormat, ProviderMessage } from "./formats.js";
@@ -31,6 +38,8 @@ export {
   type ContextInfo,
   type ContextOptions,
   type EventsOptions,
+  type ExtractOptions,
+  type FormattedHistoryOptions,
   type HistoryOptions,
   type MessagesOptions,
   type NewEvent,
@@ -40,6 +49,7 @@ export {
   type SessionNames,
 } from "./session.js";
 export type {
+  FormattedHistory,
   HistoryResult,
   MatchedMemory,
   Recalled,

@@ -6,6 +6,7 @@ import type { Message } from "./gen/recollect/v1/message_pb.js";
 import type { GetHistoryResponse } from "./gen/recollect/v1/message_service_pb.js";
 import type { RecalledMessage, RecallResponse, SearchResponse } from "./gen/recollect/v1/recall_service_pb.js";
 import type { Thread } from "./gen/recollect/v1/thread_pb.js";
+import type { Bodies, Format } from "./formats.js";
 import { jsonObject, jsonValue, type JsonObject, type JsonValue } from "./json.js";
 
 type Stored<T extends { metadata: string }> = Omit<T, "metadata"> & {
@@ -28,6 +29,11 @@ export type RecallResult = Omit<RecallResponse, "messages"> & { messages: Recall
 export type SearchResult = Omit<SearchResponse, "matches"> & { matches: Recalled[] };
 /** What `history` returns. */
 export type HistoryResult = Omit<GetHistoryResponse, "messages"> & { messages: StoredMessage[] };
+/** What `history` returns with a format. */
+export type FormattedHistory<F extends Format> = HistoryResult & {
+  /** The fields of the provider's request that hold the conversation. */
+  readonly request: Bodies[F];
+};
 /** The result of remembering one memory. */
 export type Remembered = Omit<AddedMemory, "memory"> & { memory?: StoredMemory };
 /** A memory that matches a query. */

@@ -11,6 +11,7 @@
 
 from importlib import metadata
 
+from recollect._async.admin import AsyncAdmin
 from recollect._async.app import AsyncApp
 from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
@@ -18,6 +19,7 @@ from recollect._async.user import AsyncUser
 from recollect._render import render
 from recollect._requests import event, message
 from recollect._retry import Retry
+from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.client import Recollect
 from recollect._sync.session import Session
@@ -38,7 +40,9 @@ __version__ = metadata.version("recollect-client")
 
 __all__ = [
     "UNCHANGED",
+    "Admin",
     "App",
+    "AsyncAdmin",
     "AsyncApp",
     "AsyncRecollect",
     "AsyncSession",

@@ -82,9 +82,18 @@ def appended(proto: v1.AppendMessagesResponse) -> types.Appended:
     )
 
 
+def _rendered(proto: v1.GetHistoryResponse | v1.BuildContextResponse) -> dict[str, Any]:
+    """The bodies by their formats, the first one of a provider, and what it is as a request."""
+    rendered = {_FORMAT_NAMES[of.format]: of.body for of in proto.rendered}
+    format = next((name for name in rendered if name != "text"), next(iter(rendered), None))
+    request = json.loads(rendered[format]) if format and format != "text" else {}
+    return {"format": format, "request": request, "rendered": rendered}
+
+
 def history(proto: v1.GetHistoryResponse) -> types.History:
     return types.History(
         items=tuple(message(of) for of in proto.messages),
+        **_rendered(proto),
         total_tokens=proto.total_tokens,
         truncated=proto.truncated,
         omitted_messages=proto.omitted_message_count,
@@ -136,12 +145,9 @@ def _explained(proto: Any) -> types.EffectivePolicy | None:
 
 
 def context(proto: v1.BuildContextResponse) -> types.Context:
-    rendered = {_FORMAT_NAMES[of.format]: of.body for of in proto.rendered}
-    format = next((name for name in rendered if name != "text"), next(iter(rendered), None))
     kinds = v1.ContextBlockKind.DESCRIPTOR
     return types.Context(
-        format=format,
-        request=json.loads(rendered[format]) if format and format != "text" else {},
+        **_rendered(proto),
         total_tokens=proto.total_tokens,
         max_tokens=proto.max_tokens,
         cuts=tuple(
@@ -151,7 +157,6 @@ def context(proto: v1.BuildContextResponse) -> types.Context:
         degradations=_degradations(proto),
         policy=_explained(proto),
         omitted=tuple(_omitted(enum_name(kinds, of.kind), of) for of in proto.omitted),
-        rendered=rendered,
         proto=proto,
     )
 
@@ -191,6 +196,7 @@ def recall(proto: v1.RecallResponse | v1.SearchResponse) -> types.RecallResult:
 def memory(proto: v1.Memory, score: float | None = None) -> types.Memory:
     return types.Memory(
         id=proto.memory_id,
+        user=proto.user_id,
         text=proto.text,
         type=cast(types.MemoryType, enum_name(v1.MemoryType.DESCRIPTOR, proto.type)),
         topics=tuple(proto.topics),
@@ -246,6 +252,45 @@ def user(proto: v1.User) -> types.UserInfo:
         message_count=proto.message_count,
         memory_count=proto.memory_count,
         last_activity=_time_or_none(proto, "last_activity_time"),
+        proto=proto,
+    )
+
+
+def extraction(proto: v1.ExtractMemoriesResponse) -> types.Extraction:
+    return types.Extraction(
+        complete=proto.complete,
+        waiting_messages=proto.waiting_message_count,
+        last_error=proto.last_error,
+        proto=proto,
+    )
+
+
+def deletion(proto: v1.Deletion) -> types.Deletion:
+    return types.Deletion(
+        id=proto.deletion_id,
+        app=proto.app_id,
+        user=proto.user_id if proto.HasField("user_id") else None,
+        finished=proto.state == v1.DELETION_STATE_FINISHED,
+        places=tuple(
+            types.DeletionPlace(of.name, of.deleted_count, of.remaining_count)
+            for of in proto.places
+        ),
+        last_error=proto.last_error,
+        created_at=_time(proto.create_time),
+        finished_at=_time_or_none(proto, "finish_time"),
+        proto=proto,
+    )
+
+
+def transaction(proto: v1.Transaction) -> types.Transaction:
+    return types.Transaction(
+        actor=proto.actor,
+        action=enum_name(v1.TransactionAction.DESCRIPTOR, proto.action),
+        thread_id=proto.thread_id,
+        subject=proto.subject,
+        items=proto.item_count,
+        result=cast(Any, enum_name(v1.TransactionResult.DESCRIPTOR, proto.result)),
+        created_at=_time(proto.create_time),
         proto=proto,
     )
 

@@ -196,14 +196,12 @@ class RecollectSessionService(_Service, BaseSessionService):
         )
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Deletes a session with its events and its own state."""
+        """Deletes a session with its events and its own state. A second call completes one that
+        was interrupted."""
         session_id = session_id.strip()
         self._threads.pop((app_name, user_id, session_id), None)
         conversation = self.conversation(app_name=app_name, user_id=user_id, session_id=session_id)
-        try:
-            await conversation.delete()
-        except NotFoundError:
-            return
+        await conversation.delete()
         await self._state.delete_session(app_name, user_id, session_id)
 
     async def append_event(self, session: Session, event: Event) -> Event:

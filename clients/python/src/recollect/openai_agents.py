@@ -85,11 +85,21 @@ class RecollectSession:
             await self.memory.append(*inputs[start : start + _BATCH])
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Deletes the newest item and returns it. None: there is none."""
-        async for message in self.memory.path(page_size=1):
-            await self.memory.delete_message(message.id)
-            return cast("TResponseInputItem", _item(message))
-        return None
+        """Deletes the newest item and returns it. None: there is none. Callers that pop at the
+        same time get different items."""
+        while True:
+            try:
+                head = (await self.memory.get()).head
+                if not head:
+                    return None
+                message = await self.memory.message(head)
+                deleted = await self.memory.delete_message(head)
+            except NotFoundError as error:
+                if error.reason == "MESSAGE_NOT_FOUND":
+                    continue  # Another caller has deleted it: there is a new head.
+                return None
+            if deleted:
+                return cast("TResponseInputItem", _item(message))
 
     async def clear_session(self) -> None:
         """Deletes all items."""

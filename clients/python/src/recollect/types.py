@@ -112,12 +112,19 @@ class MemoryFilter(TypedDict, total=False):
     """Any of these topics: at most 16."""
     entities: Sequence[str]
     """Any of these entities: at most 16."""
-    thread_id: str
+    thread: v1.ThreadRef
+    """The thread that they came from, such as `session.ref`."""
     origins: Sequence[Literal["caller", "working_memory", "extracted"]]
     start_time: datetime
     """The earliest time of storing, included."""
     end_time: datetime
     """The latest time of storing, excluded."""
+    event_start_time: datetime
+    """The earliest event_time, included."""
+    event_end_time: datetime
+    """The latest event_time, excluded."""
+    as_of: datetime
+    """The time at which they were valid; memories superseded since are included."""
     include_superseded: bool
     metadata: MetadataFilter
     """Values that the memory's metadata must have: at most 16."""
@@ -214,8 +221,43 @@ class EffectivePolicy:
     proto: v1.EffectivePolicy = field(repr=False, compare=False)
 
 
+class _Rendered:
+    """What was rendered for providers, as far as it was asked for."""
+
+    request: dict[str, Any]
+    rendered: dict[Format, str]
+
+    @property
+    def messages(self) -> list[Any]:
+        """The messages of the provider's request, as dicts. Anthropic, Gemini and OpenAI's
+        responses take the system prompt apart from them: see `system` and `request`."""
+        for name in ("messages", "input", "contents"):
+            if name in self.request:
+                messages: list[Any] = self.request[name]
+                return messages
+        raise ValueError("there is no provider's format: name one, such as format='openai'")
+
+    @property
+    def system(self) -> Any:
+        """The system prompt of a format that takes it apart from the messages, or None."""
+        for name in ("system", "instructions", "systemInstruction"):
+            if name in self.request:
+                return self.request[name]
+        return None
+
+    @property
+    def text(self) -> str:
+        """Everything as plain text, for completion models."""
+        if "text" not in self.rendered:
+            raise ValueError(
+                "there is no text: ask for it with format='text', or for both, such as "
+                "format=('openai', 'text')"
+            )
+        return self.rendered["text"]
+
+
 @dataclass(frozen=True)
-class Context:
+class Context(_Rendered):
     """What a model is to be sent."""
 
     format: Format | None
@@ -236,34 +278,6 @@ class Context:
     rendered: dict[Format, str] = field(repr=False)
     """The body in each format that was asked for."""
     proto: v1.BuildContextResponse = field(repr=False, compare=False)
-
-    @property
-    def messages(self) -> list[Any]:
-        """The messages of the provider's request, as dicts. Anthropic, Gemini and OpenAI's
-        responses take the system prompt apart from them: see `system` and `request`."""
-        for name in ("messages", "input", "contents"):
-            if name in self.request:
-                messages: list[Any] = self.request[name]
-                return messages
-        raise ValueError("this context has no provider's format: name one, such as format='openai'")
-
-    @property
-    def system(self) -> Any:
-        """The system prompt of a format that takes it apart from the messages, or None."""
-        for name in ("system", "instructions", "systemInstruction"):
-            if name in self.request:
-                return self.request[name]
-        return None
-
-    @property
-    def text(self) -> str:
-        """The context as plain text, for completion models."""
-        if "text" not in self.rendered:
-            raise ValueError(
-                "this context has no text: ask for it with format='text', or for both, "
-                "such as format=('openai', 'text')"
-            )
-        return self.rendered["text"]
 
 
 T = TypeVar("T")
@@ -355,9 +369,14 @@ class AppendedEvents:
 
 
 @dataclass(frozen=True)
-class History(_Found[Message]):
-    """A conversation in whole turns, oldest first: a sequence."""
+class History(_Found[Message], _Rendered):
+    """A conversation in whole turns, oldest first: a sequence of stored messages. With `format`,
+    `messages`, `request`, `text` and `rendered` are as in a Context."""
 
+    format: Format | None
+    request: dict[str, Any]
+    """The fields of the provider's request that hold the conversation; add the model and the
+    other settings. Empty without a provider's format."""
     total_tokens: int
     truncated: bool
     """True if older turns, or older steps of the newest turn, were left out."""
@@ -365,6 +384,8 @@ class History(_Found[Message]):
     """The number of messages of the conversation that are not in it."""
     events: tuple[Event, ...]
     """The events that belong to its messages, by number, with `include_events=True`."""
+    rendered: dict[Format, str] = field(repr=False)
+    """The body in each format that was asked for."""
     proto: v1.GetHistoryResponse = field(repr=False, compare=False)
 
 
@@ -373,6 +394,8 @@ class Memory:
     """A long-term memory of a user."""
 
     id: str
+    user: str
+    """Empty: it belongs to no user of the app."""
     text: str
     type: MemoryType
     topics: tuple[str, ...]
@@ -473,3 +496,68 @@ class UserInfo:
     memory_count: int
     last_activity: datetime | None
     proto: v1.User = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """How far long-term memories are extracted from a conversation."""
+
+    complete: bool
+    """True if they were extracted from all messages that lead to the head."""
+    waiting_messages: int
+    """The number of messages that extraction has not reached."""
+    last_error: str
+    """Why the last attempt failed; it is repeated. Empty: it did not."""
+    proto: v1.ExtractMemoriesResponse = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class DeletionPlace:
+    """A place that data was deleted from."""
+
+    name: str
+    """A table of the database, such as `messages`, or `index`."""
+    deleted: int
+    """The number of items that were deleted there. 0 for the index, which does not count."""
+    remaining: int
+    """The number of items that are left, when the receipt was read."""
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """The receipt of a deletion of a user, an app or a tenant."""
+
+    id: str
+    app: str
+    """The deleted app, or that of the user. Empty: the tenant, or the user in all apps."""
+    user: str | None
+    """None: the app or the tenant was deleted."""
+    finished: bool
+    """True if everything is erased."""
+    places: tuple[DeletionPlace, ...]
+    """All places, including those that had no data. Empty in a list."""
+    last_error: str
+    """Why the last step failed; it is repeated. Empty: it did not."""
+    created_at: datetime
+    finished_at: datetime | None
+    proto: v1.Deletion = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """An entry of the audit log. It has no content of messages."""
+
+    actor: str
+    """The API key that made the change by its name; `anonymous`, `cli` or `worker`."""
+    action: str
+    """The kind of change, such as `append_messages`; for a refusal, the call."""
+    thread_id: str
+    """The changed thread. Empty: none, or a refusal."""
+    subject: str
+    """The changed object besides the thread, such as a message. Empty: none, or a refusal."""
+    items: int
+    """The number of changed items, such as messages; for a refusal, of equal ones."""
+    result: Literal["committed", "refused", "unknown"]
+    """`unknown`: the call failed, and may have changed something."""
+    created_at: datetime
+    proto: v1.Transaction = field(repr=False, compare=False)

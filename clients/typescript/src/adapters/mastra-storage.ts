@@ -43,8 +43,8 @@ const BATCH = 100;
  * Threads, messages and resources of Mastra in Recollect. Messages are messages of
  * conversations, so recall, summaries and long-term memories have them too.
  *
- * Recollect's messages do not change: an updated message is deleted and stored again at the end
- * of its conversation. A message has at most 1 MiB; a thread's record, which contains its
+ * What a message of Recollect says does not change: an updated message is deleted and stored again
+ * at the end of its conversation. A message has at most 1 MiB; a thread's record, which contains its
  * working memory, and a resource's have at most 16 KiB. Observational memory of Mastra is not
  * supported: Recollect has its own.
  */
@@ -65,7 +65,7 @@ export class RecollectMemoryStorage extends MemoryStorage {
   override async dangerouslyClearAll(): Promise<void> {
     for (const app of [this.#app, `${this.#app}:mastra`]) {
       for await (const { threadId } of this.#client.threads.list({ app })) {
-        await orUndefined(this.#client.threads.delete(threadId));
+        await this.#client.threads.delete(threadId);
       }
     }
     this.#records.forget();
@@ -324,14 +324,13 @@ export class RecollectMemoryStorage extends MemoryStorage {
   }
 
   async #delete({ threadId, messageId }: StoredMessage): Promise<void> {
-    const service = this.#client.service(MessageService);
-    await orUndefined(service.deleteMessage({ thread: { thread: { case: "threadId", value: threadId } }, messageId }));
+    await orUndefined(this.#client.session({ threadId }).deleteMessage(messageId));
   }
 
   async #move(threadId: string, from: string, to: string): Promise<void> {
     const messages = (await this.#messages(threadId)).map(({ message }) => ({ ...message, resourceId: to }));
     await this.#save(this.#records.names(threadId, to), messages);
-    await orUndefined(this.#client.threads.delete(this.#records.names(threadId, from)));
+    await this.#client.threads.delete(this.#records.names(threadId, from));
   }
 }
 

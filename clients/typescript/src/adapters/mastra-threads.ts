@@ -79,8 +79,8 @@ export class Records {
   /** Deletes a thread with its messages. */
   async deleteThread(threadId: string): Promise<void> {
     const owner = await this.owner(threadId);
-    if (owner !== undefined) await this.#delete(this.names(threadId, owner));
-    await this.#delete(this.#entry(threadId));
+    if (owner !== undefined) await this.#client.threads.delete(this.names(threadId, owner));
+    await this.#client.threads.delete(this.#entry(threadId));
     this.#owners.delete(threadId);
   }
 
@@ -142,10 +142,6 @@ export class Records {
     if (created) return;
     const thread = create(ThreadSchema, { ...named, metadata, title });
     await threads.updateThread({ thread, updateMask: { paths: ["metadata", "title"] } });
-  }
-
-  async #delete(names: Names): Promise<void> {
-    await orUndefined(this.#client.threads.delete(names));
   }
 }
 

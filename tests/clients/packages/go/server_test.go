@@ -169,11 +169,14 @@ func TestThreadsAreListedAndDeleted(t *testing.T) {
 	equal(t, len(threads), 2)
 	equal(t, threads[0].GetSessionKey(), "2")
 	equal(t, len(all(t, client.Thread(threads[0].GetThreadId()).Messages(ctx))), 1)
-	count, err := client.DeleteThread(ctx, threads[0].GetThreadId())
-	check(t, err)
-	equal(t, count, int64(1))
-	_, err = client.Session(app, "ada", "1").Delete(ctx)
-	check(t, err)
+	for _, expected := range []bool{true, false} {
+		deleted, err := client.DeleteThread(ctx, threads[0].GetThreadId())
+		check(t, err)
+		equal(t, deleted, expected)
+		deleted, err = client.Session(app, "ada", "1").Delete(ctx)
+		check(t, err)
+		equal(t, deleted, expected)
+	}
 	equal(t, len(all(t, client.Threads(ctx, recollect.OfApp(app)))), 0)
 }
 
@@ -237,7 +240,7 @@ func TestErrorsAreTypedAndReadable(t *testing.T) {
 	moved := failure(t, err)
 	equal(t, moved.Reason, "HEAD_MOVED")
 	equal(t, moved.Metadata["head"] != "", true)
-	_, err = client.DeleteThread(ctx, uuid())
+	_, err = client.Thread(uuid()).History(ctx)
 	equal(t, failure(t, err).Reason, "THREAD_NOT_FOUND")
 
 	canceled, cancel := context.WithCancel(ctx)

@@ -217,5 +217,5 @@ test("an agent remembers and recalls, and users do not see each other's messages
 
   const thread = recollect.session({ app, user: "ada", session: "thread:one" });
   const { matches } = await thread.search("spare key");
-  assert.match(textOf(matches[0]?.message), /flower pot/, "they are messages of Recollect");
+  assert.ok(matches.some(({ message }) => textOf(message).includes("flower pot")), "they are messages of Recollect");
 });

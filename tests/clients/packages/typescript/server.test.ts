@@ -3,8 +3,36 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { Code, jsonObject, jsonText, Recollect, RecollectError, render, roleOf, textOf } from "@recollect/client";
-import { FileType, PartSchema, PlanService, Role, ThreadService, ToolResultPartSchema, type ToolResultPart } from "@recollect/client/v1";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  Code,
+  jsonObject,
+  jsonText,
+  Recollect,
+  RecollectError,
+  render,
+  roleOf,
+  textOf,
+  type MemoryFilter,
+  type TransactionListOptions,
+  type UserScope,
+} from "@recollect/client";
+import {
+  type Deletion,
+  DeletionState,
+  ExtractionStrategy,
+  FileType,
+  MemoryOrigin,
+  MemoryService,
+  PartSchema,
+  PlanService,
+  Role,
+  ThreadService,
+  ToolResultPartSchema,
+  type ToolResultPart,
+  TransactionAction,
+  WorkingMemoryService,
+} from "@recollect/client/v1";
 import { Recollect as WebRecollect } from "@recollect/client/web";
 
 const recollect = new Recollect();
@@ -69,6 +97,60 @@ test("a context leaves room for what is added, and is explained if that is wante
   assert.ok(reserved.totalTokens <= 400 && reserved.totalTokens < whole.totalTokens);
   assert.ok(reserved.response.effectivePolicy);
   assert.ok((await memory.recall("chess", { explain: true })).effectivePolicy);
+});
+
+test("a history is had in the format of a provider", async () => {
+  const memory = recollect.session(newSession());
+  await memory.append({ user: "My dog is called Pixel.", assistant: "A fine name!" });
+  const { messages, request } = await memory.history({ format: "openai" });
+  assert.deepEqual(messages.map(textOf), ["My dog is called Pixel.", "A fine name!"]);
+  assert.deepEqual(request.messages, [
+    { role: "user", content: "My dog is called Pixel." },
+    { role: "assistant", content: "A fine name!" },
+  ]);
+  assert.equal((await memory.history({ format: "openai-responses" })).request.input.length, 2);
+  assert.equal((await memory.history({ format: "anthropic" })).request.messages.length, 2);
+  assert.equal((await memory.history({ format: "gemini" })).request.contents[1].role, "model");
+  assert.match((await memory.history({ format: "text" })).request.text, /A fine name!/);
+  assert.deepEqual((await memory.history()).rendered, []);
+});
+
+test("metadata of a message is replaced, and a message deleted", async () => {
+  const memory = recollect.session(newSession());
+  await memory.append({ role: "user", content: "Hello", externalId: "m1", metadata: { a: 1, b: 2 } });
+  const changed = await memory.updateMessage("m1", { order: 1234567890123456789n });
+  assert.deepEqual(changed.metadata, { order: 1234567890123456789n });
+  assert.equal(textOf(changed), "Hello");
+  const found = await all(memory.messages({ filter: { metadata: { order: 1234567890123456789n } } }));
+  assert.deepEqual(found.map(({ messageId }) => messageId), [changed.messageId]);
+  assert.deepEqual((await memory.updateMessage(changed.messageId, undefined)).metadata, {});
+  assert.equal((await failure(memory.updateMessage("m2", {}))).reason, "MESSAGE_NOT_FOUND");
+
+  assert.equal(await memory.deleteMessage("m1"), true);
+  assert.equal(await memory.deleteMessage("m1"), false);
+  assert.equal((await failure(recollect.session(newSession()).deleteMessage("m1"))).reason, "THREAD_NOT_FOUND");
+});
+
+test("a path is not empty while the head is deleted", async () => {
+  const names = newSession();
+  const memory = recollect.session(names);
+  await memory.append({ user: "Hello", assistant: "Good day." });
+  let deleted: boolean | undefined;
+  const racing = new Recollect({
+    interceptors: [
+      (next) => async (call) => {
+        // Between the read of the head and the list of messages.
+        if (call.method.name === "ListMessages" && deleted === undefined) {
+          const [newest] = await all(memory.messages({ newestFirst: true }));
+          deleted = await memory.deleteMessage(newest!.messageId);
+        }
+        return next(call);
+      },
+    ],
+  });
+  assert.deepEqual((await all(racing.session(names).path())).map(textOf), ["Hello"]);
+  assert.equal(deleted, true);
+  racing.close();
 });
 
 test("messages of providers are stored as they are", async () => {
@@ -215,6 +297,99 @@ test("memories are remembered, found, listed and forgotten", async () => {
   assert.equal(await memories.forget(added.memory!), false);
 });
 
+test("memories are found by time and thread, and over an app", async () => {
+  const names = newSession();
+  const memory = recollect.session(names);
+  await memory.append({ user: "Hello" });
+  const { memories } = memory;
+  const days = [1, 2, 3].map((month) => new Date(`2026-0${month}-01T00:00:00Z`));
+  const texts = ["Ada went to Oslo.", "Ada went to Rome.", "Ada went to Lima."];
+  for (const [index, text] of texts.entries()) await memories.remember({ text, eventTime: timestampFromDate(days[index]!) });
+  await recollect.memories({ app: names.app, user: "bob" }).remember("Bob went to Oslo.");
+
+  const listed = async (filter: MemoryFilter) => (await all(memories.list({ filter }))).map(({ text }) => text);
+  assert.deepEqual(await listed({ eventStartTime: days[1] }), [texts[2], texts[1]]);
+  assert.deepEqual(await listed({ eventEndTime: days[1], type: "semantic", origins: ["caller"] }), [texts[0]]);
+  const found = await memories.search("went", { filter: { eventStartTime: days[2] } });
+  assert.deepEqual(found.map((match) => match.memory?.text), [texts[2]]);
+  assert.deepEqual(await listed({ startTime: new Date(Date.now() + 3_600_000) }), []);
+
+  const [oslo] = await all(memories.list({ filter: { eventEndTime: days[1] } }));
+  const service = recollect.service(MemoryService);
+  await service.supersedeMemory({ memoryId: oslo!.memoryId, replacement: { text: "Ada went to Bergen." } });
+  const ended = timestampDate((await service.getMemory({ memoryId: oslo!.memoryId })).memory!.validUntil!);
+  assert.ok((await listed({ asOf: new Date(ended.getTime() - 1) })).includes(texts[0]!));
+  const later = await listed({ asOf: new Date(Date.now() + 3_600_000) });
+  assert.ok(later.includes("Ada went to Bergen.") && !later.includes(texts[0]!));
+  assert.ok((await listed({ includeSuperseded: true })).includes(texts[0]!));
+
+  assert.deepEqual(await listed({ thread: memory.ref }), []);
+  await recollect.service(WorkingMemoryService).putWorkingMemory({ thread: memory.ref, memories: [{ text: "Ada collects maps." }] });
+  assert.deepEqual(await listed({ thread: memory.ref, origins: ["working_memory"] }), ["Ada collects maps."]);
+
+  const users = (await all(memories.list({ allUsers: true, pageSize: 2 }))).map(({ userId }) => userId);
+  assert.deepEqual([...new Set(users)].sort(), ["ada", "bob"]);
+  const everyone = await memories.search("went to Oslo", { allUsers: true });
+  assert.ok(everyone.some((match) => match.memory?.userId === "bob"));
+  assert.ok(!(await memories.search("went to Oslo")).some((match) => match.memory?.userId === "bob"));
+});
+
+test("memories are extracted on request", async () => {
+  const names = newSession();
+  const memory = recollect.session(names);
+  const session = { appId: names.app, userId: names.user, sessionKey: names.session };
+  const policy = { extraction: ExtractionStrategy.DISCRETE };
+  await recollect.service(ThreadService).resolveThread({ session, policy });
+  assert.ok((await memory.extractMemories()).complete);
+  await memory.append({ user: "My name is Ada and I live in Oslo.", assistant: "Good to know." });
+  const done = await memory.extractMemories({ maxWaitMs: 20_000 });
+  assert.deepEqual([done.complete, done.waitingMessageCount, done.lastError], [true, 0, ""]);
+  for await (const { origin } of memory.memories.list()) assert.equal(origin, MemoryOrigin.EXTRACTED);
+  const nobody = recollect.session({ app: names.app, session: "42" });
+  await nobody.append({ user: "Hello" });
+  assert.equal((await failure(nobody.extractMemories({ maxWaitMs: 0 }))).reason, "EXTRACTION_OFF");
+});
+
+test("users are deleted with a receipt", async () => {
+  const user = `ada-${randomUUID()}`;
+  const names = newSession(user);
+  const apps = [names.app, `${names.app}-2`, `${names.app}-3`];
+  for (const app of apps) await recollect.session({ ...names, app }).append({ user: "Hello" });
+  const { admin } = recollect;
+  const started = await admin.deleteUser(user, { app: names.app });
+  assert.deepEqual([started.appId, started.userId], [names.app, user]);
+  assert.ok((await finished(started.deletionId)).places.length > 0);
+  assert.equal((await all(recollect.threads.list({ app: apps[1], user }))).length, 1);
+
+  const everywhere = await admin.deleteUser(user, { allApps: true });
+  assert.deepEqual([everywhere.appId, everywhere.userId], ["", user]);
+  const messages = (await finished(everywhere.deletionId)).places.find(({ name }) => name === "messages");
+  assert.deepEqual([messages?.deletedCount, messages?.remainingCount], [2n, 0n]);
+  for (const app of apps) assert.deepEqual(await all(recollect.threads.list({ app, user })), []);
+
+  const ids = (await all(admin.deletions({ pageSize: 1 }))).map(({ deletionId }) => deletionId);
+  assert.ok(ids.indexOf(everywhere.deletionId) < ids.indexOf(started.deletionId));
+  assert.equal((await failure(admin.deletion(randomUUID()))).reason, "DELETION_NOT_FOUND");
+  await assert.rejects(admin.deleteUser(user, {} as UserScope), /allApps: true/);
+});
+
+test("the audit log is filtered", async () => {
+  const memory = recollect.session(newSession());
+  const { messages } = await memory.append({ user: "Hello", assistant: "Good day." });
+  await memory.deleteMessage(messages[0]!.messageId);
+  await memory.updateMessage(messages[1]!.messageId, { a: 1 });
+  const { admin } = recollect;
+  const listed = async (options: TransactionListOptions = {}) =>
+    (await all(admin.transactions({ thread: memory.ref, ...options }))).map(({ action }) => action);
+  const { UPDATE_MESSAGE, DELETE_MESSAGE, APPEND_MESSAGES, CREATE_THREAD } = TransactionAction;
+  assert.deepEqual(await listed({ pageSize: 1 }), [UPDATE_MESSAGE, DELETE_MESSAGE, APPEND_MESSAGES, CREATE_THREAD]);
+  assert.deepEqual(await listed({ actions: ["delete_message", "append_messages"] }), [DELETE_MESSAGE, APPEND_MESSAGES]);
+  assert.deepEqual(await listed({ actor: "nobody" }), []);
+  const hour = 3_600_000;
+  assert.equal((await listed({ startTime: new Date(Date.now() - hour), endTime: new Date(Date.now() + hour) })).length, 4);
+  assert.deepEqual(await listed({ endTime: new Date(Date.now() - hour) }), []);
+});
+
 test("threads are listed and deleted", async () => {
   const names = newSession();
   for (const session of ["1", "2", "3"]) {
@@ -222,11 +397,13 @@ test("threads are listed and deleted", async () => {
   }
   const threads = await all(recollect.threads.list({ app: names.app, user: names.user, pageSize: 2 }));
   assert.deepEqual(threads.map(({ sessionKey }) => sessionKey), ["3", "2", "1"]);
-  assert.equal(await recollect.threads.delete(threads[0]!.threadId), 1);
-  assert.equal(await recollect.threads.delete({ ...names, session: "2" }), 1);
+  assert.equal(await recollect.threads.delete(threads[0]!.threadId), true);
+  assert.equal(await recollect.threads.delete(threads[0]!.threadId), false);
+  assert.equal(await recollect.threads.delete({ ...names, session: "2" }), true);
   const thread = recollect.session({ threadId: threads[2]!.threadId });
   assert.equal((await all(thread.messages())).length, 1);
-  assert.equal(await thread.delete(), 1);
+  assert.equal(await thread.delete(), true);
+  assert.equal(await thread.delete(), false);
   assert.deepEqual(await all(recollect.threads.list({ app: names.app })), []);
 });
 
@@ -255,7 +432,7 @@ test("errors are typed and readable", async () => {
   const moved = await failure(memory.append({ user: "Hello" }, { expectedHead: "" }));
   assert.equal(moved.reason, "HEAD_MOVED");
   assert.ok(moved.metadata.head);
-  const missing = await failure(recollect.threads.delete(randomUUID()));
+  const missing = await failure(recollect.session({ threadId: randomUUID() }).clear());
   assert.equal(missing.status, "NOT_FOUND");
   assert.equal(missing.reason, "THREAD_NOT_FOUND");
 });
@@ -288,10 +465,23 @@ test("over HTTP it is the same, as in a browser", async () => {
   assert.equal(invalid.code, Code.InvalidArgument);
   assert.equal(invalid.reason, "INVALID_FIELD");
   assert.equal(invalid.fields[0]?.field, "messages[0].parts[0].text");
-  assert.equal((await failure(web.threads.delete(randomUUID()))).reason, "THREAD_NOT_FOUND");
+  assert.equal((await failure(web.session({ threadId: randomUUID() }).clear())).reason, "THREAD_NOT_FOUND");
+  assert.equal(await web.threads.delete(randomUUID()), false);
+  const log = await all(web.admin.transactions({ thread: memory.ref }));
+  assert.deepEqual(log.map(({ action }) => action), [TransactionAction.APPEND_MESSAGES, TransactionAction.CREATE_THREAD]);
 });
 
 const refOf = ({ app, user, session }: { app: string; user: string; session: string }) => ({ appId: app, userId: user, sessionKey: session });
+
+/** The receipt once everything is erased. */
+async function finished(deletionId: string): Promise<Deletion> {
+  for (const end = Date.now() + 60_000; ; ) {
+    const deletion = await recollect.admin.deletion(deletionId);
+    if (deletion.state === DeletionState.FINISHED) return deletion;
+    assert.ok(Date.now() < end, deletion.step);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
 
 async function failure(call: Promise<unknown>): Promise<RecollectError> {
   const error = await call.then(() => undefined, (thrown: unknown) => thrown);

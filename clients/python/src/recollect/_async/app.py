@@ -84,6 +84,48 @@ class AsyncApp:
             for thread in page.threads:
                 yield _results.thread(thread)
 
+    async def memories(
+        self,
+        *,
+        filter: types.MemoryFilter | None = None,
+        page_size: int = 50,
+        timeout: float | None = None,
+    ) -> AsyncIterator[types.Memory]:
+        """The memories of all users of the app, newest first; `user` says whose they are.
+        Arguments: as in `AsyncUser.memories`."""
+        request = v1.ListMemoriesRequest(
+            target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
+        )
+        async for page in pages(self._client.stubs.memory.ListMemories, request, timeout):
+            for memory in page.memories:
+                yield _results.memory(memory)
+
+    async def search_memories(
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        min_score: float | None = None,
+        filter: types.MemoryFilter | None = None,
+        method: types.Method | None = None,
+        at_least_as_fresh: str = "",
+        max_wait: types.Duration | None = None,
+        timeout: float | None = None,
+    ) -> list[types.Memory]:
+        """The memories of all users that match a query by meaning and by keyword, best first;
+        `user` says whose they are. Arguments: as in `AsyncUser.search_memories`."""
+        request = v1.SearchMemoriesRequest(
+            target=self._target,
+            query=query,
+            top_k=top_k,
+            min_score=min_score,
+            filter=_requests.memory_filter(filter),
+            method=_requests.search_method(method),
+            freshness=_requests.freshness(at_least_as_fresh, max_wait),
+        )
+        response = await self._client.stubs.memory.SearchMemories(request, timeout=timeout)
+        return [_results.memory(found.memory, found.score) for found in response.memories]
+
     async def recall(
         self,
         query: str,

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 
 from recollect import _results, types, v1
+from recollect._async.admin import AsyncAdmin
 from recollect._async.app import AsyncApp
 from recollect._async.pages import pages
 from recollect._async.session import AsyncSession
@@ -126,6 +127,11 @@ class AsyncRecollect:
     def app(self, app: str) -> AsyncApp:
         """An app. No call is made."""
         return AsyncApp(self, app)
+
+    @property
+    def admin(self) -> AsyncAdmin:
+        """What operators do: deleting users, and reading the audit log."""
+        return AsyncAdmin(self)
 
     async def apps(self, *, timeout: float | None = None) -> AsyncIterator[str]:
         """The ids of the apps that have threads or memories."""

@@ -277,10 +277,11 @@ class AsyncSession:
         model: str = "",
         oversized: Literal["truncate_content", "drop", "fail"] | None = None,
         include_events: bool = False,
+        format: types.Format | Sequence[types.Format] | None = None,
         timeout: float | None = None,
     ) -> types.History:
         """The newest turns of the conversation, as one would give them to a model. `messages`
-        lists all of them.
+        lists all of them, and `context` adds what was recalled.
 
         Args:
             max_tokens: the budget: 1 to 10,000,000. Default: 2,000.
@@ -290,6 +291,8 @@ class AsyncSession:
             oversized: what becomes of a newest turn that alone exceeds the budget. Default:
                 `truncate_content`.
             include_events: True: the result has the `events` that belong to its messages.
+            format: the format of the model's API that the result has the messages in as well,
+                `text`, or several of them. Default: none.
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.GetHistoryRequest(
@@ -299,6 +302,7 @@ class AsyncSession:
             max_messages=max_messages,
             model=model,
             include_events=include_events,
+            formats=[_requests.format_number(name) for name in _requests.formats(format)],
         )
         _requests.fill(request, {"oversized_turn": oversized})
         return _results.history(
@@ -344,19 +348,31 @@ class AsyncSession:
             page_size: the number of messages a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
+        start = wanted = head or await self._head(timeout)
+        while wanted:
+            last: v1.Message | None = None
+            async for message in self.messages(
+                order_by="seq desc", page_size=page_size, timeout=timeout
+            ):
+                proto = message.proto
+                # What is deeper on the same branch comes after it, and its parent may be deleted.
+                if message.id == wanted or (last is not None and proto.branch == last.branch):
+                    last, wanted = proto, message.parent_id
+                    yield message
+            if last is not None or head:
+                return
+            # The head was deleted before it was listed: there is another one, or none.
+            wanted = await self._head(timeout)
+            if wanted == start:
+                return
+            start = wanted
+
+    async def _head(self, timeout: float | None) -> str:
+        """The thread's head; empty if there is none."""
         try:
-            wanted = head or (await self.get(timeout=timeout)).head
+            return (await self.get(timeout=timeout)).head
         except NotFoundError:
-            return
-        last: v1.Message | None = None
-        async for message in self.messages(
-            order_by="seq desc", page_size=page_size, timeout=timeout
-        ):
-            proto = message.proto
-            # What is deeper on the same branch comes after it, and its parent may be deleted.
-            if message.id == wanted or (last is not None and proto.branch == last.branch):
-                last, wanted = proto, message.parent_id
-                yield message
+            return ""
 
     async def message(self, message_id: str, *, timeout: float | None = None) -> types.Message:
         """One message by its id or its external id."""
@@ -364,10 +380,36 @@ class AsyncSession:
         response = await self._client.stubs.message.GetMessage(request, timeout=timeout)
         return _results.message(response.message)
 
-    async def delete_message(self, message_id: str, *, timeout: float | None = None) -> None:
-        """Deletes a message, what was derived from it, and memories that nothing else supports."""
+    async def update_message(
+        self,
+        message_id: str,
+        metadata: types.JsonObject | None,
+        *,
+        timeout: float | None = None,
+    ) -> types.Message:
+        """Replaces the metadata of a message. Everything else of a message stays as it was
+        stored.
+
+        Args:
+            message_id: the message's id or external id.
+            metadata: all your own data from now on: at most 16 KiB as JSON. None clears it.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = v1.UpdateMessageRequest(
+            thread=self.ref,
+            message_id=message_id,
+            metadata="" if metadata is None else _requests.json_text("metadata", metadata),
+        )
+        response = await self._client.stubs.message.UpdateMessage(request, timeout=timeout)
+        return _results.message(response.message)
+
+    async def delete_message(self, message_id: str, *, timeout: float | None = None) -> bool:
+        """Deletes a message by its id or its external id, what was derived from it, and memories
+        that nothing else supports. Returns whether the conversation had the message.
+        NotFoundError if the session does not exist."""
         request = v1.DeleteMessageRequest(thread=self.ref, message_id=message_id)
-        await self._client.stubs.message.DeleteMessage(request, timeout=timeout)
+        response = await self._client.stubs.message.DeleteMessage(request, timeout=timeout)
+        return response.deleted
 
     # --- events of an agent ------------------------------------------------------------------
 
@@ -524,6 +566,26 @@ class AsyncSession:
         )
         return response.deleted
 
+    # --- long-term memories ------------------------------------------------------------------
+
+    async def extract_memories(
+        self, max_wait: types.Duration | None = None, *, timeout: float | None = None
+    ) -> types.Extraction:
+        """Extracts long-term memories of the user from the newest messages now. Without it they
+        are extracted too, when the thread has been quiet for some seconds, or when many messages
+        wait. PreconditionError if the thread has no user, or its policy extracts nothing.
+
+        Args:
+            max_wait: the longest wait for the extraction: 0 to 30 seconds. Default: the call
+                does not wait.
+            timeout: the seconds the call may take; it does not wait for longer. Default: the
+                client's.
+        """
+        request = v1.ExtractMemoriesRequest(thread=self.ref)
+        _requests.fill(request, {"max_wait": max_wait})
+        response = await self._client.stubs.memory.ExtractMemories(request, timeout=timeout)
+        return _results.extraction(response)
+
     # --- the thread --------------------------------------------------------------------------
 
     async def create(
@@ -595,16 +657,16 @@ class AsyncSession:
 
     async def clear(self, *, timeout: float | None = None) -> int:
         """Deletes all messages and what was derived from them, and keeps the thread. Returns the
-        number of messages."""
+        number of messages. NotFoundError if the session does not exist."""
         request = v1.ClearThreadRequest(thread=self.ref)
         response = await self._client.stubs.thread.ClearThread(request, timeout=timeout)
         return response.deleted_message_count
 
-    async def delete(self, *, timeout: float | None = None) -> int:
-        """Deletes the thread and everything in it. Returns the number of messages."""
+    async def delete(self, *, timeout: float | None = None) -> bool:
+        """Deletes the thread and everything in it. Returns whether it existed."""
         request = v1.DeleteThreadRequest(thread=self.ref)
         response = await self._client.stubs.thread.DeleteThread(request, timeout=timeout)
-        return response.deleted_message_count
+        return response.deleted
 
     async def branches(self, *, timeout: float | None = None) -> list[types.Branch]:
         """The branches, oldest first."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from recollect import _results, types, v1
+from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.pages import pages
 from recollect._sync.session import Session
@@ -126,6 +127,11 @@ class Recollect:
     def app(self, app: str) -> App:
         """An app. No call is made."""
         return App(self, app)
+
+    @property
+    def admin(self) -> Admin:
+        """What operators do: deleting users, and reading the audit log."""
+        return Admin(self)
 
     def apps(self, *, timeout: float | None = None) -> Iterator[str]:
         """The ids of the apps that have threads or memories."""

@@ -183,19 +183,22 @@ public final class Session {
         return history(request -> {});
     }
 
-    /** As {@link #history()}, with further fields of the request, such as the budget and the last message. */
+    /**
+     * As {@link #history()}, with further fields of the request, such as the budget, the last message
+     * and the formats, which add {@code rendered} to the response.
+     */
     public GetHistoryResponse history(Consumer<GetHistoryRequest.Builder> request) {
         var builder = GetHistoryRequest.newBuilder().setThread(ref);
         request.accept(builder);
         return Calls.await(calls.start(MessageServiceGrpc.getGetHistoryMethod(), builder.build()));
     }
 
-    /** Deletes the thread with everything in it, and returns the number of its messages. */
-    public long delete() {
+    /** Deletes the thread with everything in it. False: there is none. */
+    public boolean delete() {
         var builder = DeleteThreadRequest.newBuilder().setThread(ref);
         DeleteThreadResponse response =
                 Calls.await(calls.start(ThreadServiceGrpc.getDeleteThreadMethod(), builder.build()));
-        return response.getDeletedMessageCount();
+        return response.getDeleted();
     }
 
     /** The thread as the object of a request that also takes users and apps. */

@@ -40,8 +40,8 @@ public final class Threads {
         }, ListThreadsResponse::getThreadsList, ListThreadsResponse::getNextPageToken);
     }
 
-    /** Deletes a thread with everything in it, and returns the number of its messages. */
-    public long delete(String threadId) {
+    /** Deletes a thread with everything in it. False: there is none. */
+    public boolean delete(String threadId) {
         return new Session(calls, ThreadRef.newBuilder().setThreadId(threadId).build()).delete();
     }
 }

@@ -163,8 +163,10 @@ class ServerTest {
         var threads = recollect.threads().list(app, "ada").stream().toList();
         var keys = threads.stream().map(Thread::getSessionKey).toList();
         assertEquals(List.of("3", "2", "1"), keys);
-        assertEquals(1, recollect.threads().delete(threads.get(0).getThreadId()));
-        assertEquals(1, recollect.session(app, "ada", "2").delete());
+        for (var deleted : List.of(true, false)) {
+            assertEquals(deleted, recollect.threads().delete(threads.get(0).getThreadId()));
+            assertEquals(deleted, recollect.session(app, "ada", "2").delete());
+        }
         assertEquals(1, recollect.thread(threads.get(2).getThreadId()).messages().stream().count());
         assertEquals(1, recollect.threads().list(app).stream().count());
     }
@@ -207,7 +209,7 @@ class ServerTest {
         assertEquals("HEAD_MOVED", moved.reason());
         assertNotNull(moved.metadata().get("head"));
         var missing = assertThrows(
-                RecollectException.class, () -> recollect.threads().delete(UUID.randomUUID().toString()));
+                RecollectException.class, () -> recollect.thread(UUID.randomUUID().toString()).history());
         assertEquals("THREAD_NOT_FOUND", missing.reason());
     }
 

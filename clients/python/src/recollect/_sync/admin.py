@@ -1,0 +1,103 @@
+# Written by clients/python/unasync from recollect/_async. Change that.
+"""What operators do: deleting users, and reading the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from recollect import _requests, _results, types, v1
+from recollect._sync.pages import pages
+
+if TYPE_CHECKING:
+    from recollect._sync.client import Recollect
+
+
+class Admin:
+    """What operators do in a tenant. `Recollect.admin` is one."""
+
+    def __init__(self, client: Recollect) -> None:
+        self._client = client
+
+    def __repr__(self) -> str:
+        return "<Admin>"
+
+    def delete_user(
+        self,
+        user: str,
+        *,
+        app: str | None = None,
+        all_apps: bool = False,
+        timeout: float | None = None,
+    ) -> types.Deletion:
+        """Deletes everything of a user, in one app or in all. The user's data can no longer be
+        read when it returns, or within moments; `deletion` says when all of it is erased. A
+        second call returns the deletion in progress.
+
+        Args:
+            user: the user: at most 256 characters. Empty: what belongs to no user of the app.
+            app: the app that the user belongs to.
+            all_apps: True: the user of this name in all apps of the tenant, instead of one app.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        if all_apps == (app is not None):
+            raise ValueError("name the user's app, or all of them with all_apps=True")
+        request = v1.DeleteUserRequest(user_of_all_apps=user)
+        if app is not None:
+            request = v1.DeleteUserRequest(user=v1.UserRef(app_id=app, user_id=user))
+        response = self._client.stubs.admin.DeleteUser(request, timeout=timeout)
+        return _results.deletion(response.deletion)
+
+    def deletions(
+        self, *, page_size: int = 50, timeout: float | None = None
+    ) -> Iterator[types.Deletion]:
+        """The deletions of users, of apps and of the tenant whose receipts are kept, newest
+        first, without `places`.
+
+        Args:
+            page_size: the number of deletions a call fetches: at most 500.
+            timeout: the seconds each call may take. Default: the client's.
+        """
+        request = v1.ListDeletionsRequest(page_size=page_size)
+        for page in pages(self._client.stubs.admin.ListDeletions, request, timeout):
+            for deletion in page.deletions:
+                yield _results.deletion(deletion)
+
+    def deletion(self, deletion_id: str, *, timeout: float | None = None) -> types.Deletion:
+        """The receipt of a deletion, with what is left counted again."""
+        request = v1.GetDeletionRequest(deletion_id=deletion_id)
+        response = self._client.stubs.admin.GetDeletion(request, timeout=timeout)
+        return _results.deletion(response.deletion)
+
+    def transactions(
+        self,
+        *,
+        thread: v1.ThreadRef | None = None,
+        actor: str = "",
+        actions: Sequence[str] = (),
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        page_size: int = 50,
+        timeout: float | None = None,
+    ) -> Iterator[types.Transaction]:
+        """The audit log, newest first: committed changes, and refused calls that would have made
+        one. It needs a key with the scope `admin`.
+
+        Args:
+            thread: selects changes of one thread, such as `session.ref`. Default: all.
+            actor: selects changes made by one actor, such as an API key's name: at most 128
+                characters. Empty: all.
+            actions: selects changes of any of these kinds, such as `delete_message`: at most 32.
+                TransactionAction in docs/api.md has all. Default: all.
+            start_time: the earliest time of a change, included.
+            end_time: the latest time of a change, excluded.
+            page_size: the number of changes a call fetches: at most 500.
+            timeout: the seconds each call may take. Default: the client's.
+        """
+        request = v1.ListTransactionsRequest(thread=thread, actor=actor, page_size=page_size)
+        values = {"actions": actions, "start_time": start_time, "end_time": end_time}
+        _requests.fill(request, values)
+        for page in pages(self._client.stubs.admin.ListTransactions, request, timeout):
+            for transaction in page.transactions:
+                yield _results.transaction(transaction)
