@@ -53,6 +53,13 @@ pub(crate) enum ApiError {
     Stopping,
     #[error("the server has no second index")]
     NoSecondIndex,
+    /// `exists` says what is stored in place of an imported record.
+    #[error("{exists}, which was kept")]
+    RecordDiffers {
+        exists: String,
+        /// Whether `ImportOptions.replace` overwrites it.
+        replaceable: bool,
+    },
     /// The transport could not make a request of what it received.
     #[error("the request cannot be read")]
     Unreadable { problem: Cow<'static, str> },
@@ -107,6 +114,7 @@ impl ApiError {
             | Self::StorageFull { .. }
             | Self::DeadlineExceeded
             | Self::NoSecondIndex
+            | Self::RecordDiffers { .. }
             | Self::Unreadable { .. }
             | Self::Panicked
             | Self::Task(_) => false,

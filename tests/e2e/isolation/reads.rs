@@ -1,7 +1,7 @@
 //! Tenants, users and apps never see one another.
 
 use memory_contract::proto::{
-    ExportMessagesRequest, ListThreadsRequest, MemoryPolicy, RecallScope, Role,
+    ExportRecordsRequest, ListThreadsRequest, MemoryPolicy, RecallScope, Role,
 };
 use recollect_tests::{
     Dynamic, Key, Refused as _, SHARED, app, apply, recall_request, say, search_request, session,
@@ -27,7 +27,7 @@ MessageService/GetMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$M
 MessageService/ListMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
 MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}}
 MessageService/DeleteMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE"}
-MessageService/ExportMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
+TransferService/ExportRecords {"target": {"thread": {"thread_id": "$THREAD"}}}
 RecallService/Recall {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "secret"}
 RecallService/Search {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "secret"}
 ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}}
@@ -59,13 +59,14 @@ AdminService/Reindex {"thread": {"thread_id": "$THREAD"}}
 /// not an error there; `access` tests that another tenant's list is empty. The errors of an
 /// import are answers. The others take users and apps as their target and no thread, or two
 /// threads.
-const NOT_BY_ID: [&str; 7] = [
+const NOT_BY_ID: [&str; 8] = [
     "AdminService/ListTransactions",
     "CheckpointService/CopyCheckpoints",
     "MemoryService/DeleteMemories",
     "MemoryService/ListMemories",
     "MemoryService/SearchMemories",
     "MessageService/ImportMessages",
+    "TransferService/ImportRecords",
     "ThreadService/ListThreads",
 ];
 
@@ -128,11 +129,11 @@ async fn n15_no_tenant_sees_another() {
     };
     let listed = globex.call(request).await;
     assert_eq!(listed.threads.len(), 1);
-    let request = ExportMessagesRequest {
+    let request = ExportRecordsRequest {
         target: target_app(&app),
         ..Default::default()
     };
-    let export = globex.messages().export_messages(request).await.unwrap();
+    let export = globex.transfers().export_records(request).await.unwrap();
     let records: Vec<_> = tokio_stream::StreamExt::collect(export.into_inner()).await;
     assert_eq!(records.len(), 2, "its own thread, without messages");
 

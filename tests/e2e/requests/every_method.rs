@@ -78,7 +78,8 @@ MessageService/ListMessages {"target": {"thread": {"thread_id": "$ID"}}, "page_s
 MessageService/GetHistory {"thread": {"thread_id": "$ID"}, "max_tokens": -1} max_tokens
 MessageService/DeleteMessage {"thread": {"thread_id": "$ID"}} message_id
 MessageService/ImportMessages {} thread
-MessageService/ExportMessages {"target": {"thread": {"thread_id": "x"}}} target.thread.thread_id
+TransferService/ExportRecords {"target": {"thread": {"thread_id": "x"}}} target.thread.thread_id
+TransferService/ImportRecords {} record
 RecallService/Recall {"target": {"thread": {"thread_id": "$ID"}}, "policy": {"top_k": 101}} policy.top_k
 RecallService/Search {"target": {"thread": {"thread_id": "$ID"}}} query
 FileService/RegisterFile {"file": {"upload_file_id": "f", "type": "FILE_TYPE_IMAGE"}} file.storage_key
@@ -172,6 +173,13 @@ async fn every_method_refuses_a_wrong_value() {
             let answers = answer.unwrap().into_inner();
             assert_eq!(answers.len(), 1);
             let error = &answers[0]["error"];
+            assert_eq!(error["field"], json!(field), "{answers:?}");
+            assert_eq!(error["reason"], json!("ERROR_REASON_INVALID_FIELD"));
+            continue;
+        }
+        if name == "TransferService/ImportRecords" {
+            let answers = answer.unwrap().into_inner();
+            let error = &answers[0]["refused"]["error"];
             assert_eq!(error["field"], json!(field), "{answers:?}");
             assert_eq!(error["reason"], json!("ERROR_REASON_INVALID_FIELD"));
             continue;

@@ -140,6 +140,20 @@ impl From<ApiError> for Answer {
                 "this server has no second index to compare with: set embedding_next and \
                  restart; see deploy/README.md",
             ),
+            ApiError::RecordDiffers {
+                exists,
+                replaceable,
+            } => {
+                let hint = match replaceable {
+                    true => "; ImportOptions.replace overwrites it",
+                    false => "",
+                };
+                Self::new(
+                    Code::FailedPrecondition,
+                    ErrorReason::RecordDiffers,
+                    format!("{exists}, which was kept{hint}"),
+                )
+            }
             ApiError::Unreadable { problem } => {
                 Self::new(Code::InvalidArgument, ErrorReason::InvalidField, problem)
             }

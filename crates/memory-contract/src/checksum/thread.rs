@@ -3,9 +3,12 @@
 use sha2::{Digest as _, Sha256};
 
 use super::units::bare_plan;
-use super::{ExportedThread, UnitDigest, canonical, put};
+use super::{ExportedThread, UnitDigest, canonical_object, put};
 use crate::convert::{bare_part, bare_reference};
-use crate::proto::{self, AgentEvent, Attempt, ExportedNode, Message, NodeMessage, Plan, Thread};
+use crate::proto::{
+    self, AgentEvent, Attempt, Checkpoint, CheckpointValue, CheckpointWrite, ExportedNode, Message,
+    NodeMessage, Plan, Thread,
+};
 
 /// A thread whose records are being added.
 #[derive(Clone, Debug)]
@@ -43,7 +46,7 @@ impl OpenThread {
             user_id: user_id.clone(),
             session_key: session_key.clone(),
             title: title.clone(),
-            metadata: canonical(metadata),
+            metadata: canonical_object(metadata),
             policy: policy
                 .clone()
                 .filter(|policy| *policy != proto::MemoryPolicy::default()),
@@ -86,7 +89,7 @@ impl OpenThread {
             role: *role,
             name: name.clone(),
             parts: parts.iter().cloned().map(bare_part).collect(),
-            metadata: canonical(metadata),
+            metadata: canonical_object(metadata),
             create_time: *create_time,
             external_id: external_id.clone(),
             ..Message::default()
@@ -158,6 +161,41 @@ impl OpenThread {
             ..event.clone()
         };
         put(&mut self.hash, b"event", &content);
+    }
+
+    pub(super) fn checkpoint(&mut self, checkpoint: &Checkpoint) {
+        let Checkpoint {
+            thread_id: _,
+            session_key: _,
+            namespace,
+            checkpoint_id,
+            parent_checkpoint_id,
+            r#type,
+            data,
+            metadata,
+            values,
+            writes: _,
+            create_time: _,
+        } = checkpoint;
+        let content = Checkpoint {
+            namespace: namespace.clone(),
+            checkpoint_id: checkpoint_id.clone(),
+            parent_checkpoint_id: parent_checkpoint_id.clone(),
+            r#type: r#type.clone(),
+            data: data.clone(),
+            metadata: canonical_object(metadata),
+            values: values.clone(),
+            ..Checkpoint::default()
+        };
+        put(&mut self.hash, b"checkpoint", &content);
+    }
+
+    pub(super) fn checkpoint_value(&mut self, value: &CheckpointValue) {
+        put(&mut self.hash, b"checkpoint_value", value);
+    }
+
+    pub(super) fn checkpoint_write(&mut self, write: &CheckpointWrite) {
+        put(&mut self.hash, b"checkpoint_write", write);
     }
 
     pub(super) fn end(mut self) -> ExportedThread {
