@@ -164,6 +164,10 @@ const (
 	// another value of the same namespace, channel and version as the source. Nothing was
 	// copied. Copy into a thread without checkpoints.
 	ErrorReason_ERROR_REASON_CHECKPOINT_VALUES_DIFFER ErrorReason = 39
+	// ERROR_REASON_RECORD_DIFFERS (FAILED_PRECONDITION): an imported record has other content
+	// than what is stored under its name, which was kept. ImportOptions.replace overwrites
+	// it.
+	ErrorReason_ERROR_REASON_RECORD_DIFFERS ErrorReason = 40
 )
 
 // Enum value maps for ErrorReason.
@@ -209,6 +213,7 @@ var (
 		37: "ERROR_REASON_DELETION_NOT_FOUND",
 		38: "ERROR_REASON_NO_SECOND_INDEX",
 		39: "ERROR_REASON_CHECKPOINT_VALUES_DIFFER",
+		40: "ERROR_REASON_RECORD_DIFFERS",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -251,6 +256,7 @@ var (
 		"ERROR_REASON_DELETION_NOT_FOUND":       37,
 		"ERROR_REASON_NO_SECOND_INDEX":          38,
 		"ERROR_REASON_CHECKPOINT_VALUES_DIFFER": 39,
+		"ERROR_REASON_RECORD_DIFFERS":           40,
 	}
 )
 
@@ -285,7 +291,7 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\x9f\v\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xc0\v\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -327,7 +333,8 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"!ERROR_REASON_DELETION_IN_PROGRESS\x10$\x12#\n" +
 	"\x1fERROR_REASON_DELETION_NOT_FOUND\x10%\x12 \n" +
 	"\x1cERROR_REASON_NO_SECOND_INDEX\x10&\x12)\n" +
-	"%ERROR_REASON_CHECKPOINT_VALUES_DIFFER\x10'B\x9b\x01\n" +
+	"%ERROR_REASON_CHECKPOINT_VALUES_DIFFER\x10'\x12\x1f\n" +
+	"\x1bERROR_REASON_RECORD_DIFFERS\x10(B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10ErrorReasonProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

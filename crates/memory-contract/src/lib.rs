@@ -37,7 +37,7 @@ pub mod text;
 pub use checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite};
 pub use checksum::{
     ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, canonical_object, check_summary,
-    document_digest, file_digest, memory_digest, plan_digest,
+    document_digest, file_digest, memory_digest, message_digest, plan_digest,
 };
 pub use convert::{
     Outcome, ReportedChange, action_from, action_name, attempt_from, change_of, check_period,

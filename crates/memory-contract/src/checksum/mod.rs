@@ -22,6 +22,7 @@ use crate::proto::{ExportSummary, record::Kind};
 
 use thread::OpenThread;
 
+pub use thread::message_digest;
 pub use units::{app_policy_digest, document_digest, file_digest, memory_digest, plan_digest};
 
 /// The digest of one policy, file, thread, memory or document. It is shown in hex.

@@ -64,37 +64,11 @@ impl OpenThread {
     }
 
     pub(super) fn message(&mut self, message: &Message) {
-        let Message {
-            message_id,
-            thread_id: _,
-            parent_message_id,
-            seq: _,
-            branch: _,
-            depth: _,
-            role,
-            name,
-            parts,
-            metadata,
-            token_count: _,
-            create_time,
-            external_id,
-        } = message;
         self.messages += 1;
-        if *message_id == self.head {
+        if message.message_id == self.head {
             self.head_place = Some(self.messages);
         }
-        let content = Message {
-            message_id: message_id.clone(),
-            parent_message_id: parent_message_id.clone(),
-            role: *role,
-            name: name.clone(),
-            parts: parts.iter().cloned().map(bare_part).collect(),
-            metadata: canonical_object(metadata),
-            create_time: *create_time,
-            external_id: external_id.clone(),
-            ..Message::default()
-        };
-        put(&mut self.hash, b"message", &content);
+        put(&mut self.hash, b"message", &bare_message(message));
     }
 
     pub(super) fn plan(&mut self, plan: &Plan) {
@@ -207,5 +181,45 @@ impl OpenThread {
             digest: UnitDigest(self.hash.finalize().into()),
             message_count: self.messages,
         }
+    }
+}
+
+/// The digest of a message, without its place in the tree.
+pub fn message_digest(message: &Message) -> UnitDigest {
+    let content = Message {
+        parent_message_id: String::new(),
+        ..bare_message(message)
+    };
+    let mut hash = Sha256::new();
+    put(&mut hash, b"message", &content);
+    UnitDigest(hash.finalize().into())
+}
+
+fn bare_message(message: &Message) -> Message {
+    let Message {
+        message_id,
+        thread_id: _,
+        parent_message_id,
+        seq: _,
+        branch: _,
+        depth: _,
+        role,
+        name,
+        parts,
+        metadata,
+        token_count: _,
+        create_time,
+        external_id,
+    } = message;
+    Message {
+        message_id: message_id.clone(),
+        parent_message_id: parent_message_id.clone(),
+        role: *role,
+        name: name.clone(),
+        parts: parts.iter().cloned().map(bare_part).collect(),
+        metadata: canonical_object(metadata),
+        create_time: *create_time,
+        external_id: external_id.clone(),
+        ..Message::default()
     }
 }

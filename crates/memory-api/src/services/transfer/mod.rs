@@ -17,6 +17,9 @@ use crate::layers::{caller_of, remaining};
 use export::{Export, Exported};
 use import::{Import, Imported};
 
+/// Bytes of content in one record, which base64 makes a third larger.
+const CONTENT_BYTES: usize = 2 * 1024 * 1024;
+
 /// Implements `TransferService`. An import stores records through the other services, so
 /// that it checks, counts and records what they do.
 #[derive(Clone)]

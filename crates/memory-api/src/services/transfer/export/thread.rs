@@ -13,11 +13,10 @@ use memory_store::{Lookup, MessageQuery, Node, NodeError, Order, StoreError};
 use super::Export;
 use super::output::{Output, Stop};
 use crate::error::ApiError;
+use crate::services::transfer::CONTENT_BYTES;
 
 const MESSAGES: u32 = 200;
 const NODES: u32 = 100;
-/// Bytes of content in one record, which base64 makes a third larger.
-const CONTENT_BYTES: usize = 2 * 1024 * 1024;
 
 impl Export {
     /// Sends a thread with its messages, the memories of its nodes and its plan. If it is

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use memory_context::restore_contents;
 use memory_contract::proto::{
     AgentEvent, AppendEventsRequest, ImportMessagesRequest, Message, MessageInput,
     ResolveThreadRequest, SessionRef, SetHeadRequest, Thread, message_input::Parent,
 };
-use memory_contract::{NewMessage, check};
+use memory_contract::{MessageId, MessageName, NewMessage, Part, check, message_digest};
+use memory_store::{AppendError, StoreError};
 use prost_types::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -16,6 +18,7 @@ use super::tally::Outcome;
 use super::waiting::WaitingMessage;
 use super::{Import, orphan, renamed};
 use crate::error::ApiError;
+use crate::services::transfer::CONTENT_BYTES;
 
 /// The thread whose records follow.
 #[derive(Debug, Default)]
@@ -184,6 +187,12 @@ impl Import {
                 thread.repair(&mut message.input);
             }
             let stored = self.import_messages(vec![message.input.clone()]).await;
+            let stored = match stored {
+                Err(ApiError::Store(StoreError::Append(AppendError::MessageExists { id }))) => {
+                    self.known_message(id, &message.input).await
+                }
+                stored => stored,
+            };
             let position = message.position;
             if let Some(thread) = &mut self.thread {
                 match &stored {
@@ -195,6 +204,46 @@ impl Import {
             self.settle(position, stored, |counts| &mut counts.message_count)?;
         }
         Ok(())
+    }
+
+    /// A message whose id exists: it is known if an earlier import stored it, so long ago that
+    /// its request is forgotten, or with other messages.
+    async fn known_message(
+        &mut self,
+        id: MessageId,
+        wanted: &MessageInput,
+    ) -> Result<Outcome, ApiError> {
+        let thread = self.thread_of("message")?.id.clone();
+        let thread = check::uuid("thread_id", &thread)?.into();
+        let store = &self.services.store;
+        let messages = store.messages(&self.caller);
+        let found = messages.get_message(thread, MessageName::new(id.to_string())).await;
+        let mut found = match found {
+            // It is a message of another thread.
+            Err(StoreError::MessageNotFound) => {
+                return Err(StoreError::from(AppendError::MessageExists { id }).into());
+            }
+            found => found?,
+        };
+        let files = found.parts.iter_mut().flat_map(Part::files_mut);
+        restore_contents(store, &self.caller, files.collect(), CONTENT_BYTES).await?;
+        let wanted = Message {
+            message_id: wanted.message_id.clone(),
+            role: wanted.role,
+            name: wanted.name.clone(),
+            parts: wanted.parts.clone(),
+            metadata: wanted.metadata.clone(),
+            create_time: wanted.create_time,
+            external_id: wanted.external_id.clone(),
+            ..Message::default()
+        };
+        match message_digest(&found.into()) == message_digest(&wanted) {
+            true => Ok(Outcome::Known),
+            false => Err(ApiError::RecordDiffers {
+                exists: format!("the message {id} has other content"),
+                replaceable: false,
+            }),
+        }
     }
 
     async fn import_messages(&mut self, messages: Vec<MessageInput>) -> Result<Outcome, ApiError> {
