@@ -397,8 +397,8 @@ def test_records_are_exported_and_imported(client: Recollect, app: str) -> None:
     for record in records[:-1]:
         copy = v1.Record()
         copy.CopyFrom(record)
-        if copy.WhichOneof("kind") in ("thread", "memory"):
-            getattr(copy, copy.WhichOneof("kind")).user_id = "bob"
+        if copy.WhichOneof("kind") == "thread":
+            copy.thread.user_id = "bob"
         if copy.WhichOneof("kind") != "memory":
             copies.append(copy)
     copies.append(v1.Record(plan=v1.Plan()))
