@@ -59,14 +59,13 @@ AdminService/Reindex {"thread": {"thread_id": "$THREAD"}}
 /// not an error there; `access` tests that another tenant's list is empty. The errors of an
 /// import are answers. The others take users and apps as their target and no thread, or two
 /// threads.
-const NOT_BY_ID: [&str; 8] = [
+const NOT_BY_ID: [&str; 7] = [
     "AdminService/ListTransactions",
     "CheckpointService/CopyCheckpoints",
     "MemoryService/DeleteMemories",
     "MemoryService/ListMemories",
     "MemoryService/SearchMemories",
     "MessageService/ImportMessages",
-    "TransferService/ImportRecords",
     "ThreadService/ListThreads",
 ];
 

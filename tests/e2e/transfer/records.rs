@@ -494,9 +494,8 @@ async fn an_import_that_is_sent_slowly_is_answered_with_progress() {
             .send(request(Kind::AppPolicy(policy.clone())))
             .await
             .unwrap();
-        match timeout(Duration::from_millis(50), &mut answered).await {
-            Ok(answer) => break answer.unwrap().unwrap().unwrap(),
-            Err(_) => {}
+        if let Ok(answer) = timeout(Duration::from_millis(50), &mut answered).await {
+            break answer.unwrap().unwrap().unwrap();
         }
     };
     let Some(Answer::Progress(done)) = first.answer else {

@@ -1,6 +1,7 @@
 //! `ImportRecords`: stores the records of an export, one after the other.
 
 mod checkpoints;
+mod errors;
 mod memories;
 mod nodes;
 mod tally;
@@ -31,6 +32,7 @@ use crate::error::ApiError;
 use crate::layers::unreadable;
 use crate::services::messages::{import_error, until};
 use checkpoints::OpenCheckpoint;
+use errors::{orphan, renamed};
 use tally::{Outcome, Tally};
 use thread::OpenThread;
 use waiting::Waiting;
@@ -374,29 +376,4 @@ impl Import {
             .into_uuid()
             .to_string()
     }
-}
-
-/// The error of a request of another service, whose fields are those of the record:
-/// what began with `theirs` begins with `record` and the record's kind.
-fn renamed(error: ApiError, theirs: &str, kind: &str) -> ApiError {
-    let ApiError::Invalid(mut invalid) = error else {
-        return error;
-    };
-    for one in &mut invalid.0 {
-        let field = one.field.strip_prefix(theirs).unwrap_or(&one.field);
-        let field = field.trim_start_matches('.');
-        one.field = match field.is_empty() {
-            true => format!("record.{kind}"),
-            false => format!("record.{kind}.{field}"),
-        };
-    }
-    ApiError::Invalid(invalid)
-}
-
-/// A record that belongs to something that was not stored or did not precede it.
-fn orphan(kind: &str, of: &str) -> Invalid {
-    Invalid::new(
-        format!("record.{kind}"),
-        format!("must follow its {of}, which does not precede it or was refused"),
-    )
 }

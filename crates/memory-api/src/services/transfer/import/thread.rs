@@ -217,7 +217,9 @@ impl Import {
         let thread = check::uuid("thread_id", &thread)?.into();
         let store = &self.services.store;
         let messages = store.messages(&self.caller);
-        let found = messages.get_message(thread, MessageName::new(id.to_string())).await;
+        let found = messages
+            .get_message(thread, MessageName::new(id.to_string()))
+            .await;
         let mut found = match found {
             // It is a message of another thread.
             Err(StoreError::MessageNotFound) => {
