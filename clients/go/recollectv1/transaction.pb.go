@@ -527,7 +527,7 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"\ferror_reason\x18\a \x01(\x0e2\x19.recollect.v1.ErrorReasonR\verrorReason\x12\x1b\n" +
 	"\tgrpc_code\x18\b \x01(\x05R\bgrpcCode\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime*\xd5\x10\n" +
+	"createTime*\xfc\x10\n" +
 	"\x11TransactionAction\x12\"\n" +
 	"\x1eTRANSACTION_ACTION_UNSPECIFIED\x10\x00\x12$\n" +
 	" TRANSACTION_ACTION_CREATE_THREAD\x10\x01\x12%\n" +
