@@ -17,6 +17,7 @@ use memory_contract::proto::{
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
+    transfer_service_client::TransferServiceClient,
     working_memory_service_client::WorkingMemoryServiceClient,
 };
 use sha2::{Digest as _, Sha256};
@@ -157,6 +158,10 @@ impl Client {
 
     pub fn threads(&self) -> ThreadServiceClient<Authorized> {
         ThreadServiceClient::new(self.authorized())
+    }
+
+    pub fn transfers(&self) -> TransferServiceClient<Authorized> {
+        TransferServiceClient::new(self.authorized())
     }
 
     pub fn messages(&self) -> MessageServiceClient<Authorized> {

@@ -32,7 +32,8 @@ MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}, "max_tokens": 500
 MessageService/UpdateMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE", "metadata": "{\"a\": 1}"}
 MessageService/DeleteMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$REPLY"}
 MessageService/ImportMessages {"thread": {"session": {"app_id": "fuzz", "user_id": "ada", "session_key": "$NEW"}}, "messages": [{"role": 1, "parts": [{"text": "imported"}], "external_id": "$NEW"}], "request_id": "$UUID"}
-MessageService/ExportMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
+TransferService/ExportRecords {"target": {"thread": {"thread_id": "$THREAD"}}}
+TransferService/ImportRecords {"options": {"replace": true}, "record": {"document": {"app_id": "fuzz", "user_id": "ada", "namespace": ["n"], "key": "$NEW", "json": "{\"a\": 1}", "indexed_text": "imported"}}}
 RecallService/Recall {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "What is red?", "policy": {"top_k": 3, "neighbors_before": 1}, "max_tokens": 300, "method": 2, "freshness": {"eventual": {}}, "explain": true}
 RecallService/Search {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "red cherries", "scope": 2, "top_k": 5, "method": 2, "filter": {"names": ["a"], "start_time": "2026-01-01T00:00:00Z"}, "freshness": {"eventual": {}}}
 FileService/RegisterFile {"file": {"upload_file_id": "$NEW", "type": 1, "storage_key": "default/files/a", "name": "a.png", "mime_type": "image/png"}}

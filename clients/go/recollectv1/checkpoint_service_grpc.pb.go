@@ -37,7 +37,7 @@ const (
 // changed since the parent. docs/documents.md says how they are stored.
 //
 // Checkpoints belong to a thread: clearing, deleting or expiry of the thread deletes
-// them. Exports do not contain them.
+// them.
 type CheckpointServiceClient interface {
 	// PutCheckpoint stores a checkpoint. It creates the session's thread if it does not
 	// exist. It is idempotent: an existing checkpoint of the same id gets the new
@@ -141,7 +141,7 @@ func (c *checkpointServiceClient) DeleteCheckpoints(ctx context.Context, in *Del
 // changed since the parent. docs/documents.md says how they are stored.
 //
 // Checkpoints belong to a thread: clearing, deleting or expiry of the thread deletes
-// them. Exports do not contain them.
+// them.
 type CheckpointServiceServer interface {
 	// PutCheckpoint stores a checkpoint. It creates the session's thread if it does not
 	// exist. It is idempotent: an existing checkpoint of the same id gets the new

@@ -41,7 +41,6 @@ const (
 //
 // A document belongs to a user and to no thread: deleting the user, the app or the
 // tenant deletes it. A document with a ttl is unreadable as soon as it has expired.
-// Exports of a tenant contain no documents.
 type DocumentServiceClient interface {
 	// PutDocuments stores documents, all or none. A document that exists is replaced,
 	// with its ttl; its create_time stays. It is idempotent, except for update_time,
@@ -131,7 +130,6 @@ func (c *documentServiceClient) DeleteDocuments(ctx context.Context, in *DeleteD
 //
 // A document belongs to a user and to no thread: deleting the user, the app or the
 // tenant deletes it. A document with a ttl is unreadable as soon as it has expired.
-// Exports of a tenant contain no documents.
 type DocumentServiceServer interface {
 	// PutDocuments stores documents, all or none. A document that exists is replaced,
 	// with its ttl; its create_time stays. It is idempotent, except for update_time,

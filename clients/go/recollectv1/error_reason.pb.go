@@ -166,6 +166,10 @@ const (
 	// thread, because it has no user or the policy's extraction is EXTRACTION_STRATEGY_NONE.
 	// Set extraction in the policy of the app or the thread.
 	ErrorReason_ERROR_REASON_EXTRACTION_OFF ErrorReason = 39
+	// ERROR_REASON_RECORD_DIFFERS (FAILED_PRECONDITION): an imported record has other content
+	// than what is stored under its name, which was kept. ImportOptions.replace overwrites
+	// it.
+	ErrorReason_ERROR_REASON_RECORD_DIFFERS ErrorReason = 40
 )
 
 // Enum value maps for ErrorReason.
@@ -211,6 +215,7 @@ var (
 		37: "ERROR_REASON_NO_SECOND_INDEX",
 		38: "ERROR_REASON_CHECKPOINT_VALUES_DIFFER",
 		39: "ERROR_REASON_EXTRACTION_OFF",
+		40: "ERROR_REASON_RECORD_DIFFERS",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -253,6 +258,7 @@ var (
 		"ERROR_REASON_NO_SECOND_INDEX":          37,
 		"ERROR_REASON_CHECKPOINT_VALUES_DIFFER": 38,
 		"ERROR_REASON_EXTRACTION_OFF":           39,
+		"ERROR_REASON_RECORD_DIFFERS":           40,
 	}
 )
 
@@ -287,7 +293,7 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\x9c\v\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xbd\v\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -329,7 +335,8 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\x1fERROR_REASON_DELETION_NOT_FOUND\x10$\x12 \n" +
 	"\x1cERROR_REASON_NO_SECOND_INDEX\x10%\x12)\n" +
 	"%ERROR_REASON_CHECKPOINT_VALUES_DIFFER\x10&\x12\x1f\n" +
-	"\x1bERROR_REASON_EXTRACTION_OFF\x10'B\x9b\x01\n" +
+	"\x1bERROR_REASON_EXTRACTION_OFF\x10'\x12\x1f\n" +
+	"\x1bERROR_REASON_RECORD_DIFFERS\x10(B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10ErrorReasonProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

@@ -1315,526 +1315,11 @@ func (x *ImportError) GetField() string {
 	return ""
 }
 
-// ExportMessagesRequest selects data of the caller's tenant. Without a selection, the
-// export has all app policies and all registered files. With one, it has the policy of
-// that app only (named by the selection or by the thread), and the files that exported
-// messages refer to.
-type ExportMessagesRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// target is what to export. A thread comes without long-term memories; an ephemeral one
-	// is FAILED_PRECONDITION. Unset: all data of the tenant.
-	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// after_thread_id continues an interrupted export after this thread, which must have
-	// been sent completely. App policies are not sent again. INVALID_ARGUMENT with a
-	// thread as target. Empty: all threads.
-	AfterThreadId string `protobuf:"bytes,2,opt,name=after_thread_id,json=afterThreadId,proto3" json:"after_thread_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportMessagesRequest) Reset() {
-	*x = ExportMessagesRequest{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportMessagesRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportMessagesRequest) ProtoMessage() {}
-
-func (x *ExportMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportMessagesRequest.ProtoReflect.Descriptor instead.
-func (*ExportMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *ExportMessagesRequest) GetTarget() *Target {
-	if x != nil {
-		return x.Target
-	}
-	return nil
-}
-
-func (x *ExportMessagesRequest) GetAfterThreadId() string {
-	if x != nil {
-		return x.AfterThreadId
-	}
-	return ""
-}
-
-// ExportMessagesResponse is one record of an export.
-type ExportMessagesResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// record is the next exported item.
-	//
-	// Types that are valid to be assigned to Record:
-	//
-	//	*ExportMessagesResponse_Thread
-	//	*ExportMessagesResponse_Message
-	//	*ExportMessagesResponse_AppPolicy
-	//	*ExportMessagesResponse_File
-	//	*ExportMessagesResponse_Node
-	//	*ExportMessagesResponse_NodeMessage
-	//	*ExportMessagesResponse_Summary
-	//	*ExportMessagesResponse_Plan
-	//	*ExportMessagesResponse_Attempt
-	//	*ExportMessagesResponse_Memory
-	//	*ExportMessagesResponse_Event
-	Record        isExportMessagesResponse_Record `protobuf_oneof:"record"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportMessagesResponse) Reset() {
-	*x = ExportMessagesResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportMessagesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportMessagesResponse) ProtoMessage() {}
-
-func (x *ExportMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportMessagesResponse.ProtoReflect.Descriptor instead.
-func (*ExportMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *ExportMessagesResponse) GetRecord() isExportMessagesResponse_Record {
-	if x != nil {
-		return x.Record
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetThread() *Thread {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Thread); ok {
-			return x.Thread
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetMessage() *Message {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Message); ok {
-			return x.Message
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetAppPolicy() *AppPolicy {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_AppPolicy); ok {
-			return x.AppPolicy
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetFile() *File {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_File); ok {
-			return x.File
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetNode() *ExportedNode {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Node); ok {
-			return x.Node
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetNodeMessage() *NodeMessage {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_NodeMessage); ok {
-			return x.NodeMessage
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetSummary() *ExportSummary {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Summary); ok {
-			return x.Summary
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetPlan() *Plan {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Plan); ok {
-			return x.Plan
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetAttempt() *Attempt {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Attempt); ok {
-			return x.Attempt
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetMemory() *Memory {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Memory); ok {
-			return x.Memory
-		}
-	}
-	return nil
-}
-
-func (x *ExportMessagesResponse) GetEvent() *AgentEvent {
-	if x != nil {
-		if x, ok := x.Record.(*ExportMessagesResponse_Event); ok {
-			return x.Event
-		}
-	}
-	return nil
-}
-
-type isExportMessagesResponse_Record interface {
-	isExportMessagesResponse_Record()
-}
-
-type ExportMessagesResponse_Thread struct {
-	// thread starts the next thread, with its policy and its state at the time of
-	// reading; messages appended later are not exported.
-	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3,oneof"`
-}
-
-type ExportMessagesResponse_Message struct {
-	// message is the next message of the current thread, in order of seq. If the
-	// message that it follows was deleted, parent_message_id names the nearest
-	// remaining ancestor.
-	Message *Message `protobuf:"bytes,2,opt,name=message,proto3,oneof"`
-}
-
-type ExportMessagesResponse_AppPolicy struct {
-	// app_policy is the policy of an app. App policies come before all threads.
-	AppPolicy *AppPolicy `protobuf:"bytes,3,opt,name=app_policy,json=appPolicy,proto3,oneof"`
-}
-
-type ExportMessagesResponse_File struct {
-	// file is a registered file. In a full export, files come before all threads,
-	// oldest registration first; in a partial export, before the first message of
-	// each thread that refers to them.
-	File *File `protobuf:"bytes,4,opt,name=file,proto3,oneof"`
-}
-
-type ExportMessagesResponse_Node struct {
-	// node starts the next node memory of the current thread, after the thread's
-	// messages.
-	Node *ExportedNode `protobuf:"bytes,5,opt,name=node,proto3,oneof"`
-}
-
-type ExportMessagesResponse_NodeMessage struct {
-	// node_message is the next message of the current node, on any branch, in the
-	// order added.
-	NodeMessage *NodeMessage `protobuf:"bytes,6,opt,name=node_message,json=nodeMessage,proto3,oneof"`
-}
-
-type ExportMessagesResponse_Summary struct {
-	// summary is the last record.
-	Summary *ExportSummary `protobuf:"bytes,7,opt,name=summary,proto3,oneof"`
-}
-
-type ExportMessagesResponse_Plan struct {
-	// plan is the plan of the current thread, after its node memories.
-	Plan *Plan `protobuf:"bytes,8,opt,name=plan,proto3,oneof"`
-}
-
-type ExportMessagesResponse_Attempt struct {
-	// attempt is the next attempt of the current thread's log, after its plan,
-	// oldest first.
-	Attempt *Attempt `protobuf:"bytes,9,opt,name=attempt,proto3,oneof"`
-}
-
-type ExportMessagesResponse_Memory struct {
-	// memory is a long-term memory, for MemoryService.ImportMemories. Memories come
-	// after all threads, grouped by app and user, oldest first.
-	Memory *Memory `protobuf:"bytes,10,opt,name=memory,proto3,oneof"`
-}
-
-type ExportMessagesResponse_Event struct {
-	// event is the next event of the current thread's event log, after its attempts,
-	// by number.
-	Event *AgentEvent `protobuf:"bytes,11,opt,name=event,proto3,oneof"`
-}
-
-func (*ExportMessagesResponse_Thread) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_Message) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_AppPolicy) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_File) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_Node) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_NodeMessage) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_Summary) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_Plan) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_Attempt) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_Memory) isExportMessagesResponse_Record() {}
-
-func (*ExportMessagesResponse_Event) isExportMessagesResponse_Record() {}
-
-// ExportedNode identifies the node whose messages follow.
-type ExportedNode struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// node_id is the node's id.
-	NodeId string `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// unreadable is true if the node memory cannot be read; none of its messages
-	// follow, and it is not part of the checksum.
-	Unreadable    bool `protobuf:"varint,2,opt,name=unreadable,proto3" json:"unreadable,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportedNode) Reset() {
-	*x = ExportedNode{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportedNode) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportedNode) ProtoMessage() {}
-
-func (x *ExportedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportedNode.ProtoReflect.Descriptor instead.
-func (*ExportedNode) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *ExportedNode) GetNodeId() string {
-	if x != nil {
-		return x.NodeId
-	}
-	return ""
-}
-
-func (x *ExportedNode) GetUnreadable() bool {
-	if x != nil {
-		return x.Unreadable
-	}
-	return false
-}
-
-// ExportSummary counts the exported records, so that an importer can verify
-// completeness.
-type ExportSummary struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_policy_count is the number of app_policy records.
-	AppPolicyCount int64 `protobuf:"varint,1,opt,name=app_policy_count,json=appPolicyCount,proto3" json:"app_policy_count,omitempty"`
-	// file_count is the number of distinct files.
-	FileCount int64 `protobuf:"varint,2,opt,name=file_count,json=fileCount,proto3" json:"file_count,omitempty"`
-	// thread_count is the number of threads.
-	ThreadCount int64 `protobuf:"varint,3,opt,name=thread_count,json=threadCount,proto3" json:"thread_count,omitempty"`
-	// message_count is the number of messages.
-	MessageCount int64 `protobuf:"varint,4,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
-	// node_count is the number of node memories, without unreadable ones.
-	NodeCount int64 `protobuf:"varint,5,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	// node_message_count is the number of node messages.
-	NodeMessageCount int64 `protobuf:"varint,6,opt,name=node_message_count,json=nodeMessageCount,proto3" json:"node_message_count,omitempty"`
-	// unreadable_node_count is the number of node memories that cannot be read.
-	UnreadableNodeCount int64 `protobuf:"varint,7,opt,name=unreadable_node_count,json=unreadableNodeCount,proto3" json:"unreadable_node_count,omitempty"`
-	// checksum is a SHA-256, in hexadecimal, of what an import stores again, independent
-	// of the order of policies, files, threads and memories. The export of an import has
-	// the same checksum. See docs/cli.md.
-	Checksum string `protobuf:"bytes,8,opt,name=checksum,proto3" json:"checksum,omitempty"`
-	// plan_count is the number of plans.
-	PlanCount int64 `protobuf:"varint,9,opt,name=plan_count,json=planCount,proto3" json:"plan_count,omitempty"`
-	// attempt_count is the number of attempts.
-	AttemptCount int64 `protobuf:"varint,10,opt,name=attempt_count,json=attemptCount,proto3" json:"attempt_count,omitempty"`
-	// memory_count is the number of long-term memories.
-	MemoryCount int64 `protobuf:"varint,11,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
-	// event_count is the number of events of agents.
-	EventCount    int64 `protobuf:"varint,12,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportSummary) Reset() {
-	*x = ExportSummary{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportSummary) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportSummary) ProtoMessage() {}
-
-func (x *ExportSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportSummary.ProtoReflect.Descriptor instead.
-func (*ExportSummary) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *ExportSummary) GetAppPolicyCount() int64 {
-	if x != nil {
-		return x.AppPolicyCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetFileCount() int64 {
-	if x != nil {
-		return x.FileCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetThreadCount() int64 {
-	if x != nil {
-		return x.ThreadCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetMessageCount() int64 {
-	if x != nil {
-		return x.MessageCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetNodeCount() int64 {
-	if x != nil {
-		return x.NodeCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetNodeMessageCount() int64 {
-	if x != nil {
-		return x.NodeMessageCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetUnreadableNodeCount() int64 {
-	if x != nil {
-		return x.UnreadableNodeCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetChecksum() string {
-	if x != nil {
-		return x.Checksum
-	}
-	return ""
-}
-
-func (x *ExportSummary) GetPlanCount() int64 {
-	if x != nil {
-		return x.PlanCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetAttemptCount() int64 {
-	if x != nil {
-		return x.AttemptCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetMemoryCount() int64 {
-	if x != nil {
-		return x.MemoryCount
-	}
-	return 0
-}
-
-func (x *ExportSummary) GetEventCount() int64 {
-	if x != nil {
-		return x.EventCount
-	}
-	return 0
-}
-
 var File_recollect_v1_message_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\n" +
-	"\"recollect/v1/message_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1frecollect/v1/error_reason.proto\x1a\x18recollect/v1/event.proto\x1a\x17recollect/v1/file.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x17recollect/v1/plan.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"\xad\x02\n" +
+	"\"recollect/v1/message_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1frecollect/v1/error_reason.proto\x1a\x18recollect/v1/event.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/thread.proto\"\xad\x02\n" +
 	"\x15AppendMessagesRequest\x124\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.recollect.v1.MessageInputR\bmessages\x12\x1d\n" +
@@ -1932,48 +1417,7 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\vImportError\x121\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x19.recollect.v1.ErrorReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"m\n" +
-	"\x15ExportMessagesRequest\x12,\n" +
-	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12&\n" +
-	"\x0fafter_thread_id\x18\x02 \x01(\tR\rafterThreadId\"\xd3\x04\n" +
-	"\x16ExportMessagesResponse\x12.\n" +
-	"\x06thread\x18\x01 \x01(\v2\x14.recollect.v1.ThreadH\x00R\x06thread\x121\n" +
-	"\amessage\x18\x02 \x01(\v2\x15.recollect.v1.MessageH\x00R\amessage\x128\n" +
-	"\n" +
-	"app_policy\x18\x03 \x01(\v2\x17.recollect.v1.AppPolicyH\x00R\tappPolicy\x12(\n" +
-	"\x04file\x18\x04 \x01(\v2\x12.recollect.v1.FileH\x00R\x04file\x120\n" +
-	"\x04node\x18\x05 \x01(\v2\x1a.recollect.v1.ExportedNodeH\x00R\x04node\x12>\n" +
-	"\fnode_message\x18\x06 \x01(\v2\x19.recollect.v1.NodeMessageH\x00R\vnodeMessage\x127\n" +
-	"\asummary\x18\a \x01(\v2\x1b.recollect.v1.ExportSummaryH\x00R\asummary\x12(\n" +
-	"\x04plan\x18\b \x01(\v2\x12.recollect.v1.PlanH\x00R\x04plan\x121\n" +
-	"\aattempt\x18\t \x01(\v2\x15.recollect.v1.AttemptH\x00R\aattempt\x12.\n" +
-	"\x06memory\x18\n" +
-	" \x01(\v2\x14.recollect.v1.MemoryH\x00R\x06memory\x120\n" +
-	"\x05event\x18\v \x01(\v2\x18.recollect.v1.AgentEventH\x00R\x05eventB\b\n" +
-	"\x06record\"G\n" +
-	"\fExportedNode\x12\x17\n" +
-	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x1e\n" +
-	"\n" +
-	"unreadable\x18\x02 \x01(\bR\n" +
-	"unreadable\"\xc5\x03\n" +
-	"\rExportSummary\x12(\n" +
-	"\x10app_policy_count\x18\x01 \x01(\x03R\x0eappPolicyCount\x12\x1d\n" +
-	"\n" +
-	"file_count\x18\x02 \x01(\x03R\tfileCount\x12!\n" +
-	"\fthread_count\x18\x03 \x01(\x03R\vthreadCount\x12#\n" +
-	"\rmessage_count\x18\x04 \x01(\x03R\fmessageCount\x12\x1d\n" +
-	"\n" +
-	"node_count\x18\x05 \x01(\x03R\tnodeCount\x12,\n" +
-	"\x12node_message_count\x18\x06 \x01(\x03R\x10nodeMessageCount\x122\n" +
-	"\x15unreadable_node_count\x18\a \x01(\x03R\x13unreadableNodeCount\x12\x1a\n" +
-	"\bchecksum\x18\b \x01(\tR\bchecksum\x12\x1d\n" +
-	"\n" +
-	"plan_count\x18\t \x01(\x03R\tplanCount\x12#\n" +
-	"\rattempt_count\x18\n" +
-	" \x01(\x03R\fattemptCount\x12!\n" +
-	"\fmemory_count\x18\v \x01(\x03R\vmemoryCount\x12\x1f\n" +
-	"\vevent_count\x18\f \x01(\x03R\n" +
-	"eventCount2\xf3\x05\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field2\x8f\x05\n" +
 	"\x0eMessageService\x12[\n" +
 	"\x0eAppendMessages\x12#.recollect.v1.AppendMessagesRequest\x1a$.recollect.v1.AppendMessagesResponse\x12T\n" +
 	"\n" +
@@ -1983,8 +1427,7 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"GetHistory\x12\x1f.recollect.v1.GetHistoryRequest\x1a .recollect.v1.GetHistoryResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\rUpdateMessage\x12\".recollect.v1.UpdateMessageRequest\x1a#.recollect.v1.UpdateMessageResponse\"\x03\x90\x02\x02\x12X\n" +
 	"\rDeleteMessage\x12\".recollect.v1.DeleteMessageRequest\x1a#.recollect.v1.DeleteMessageResponse\x12_\n" +
-	"\x0eImportMessages\x12#.recollect.v1.ImportMessagesRequest\x1a$.recollect.v1.ImportMessagesResponse(\x010\x01\x12b\n" +
-	"\x0eExportMessages\x12#.recollect.v1.ExportMessagesRequest\x1a$.recollect.v1.ExportMessagesResponse\"\x03\x90\x02\x010\x01B\x9e\x01\n" +
+	"\x0eImportMessages\x12#.recollect.v1.ImportMessagesRequest\x1a$.recollect.v1.ImportMessagesResponse(\x010\x01B\x9e\x01\n" +
 	"\x10dev.recollect.v1B\x13MessageServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (
@@ -1999,7 +1442,7 @@ func file_recollect_v1_message_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_message_service_proto_rawDescData
 }
 
-var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_recollect_v1_message_service_proto_goTypes = []any{
 	(*AppendMessagesRequest)(nil),  // 0: recollect.v1.AppendMessagesRequest
 	(*AppendMessagesResponse)(nil), // 1: recollect.v1.AppendMessagesResponse
@@ -2018,87 +1461,62 @@ var file_recollect_v1_message_service_proto_goTypes = []any{
 	(*ImportMessagesResponse)(nil), // 14: recollect.v1.ImportMessagesResponse
 	(*ImportedMessages)(nil),       // 15: recollect.v1.ImportedMessages
 	(*ImportError)(nil),            // 16: recollect.v1.ImportError
-	(*ExportMessagesRequest)(nil),  // 17: recollect.v1.ExportMessagesRequest
-	(*ExportMessagesResponse)(nil), // 18: recollect.v1.ExportMessagesResponse
-	(*ExportedNode)(nil),           // 19: recollect.v1.ExportedNode
-	(*ExportSummary)(nil),          // 20: recollect.v1.ExportSummary
-	(*ThreadRef)(nil),              // 21: recollect.v1.ThreadRef
-	(*MessageInput)(nil),           // 22: recollect.v1.MessageInput
-	(*ProviderMessages)(nil),       // 23: recollect.v1.ProviderMessages
-	(*Message)(nil),                // 24: recollect.v1.Message
-	(*Target)(nil),                 // 25: recollect.v1.Target
-	(*MessageFilter)(nil),          // 26: recollect.v1.MessageFilter
-	(OversizedTurnPolicy)(0),       // 27: recollect.v1.OversizedTurnPolicy
-	(ProviderFormat)(0),            // 28: recollect.v1.ProviderFormat
-	(*AgentEvent)(nil),             // 29: recollect.v1.AgentEvent
-	(*RenderedContext)(nil),        // 30: recollect.v1.RenderedContext
-	(ErrorReason)(0),               // 31: recollect.v1.ErrorReason
-	(*Thread)(nil),                 // 32: recollect.v1.Thread
-	(*AppPolicy)(nil),              // 33: recollect.v1.AppPolicy
-	(*File)(nil),                   // 34: recollect.v1.File
-	(*NodeMessage)(nil),            // 35: recollect.v1.NodeMessage
-	(*Plan)(nil),                   // 36: recollect.v1.Plan
-	(*Attempt)(nil),                // 37: recollect.v1.Attempt
-	(*Memory)(nil),                 // 38: recollect.v1.Memory
+	(*ThreadRef)(nil),              // 17: recollect.v1.ThreadRef
+	(*MessageInput)(nil),           // 18: recollect.v1.MessageInput
+	(*ProviderMessages)(nil),       // 19: recollect.v1.ProviderMessages
+	(*Message)(nil),                // 20: recollect.v1.Message
+	(*Target)(nil),                 // 21: recollect.v1.Target
+	(*MessageFilter)(nil),          // 22: recollect.v1.MessageFilter
+	(OversizedTurnPolicy)(0),       // 23: recollect.v1.OversizedTurnPolicy
+	(ProviderFormat)(0),            // 24: recollect.v1.ProviderFormat
+	(*AgentEvent)(nil),             // 25: recollect.v1.AgentEvent
+	(*RenderedContext)(nil),        // 26: recollect.v1.RenderedContext
+	(ErrorReason)(0),               // 27: recollect.v1.ErrorReason
 }
 var file_recollect_v1_message_service_proto_depIdxs = []int32{
-	21, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
-	22, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	23, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	17, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	18, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	19, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
 	2,  // 3: recollect.v1.AppendMessagesResponse.messages:type_name -> recollect.v1.AppendedMessage
-	21, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	24, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
-	25, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
-	26, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
-	24, // 8: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
-	21, // 9: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
-	27, // 10: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
-	28, // 11: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
-	24, // 12: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
-	29, // 13: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
-	30, // 14: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
-	21, // 15: recollect.v1.UpdateMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	24, // 16: recollect.v1.UpdateMessageResponse.message:type_name -> recollect.v1.Message
-	21, // 17: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	21, // 18: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
-	22, // 19: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	23, // 20: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	17, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	20, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
+	21, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
+	22, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
+	20, // 8: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
+	17, // 9: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	23, // 10: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
+	24, // 11: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
+	20, // 12: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
+	25, // 13: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
+	26, // 14: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
+	17, // 15: recollect.v1.UpdateMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	20, // 16: recollect.v1.UpdateMessageResponse.message:type_name -> recollect.v1.Message
+	17, // 17: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	17, // 18: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	18, // 19: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	19, // 20: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
 	15, // 21: recollect.v1.ImportMessagesResponse.imported:type_name -> recollect.v1.ImportedMessages
 	16, // 22: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
-	31, // 23: recollect.v1.ImportError.reason:type_name -> recollect.v1.ErrorReason
-	25, // 24: recollect.v1.ExportMessagesRequest.target:type_name -> recollect.v1.Target
-	32, // 25: recollect.v1.ExportMessagesResponse.thread:type_name -> recollect.v1.Thread
-	24, // 26: recollect.v1.ExportMessagesResponse.message:type_name -> recollect.v1.Message
-	33, // 27: recollect.v1.ExportMessagesResponse.app_policy:type_name -> recollect.v1.AppPolicy
-	34, // 28: recollect.v1.ExportMessagesResponse.file:type_name -> recollect.v1.File
-	19, // 29: recollect.v1.ExportMessagesResponse.node:type_name -> recollect.v1.ExportedNode
-	35, // 30: recollect.v1.ExportMessagesResponse.node_message:type_name -> recollect.v1.NodeMessage
-	20, // 31: recollect.v1.ExportMessagesResponse.summary:type_name -> recollect.v1.ExportSummary
-	36, // 32: recollect.v1.ExportMessagesResponse.plan:type_name -> recollect.v1.Plan
-	37, // 33: recollect.v1.ExportMessagesResponse.attempt:type_name -> recollect.v1.Attempt
-	38, // 34: recollect.v1.ExportMessagesResponse.memory:type_name -> recollect.v1.Memory
-	29, // 35: recollect.v1.ExportMessagesResponse.event:type_name -> recollect.v1.AgentEvent
-	0,  // 36: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
-	3,  // 37: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
-	5,  // 38: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
-	7,  // 39: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
-	9,  // 40: recollect.v1.MessageService.UpdateMessage:input_type -> recollect.v1.UpdateMessageRequest
-	11, // 41: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
-	13, // 42: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
-	17, // 43: recollect.v1.MessageService.ExportMessages:input_type -> recollect.v1.ExportMessagesRequest
-	1,  // 44: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
-	4,  // 45: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
-	6,  // 46: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
-	8,  // 47: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
-	10, // 48: recollect.v1.MessageService.UpdateMessage:output_type -> recollect.v1.UpdateMessageResponse
-	12, // 49: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
-	14, // 50: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
-	18, // 51: recollect.v1.MessageService.ExportMessages:output_type -> recollect.v1.ExportMessagesResponse
-	44, // [44:52] is the sub-list for method output_type
-	36, // [36:44] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	27, // 23: recollect.v1.ImportError.reason:type_name -> recollect.v1.ErrorReason
+	0,  // 24: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
+	3,  // 25: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
+	5,  // 26: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
+	7,  // 27: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
+	9,  // 28: recollect.v1.MessageService.UpdateMessage:input_type -> recollect.v1.UpdateMessageRequest
+	11, // 29: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
+	13, // 30: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
+	1,  // 31: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
+	4,  // 32: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
+	6,  // 33: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
+	8,  // 34: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
+	10, // 35: recollect.v1.MessageService.UpdateMessage:output_type -> recollect.v1.UpdateMessageResponse
+	12, // 36: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
+	14, // 37: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
+	31, // [31:38] is the sub-list for method output_type
+	24, // [24:31] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_message_service_proto_init() }
@@ -2108,12 +1526,7 @@ func file_recollect_v1_message_service_proto_init() {
 	}
 	file_recollect_v1_error_reason_proto_init()
 	file_recollect_v1_event_proto_init()
-	file_recollect_v1_file_proto_init()
-	file_recollect_v1_memory_proto_init()
 	file_recollect_v1_message_proto_init()
-	file_recollect_v1_node_memory_proto_init()
-	file_recollect_v1_plan_proto_init()
-	file_recollect_v1_policy_proto_init()
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_message_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_recollect_v1_message_service_proto_msgTypes[7].OneofWrappers = []any{}
@@ -2122,26 +1535,13 @@ func file_recollect_v1_message_service_proto_init() {
 		(*ImportMessagesResponse_Imported)(nil),
 		(*ImportMessagesResponse_Error)(nil),
 	}
-	file_recollect_v1_message_service_proto_msgTypes[18].OneofWrappers = []any{
-		(*ExportMessagesResponse_Thread)(nil),
-		(*ExportMessagesResponse_Message)(nil),
-		(*ExportMessagesResponse_AppPolicy)(nil),
-		(*ExportMessagesResponse_File)(nil),
-		(*ExportMessagesResponse_Node)(nil),
-		(*ExportMessagesResponse_NodeMessage)(nil),
-		(*ExportMessagesResponse_Summary)(nil),
-		(*ExportMessagesResponse_Plan)(nil),
-		(*ExportMessagesResponse_Attempt)(nil),
-		(*ExportMessagesResponse_Memory)(nil),
-		(*ExportMessagesResponse_Event)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_message_service_proto_rawDesc), len(file_recollect_v1_message_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,7 +26,6 @@ const (
 	MessageService_UpdateMessage_FullMethodName  = "/recollect.v1.MessageService/UpdateMessage"
 	MessageService_DeleteMessage_FullMethodName  = "/recollect.v1.MessageService/DeleteMessage"
 	MessageService_ImportMessages_FullMethodName = "/recollect.v1.MessageService/ImportMessages"
-	MessageService_ExportMessages_FullMethodName = "/recollect.v1.MessageService/ExportMessages"
 )
 
 // MessageServiceClient is the client API for MessageService service.
@@ -71,15 +70,6 @@ type MessageServiceClient interface {
 	// sends nothing for server.stream_idle_timeout (default 5 minutes) ends with
 	// DEADLINE_EXCEEDED.
 	ImportMessages(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportMessagesRequest, ImportMessagesResponse], error)
-	// ExportMessages streams all data of a tenant, or a part of it, for import elsewhere:
-	// app policies, registered files, then each thread, oldest first, with its messages
-	// on all branches, node memories, plan, attempts and events, and finally long-term
-	// memories. The last record is the summary; an export without it is incomplete and
-	// can be continued with after_thread_id.
-	//
-	// Keys, secrets, documents, checkpoints, ephemeral threads and everything that is
-	// derived from messages are not exported. See docs/cli.md.
-	ExportMessages(ctx context.Context, in *ExportMessagesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportMessagesResponse], error)
 }
 
 type messageServiceClient struct {
@@ -163,25 +153,6 @@ func (c *messageServiceClient) ImportMessages(ctx context.Context, opts ...grpc.
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type MessageService_ImportMessagesClient = grpc.BidiStreamingClient[ImportMessagesRequest, ImportMessagesResponse]
 
-func (c *messageServiceClient) ExportMessages(ctx context.Context, in *ExportMessagesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportMessagesResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &MessageService_ServiceDesc.Streams[1], MessageService_ExportMessages_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[ExportMessagesRequest, ExportMessagesResponse]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type MessageService_ExportMessagesClient = grpc.ServerStreamingClient[ExportMessagesResponse]
-
 // MessageServiceServer is the server API for MessageService service.
 // All implementations must embed UnimplementedMessageServiceServer
 // for forward compatibility.
@@ -224,15 +195,6 @@ type MessageServiceServer interface {
 	// sends nothing for server.stream_idle_timeout (default 5 minutes) ends with
 	// DEADLINE_EXCEEDED.
 	ImportMessages(grpc.BidiStreamingServer[ImportMessagesRequest, ImportMessagesResponse]) error
-	// ExportMessages streams all data of a tenant, or a part of it, for import elsewhere:
-	// app policies, registered files, then each thread, oldest first, with its messages
-	// on all branches, node memories, plan, attempts and events, and finally long-term
-	// memories. The last record is the summary; an export without it is incomplete and
-	// can be continued with after_thread_id.
-	//
-	// Keys, secrets, documents, checkpoints, ephemeral threads and everything that is
-	// derived from messages are not exported. See docs/cli.md.
-	ExportMessages(*ExportMessagesRequest, grpc.ServerStreamingServer[ExportMessagesResponse]) error
 	mustEmbedUnimplementedMessageServiceServer()
 }
 
@@ -263,9 +225,6 @@ func (UnimplementedMessageServiceServer) DeleteMessage(context.Context, *DeleteM
 }
 func (UnimplementedMessageServiceServer) ImportMessages(grpc.BidiStreamingServer[ImportMessagesRequest, ImportMessagesResponse]) error {
 	return status.Error(codes.Unimplemented, "method ImportMessages not implemented")
-}
-func (UnimplementedMessageServiceServer) ExportMessages(*ExportMessagesRequest, grpc.ServerStreamingServer[ExportMessagesResponse]) error {
-	return status.Error(codes.Unimplemented, "method ExportMessages not implemented")
 }
 func (UnimplementedMessageServiceServer) mustEmbedUnimplementedMessageServiceServer() {}
 func (UnimplementedMessageServiceServer) testEmbeddedByValue()                        {}
@@ -403,17 +362,6 @@ func _MessageService_ImportMessages_Handler(srv interface{}, stream grpc.ServerS
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type MessageService_ImportMessagesServer = grpc.BidiStreamingServer[ImportMessagesRequest, ImportMessagesResponse]
 
-func _MessageService_ExportMessages_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(ExportMessagesRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(MessageServiceServer).ExportMessages(m, &grpc.GenericServerStream[ExportMessagesRequest, ExportMessagesResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type MessageService_ExportMessagesServer = grpc.ServerStreamingServer[ExportMessagesResponse]
-
 // MessageService_ServiceDesc is the grpc.ServiceDesc for MessageService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -452,11 +400,6 @@ var MessageService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _MessageService_ImportMessages_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
-		},
-		{
-			StreamName:    "ExportMessages",
-			Handler:       _MessageService_ExportMessages_Handler,
-			ServerStreams: true,
 		},
 	},
 	Metadata: "recollect/v1/message_service.proto",

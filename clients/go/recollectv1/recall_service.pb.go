@@ -389,7 +389,7 @@ type RecalledMessage struct {
 	Reasons []RecallReason `protobuf:"varint,2,rep,packed,name=reasons,proto3,enum=recollect.v1.RecallReason" json:"reasons,omitempty"`
 	// rank is its rank among the matches, from 1. 0: it is not a match.
 	Rank int32 `protobuf:"varint,3,opt,name=rank,proto3" json:"rank,omitempty"`
-	// score is the match's relevance, 0.0 to 1.0, comparable within a response.
+	// score is the relevance of the match: 0.0 to 1.0, comparable within a response.
 	Score float32 `protobuf:"fixed32,4,opt,name=score,proto3" json:"score,omitempty"`
 	// dense_score is the cosine similarity of message and query. Unset: dense search
 	// did not find it.

@@ -52,6 +52,9 @@ const (
 	// TRANSACTION_ACTION_IMPORT_MESSAGES: only refused calls of ImportMessages; what
 	// it stores is TRANSACTION_ACTION_APPEND_MESSAGES.
 	TransactionAction_TRANSACTION_ACTION_IMPORT_MESSAGES TransactionAction = 8
+	// TRANSACTION_ACTION_IMPORT_RECORDS: only refused calls of ImportRecords; what it
+	// stores has the actions of the calls that store the same.
+	TransactionAction_TRANSACTION_ACTION_IMPORT_RECORDS TransactionAction = 54
 	// TRANSACTION_ACTION_DELETE_MESSAGE: a message was deleted. subject is the message.
 	TransactionAction_TRANSACTION_ACTION_DELETE_MESSAGE TransactionAction = 9
 	// TRANSACTION_ACTION_SUMMARIZE: a summary was made, or messages were set aside.
@@ -189,6 +192,7 @@ var (
 		6:  "TRANSACTION_ACTION_DELETE_THREAD",
 		7:  "TRANSACTION_ACTION_APPEND_MESSAGES",
 		8:  "TRANSACTION_ACTION_IMPORT_MESSAGES",
+		54: "TRANSACTION_ACTION_IMPORT_RECORDS",
 		9:  "TRANSACTION_ACTION_DELETE_MESSAGE",
 		10: "TRANSACTION_ACTION_SUMMARIZE",
 		11: "TRANSACTION_ACTION_OBSERVE",
@@ -245,6 +249,7 @@ var (
 		"TRANSACTION_ACTION_DELETE_THREAD":              6,
 		"TRANSACTION_ACTION_APPEND_MESSAGES":            7,
 		"TRANSACTION_ACTION_IMPORT_MESSAGES":            8,
+		"TRANSACTION_ACTION_IMPORT_RECORDS":             54,
 		"TRANSACTION_ACTION_DELETE_MESSAGE":             9,
 		"TRANSACTION_ACTION_SUMMARIZE":                  10,
 		"TRANSACTION_ACTION_OBSERVE":                    11,
@@ -522,7 +527,7 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"\ferror_reason\x18\a \x01(\x0e2\x19.recollect.v1.ErrorReasonR\verrorReason\x12\x1b\n" +
 	"\tgrpc_code\x18\b \x01(\x05R\bgrpcCode\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime*\xd5\x10\n" +
+	"createTime*\xfc\x10\n" +
 	"\x11TransactionAction\x12\"\n" +
 	"\x1eTRANSACTION_ACTION_UNSPECIFIED\x10\x00\x12$\n" +
 	" TRANSACTION_ACTION_CREATE_THREAD\x10\x01\x12%\n" +
@@ -533,6 +538,7 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	" TRANSACTION_ACTION_DELETE_THREAD\x10\x06\x12&\n" +
 	"\"TRANSACTION_ACTION_APPEND_MESSAGES\x10\a\x12&\n" +
 	"\"TRANSACTION_ACTION_IMPORT_MESSAGES\x10\b\x12%\n" +
+	"!TRANSACTION_ACTION_IMPORT_RECORDS\x106\x12%\n" +
 	"!TRANSACTION_ACTION_DELETE_MESSAGE\x10\t\x12 \n" +
 	"\x1cTRANSACTION_ACTION_SUMMARIZE\x10\n" +
 	"\x12\x1e\n" +

@@ -557,6 +557,38 @@ def test_a_watch_sees_appends_and_ends_with_the_thread(client: Recollect, app: s
     assert seen[0] == "started" and seen[-1] == "thread_deleted" and "messages_appended" in seen
 
 
+def test_records_are_exported_and_imported(client: Recollect, app: str) -> None:
+    memory = client.session(app=app, user="ada", session="42")
+    memory.append(user="My dog is called Pixel.", assistant="A fine name!")
+    memory.user.remember("Ada likes tea.")
+    records = list(client.export_records(app=app))
+    assert records[-1].summary.message_count == 2
+    known = client.import_records(records)
+    assert known.complete and known.summary.checksum == records[-1].summary.checksum
+    assert known.summary.known.message_count == 2 and known.summary.stored.message_count == 0
+
+    # A copy for another user, with new ids, in which one record is broken.
+    copies = []
+    for record in records[:-1]:
+        copy = v1.Record()
+        copy.CopyFrom(record)
+        if copy.WhichOneof("kind") == "thread":
+            copy.thread.user_id = "bob"
+        if copy.WhichOneof("kind") != "memory":
+            copies.append(copy)
+    copies.append(v1.Record(plan=v1.Plan()))
+    copied = client.import_records(iter(copies), new_ids=True)
+    assert [one.position for one in copied.refused] == [len(copies) - 1]
+    assert copied.refused[0].error.field.startswith("record.plan")
+    assert not copied.complete
+    assert copied.summary.completeness == v1.EXPORT_COMPLETENESS_INCOMPLETE
+    texts = [of.text for of in client.session(app=app, user="bob", session="42").messages()]
+    assert texts == ["My dog is called Pixel.", "A fine name!"]
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        list(client.export_records(thread_id="no-uuid"))
+    assert raised.value.fields[0].field == "target.thread.thread_id"
+
+
 def test_the_async_client_does_the_same(addr: str, app: str) -> None:
     async def main() -> None:
         async with AsyncRecollect(addr) as client:
@@ -581,6 +613,8 @@ def test_the_async_client_does_the_same(addr: str, app: str) -> None:
             assert raised.value.fields[0].field == "max_tokens"
             found = await client.stubs.thread.GetThread(v1.GetThreadRequest(thread=memory.ref))
             assert found.thread.message_count == 2
+            imported = await client.import_records(client.export_records(app=app))
+            assert imported.complete and imported.summary.known.message_count == 2
             async for change in memory.watch():
                 if change.WhichOneof("event") == "started":
                     await memory.delete()

@@ -10,6 +10,8 @@ import { pages } from "./pages.js";
 import { withEndingStreams } from "./streams.js";
 import { Session, type SessionNames } from "./session.js";
 import { stored, type StoredThread } from "./stored.js";
+import { Transfers, type ExportOptions, type ImportedRecords, type ImportOptions } from "./transfer.js";
+import type { Record } from "./gen/recollect/v1/transfer_service_pb.js";
 
 /** Which threads are listed. */
 export interface ThreadListOptions extends CallOptions {
@@ -86,6 +88,25 @@ export class BaseClient {
   /** The long-term memories of a user. */
   memories(user: UserNames): Memories {
     return new Memories(this.transport, user);
+  }
+
+  /**
+   * The records of an export, for importRecords. An export that does not end with its summary is
+   * incomplete. `toJsonString(RecordSchema, record)` is a line of a file of `recollect export`.
+   */
+  exportRecords(options: ExportOptions = {}): AsyncGenerator<Record, void, undefined> {
+    return new Transfers(this.transport).export(options);
+  }
+
+  /**
+   * Stores the records of an export, in its order. Importing them again stores nothing twice. A
+   * refused record does not stop the others. Browsers cannot send a stream.
+   */
+  importRecords(
+    records: Iterable<Record> | AsyncIterable<Record>,
+    options: ImportOptions = {},
+  ): Promise<ImportedRecords> {
+    return new Transfers(this.transport).import(records, options);
   }
 
   /**

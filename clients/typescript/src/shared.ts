@@ -28,6 +28,7 @@ export {
   type NewMessage,
   type Turn,
 } from "./messages.js";
+export type { ExportOptions, ImportedRecords, ImportOptions } from "./transfer.js";
 export type { ApiKey, CallOptions, CommonOptions, RetryOptions } from "./options.js";
 export { render, type Renderable } from "./render.js";
 export {

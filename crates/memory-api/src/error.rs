@@ -55,6 +55,13 @@ pub(crate) enum ApiError {
     NoSecondIndex,
     #[error("no memories are extracted from the thread")]
     ExtractionOff,
+    /// `exists` says what is stored in place of an imported record.
+    #[error("{exists}, which was kept")]
+    RecordDiffers {
+        exists: String,
+        /// Whether `ImportOptions.replace` overwrites it.
+        replaceable: bool,
+    },
     /// The transport could not make a request of what it received.
     #[error("the request cannot be read")]
     Unreadable { problem: Cow<'static, str> },
@@ -110,6 +117,7 @@ impl ApiError {
             | Self::DeadlineExceeded
             | Self::NoSecondIndex
             | Self::ExtractionOff
+            | Self::RecordDiffers { .. }
             | Self::Unreadable { .. }
             | Self::Panicked
             | Self::Task(_) => false,

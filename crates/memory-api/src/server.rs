@@ -22,6 +22,7 @@ use memory_contract::proto::policy_service_server::PolicyServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::secret_service_server::SecretServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
+use memory_contract::proto::transfer_service_server::TransferServiceServer;
 use memory_contract::proto::working_memory_service_server::WorkingMemoryServiceServer;
 use memory_distill::Distiller;
 use memory_http::{HttpConfig, HttpLayer};
@@ -50,7 +51,8 @@ use crate::prompt::prompt;
 use crate::refusals::RefusalLog;
 use crate::services::{
     Admin, Checkpoints, Contexts, Documents, Events, Files, Keys, Ledgers, Memories, Messages,
-    Nodes, Observations, Plans, Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
+    Nodes, Observations, Plans, Policies, Recalls, SecretStore, Threads, Transfers, Watching,
+    WorkingMemories,
 };
 use crate::storage_quota::StorageQuotas;
 use crate::tls::Tls;
@@ -322,6 +324,20 @@ fn routes(
         store: store.clone(),
         quotas: quotas.clone(),
     };
+    let transfers = Transfers {
+        store: store.clone(),
+        stream_timeout: config.stream_timeout,
+        threads: threads.clone(),
+        messages: messages.clone(),
+        policies: policies.clone(),
+        files: files.clone(),
+        nodes: nodes.clone(),
+        plans: plans.clone(),
+        events: events.clone(),
+        checkpoints: checkpoints.clone(),
+        memories: memories.clone(),
+        documents: documents.clone(),
+    };
     let observations = Observations {
         store: store.clone(),
     };
@@ -372,6 +388,7 @@ fn routes(
         .add_service(with_limits!(EventServiceServer::new(events)))
         .add_service(with_limits!(PlanServiceServer::new(plans)))
         .add_service(with_limits!(DocumentServiceServer::new(documents)))
+        .add_service(with_limits!(TransferServiceServer::new(transfers)))
         // Uncompressed: gzip takes ten times as long as all else, and states are read by
         // workers nearby.
         .add_service(

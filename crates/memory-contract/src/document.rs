@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
+use crate::MemoryOwner;
+
 /// The name of a document among those of its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DocumentName {
@@ -41,6 +43,17 @@ pub struct Document {
     pub ttl: Option<Duration>,
     /// When it becomes unreadable.
     pub expires: Option<OffsetDateTime>,
+}
+
+/// A stored document as an export has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedDocument {
+    /// Whose it is.
+    pub owner: MemoryOwner,
+    /// The document.
+    pub document: Document,
+    /// The text that queries match; `None` if they do not match the document.
+    pub text: Option<String>,
 }
 
 /// A comparison of a field with a value.

@@ -36,14 +36,14 @@ pub mod text;
 
 pub use checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite};
 pub use checksum::{
-    ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, file_digest, memory_digest,
-    plan_digest,
+    ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, canonical_object, check_summary,
+    document_digest, file_digest, memory_digest, message_digest, plan_digest,
 };
 pub use convert::{
     Outcome, ReportedChange, action_from, action_name, attempt_from, change_of, check_period,
     checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
     conditions_from, document_names_from, document_query_from, documents_from, duration,
-    duration_in, event_from, events_from, exact_duration, file_location_from, file_ref_from,
+    duration_in, event_from, events_from, exact_duration, exported_document_from, file_location_from, file_ref_from,
     filter_from, format_from, key_scopes_from, memories_from, memory_change_from,
     memory_filter_from, memory_from, metadata_filter_from, metadata_from, namespace_query_from,
     new_file_from, new_messages_from, node_parent_from, node_place_from, node_turn_from,
@@ -56,6 +56,7 @@ pub use convert::{
 pub use deletion::{DeletionScope, ErasedPlace, Receipt};
 pub use document::{
     Document, DocumentCondition, DocumentName, DocumentQuery, NamespaceQuery, NewDocument,
+    OwnedDocument,
 };
 pub use domain::{
     AppendedMessage, Branch, Message, MessageFilter, NewMessage, Parent, Role, Session, Thread,

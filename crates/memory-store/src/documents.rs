@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use memory_contract::{
-    Document, DocumentName, DocumentQuery, MemoryOwner, NamespaceQuery, NewDocument, TenantId,
-    limits,
+    AppId, Document, DocumentName, DocumentQuery, MemoryOwner, NamespaceQuery, NewDocument,
+    OwnedDocument, TenantId, UserId, limits,
 };
 use tokio_postgres::Row;
 
@@ -158,6 +158,63 @@ impl DocumentStore<'_> {
             documents.push(document(row)?);
         }
         Ok(ReadDocuments { documents, read })
+    }
+
+    /// The next documents of an export, grouped by app and user, after `after`; empty after the
+    /// last one. `app` and `user` filter.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn export_documents(
+        self,
+        app: Option<&AppId>,
+        user: Option<&UserId>,
+        after: Option<&(MemoryOwner, DocumentName)>,
+        limit: u32,
+    ) -> Result<Vec<OwnedDocument>, StoreError> {
+        let (after_app, after_user, namespace, key) = match after {
+            Some((owner, name)) => (
+                owner.app.as_str(),
+                owner.user.as_str(),
+                list(&name.namespace),
+                name.key.as_str(),
+            ),
+            None => ("", "", list(&[]), ""),
+        };
+        let params: Params<'_> = &[
+            &self.caller.tenant.as_str(),
+            &app.map(AppId::as_str),
+            &user.map(UserId::as_str),
+            &after_app,
+            &after_user,
+            &namespace,
+            &key,
+            &i64::from(limit),
+            &i64::try_from(limits::PAGE_BYTES).unwrap_or(i64::MAX),
+        ];
+        let query = query!("documents/export");
+        let rows = self.store.pool.within(self.caller, query, params).await?;
+        rows.iter().map(owned).collect()
+    }
+
+    /// A document as an export has it; `None` if there is none of the name.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn exported_document(
+        self,
+        owner: &MemoryOwner,
+        name: &DocumentName,
+    ) -> Result<Option<OwnedDocument>, StoreError> {
+        let params: Params<'_> = &[
+            &self.caller.tenant.as_str(),
+            &self.digest(owner),
+            &list(&name.namespace),
+            &name.key,
+        ];
+        let query = query!("documents/exported");
+        let rows = self.store.pool.within(self.caller, query, params).await?;
+        rows.first().map(owned).transpose()
     }
 
     /// The texts of documents that a search selects, and how many it selects: those with the
@@ -375,6 +432,17 @@ fn document(row: &Row) -> Result<Document, StoreError> {
         updated: column(row, "updated_at")?,
         ttl: ttl.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
         expires: column(row, "expires_at")?,
+    })
+}
+
+fn owned(row: &Row) -> Result<OwnedDocument, StoreError> {
+    Ok(OwnedDocument {
+        owner: MemoryOwner {
+            app: AppId::new(column::<String>(row, "app_id")?),
+            user: UserId::new(column::<String>(row, "user_id")?),
+        },
+        document: document(row)?,
+        text: column(row, "text")?,
     })
 }
 

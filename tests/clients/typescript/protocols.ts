@@ -10,6 +10,7 @@ import {
 import { Role } from "./gen/recollect/v1/message_pb.js";
 import { MessageService } from "./gen/recollect/v1/message_service_pb.js";
 import { ThreadService } from "./gen/recollect/v1/thread_service_pb.js";
+import { TransferService } from "./gen/recollect/v1/transfer_service_pb.js";
 
 const baseUrl = `http://${process.env.RECOLLECT_ADDR}`;
 const headers = { authorization: `Bearer ${process.env.RECOLLECT_API_KEY}` };
@@ -29,6 +30,7 @@ const transports: Record<string, Transport> = {
 async function calls(name: string, transport: Transport) {
   const messages = createClient(MessageService, transport);
   const threads = createClient(ThreadService, transport);
+  const transfers = createClient(TransferService, transport);
   const session = { appId: process.env.RECOLLECT_APP!, userId: "ada", sessionKey: name };
   const thread = { thread: { case: "session", value: session } } as const;
   // Long enough to be compressed.
@@ -55,7 +57,7 @@ async function calls(name: string, transport: Transport) {
 
   let exported = 0;
   const stored = { thread: { case: "threadId", value: appended.threadId } } as const;
-  for await (const _ of messages.exportMessages(
+  for await (const _ of transfers.exportRecords(
     { target: { target: { case: "thread", value: stored } } },
     { headers },
   )) {

@@ -1,10 +1,9 @@
 //! References in messages, and how each read method resolves them.
 
 use memory_contract::proto::{
-    DeleteFileRequest, ExportMessagesRequest, File, FileRef, FileType, GetHistoryRequest,
+    DeleteFileRequest, ExportRecordsRequest, File, FileRef, FileType, GetHistoryRequest,
     GetMessageRequest, ListMessagesRequest, MemoryMode, MemoryPolicy, Message, Part, RecallRequest,
-    Role, TransferMethod, delete_file_request, export_messages_response::Record, file, file_ref,
-    part::Content,
+    Role, TransferMethod, delete_file_request, file, file_ref, part::Content, record::Kind,
 };
 use prost::Message as _;
 use recollect_tests::{
@@ -388,21 +387,21 @@ async fn an_export_has_references_as_they_were_stored() {
     register(&client, picture(&known)).await;
     let sent = [&known, &nowhere].map(|place| reference(place, FileType::Image));
     let said = said(&client, Role::User, &sent).await;
-    let request = ExportMessagesRequest {
+    let request = ExportRecordsRequest {
         target: target_thread(said.thread_id),
         ..Default::default()
     };
-    let stream = client.messages().export_messages(request).await.unwrap();
-    let records: Vec<Record> = stream
+    let stream = client.transfers().export_records(request).await.unwrap();
+    let records: Vec<Kind> = stream
         .into_inner()
-        .map(|record| record.unwrap().record.unwrap())
+        .map(|record| record.unwrap().record.unwrap().kind.unwrap())
         .collect()
         .await;
     let [
-        Record::Thread(_),
-        Record::File(file),
-        Record::Message(message),
-        Record::Summary(_),
+        Kind::Thread(_),
+        Kind::File(file),
+        Kind::Message(message),
+        Kind::Summary(_),
     ] = records.as_slice()
     else {
         panic!("{records:?}")

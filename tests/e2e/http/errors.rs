@@ -125,7 +125,7 @@ async fn b11_errors_have_the_details_of_grpc() {
     // Of a stream the last envelope has it.
     let request = json!({"target": {"thread": {"thread_id": unknown}}});
     let end = http
-        .stream("MessageService/ExportMessages", &[request])
+        .stream("TransferService/ExportRecords", &[request])
         .await;
     assert_eq!(end.len(), 1, "{end:?}");
     assert_eq!(end[0].flags, 2);

@@ -257,7 +257,7 @@ async fn other_content_types_and_paths_are_refused_clearly() {
     assert_eq!(unknown.status, 501);
     assert_eq!(unknown.json()["code"], "unimplemented");
 
-    let export = http.call("MessageService/ExportMessages", &json!({})).await;
+    let export = http.call("TransferService/ExportRecords", &json!({})).await;
     assert_eq!(export.status, 415);
     let error = export.json();
     assert_eq!(error["code"], "unimplemented");

@@ -57,7 +57,7 @@ async fn an_export_and_an_import_stream_json() {
     }
     let exported = http
         .stream(
-            "MessageService/ExportMessages",
+            "TransferService/ExportRecords",
             &[json!({"target": {"thread": {"thread_id": thread_id}}})],
         )
         .await;
@@ -128,7 +128,7 @@ async fn long_messages_of_a_stream_are_compressed_on_request() {
         ("connect-accept-encoding", "gzip"),
     ];
     let request = json!({"target": {"thread": {"thread_id": thread_id}}}).to_string();
-    let path = "/recollect.v1.MessageService/ExportMessages";
+    let path = "/recollect.v1.TransferService/ExportRecords";
     let answer = http
         .send("POST", path, &headers, framed(0, request.as_bytes()))
         .await;

@@ -1,7 +1,7 @@
 //! Tenants, users and apps never see one another.
 
 use memory_contract::proto::{
-    ExportMessagesRequest, ListThreadsRequest, MemoryPolicy, RecallScope, Role,
+    ExportRecordsRequest, ListThreadsRequest, MemoryPolicy, RecallScope, Role,
 };
 use recollect_tests::{
     Client, Dynamic, Key, Refused as _, SHARED, app, apply, recall_request, say, search_request,
@@ -29,7 +29,7 @@ MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}}
 MessageService/UpdateMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE", "metadata": "{}"}
 MessageService/DeleteMessage {"thread": {"thread_id": "$THREAD"}, "message_id": "$MESSAGE"}
 MemoryService/ExtractMemories {"thread": {"thread_id": "$THREAD"}}
-MessageService/ExportMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
+TransferService/ExportRecords {"target": {"thread": {"thread_id": "$THREAD"}}}
 RecallService/Recall {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "secret"}
 RecallService/Search {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "secret"}
 ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}}
@@ -141,11 +141,11 @@ async fn n15_no_tenant_sees_another() {
     };
     let listed = globex.call(request).await;
     assert_eq!(listed.threads.len(), 1);
-    let request = ExportMessagesRequest {
+    let request = ExportRecordsRequest {
         target: target_app(&app),
         ..Default::default()
     };
-    let export = globex.messages().export_messages(request).await.unwrap();
+    let export = globex.transfers().export_records(request).await.unwrap();
     let records: Vec<_> = tokio_stream::StreamExt::collect(export.into_inner()).await;
     assert_eq!(records.len(), 2, "its own thread, without messages");
 

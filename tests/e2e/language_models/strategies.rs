@@ -1,9 +1,8 @@
 //! Facts extracted from messages, by strategy.
 
 use memory_contract::proto::{
-    DeleteMemoryRequest, DeleteThreadRequest, ExportMessagesRequest, ExtractionStrategy,
-    MemoryOrigin, MemoryType, MessageInput, Role, export_messages_response::Record,
-    message_input::Parent,
+    DeleteMemoryRequest, DeleteThreadRequest, ExportRecordsRequest, ExtractionStrategy,
+    MemoryOrigin, MemoryType, MessageInput, Role, message_input::Parent, record::Kind,
 };
 use recollect_tests::{
     Answering, SOON, app, apply, by_id, eventually, eventually_some, memory_search, memory_texts,
@@ -183,15 +182,15 @@ async fn facts_of_an_ephemeral_thread_replace_only_its_own_and_are_not_exported(
     assert_eq!(oslo.superseded_by, "");
     assert_eq!(rome.superseded_by, bern.memory_id);
 
-    let request = ExportMessagesRequest {
+    let request = ExportRecordsRequest {
         target: target_app(&app),
         ..Default::default()
     };
-    let exported = client.messages().export_messages(request).await.unwrap();
+    let exported = client.transfers().export_records(request).await.unwrap();
     let mut exported = exported.into_inner();
     let mut texts = Vec::new();
     while let Some(record) = exported.message().await.unwrap() {
-        if let Some(Record::Memory(memory)) = record.record {
+        if let Some(Kind::Memory(memory)) = record.record.and_then(|record| record.kind) {
             texts.push(memory.text);
         }
     }

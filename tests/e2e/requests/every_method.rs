@@ -79,7 +79,8 @@ MessageService/GetHistory {"thread": {"thread_id": "$ID"}, "max_tokens": -1} max
 MessageService/UpdateMessage {"thread": {"thread_id": "$ID"}, "message_id": "m"} metadata
 MessageService/DeleteMessage {"thread": {"thread_id": "$ID"}} message_id
 MessageService/ImportMessages {} thread
-MessageService/ExportMessages {"target": {"thread": {"thread_id": "x"}}} target.thread.thread_id
+TransferService/ExportRecords {"target": {"thread": {"thread_id": "x"}}} target.thread.thread_id
+TransferService/ImportRecords {} record
 RecallService/Recall {"target": {"thread": {"thread_id": "$ID"}}, "policy": {"top_k": 101}} policy.top_k
 RecallService/Search {"target": {"thread": {"thread_id": "$ID"}}} query
 FileService/RegisterFile {"file": {"upload_file_id": "f", "type": "FILE_TYPE_IMAGE"}} file.storage_key
@@ -176,16 +177,19 @@ async fn every_method_refuses_a_wrong_value() {
 async fn refuse(client: &Client, name: &str, request: Value, field: &str) {
     eprintln!("{name} of {request}");
     let answer = Dynamic::call(client, name, request).await;
-    if name == "MessageService/ImportMessages" {
-        // Its errors are answers.
-        let answers = answer.unwrap().into_inner();
-        assert_eq!(answers.len(), 1);
-        let error = &answers[0]["error"];
-        assert_eq!(error["field"], json!(field), "{answers:?}");
-        assert_eq!(error["reason"], json!("ERROR_REASON_INVALID_FIELD"));
-        return;
-    }
-    answer.refused().names_field(field);
+    // The errors of imports are answers.
+    let of_import = match name {
+        "MessageService/ImportMessages" => "/error",
+        "TransferService/ImportRecords" => "/refused/error",
+        _ => {
+            answer.refused().names_field(field);
+            return;
+        }
+    };
+    let answers = answer.unwrap().into_inner();
+    let error = answers[0].pointer(of_import).unwrap();
+    assert_eq!(error["field"], json!(field), "{answers:?}");
+    assert_eq!(error["reason"], json!("ERROR_REASON_INVALID_FIELD"));
 }
 
 /// Valid requests of the methods that `VALID_REQUESTS` leaves out, because they delete much.

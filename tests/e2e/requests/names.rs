@@ -90,12 +90,12 @@ async fn nul_is_refused_wherever_there_is_text() {
             "target.user.user_id",
         ),
         (
-            "MessageService/ExportMessages",
+            "TransferService/ExportRecords",
             json!({"target": {"app": {"app_id": nul}}}),
             "target.app.app_id",
         ),
         (
-            "MessageService/ExportMessages",
+            "TransferService/ExportRecords",
             json!({"target": {"user": {"app_id": name, "user_id": nul}}}),
             "target.user.user_id",
         ),
@@ -173,7 +173,7 @@ async fn malformed_ids_are_refused() {
         check(
             client,
             (
-                "MessageService/ExportMessages",
+                "TransferService/ExportRecords",
                 request,
                 Some("after_thread_id"),
             ),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, DeleteThreadRequest, ErrorReason,
-    ExportMessagesRequest, GetHistoryRequest, GetMessageRequest, GetThreadRequest,
+    ExportRecordsRequest, GetHistoryRequest, GetMessageRequest, GetThreadRequest,
     ImportMessagesRequest, ListBranchesRequest, ListMessagesRequest, ListThreadsRequest,
     MemoryMode, MemoryPolicy, MessageFilter, RecallReason, RecallRequest, RecallScope,
     ReindexRequest, ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, Thread,
@@ -511,18 +511,18 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     assert_eq!(listed, [other.as_str(), kept.as_str(), hidden.as_str()]);
 
     // An export of one is refused, and one of the app does not have it.
-    let export = |target| ExportMessagesRequest {
+    let export = |target| ExportRecordsRequest {
         target,
         ..Default::default()
     };
     let of_one = export(target_thread(&hidden));
-    let refused = client.messages().export_messages(of_one).await;
+    let refused = client.transfers().export_records(of_one).await;
     refused
         .refused()
         .is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
     let mut records = client
-        .messages()
-        .export_messages(export(target_app(&app)))
+        .transfers()
+        .export_records(export(target_app(&app)))
         .await
         .unwrap()
         .into_inner();

@@ -6,9 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use memory_contract::proto::{
-    ExportMessagesRequest, ListThreadsRequest, export_messages_response::Record,
-};
+use memory_contract::proto::{ExportRecordsRequest, ListThreadsRequest, record::Kind};
 use recollect_tests::{
     Client, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply, eventually, node,
     node_turn, recollect_at, recollect_binary, session, target_app, target_thread, trial,
@@ -37,11 +35,11 @@ async fn threads(client: &Client, app: &str, number: u32) -> Vec<String> {
     threads
 }
 
-fn thread_ids(records: &[Record]) -> Vec<String> {
+fn thread_ids(records: &[Kind]) -> Vec<String> {
     records
         .iter()
         .filter_map(|record| match record {
-            Record::Thread(thread) => Some(thread.thread_id.clone()),
+            Kind::Thread(thread) => Some(thread.thread_id.clone()),
             _ => None,
         })
         .collect()
@@ -52,7 +50,7 @@ async fn l12_an_export_resumes_after_a_thread() {
     let client = plain().await;
     let app = app();
     let threads = threads(&client, &app, 5).await;
-    let after = |thread_id: &str| ExportMessagesRequest {
+    let after = |thread_id: &str| ExportRecordsRequest {
         after_thread_id: thread_id.to_owned(),
         ..export_of(&app)
     };
@@ -68,20 +66,20 @@ async fn l12_an_export_resumes_after_a_thread() {
 
     // To another tenant it is unknown.
     let globex = PLAIN.client(Key::Globex).await;
-    let others = globex.messages().export_messages(after(&threads[0])).await;
+    let others = globex.transfers().export_records(after(&threads[0])).await;
     others.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
 
     client.delete_thread(&threads[1]).await;
     for unknown in [&threads[1], &Uuid::new_v4().to_string()] {
-        let refused = client.messages().export_messages(after(unknown)).await;
+        let refused = client.transfers().export_records(after(unknown)).await;
         refused.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
     }
-    let both = ExportMessagesRequest {
+    let both = ExportRecordsRequest {
         target: target_thread(&threads[0]),
         ..after(&threads[0])
     };
     for wrong in [both, after("no-uuid")] {
-        let refused = client.messages().export_messages(wrong).await;
+        let refused = client.transfers().export_records(wrong).await;
         refused.refused().names_field("after_thread_id");
     }
 }
@@ -253,8 +251,8 @@ async fn an_export_that_the_object_store_ended_resumes_when_it_is_back() {
     };
     export("whole", &[]).ok();
     s3.set_fault(S3Fault::Forbidden);
-    let request = ExportMessagesRequest::default();
-    let stream = client.messages().export_messages(request).await.unwrap();
+    let request = ExportRecordsRequest::default();
+    let stream = client.transfers().export_records(request).await.unwrap();
     let mut stream = stream.into_inner();
     let ended = loop {
         match stream.message().await {

@@ -5,42 +5,42 @@ mod cli;
 mod extracted;
 mod foreign;
 mod parts;
+mod records;
 mod streams;
 mod whole;
 
 use memory_contract::proto::{
-    ExportMessagesRequest, ExportSummary, File, FileType, RegisterFileRequest,
-    export_messages_response::Record, file,
+    ExportRecordsRequest, ExportSummary, File, FileType, RegisterFileRequest, file, record::Kind,
 };
 use recollect_tests::Client;
 use tokio_stream::StreamExt as _;
 
 /// All records of an export, its summary included.
-async fn records(client: &Client, request: ExportMessagesRequest) -> Vec<Record> {
-    let stream = client.messages().export_messages(request).await.unwrap();
+async fn records(client: &Client, request: ExportRecordsRequest) -> Vec<Kind> {
+    let stream = client.transfers().export_records(request).await.unwrap();
     let records = stream.into_inner();
     records
-        .map(|record| record.unwrap().record.unwrap())
+        .map(|record| record.unwrap().record.unwrap().kind.unwrap())
         .collect()
         .await
 }
 
-pub(crate) fn export_of(app: &str) -> ExportMessagesRequest {
-    ExportMessagesRequest {
+pub(crate) fn export_of(app: &str) -> ExportRecordsRequest {
+    ExportRecordsRequest {
         target: recollect_tests::target_app(app),
         ..Default::default()
     }
 }
 
 /// The records of an export, and its summary, which comes last.
-fn split(mut records: Vec<Record>) -> (Vec<Record>, ExportSummary) {
-    let Some(Record::Summary(summary)) = records.pop() else {
+fn split(mut records: Vec<Kind>) -> (Vec<Kind>, ExportSummary) {
+    let Some(Kind::Summary(summary)) = records.pop() else {
         panic!("no summary")
     };
     (records, summary)
 }
 
-pub(crate) async fn summary(client: &Client, request: ExportMessagesRequest) -> ExportSummary {
+pub(crate) async fn summary(client: &Client, request: ExportRecordsRequest) -> ExportSummary {
     split(records(client, request).await).1
 }
 

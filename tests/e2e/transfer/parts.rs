@@ -1,8 +1,8 @@
 //! Exports of a part of a tenant.
 
 use memory_contract::proto::{
-    ExportMessagesRequest, FileRef, FileType, MemoryPolicy, Part, Role,
-    export_messages_response::Record, file, file_ref, part::Content,
+    ExportRecordsRequest, FileRef, FileType, MemoryPolicy, Part, Role, file, file_ref,
+    part::Content, record::Kind,
 };
 use recollect_tests::{
     Client, PLAIN, app, apply, node, node_turn, session, target_thread, target_user, trial,
@@ -30,32 +30,36 @@ async fn refer(client: &Client, thread_id: &str, id: &str) {
     client.append(thread_id, vec![message]).await;
 }
 
-fn of_thread(thread_id: &str) -> ExportMessagesRequest {
-    ExportMessagesRequest {
+fn of_thread(thread_id: &str) -> ExportRecordsRequest {
+    ExportRecordsRequest {
         target: target_thread(thread_id),
         ..Default::default()
     }
 }
 
 /// The kinds of the records of an export, one word each.
-fn words(records: &[Record]) -> Vec<String> {
+fn words(records: &[Kind]) -> Vec<String> {
     records
         .iter()
         .map(|record| match record {
-            Record::Thread(_) => "thread".to_owned(),
-            Record::Message(_) => "message".to_owned(),
-            Record::AppPolicy(policy) => format!("policy of {}", policy.app_id),
-            Record::File(file) => match &file.location {
+            Kind::Thread(_) => "thread".to_owned(),
+            Kind::Message(_) => "message".to_owned(),
+            Kind::AppPolicy(policy) => format!("policy of {}", policy.app_id),
+            Kind::File(file) => match &file.location {
                 Some(file::Location::UploadFileId(id)) => id.clone(),
                 other => format!("{other:?}"),
             },
-            Record::Node(node) => format!("node {} {}", node.node_id, node.unreadable),
-            Record::NodeMessage(message) => message.content.clone(),
-            Record::Plan(plan) => plan.goal.clone(),
-            Record::Attempt(attempt) => attempt.action.clone(),
-            Record::Event(event) => event.r#type.clone(),
-            Record::Memory(memory) => memory.text.clone(),
-            Record::Summary(_) => "summary".to_owned(),
+            Kind::Node(node) => format!("node {} {}", node.node_id, node.unreadable),
+            Kind::NodeMessage(message) => message.content.clone(),
+            Kind::Plan(plan) => plan.goal.clone(),
+            Kind::Attempt(attempt) => attempt.action.clone(),
+            Kind::Event(event) => event.r#type.clone(),
+            Kind::Checkpoint(checkpoint) => checkpoint.checkpoint_id.clone(),
+            Kind::CheckpointValue(value) => value.channel.clone(),
+            Kind::CheckpointWrite(write) => write.task_id.clone(),
+            Kind::Memory(memory) => memory.text.clone(),
+            Kind::Document(document) => document.key.clone(),
+            Kind::Summary(_) => "summary".to_owned(),
         })
         .collect()
 }
@@ -104,7 +108,7 @@ async fn a_filter_brings_only_the_files_that_are_referred_to() {
     assert_eq!(reported.file_count, 3, "one of them came twice");
     for record in &exported {
         let node_files = match record {
-            Record::NodeMessage(message) => message.files.clone(),
+            Kind::NodeMessage(message) => message.files.clone(),
             _ => continue,
         };
         assert!(node_files.iter().all(|file| file.file.is_none()));
@@ -127,16 +131,16 @@ async fn a_filter_brings_the_policy_of_its_app() {
     let user = format!("user of {app}");
     let thread = client.resolve(session(&app, &user, "thread:1")).await;
     let policy = format!("policy of {app}");
-    let of_its_user = ExportMessagesRequest {
+    let of_its_user = ExportRecordsRequest {
         target: target_user(&app, &user),
         ..Default::default()
     };
     // An empty user is the data that belongs to no user.
-    let of_no_user = ExportMessagesRequest {
+    let of_no_user = ExportRecordsRequest {
         target: target_user(&app, ""),
         ..Default::default()
     };
-    let after = ExportMessagesRequest {
+    let after = ExportRecordsRequest {
         after_thread_id: thread.thread_id.clone(),
         ..export_of(&app)
     };
@@ -201,16 +205,17 @@ async fn messages_appended_during_an_export_are_not_half_exported() {
         client.append(&thread_id, said.collect()).await;
     }
     let request = of_thread(&thread_id);
-    let stream = client.messages().export_messages(request).await.unwrap();
+    let stream = client.transfers().export_records(request).await.unwrap();
     let mut stream = stream.into_inner();
     let first = stream.message().await.unwrap().unwrap();
-    let Some(Record::Thread(thread)) = first.record else {
+    let first = first.record.unwrap().kind;
+    let Some(Kind::Thread(thread)) = first else {
         panic!("{first:?}")
     };
     client.append_turn(&thread_id, "Later?", "Later.").await;
     let mut last = String::new();
     while let Some(response) = stream.message().await.unwrap() {
-        if let Some(Record::Message(message)) = response.record {
+        if let Some(Kind::Message(message)) = response.record.unwrap().kind {
             last = message.message_id;
         }
     }

@@ -1,9 +1,8 @@
 //! Import and export over streams.
 
 use memory_contract::proto::{
-    ErrorReason, ExportMessagesRequest, ImportMessagesRequest, ImportMessagesResponse,
-    ImportedMessages, MessageInput, Role, export_messages_response::Record,
-    import_messages_response::Outcome,
+    ErrorReason, ExportRecordsRequest, ImportMessagesRequest, ImportMessagesResponse,
+    ImportedMessages, MessageInput, Role, import_messages_response::Outcome, record::Kind,
 };
 use recollect_tests::{
     Client, Refused as _, app, apply, by_session, file, reply, say, session, target_thread, texts,
@@ -45,7 +44,7 @@ fn imported(answer: &ImportMessagesResponse) -> &ImportedMessages {
 }
 
 /// The records of an app's export, without its summary.
-async fn export(client: &Client, app: &str) -> Vec<Record> {
+async fn export(client: &Client, app: &str) -> Vec<Kind> {
     split(records(client, export_of(app)).await).0
 }
 
@@ -218,11 +217,11 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
     let mut exported: Vec<(String, Vec<i64>)> = Vec::new();
     for record in export(&client, &app).await {
         match record {
-            Record::Thread(thread) => {
+            Kind::Thread(thread) => {
                 assert_eq!(thread, client.get_thread(&thread.thread_id).await);
                 exported.push((thread.thread_id, Vec::new()));
             }
-            Record::Message(message) => {
+            Kind::Message(message) => {
                 let (thread_id, seqs) = exported.last_mut().unwrap();
                 assert_eq!(thread_id, &message.thread_id);
                 seqs.push(message.seq);
@@ -236,20 +235,20 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
         .collect();
     assert_eq!(exported, expected);
 
-    let request = ExportMessagesRequest {
+    let request = ExportRecordsRequest {
         target: target_thread(&threads[1]),
         ..Default::default()
     };
-    let one = client.messages().export_messages(request).await.unwrap();
+    let one = client.transfers().export_records(request).await.unwrap();
     let one: Vec<_> = one.into_inner().collect().await;
     assert_eq!(one.len(), 5);
     assert!(export(&client, "no-such-app-anywhere").await.is_empty());
 
-    let request = ExportMessagesRequest {
+    let request = ExportRecordsRequest {
         target: target_thread("no-uuid"),
         ..Default::default()
     };
-    let refused = client.messages().export_messages(request).await;
+    let refused = client.transfers().export_records(request).await;
     refused
         .map(|response| response.map(|_| ()))
         .refused()
@@ -272,8 +271,8 @@ async fn l12_an_export_can_be_imported_elsewhere() {
     let mut requests: Vec<ImportMessagesRequest> = Vec::new();
     for record in export(&client, &from).await {
         match record {
-            Record::Thread(thread) => requests.push(request(&to, &thread.session_key, vec![])),
-            Record::Message(message) => {
+            Kind::Thread(thread) => requests.push(request(&to, &thread.session_key, vec![])),
+            Kind::Message(message) => {
                 requests.last_mut().unwrap().messages.push(MessageInput {
                     message_id: String::new(),
                     parent: None,
@@ -332,7 +331,7 @@ async fn a_large_import_and_export_lose_nothing() {
     let seqs: Vec<i64> = records
         .iter()
         .filter_map(|record| match record {
-            Record::Message(message) => Some(message.seq),
+            Kind::Message(message) => Some(message.seq),
             _ => None,
         })
         .collect();

@@ -1,11 +1,13 @@
 //! A whole tenant is exported to another server and back.
 
 use memory_contract::proto::{
-    AddNodeTurnRequest, ExportMessagesRequest, FileRef, FileType, GetAppPolicyRequest,
-    ListFilesRequest, MemoryInput, MemoryPolicy, MessageInput, NodeMessageInput, OpaquePart, Part,
-    ProviderFormat, Reasoning, ResolveThreadRequest, Role, SetHeadRequest, SupersedeMemoryRequest,
-    ToolResult, add_node_turn_request::Parent as NodeParent, export_messages_response::Record,
-    file, file_ref, message_input::Parent, part::Content, tool_result_part,
+    AddNodeTurnRequest, AgentEvent, AppendEventsRequest, CheckpointValue, CheckpointWrite,
+    DocumentInput, ExportRecordsRequest, FileRef, FileType, GetAppPolicyRequest, ListFilesRequest,
+    MemoryInput, MemoryPolicy, MessageInput, NodeMessageInput, OpaquePart, Part, ProviderFormat,
+    PutCheckpointRequest, PutCheckpointWritesRequest, PutDocumentsRequest, Reasoning,
+    ResolveThreadRequest, Role, SetHeadRequest, SupersedeMemoryRequest, ToolResult, UserRef,
+    add_node_turn_request::Parent as NodeParent, file, file_ref, message_input::Parent,
+    part::Content, record::Kind, tool_result_part,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
@@ -240,7 +242,112 @@ async fn knowledge(client: &Client, thread: &str) {
     client.remember_one("shop", "", "Closed on Sundays").await;
 }
 
-async fn populate(client: &Client) {
+/// Events, checkpoints with values that come in several messages, and documents: one that
+/// queries match, one that lives for a time, and one of the app.
+async fn runs(client: &Client, thread: &str) {
+    let said = client.all_messages(thread).await;
+    let event = |kind: &str, message: Option<&str>| AgentEvent {
+        r#type: kind.to_owned(),
+        json: metadata(data!({"n": [1, null]})),
+        message_id: message.map(str::to_owned),
+        ..Default::default()
+    };
+    let request = AppendEventsRequest {
+        thread: by_id(thread),
+        events: vec![
+            event("begin", None),
+            event("said", Some(&said[0].message_id)),
+        ],
+        ..Default::default()
+    };
+    client.call(request).await;
+
+    let value = |channel: &str, version: &str, data: Option<Vec<u8>>| CheckpointValue {
+        channel: channel.to_owned(),
+        version: version.to_owned(),
+        r#type: "bytes".to_owned(),
+        data,
+    };
+    let large = |seed: u8| -> Vec<u8> {
+        let numbers = 0..3_000_000_u32;
+        numbers
+            .map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8 ^ seed)
+            .collect()
+    };
+    for (id, parent, values) in [
+        ("1", "", vec![value("a", "1", Some(large(1)))]),
+        (
+            "2",
+            "1",
+            vec![value("a", "1", None), value("b", "1", Some(large(2)))],
+        ),
+        (
+            "3",
+            "2",
+            vec![
+                value("a", "1", None),
+                value("b", "1", None),
+                value("c", "1", Some(vec![])),
+            ],
+        ),
+    ] {
+        let request = PutCheckpointRequest {
+            thread: by_id(thread),
+            checkpoint_id: id.to_owned(),
+            parent_checkpoint_id: parent.to_owned(),
+            r#type: "json".to_owned(),
+            data: format!("body of {id}").into_bytes(),
+            metadata: metadata(data!({"step": 1.5, "ü": [id]})),
+            values,
+            ..Default::default()
+        };
+        let put = client.call(request).await;
+        assert_eq!(put.missing_value_count, 0);
+    }
+    let write = |index: i32, data: Vec<u8>| CheckpointWrite {
+        task_id: "t".to_owned(),
+        task_path: "~".to_owned(),
+        index,
+        channel: "c".to_owned(),
+        r#type: "bytes".to_owned(),
+        data,
+    };
+    for writes in [
+        vec![write(-1, vec![0, 255]), write(0, large(3))],
+        vec![write(1, large(4))],
+    ] {
+        let request = PutCheckpointWritesRequest {
+            thread: by_id(thread),
+            checkpoint_id: "3".to_owned(),
+            writes,
+            ..Default::default()
+        };
+        client.call(request).await;
+    }
+    for (user, key, ttl, fields) in [
+        ("ada", "notes", None, vec!["text".to_owned()]),
+        ("ada", "for a while", Some(86_400), vec![]),
+        ("", "rules", None, vec![]),
+    ] {
+        let request = PutDocumentsRequest {
+            user: Some(UserRef {
+                app_id: "shop".to_owned(),
+                user_id: user.to_owned(),
+            }),
+            documents: vec![DocumentInput {
+                namespace: vec!["a".to_owned(), "ü".to_owned()],
+                key: key.to_owned(),
+                json: "{\"text\": \"Zebras graze.\", \"n\": [1.50, 9007199254740993]}".to_owned(),
+                ttl: ttl.map(|seconds| prost_types::Duration { seconds, nanos: 0 }),
+                index_fields: fields,
+            }],
+        };
+        client.call(request).await;
+    }
+}
+
+/// Data of every kind that an export has.
+pub(super) async fn populate(client: &Client) {
     for (app, label) in [("shop", "Kundin"), ("unused", "Human")] {
         let policy = MemoryPolicy {
             top_k: Some(9),
@@ -260,6 +367,7 @@ async fn populate(client: &Client) {
     let thread = rich_thread(client).await;
     nodes(client, &thread).await;
     knowledge(client, &thread).await;
+    runs(client, &thread).await;
     client.resolve(session("other", "", "global")).await;
     let last = client.resolve(session("other", "bob", "user:bob")).await;
     for block in 0..3 {
@@ -282,7 +390,7 @@ async fn l12_a_whole_tenant_comes_back_identical() {
     let options = Options::with(&["embedding.kind = \"none\""]);
     let (_dir, server, client) = Server::start_own(&options).await;
     populate(&client).await;
-    let all = ExportMessagesRequest::default();
+    let all = ExportRecordsRequest::default();
     let (sent, reported) = split(records(&client, all.clone()).await);
     let counts = [
         reported.app_policy_count,
@@ -294,15 +402,18 @@ async fn l12_a_whole_tenant_comes_back_identical() {
         reported.plan_count,
         reported.attempt_count,
         reported.memory_count,
+        reported.event_count,
+        reported.checkpoint_count,
+        reported.document_count,
     ];
-    assert_eq!(counts, [2, 4, 4, 2, 10, 0, 1, 3, 3]);
+    assert_eq!(counts, [2, 4, 4, 2, 10, 0, 1, 3, 3, 2, 3, 3]);
     assert_eq!(reported.message_count, 2 + 10 + 450);
     assert_eq!(reported.checksum.len(), 64);
 
     // The messages are sent as a tree without holes.
     let mut ids = vec![String::new()];
     for record in &sent {
-        if let Record::Message(message) = record {
+        if let Kind::Message(message) = record {
             assert!(ids.contains(&message.parent_message_id), "{message:?}");
             ids.push(message.message_id.clone());
         }
@@ -330,6 +441,7 @@ async fn l12_a_whole_tenant_comes_back_identical() {
     let imported = import(&other);
     let expected = data!({"threads": 3, "stored": 462, "known": 0, "app_policies": 2, "files": 4,
         "node_turns": 5, "plans": 1, "attempts": 3, "memories": 3, "missing_sources": 0,
+        "events": 2, "checkpoints": 3, "documents": 3,
         "refused": 0, "checked": true, "checksum": reported.checksum});
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(&imported[key], value, "{key}: {imported}");

@@ -468,6 +468,22 @@ class ThreadInfo:
 
 
 @dataclass(frozen=True)
+class ImportedRecords:
+    """The result of an import of records."""
+
+    summary: v1.ImportSummary
+    """What was stored, what was known, and whether the export was complete."""
+    refused: list[v1.RefusedRecord]
+    """The records that were not stored, by their positions, from 0, with the reasons."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the records were those of a whole export, and all are stored."""
+        whole = v1.EXPORT_COMPLETENESS_COMPLETE
+        return not self.refused and self.summary.completeness == whole
+
+
+@dataclass(frozen=True)
 class Branch:
     """One linear sequence of messages of a thread."""
 

@@ -25,7 +25,7 @@ mod unread;
 pub(crate) use around::Wrap;
 pub(crate) use auth::{Auth, Standing, admin_of, caller_of, standing_of};
 pub(crate) use concurrency::Concurrency;
-pub(crate) use deadline::{Deadlines, remaining};
+pub(crate) use deadline::{Deadline, Deadlines, remaining};
 pub(crate) use gate::Gate;
 pub(crate) use methods::Methods;
 pub(crate) use observe::{Observe, describe_metrics};

@@ -28,7 +28,6 @@ const READ: &[(&str, &str)] = &[
     ("MemoryService", "GetMemory"),
     ("MemoryService", "ListMemories"),
     ("MemoryService", "SearchMemories"),
-    ("MessageService", "ExportMessages"),
     ("MessageService", "GetHistory"),
     ("MessageService", "GetMessage"),
     ("MessageService", "ListMessages"),
@@ -49,6 +48,7 @@ const READ: &[(&str, &str)] = &[
     ("ThreadService", "ListThreads"),
     ("ThreadService", "ListUsers"),
     ("ThreadService", "WatchThread"),
+    ("TransferService", "ExportRecords"),
     ("WorkingMemoryService", "GetWorkingMemory"),
 ];
 
@@ -79,6 +79,7 @@ const WRITE: &[(&str, &str)] = &[
     ("ThreadService", "ResolveThread"),
     ("ThreadService", "SetHead"),
     ("ThreadService", "UpdateThread"),
+    ("TransferService", "ImportRecords"),
     ("WorkingMemoryService", "PutWorkingMemory"),
     ("WorkingMemoryService", "UpdateWorkingMemoryData"),
 ];

@@ -81,7 +81,7 @@ impl CheckpointService for Checkpoints {
 }
 
 impl Checkpoints {
-    async fn put(
+    pub(in crate::services) async fn put(
         &self,
         request: Request<PutCheckpointRequest>,
     ) -> Result<PutCheckpointResponse, ApiError> {
@@ -104,7 +104,7 @@ impl Checkpoints {
         })
     }
 
-    async fn put_writes(
+    pub(in crate::services) async fn put_writes(
         &self,
         request: Request<PutCheckpointWritesRequest>,
     ) -> Result<PutCheckpointWritesResponse, ApiError> {
@@ -137,7 +137,7 @@ impl Checkpoints {
         })
     }
 
-    async fn get(
+    pub(in crate::services) async fn get(
         &self,
         request: Request<GetCheckpointRequest>,
     ) -> Result<GetCheckpointResponse, ApiError> {

@@ -2,17 +2,17 @@
 
 use memory_contract::proto::document_service_server::DocumentService;
 use memory_contract::proto::{
-    self, DeleteDocumentsRequest, DeleteDocumentsResponse, GetDocumentsRequest,
+    self, DeleteDocumentsRequest, DeleteDocumentsResponse, ExportedDocument, GetDocumentsRequest,
     GetDocumentsResponse, ListNamespacesRequest, ListNamespacesResponse, Namespace,
     PutDocumentsRequest, PutDocumentsResponse, SearchDocumentsRequest, SearchDocumentsResponse,
     UserRef,
 };
 use memory_contract::{
-    MemoryOwner, PageToken, document_names_from, document_query_from, documents_from, limits,
-    namespace_query_from,
+    MemoryOwner, NewDocument, PageToken, document_names_from, document_query_from, documents_from,
+    exported_document_from, limits, namespace_query_from,
 };
 use memory_recall::{FoundDocuments, Recall};
-use memory_store::{FoundDocument, ReadDocuments, Store};
+use memory_store::{Caller, FoundDocument, ReadDocuments, Store};
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -81,15 +81,52 @@ impl Documents {
         let owner = owner_from(&mut fields, user);
         let documents = fields.get_all(documents_from("documents", documents));
         let (owner, documents) = fields.all(owner.zip(documents))?;
+        let created_count = self.store(&caller, &owner, &documents, bytes).await?;
+        Ok(PutDocumentsResponse { created_count })
+    }
+
+    /// The stored document that has the name of an exported one.
+    pub(in crate::services) async fn exported(
+        &self,
+        caller: &Caller,
+        named: &ExportedDocument,
+    ) -> Result<Option<ExportedDocument>, ApiError> {
+        let mut fields = Fields::default();
+        let owner = owner_of(&mut fields, named);
+        let document = fields.get_all(exported_document_from(named.clone()));
+        let (owner, document) = fields.all(owner.zip(document))?;
+        let documents = self.store.documents(caller);
+        let found = documents.exported_document(&owner, &document.name).await?;
+        Ok(found.map(Into::into))
+    }
+
+    /// Stores an exported document in place of one with its name.
+    pub(in crate::services) async fn put_exported(
+        &self,
+        caller: &Caller,
+        document: ExportedDocument,
+    ) -> Result<(), ApiError> {
+        let bytes = document.encoded_len();
+        let mut fields = Fields::default();
+        let owner = owner_of(&mut fields, &document);
+        let document = fields.get_all(exported_document_from(document));
+        let (owner, document) = fields.all(owner.zip(document))?;
+        self.store(caller, &owner, &[document], bytes).await?;
+        Ok(())
+    }
+
+    /// Stores documents of a request of this many bytes. Returns how many are new.
+    async fn store(
+        &self,
+        caller: &Caller,
+        owner: &MemoryOwner,
+        documents: &[NewDocument],
+        bytes: usize,
+    ) -> Result<i64, ApiError> {
         let wanted = || Amount::of_request(0, bytes);
-        let _admitted = self.quotas.admit(&caller, wanted).await?;
-        let documents = self
-            .store
-            .documents(&caller)
-            .put_documents(&owner, &documents);
-        Ok(PutDocumentsResponse {
-            created_count: documents.await?,
-        })
+        let _admitted = self.quotas.admit(caller, wanted).await?;
+        let stored = self.store.documents(caller);
+        Ok(stored.put_documents(owner, documents).await?)
     }
 
     async fn get(
@@ -215,6 +252,14 @@ impl Documents {
 fn owner_from(fields: &mut Fields, user: Option<UserRef>) -> Option<MemoryOwner> {
     let (app, user) = fields.get_all(required_user_from(user))?;
     Some(MemoryOwner { app, user })
+}
+
+fn owner_of(fields: &mut Fields, document: &ExportedDocument) -> Option<MemoryOwner> {
+    let user = UserRef {
+        app_id: document.app_id.clone(),
+        user_id: document.user_id.clone(),
+    };
+    owner_from(fields, Some(user))
 }
 
 fn found(found: FoundDocument) -> proto::FoundDocument {

@@ -44,7 +44,7 @@ impl EventService for Events {
 }
 
 impl Events {
-    async fn append(
+    pub(in crate::services) async fn append(
         &self,
         request: Request<AppendEventsRequest>,
     ) -> Result<AppendEventsResponse, ApiError> {

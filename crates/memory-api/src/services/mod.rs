@@ -20,6 +20,7 @@ mod request;
 mod room;
 mod secrets;
 mod threads;
+mod transfer;
 mod watch;
 mod working_memory;
 
@@ -40,5 +41,6 @@ pub(crate) use policies::Policies;
 pub(crate) use recall::Recalls;
 pub(crate) use secrets::SecretStore;
 pub(crate) use threads::Threads;
+pub(crate) use transfer::Transfers;
 pub(crate) use watch::Watching;
 pub(crate) use working_memory::WorkingMemories;

@@ -75,7 +75,7 @@ impl NodeMemoryService for Nodes {
 }
 
 impl Nodes {
-    async fn add(
+    pub(in crate::services) async fn add(
         &self,
         request: Request<AddNodeTurnRequest>,
     ) -> Result<AddNodeTurnResponse, ApiError> {
@@ -140,7 +140,7 @@ impl Nodes {
         })
     }
 
-    async fn flush(
+    pub(in crate::services) async fn flush(
         &self,
         request: Request<FlushNodeMemoryRequest>,
     ) -> Result<FlushNodeMemoryResponse, ApiError> {

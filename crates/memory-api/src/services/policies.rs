@@ -68,7 +68,7 @@ impl PolicyService for Policies {
 }
 
 impl Policies {
-    async fn update(
+    pub(in crate::services) async fn update(
         &self,
         request: Request<UpdateAppPolicyRequest>,
     ) -> Result<UpdateAppPolicyResponse, ApiError> {
@@ -89,7 +89,7 @@ impl Policies {
         })
     }
 
-    async fn get(
+    pub(in crate::services) async fn get(
         &self,
         request: Request<GetAppPolicyRequest>,
     ) -> Result<GetAppPolicyResponse, ApiError> {

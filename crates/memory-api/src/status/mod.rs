@@ -146,6 +146,20 @@ impl From<ApiError> for Answer {
                 "no memories are extracted from the thread: it has no user, or its policy's \
                  extraction is EXTRACTION_STRATEGY_NONE",
             ),
+            ApiError::RecordDiffers {
+                exists,
+                replaceable,
+            } => {
+                let hint = match replaceable {
+                    true => "; ImportOptions.replace overwrites it",
+                    false => "",
+                };
+                Self::new(
+                    Code::FailedPrecondition,
+                    ErrorReason::RecordDiffers,
+                    format!("{exists}, which was kept{hint}"),
+                )
+            }
             ApiError::Unreadable { problem } => {
                 Self::new(Code::InvalidArgument, ErrorReason::InvalidField, problem)
             }

@@ -231,6 +231,14 @@ fn every_error_has_a_code_and_a_reason() {
         R::DeadlineExceeded,
     );
     check(
+        ApiError::RecordDiffers {
+            exists: "the thread has another plan".to_owned(),
+            replaceable: true,
+        },
+        Code::FailedPrecondition,
+        R::RecordDiffers,
+    );
+    check(
         ApiError::NoSecondIndex,
         Code::FailedPrecondition,
         R::NoSecondIndex,

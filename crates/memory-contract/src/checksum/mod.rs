@@ -1,6 +1,6 @@
 //! The checksum of an export, which stays the same when the export is imported elsewhere.
 //!
-//! Policies, files, threads and memories are units. A unit's digest is the SHA-256 of its
+//! Policies, files, threads, memories and documents are units. A unit's digest is the SHA-256 of its
 //! records, each as the length and the bytes of its protobuf encoding, in which
 //! only those fields are set that an import stores again; maps are encoded in
 //! the order of their keys. The checksum is the SHA-256 of the sorted digests, so
@@ -18,13 +18,14 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::canonical_json;
-use crate::proto::{ExportSummary, export_messages_response::Record};
+use crate::proto::{ExportSummary, record::Kind};
 
 use thread::OpenThread;
 
-pub use units::{app_policy_digest, file_digest, memory_digest, plan_digest};
+pub use thread::message_digest;
+pub use units::{app_policy_digest, document_digest, file_digest, memory_digest, plan_digest};
 
-/// The digest of one policy, file, thread or memory. It is shown in hex.
+/// The digest of one policy, file, thread, memory or document. It is shown in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnitDigest([u8; 32]);
 
@@ -40,7 +41,7 @@ pub struct ExportedThread {
 }
 
 /// Computes the counts and the checksum of an export from its records, in order. Takes 32
-/// bytes of memory for each policy, file, thread and memory.
+/// bytes of memory for each policy, file, thread, memory and document.
 #[derive(Clone, Debug, Default)]
 pub struct ExportChecksum {
     files: BTreeSet<UnitDigest>,
@@ -50,30 +51,30 @@ pub struct ExportChecksum {
 }
 
 impl ExportChecksum {
-    /// Adds the next record, and returns the thread that it completes. A memory or a summary
-    /// completes the last thread; the content of a summary is ignored.
-    pub fn see(&mut self, record: &Record) -> Option<ExportedThread> {
+    /// Adds the next record, and returns the thread that it completes. A memory, a document or
+    /// a summary completes the last thread; the content of a summary is ignored.
+    pub fn see(&mut self, record: &Kind) -> Option<ExportedThread> {
         match record {
-            Record::AppPolicy(policy) => {
+            Kind::AppPolicy(policy) => {
                 self.counts.app_policy_count += 1;
                 self.others.insert(app_policy_digest(policy));
             }
-            Record::File(file) => {
+            Kind::File(file) => {
                 self.files.insert(file_digest(file));
             }
-            Record::Thread(thread) => {
+            Kind::Thread(thread) => {
                 let ended = self.end_thread();
                 self.counts.thread_count += 1;
                 self.thread = Some(OpenThread::new(thread));
                 return ended;
             }
-            Record::Message(message) => {
+            Kind::Message(message) => {
                 self.counts.message_count += 1;
                 if let Some(thread) = &mut self.thread {
                     thread.message(message);
                 }
             }
-            Record::Node(node) => match node.unreadable {
+            Kind::Node(node) => match node.unreadable {
                 true => self.counts.unreadable_node_count += 1,
                 false => {
                     self.counts.node_count += 1;
@@ -82,37 +83,59 @@ impl ExportChecksum {
                     }
                 }
             },
-            Record::NodeMessage(message) => {
+            Kind::NodeMessage(message) => {
                 self.counts.node_message_count += 1;
                 if let Some(thread) = &mut self.thread {
                     thread.node_message(message);
                 }
             }
-            Record::Plan(plan) => {
+            Kind::Plan(plan) => {
                 self.counts.plan_count += 1;
                 if let Some(thread) = &mut self.thread {
                     thread.plan(plan);
                 }
             }
-            Record::Attempt(attempt) => {
+            Kind::Attempt(attempt) => {
                 self.counts.attempt_count += 1;
                 if let Some(thread) = &mut self.thread {
                     thread.attempt(attempt);
                 }
             }
-            Record::Event(event) => {
+            Kind::Event(event) => {
                 self.counts.event_count += 1;
                 if let Some(thread) = &mut self.thread {
                     thread.event(event);
                 }
             }
-            Record::Memory(memory) => {
+            Kind::Memory(memory) => {
                 let ended = self.end_thread();
                 self.counts.memory_count += 1;
                 self.others.insert(memory_digest(memory));
                 return ended;
             }
-            Record::Summary(_) => return self.end_thread(),
+            Kind::Checkpoint(checkpoint) => {
+                self.counts.checkpoint_count += 1;
+                if let Some(thread) = &mut self.thread {
+                    thread.checkpoint(checkpoint);
+                }
+            }
+            Kind::CheckpointValue(value) => {
+                if let Some(thread) = &mut self.thread {
+                    thread.checkpoint_value(value);
+                }
+            }
+            Kind::CheckpointWrite(write) => {
+                if let Some(thread) = &mut self.thread {
+                    thread.checkpoint_write(write);
+                }
+            }
+            Kind::Document(document) => {
+                let ended = self.end_thread();
+                self.counts.document_count += 1;
+                self.others.insert(document_digest(document));
+                return ended;
+            }
+            Kind::Summary(_) => return self.end_thread(),
         }
         None
     }
@@ -147,6 +170,62 @@ impl ExportChecksum {
     }
 }
 
+/// Compares what the summary of an export says with the records before it.
+///
+/// # Errors
+/// How they differ.
+pub fn check_summary(said: &ExportSummary, seen: &ExportSummary) -> Result<(), String> {
+    if said == seen {
+        return Ok(());
+    }
+    let counts = |summary: &ExportSummary| {
+        let ExportSummary {
+            app_policy_count,
+            file_count,
+            thread_count,
+            message_count,
+            node_count,
+            node_message_count,
+            unreadable_node_count,
+            checksum: _,
+            plan_count,
+            attempt_count,
+            memory_count,
+            event_count,
+            checkpoint_count,
+            document_count,
+        } = *summary;
+        [
+            ("app_policy", app_policy_count),
+            ("file", file_count),
+            ("thread", thread_count),
+            ("message", message_count),
+            ("node", node_count),
+            ("node_message", node_message_count),
+            ("unreadable node", unreadable_node_count),
+            ("plan", plan_count),
+            ("attempt", attempt_count),
+            ("event", event_count),
+            ("checkpoint", checkpoint_count),
+            ("memory", memory_count),
+            ("document", document_count),
+        ]
+    };
+    let missing: Vec<String> = counts(said)
+        .into_iter()
+        .zip(counts(seen))
+        .filter(|((_, said), (_, seen))| said != seen)
+        .map(|((what, said), (_, seen))| format!("{seen} of {said} {what} records"))
+        .collect();
+    Err(match missing.is_empty() {
+        true => format!(
+            "something was changed: the checksum was {}, and is {}",
+            said.checksum, seen.checksum
+        ),
+        false => format!("there are {}", missing.join(", ")),
+    })
+}
+
 impl Display for UnitDigest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
@@ -155,7 +234,7 @@ impl Display for UnitDigest {
 
 /// JSON text of an object whose digest does not depend on how it is written; empty without
 /// members.
-fn canonical(object: &str) -> String {
+pub fn canonical_object(object: &str) -> String {
     match serde_json::from_str::<&RawValue>(object) {
         Ok(value) => match canonical_json(value) {
             text if text == "{}" => String::new(),

@@ -3,16 +3,16 @@
 use super::*;
 use crate::proto::{ExtractionStrategy, File, Memory, Message, Part, Thread, part::Content};
 
-fn thread(key: &str, head: &str) -> Record {
-    Record::Thread(Thread {
+fn thread(key: &str, head: &str) -> Kind {
+    Kind::Thread(Thread {
         session_key: key.to_owned(),
         head_message_id: head.to_owned(),
         ..Default::default()
     })
 }
 
-fn message(id: &str, text: &str) -> Record {
-    Record::Message(Message {
+fn message(id: &str, text: &str) -> Kind {
+    Kind::Message(Message {
         message_id: id.to_owned(),
         parts: vec![Part {
             content: Some(Content::Text(text.to_owned())),
@@ -22,7 +22,7 @@ fn message(id: &str, text: &str) -> Record {
     })
 }
 
-fn checksum(records: &[Record]) -> String {
+fn checksum(records: &[Kind]) -> String {
     let mut checksum = ExportChecksum::default();
     for record in records {
         checksum.see(record);
@@ -64,7 +64,7 @@ fn a_head_that_is_not_there_is_the_last_message() {
 
 #[test]
 fn fields_that_an_import_changes_are_not_in_the_checksum() {
-    let Record::Message(said) = message("a", "A") else {
+    let Kind::Message(said) = message("a", "A") else {
         panic!()
     };
     let moved = Message {
@@ -76,8 +76,8 @@ fn fields_that_an_import_changes_are_not_in_the_checksum() {
         ..said.clone()
     };
     assert_eq!(
-        checksum(&[thread("one", ""), Record::Message(said)]),
-        checksum(&[thread("one", ""), Record::Message(moved)])
+        checksum(&[thread("one", ""), Kind::Message(said)]),
+        checksum(&[thread("one", ""), Kind::Message(moved)])
     );
 }
 
@@ -87,7 +87,7 @@ fn the_checksum_of_a_memory_covers_its_sources_and_not_its_use() {
         text: "Likes tea".to_owned(),
         ..Default::default()
     };
-    let sum = |memory: &Memory| checksum(&[Record::Memory(memory.clone())]);
+    let sum = |memory: &Memory| checksum(&[Kind::Memory(memory.clone())]);
     let used = Memory {
         thread_id: "other".to_owned(),
         last_use_time: Some(prost_types::Timestamp::default()),
@@ -110,7 +110,7 @@ fn the_checksum_of_a_memory_covers_its_sources_and_not_its_use() {
 
 #[test]
 fn a_file_that_came_twice_counts_once() {
-    let file = Record::File(File {
+    let file = Kind::File(File {
         storage_key: "k".to_owned(),
         ..Default::default()
     });

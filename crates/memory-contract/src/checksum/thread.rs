@@ -3,9 +3,12 @@
 use sha2::{Digest as _, Sha256};
 
 use super::units::bare_plan;
-use super::{ExportedThread, UnitDigest, canonical, put};
+use super::{ExportedThread, UnitDigest, canonical_object, put};
 use crate::convert::{bare_part, bare_reference};
-use crate::proto::{self, AgentEvent, Attempt, ExportedNode, Message, NodeMessage, Plan, Thread};
+use crate::proto::{
+    self, AgentEvent, Attempt, Checkpoint, CheckpointValue, CheckpointWrite, ExportedNode, Message,
+    NodeMessage, Plan, Thread,
+};
 
 /// A thread whose records are being added.
 #[derive(Clone, Debug)]
@@ -43,7 +46,7 @@ impl OpenThread {
             user_id: user_id.clone(),
             session_key: session_key.clone(),
             title: title.clone(),
-            metadata: canonical(metadata),
+            metadata: canonical_object(metadata),
             policy: policy
                 .clone()
                 .filter(|policy| *policy != proto::MemoryPolicy::default()),
@@ -61,37 +64,11 @@ impl OpenThread {
     }
 
     pub(super) fn message(&mut self, message: &Message) {
-        let Message {
-            message_id,
-            thread_id: _,
-            parent_message_id,
-            seq: _,
-            branch: _,
-            depth: _,
-            role,
-            name,
-            parts,
-            metadata,
-            token_count: _,
-            create_time,
-            external_id,
-        } = message;
         self.messages += 1;
-        if *message_id == self.head {
+        if message.message_id == self.head {
             self.head_place = Some(self.messages);
         }
-        let content = Message {
-            message_id: message_id.clone(),
-            parent_message_id: parent_message_id.clone(),
-            role: *role,
-            name: name.clone(),
-            parts: parts.iter().cloned().map(bare_part).collect(),
-            metadata: canonical(metadata),
-            create_time: *create_time,
-            external_id: external_id.clone(),
-            ..Message::default()
-        };
-        put(&mut self.hash, b"message", &content);
+        put(&mut self.hash, b"message", &bare_message(message));
     }
 
     pub(super) fn plan(&mut self, plan: &Plan) {
@@ -160,6 +137,41 @@ impl OpenThread {
         put(&mut self.hash, b"event", &content);
     }
 
+    pub(super) fn checkpoint(&mut self, checkpoint: &Checkpoint) {
+        let Checkpoint {
+            thread_id: _,
+            session_key: _,
+            namespace,
+            checkpoint_id,
+            parent_checkpoint_id,
+            r#type,
+            data,
+            metadata,
+            values,
+            writes: _,
+            create_time: _,
+        } = checkpoint;
+        let content = Checkpoint {
+            namespace: namespace.clone(),
+            checkpoint_id: checkpoint_id.clone(),
+            parent_checkpoint_id: parent_checkpoint_id.clone(),
+            r#type: r#type.clone(),
+            data: data.clone(),
+            metadata: canonical_object(metadata),
+            values: values.clone(),
+            ..Checkpoint::default()
+        };
+        put(&mut self.hash, b"checkpoint", &content);
+    }
+
+    pub(super) fn checkpoint_value(&mut self, value: &CheckpointValue) {
+        put(&mut self.hash, b"checkpoint_value", value);
+    }
+
+    pub(super) fn checkpoint_write(&mut self, write: &CheckpointWrite) {
+        put(&mut self.hash, b"checkpoint_write", write);
+    }
+
     pub(super) fn end(mut self) -> ExportedThread {
         let head = self.head_place.unwrap_or(self.messages);
         self.hash.update(b"head");
@@ -169,5 +181,45 @@ impl OpenThread {
             digest: UnitDigest(self.hash.finalize().into()),
             message_count: self.messages,
         }
+    }
+}
+
+/// The digest of a message, without its place in the tree.
+pub fn message_digest(message: &Message) -> UnitDigest {
+    let content = Message {
+        parent_message_id: String::new(),
+        ..bare_message(message)
+    };
+    let mut hash = Sha256::new();
+    put(&mut hash, b"message", &content);
+    UnitDigest(hash.finalize().into())
+}
+
+fn bare_message(message: &Message) -> Message {
+    let Message {
+        message_id,
+        thread_id: _,
+        parent_message_id,
+        seq: _,
+        branch: _,
+        depth: _,
+        role,
+        name,
+        parts,
+        metadata,
+        token_count: _,
+        create_time,
+        external_id,
+    } = message;
+    Message {
+        message_id: message_id.clone(),
+        parent_message_id: parent_message_id.clone(),
+        role: *role,
+        name: name.clone(),
+        parts: parts.iter().cloned().map(bare_part).collect(),
+        metadata: canonical_object(metadata),
+        create_time: *create_time,
+        external_id: external_id.clone(),
+        ..Message::default()
     }
 }

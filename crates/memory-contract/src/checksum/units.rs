@@ -3,8 +3,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{UnitDigest, canonical, put};
-use crate::proto::{AppPolicy, File, Memory, Plan};
+use super::{UnitDigest, canonical_object, put};
+use crate::proto::{AppPolicy, ExportedDocument, File, Memory, Plan};
 
 /// The digest of an app's policy, without its update time.
 pub fn app_policy_digest(policy: &AppPolicy) -> UnitDigest {
@@ -101,11 +101,22 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         create_time: *create_time,
         made_by: made_by.clone(),
         extraction_strategy: *extraction_strategy,
-        metadata: canonical(metadata),
+        metadata: canonical_object(metadata),
         ..Memory::default()
     };
     let mut hash = Sha256::new();
     put(&mut hash, b"memory", &content);
+    UnitDigest(hash.finalize().into())
+}
+
+/// The digest of a document.
+pub fn document_digest(document: &ExportedDocument) -> UnitDigest {
+    let content = ExportedDocument {
+        json: canonical_object(&document.json),
+        ..document.clone()
+    };
+    let mut hash = Sha256::new();
+    put(&mut hash, b"document", &content);
     UnitDigest(hash.finalize().into())
 }
 
@@ -132,7 +143,7 @@ pub(super) fn bare_plan(plan: &Plan) -> Plan {
         current_phase: current_phase.clone(),
         iteration_count: *iteration_count,
         steps: steps.clone(),
-        data: canonical(data),
+        data: canonical_object(data),
         ..Plan::default()
     }
 }

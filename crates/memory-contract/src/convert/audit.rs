@@ -209,6 +209,7 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
         Action::Unspecified
         | Action::ResolveThread
         | Action::ImportMessages
+        | Action::ImportRecords
         | Action::ImportMemories
         | Action::UpdateAppPolicy
         | Action::DeleteAppPolicy

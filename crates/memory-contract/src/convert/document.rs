@@ -8,7 +8,7 @@ use super::json;
 use super::scalar::{duration, duration_in, timestamp};
 use crate::{
     Document, DocumentCondition, DocumentName, DocumentQuery, Fields, Invalid, InvalidFields,
-    NamespaceQuery, NewDocument, check, limits, page_size, proto,
+    MemoryOwner, NamespaceQuery, NewDocument, OwnedDocument, check, limits, page_size, proto,
 };
 
 /// Reads documents to store.
@@ -22,6 +22,35 @@ pub fn documents_from(
     let read = entries(field, documents, document_from)?;
     unique(field, read.iter().map(|document| &document.name))?;
     Ok(read)
+}
+
+/// Reads a document of an export.
+///
+/// # Errors
+/// Values over their limits.
+pub fn exported_document_from(
+    document: proto::ExportedDocument,
+) -> Result<NewDocument, InvalidFields> {
+    let proto::ExportedDocument {
+        app_id: _,
+        user_id: _,
+        namespace,
+        key,
+        json,
+        ttl,
+        indexed_text,
+    } = document;
+    let mut fields = Fields::default();
+    let document = fields.get(document_from(proto::DocumentInput {
+        namespace,
+        key,
+        json,
+        ttl,
+        index_fields: Vec::new(),
+    }));
+    let text = check::text("indexed_text", indexed_text, limits::INDEXED_CHARS);
+    let text = Some(fields.take(text)).filter(|text| !text.is_empty());
+    fields.all(document.map(|document| NewDocument { text, ..document }))
 }
 
 /// Reads names of documents.
@@ -374,6 +403,33 @@ impl From<Document> for proto::Document {
             update_time: Some(timestamp(updated)),
             ttl: ttl.map(duration),
             expire_time: expires.map(timestamp),
+        }
+    }
+}
+
+impl From<OwnedDocument> for proto::ExportedDocument {
+    fn from(owned: OwnedDocument) -> Self {
+        let OwnedDocument {
+            owner: MemoryOwner { app, user },
+            document,
+            text,
+        } = owned;
+        let Document {
+            name: DocumentName { namespace, key },
+            json,
+            created: _,
+            updated: _,
+            ttl,
+            expires: _,
+        } = document;
+        Self {
+            app_id: app.into(),
+            user_id: user.into(),
+            namespace,
+            key,
+            json,
+            ttl: ttl.map(duration),
+            indexed_text: text.unwrap_or_default(),
         }
     }
 }

@@ -29,7 +29,8 @@ pub use checkpoint::{
     metadata_filter_from, optional_checkpoint_id_from,
 };
 pub use document::{
-    document_names_from, document_query_from, documents_from, namespace_query_from,
+    document_names_from, document_query_from, documents_from, exported_document_from,
+    namespace_query_from,
 };
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use filter::{conditions_from, filter_from};

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    event_service_client::EventServiceClient, file_service_client::FileServiceClient,
     ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
     message_service_client::MessageServiceClient,
-    node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
-    policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
-    thread_service_client::ThreadServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
+    transfer_service_client::TransferServiceClient,
     working_memory_service_client::WorkingMemoryServiceClient,
 };
 use tonic::metadata::{Ascii, MetadataValue};
@@ -86,17 +84,8 @@ impl Client {
         MessageServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    pub fn files(&self) -> FileServiceClient<Transport> {
-        FileServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
-    }
-
-    pub fn policies(&self) -> PolicyServiceClient<Transport> {
-        PolicyServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
-    }
-
-    pub fn nodes(&self) -> NodeMemoryServiceClient<Transport> {
-        NodeMemoryServiceClient::new(self.transport.clone())
-            .max_decoding_message_size(MESSAGE_BYTES)
+    pub fn transfers(&self) -> TransferServiceClient<Transport> {
+        TransferServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     pub fn recall(&self) -> RecallServiceClient<Transport> {
@@ -109,10 +98,6 @@ impl Client {
 
     pub fn plans(&self) -> PlanServiceClient<Transport> {
         PlanServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
-    }
-
-    pub fn events(&self) -> EventServiceClient<Transport> {
-        EventServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     pub fn observations(&self) -> ObservationServiceClient<Transport> {

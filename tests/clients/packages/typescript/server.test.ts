@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
-import { create } from "@bufbuild/protobuf";
+import { clone, create } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   Code,
@@ -20,12 +20,14 @@ import {
 import {
   type Deletion,
   DeletionState,
+  ExportCompleteness,
   ExtractionStrategy,
   FileType,
   MemoryOrigin,
   MemoryService,
   PartSchema,
   PlanService,
+  RecordSchema,
   Role,
   ThreadService,
   ToolResultPartSchema,
@@ -69,6 +71,30 @@ test("a chat turn is a context and an append", async () => {
   const stored = history.messages.map((message) => [roleOf(message), textOf(message)]);
   assert.deepEqual(stored, [...said.slice(1), ["assistant", "Pixel."]]);
   assert.deepEqual(render(history.messages.slice(-1), "{seq} {role}: {text}"), ["4 assistant: Pixel."]);
+});
+
+test("records are exported, and imported again or with new ids", async () => {
+  const named = newSession();
+  await recollect.session(named).append({ user: "My dog is called Pixel.", assistant: "A fine name!" });
+  const records = await all(recollect.exportRecords({ app: named.app }));
+  const last = records.at(-1)!.kind;
+  assert.ok(last.case === "summary" && last.value.messageCount === 2n);
+
+  const known = await recollect.importRecords(recollect.exportRecords({ app: named.app }));
+  assert.ok(known.complete);
+  assert.equal(known.summary.checksum, last.value.checksum);
+  assert.deepEqual([known.summary.known?.messageCount, known.summary.stored?.messageCount], [2n, 0n]);
+
+  // A copy for another user, in which one record belongs to nothing.
+  const copies = records.slice(0, -1).map((record) => clone(RecordSchema, record));
+  for (const { kind } of copies) if (kind.case === "thread") kind.value.userId = "bob";
+  const orphan = copies.find(({ kind }) => kind.case === "message")!;
+  const copied = await recollect.importRecords([orphan, ...copies], { newIds: true });
+  assert.deepEqual(copied.refused.map(({ position, error }) => [position, error?.field]), [[0n, "record.message"]]);
+  assert.ok(!copied.complete && copied.summary.completeness === ExportCompleteness.INCOMPLETE);
+  const texts = (await all(recollect.session({ ...named, user: "bob" }).messages())).map(textOf);
+  assert.deepEqual(texts, ["My dog is called Pixel.", "A fine name!"]);
+  await assert.rejects(all(recollect.exportRecords({ threadId: "no-uuid" })), RecollectError);
 });
 
 test("contexts have the fields of each format", async () => {

@@ -242,7 +242,7 @@ async fn answer(
         match stream.message().await? {
             None => break,
             // The errors of an import are answers.
-            Some(bytes) if method.name() == "ImportMessages" => {
+            Some(bytes) if matches!(method.name(), "ImportMessages" | "ImportRecords") => {
                 let answer = DynamicMessage::decode(method.output(), bytes.as_slice());
                 let answer = answer.map_err(|error| Status::internal(error.to_string()))?;
                 let shown = answer.to_string();

@@ -159,7 +159,7 @@ user MessageService/ListMessages {"target": {"user": {"app_id": "reads", "user_i
 tenant MessageService/ListMessages {"target": {"app": {"app_id": "reads"}}, "page_size": 20}
 user MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}}
 user MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}, "head_message_id": "$MESSAGE", "include_events": true}
-user MessageService/ExportMessages {"target": {"thread": {"thread_id": "$THREAD"}}}
+user TransferService/ExportRecords {"target": {"thread": {"thread_id": "$THREAD"}}}
 user RecallService/Recall {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "What is the code of the harbor?", "freshness": {"eventual": {}}}
 user RecallService/Recall {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}, "query": "harbor code"}
 user RecallService/Search {"target": {"thread": {"thread_id": "$THREAD"}}, "query": "harbor code", "scope": 1}

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
+
+import grpc
 
 from recollect import _results, types, v1
 from recollect._sync.admin import Admin
@@ -13,10 +15,14 @@ from recollect._sync.app import App
 from recollect._sync.pages import pages
 from recollect._sync.session import Session
 from recollect._sync.user import User
+from recollect._calls import stream_error
 from recollect._connect import Channels, Connection
 from recollect._requests import fill
 from recollect._retry import Retry
 from recollect.v1.stubs import Stubs
+
+_EXPORT = "/recollect.v1.TransferService/ExportRecords"
+_IMPORT = "/recollect.v1.TransferService/ImportRecords"
 
 
 class Recollect:
@@ -161,3 +167,81 @@ class Recollect:
         for page in pages(self.stubs.thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
+
+    def export_records(
+        self,
+        *,
+        app: str = "",
+        user: str | None = None,
+        thread_id: str = "",
+        after_thread_id: str = "",
+        timeout: float | None = None,
+    ) -> Iterator[v1.Record]:
+        """The records of an export, for import_records: all data of the tenant, or that of an
+        app, of a user of the app, or of a thread. An export that does not end with its summary
+        is incomplete. Write one record to a line with
+        `google.protobuf.json_format.MessageToJson(record, indent=None)`.
+
+        Args:
+            app: the app. Empty: all apps.
+            user: the user of the app. None: all users; empty: the data that belongs to none.
+            thread_id: the thread, without memories and documents. Empty: all threads.
+            after_thread_id: continues an export that ended early, after this thread.
+            timeout: the seconds that the export may take. Default: no limit.
+        """
+        request = v1.ExportRecordsRequest(after_thread_id=after_thread_id)
+        if thread_id:
+            request.target.thread.thread_id = thread_id
+        elif user is not None:
+            request.target.user.CopyFrom(v1.UserRef(app_id=app, user_id=user))
+        elif app:
+            request.target.app.app_id = app
+        stream = self.stubs.transfer.ExportRecords(request, timeout=timeout)
+        try:
+            for response in stream:
+                yield response.record
+        except grpc.RpcError as failed:
+            raise stream_error(failed, self._connection.settings, _EXPORT) from failed
+        finally:
+            stream.cancel()
+
+    def import_records(
+        self,
+        records: Iterable[v1.Record],
+        *,
+        replace: bool = False,
+        new_ids: bool = False,
+        timeout: float | None = None,
+    ) -> types.ImportedRecords:
+        """Stores the records of an export, in its order. Importing them again stores nothing
+        twice. A refused record does not stop the others.
+
+        Args:
+            records: the records, such as those of another client's export_records.
+            replace: overwrites policies, files, plans, checkpoints and documents that exist
+                with other content.
+            new_ids: stores everything as new, also what an earlier import stored.
+            timeout: the seconds that the import may take. Default: no limit.
+        """
+
+        def requests() -> Iterator[v1.ImportRecordsRequest]:
+            options: v1.ImportOptions | None = v1.ImportOptions(replace=replace, new_ids=new_ids)
+            for record in records:
+                yield v1.ImportRecordsRequest(options=options, record=record)
+                options = None
+
+        refused: list[v1.RefusedRecord] = []
+        summary = v1.ImportSummary()
+        stream = self.stubs.transfer.ImportRecords(requests(), timeout=timeout)
+        try:
+            for response in stream:
+                answer = response.WhichOneof("answer")
+                if answer == "refused":
+                    refused.append(response.refused)
+                elif answer == "summary":
+                    summary = response.summary
+        except grpc.RpcError as failed:
+            raise stream_error(failed, self._connection.settings, _IMPORT) from failed
+        finally:
+            stream.cancel()
+        return types.ImportedRecords(summary=summary, refused=refused)

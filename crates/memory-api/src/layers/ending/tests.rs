@@ -103,7 +103,7 @@ async fn an_unread_answer_releases_its_permit() {
     );
     for path in [
         "/recollect.v1.ThreadService/GetThread",
-        "/recollect.v1.MessageService/ExportMessages",
+        "/recollect.v1.TransferService/ExportRecords",
         "/recollect.v1.ThreadService/WatchThread",
     ] {
         let mut call = || {

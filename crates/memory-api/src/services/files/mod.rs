@@ -67,7 +67,7 @@ impl FileService for Files {
 }
 
 impl Files {
-    async fn register(
+    pub(in crate::services) async fn register(
         &self,
         request: Request<RegisterFileRequest>,
     ) -> Result<RegisterFileResponse, ApiError> {
@@ -81,7 +81,10 @@ impl Files {
         })
     }
 
-    async fn get(&self, request: Request<GetFileRequest>) -> Result<GetFileResponse, ApiError> {
+    pub(in crate::services) async fn get(
+        &self,
+        request: Request<GetFileRequest>,
+    ) -> Result<GetFileResponse, ApiError> {
         let caller = caller_of(&request)?;
         let GetFileRequest { location } = request.into_inner();
         let location = file_location_from(location.map(FileLocation::from))?;

@@ -367,7 +367,7 @@ impl Memories {
         })
     }
 
-    async fn import(
+    pub(in crate::services) async fn import(
         &self,
         request: Request<ImportMemoriesRequest>,
     ) -> Result<ImportMemoriesResponse, ApiError> {

@@ -30,7 +30,7 @@ pub(crate) type Imported =
 
 /// Stores the requests of one stream.
 #[derive(Clone)]
-pub(super) struct Import {
+pub(in crate::services) struct Import {
     pub(super) store: Store,
     pub(super) indexer: Option<IndexerHandle>,
     pub(super) quotas: StorageQuotas,
@@ -63,11 +63,7 @@ impl Import {
             Some(error) => Status::from(error),
             None => status,
         })?;
-        let stored = match parse(request).await {
-            Ok(batch) => self.store(batch).await,
-            Err(error) => Err(error),
-        };
-        let outcome = match stored {
+        let outcome = match self.take(request).await {
             Ok(imported) => Outcome::Imported(imported),
             Err(error) => Outcome::Error(import_error(error)),
         };
@@ -75,6 +71,17 @@ impl Import {
             position,
             outcome: Some(outcome),
         })
+    }
+
+    /// Stores the messages of one request, all or none.
+    ///
+    /// # Errors
+    /// Wrong fields, and those of an append.
+    pub(in crate::services) async fn take(
+        &self,
+        request: ImportMessagesRequest,
+    ) -> Result<ImportedMessages, ApiError> {
+        self.store(parse(request).await?).await
     }
 
     async fn store(&self, batch: Batch) -> Result<ImportedMessages, ApiError> {
@@ -160,7 +167,8 @@ async fn parse(request: ImportMessagesRequest) -> Result<Batch, ApiError> {
     })
 }
 
-fn import_error(error: ApiError) -> ImportError {
+/// Why a part of an import was refused.
+pub(in crate::services) fn import_error(error: ApiError) -> ImportError {
     let Answer {
         reason,
         message,
@@ -179,7 +187,7 @@ fn import_error(error: ApiError) -> ImportError {
 }
 
 /// Ends a stream after its first error, and at a deadline with DEADLINE_EXCEEDED.
-fn until<T: Send + 'static>(
+pub(in crate::services) fn until<T: Send + 'static>(
     deadline: Instant,
     answers: impl Stream<Item = Result<T, Status>> + Send + 'static,
 ) -> impl Stream<Item = Result<T, Status>> + Send + 'static {

@@ -1,6 +1,5 @@
 //! The message service.
 
-mod export;
 mod history;
 mod import;
 mod list;
@@ -10,7 +9,7 @@ use memory_context::{Conversation, counting, store_contents};
 use memory_contract::proto::message_service_server::MessageService;
 use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
-    DeleteMessageResponse, ExportMessagesRequest, GetHistoryRequest, GetHistoryResponse,
+    DeleteMessageResponse, GetHistoryRequest, GetHistoryResponse,
     GetMessageRequest, GetMessageResponse, ImportMessagesRequest, ListMessagesRequest,
     ListMessagesResponse, MessageInput, ProviderMessages, ThreadRef, UpdateMessageRequest,
     UpdateMessageResponse,
@@ -33,8 +32,9 @@ use super::request::{
 use crate::error::ApiError;
 use crate::layers::{caller_of, remaining};
 use crate::storage_quota::{Amount, StorageQuotas, is_stored};
-use export::{Export, Exported};
 use import::{Import, Imported};
+
+pub(in crate::services) use import::{import_error, until};
 
 /// Implements `MessageService`.
 #[derive(Clone)]
@@ -69,7 +69,6 @@ impl Messages {
 #[async_trait]
 impl MessageService for Messages {
     type ImportMessagesStream = Imported;
-    type ExportMessagesStream = Exported;
 
     async fn append_messages(
         &self,
@@ -119,29 +118,23 @@ impl MessageService for Messages {
     ) -> Result<Response<Imported>, Status> {
         let caller = caller_of(&request)?;
         let time = remaining(&request, self.stream_timeout);
-        let import = Import {
+        let import = self.import(caller);
+        Ok(Response::new(import.run(request.into_inner(), time)))
+    }
+}
+
+impl Messages {
+    /// An import for a caller.
+    pub(in crate::services) fn import(&self, caller: Caller) -> Import {
+        Import {
             store: self.store.clone(),
             indexer: self.indexer.clone(),
             quotas: self.quotas.clone(),
             caller,
             background: self.background.clone(),
-        };
-        Ok(Response::new(import.run(request.into_inner(), time)))
+        }
     }
 
-    async fn export_messages(
-        &self,
-        request: Request<ExportMessagesRequest>,
-    ) -> Result<Response<Exported>, Status> {
-        let caller = caller_of(&request)?;
-        let time = remaining(&request, self.stream_timeout);
-        let (call, _, request) = request.into_parts();
-        let export = Export::read(self.store.clone(), caller, &call, request).await?;
-        Ok(Response::new(export.run(time)))
-    }
-}
-
-impl Messages {
     async fn append(
         &self,
         request: Request<AppendMessagesRequest>,

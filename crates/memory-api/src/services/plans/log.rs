@@ -17,7 +17,7 @@ use crate::services::request::{
 use crate::storage_quota::{Amount, is_remembered};
 
 impl Plans {
-    pub(super) async fn append(
+    pub(in crate::services) async fn append(
         &self,
         request: Request<AppendAttemptRequest>,
     ) -> Result<AppendAttemptResponse, ApiError> {

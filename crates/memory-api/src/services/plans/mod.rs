@@ -84,7 +84,10 @@ impl PlanService for Plans {
 }
 
 impl Plans {
-    async fn put(&self, request: Request<PutPlanRequest>) -> Result<PutPlanResponse, ApiError> {
+    pub(in crate::services) async fn put(
+        &self,
+        request: Request<PutPlanRequest>,
+    ) -> Result<PutPlanResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let bytes = request.encoded_len();
@@ -111,7 +114,10 @@ impl Plans {
         })
     }
 
-    async fn get(&self, request: Request<GetPlanRequest>) -> Result<GetPlanResponse, ApiError> {
+    pub(in crate::services) async fn get(
+        &self,
+        request: Request<GetPlanRequest>,
+    ) -> Result<GetPlanResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, GetPlanRequest { thread }) = request.into_parts();
         let named = required_conversation_from(&metadata, thread)?;

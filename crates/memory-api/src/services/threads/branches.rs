@@ -14,7 +14,7 @@ use crate::services::request::{
 };
 
 impl Threads {
-    pub(super) async fn move_head(
+    pub(in crate::services) async fn move_head(
         &self,
         request: Request<SetHeadRequest>,
     ) -> Result<SetHeadResponse, ApiError> {

@@ -157,7 +157,7 @@ impl Threads {
         })
     }
 
-    async fn resolve(
+    pub(in crate::services) async fn resolve(
         &self,
         request: Request<ResolveThreadRequest>,
     ) -> Result<ResolveThreadResponse, ApiError> {

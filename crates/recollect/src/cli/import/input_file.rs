@@ -8,7 +8,7 @@ use memory_contract::Provider;
 use memory_contract::proto::MessageInput;
 use serde_json::Value;
 
-use super::export::Export;
+use super::export::is_record;
 use super::jsonl::Jsonl;
 use super::openai::Chat;
 use super::{Defaults, ImportRecord, Placed, Read, foreign, provider};
@@ -86,7 +86,7 @@ impl InputFile<'_> {
         let first = first.trim_start_matches('\u{feff}');
         let by_line = serde_json::from_str::<Value>(first);
         let format = match (&by_line, self.format) {
-            (Ok(document), Format::Auto) if Export::is(document) => Format::Jsonl,
+            (Ok(document), Format::Auto) if is_record(document) => Format::Jsonl,
             (Ok(document), Format::Auto) => provider::detected(document).unwrap_or(Format::Jsonl),
             (_, format) => format,
         };
@@ -125,29 +125,17 @@ impl InputFile<'_> {
 
     fn jsonl(&self, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
         let mut reader = Jsonl::new(self.defaults, &self.stem, self.again);
-        let mut last = 0;
         for (number, line) in lines {
-            last = number;
-            let records = line
-                .and_then(|line| parse(&line))
-                .and_then(|json| reader.line(&json));
-            let read: Vec<Result<ImportRecord, String>> = match records {
-                Ok(records) => records.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            };
-            let mut placed = read.into_iter().map(|value| Placed {
+            let read = Placed {
                 place: format!("line {number}"),
-                value,
-            });
-            if !placed.all(&mut *each) {
+                value: line
+                    .and_then(|line| parse(&line))
+                    .and_then(|json| reader.line(&json)),
+            };
+            if !each(read) {
                 return;
             }
         }
-        let mut rest = reader.end().into_iter().map(|record| Placed {
-            place: format!("line {last}"),
-            value: Ok(record),
-        });
-        let _ = rest.all(each);
     }
 
     /// One document of another memory system a line.
@@ -217,7 +205,6 @@ impl InputFile<'_> {
             let value = message.map(|message| ImportRecord::Message {
                 session: session.clone(),
                 message: Box::new(message),
-                head: false,
             });
             each(Placed {
                 place: format!("{place}messages[{index}]"),

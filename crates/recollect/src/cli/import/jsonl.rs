@@ -3,7 +3,7 @@
 use memory_contract::proto::{MessageInput, SessionRef};
 use serde_json::Value;
 
-use super::export::Export;
+use super::export::{is_record, record};
 use super::openai::Chat;
 use super::{Defaults, ImportRecord};
 
@@ -14,35 +14,28 @@ pub struct Jsonl<'a> {
     stem: &'a str,
     again: bool,
     chat: Chat,
-    export: Export,
 }
 
 impl<'a> Jsonl<'a> {
-    /// A reader of the file `stem`. `again` gives exported messages new ids.
+    /// A reader of the file `stem`. `again` leaves out the ids of messages.
     pub fn new(defaults: &'a Defaults, stem: &'a str, again: bool) -> Self {
         Self {
             defaults,
             stem,
             again,
             chat: Chat::default(),
-            export: Export::new(again),
         }
     }
 
-    /// Reads one line, and returns what it makes of it: mostly one record.
+    /// Reads one line.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn line(&mut self, json: &Value) -> Result<Vec<ImportRecord>, String> {
-        match Export::is(json) {
-            true => self.export.line(json),
-            false => self.simple(json).map(|record| vec![record]),
+    pub fn line(&mut self, json: &Value) -> Result<ImportRecord, String> {
+        match is_record(json) {
+            true => record(json).map(|kind| ImportRecord::Exported(Box::new(kind))),
+            false => self.simple(json),
         }
-    }
-
-    /// Ends the reading.
-    pub fn end(self) -> Vec<ImportRecord> {
-        self.export.end()
     }
 
     fn simple(&mut self, json: &Value) -> Result<ImportRecord, String> {
@@ -61,7 +54,6 @@ impl<'a> Jsonl<'a> {
                 agent_session_key: String::new(),
             },
             message: Box::new(message),
-            head: false,
         })
     }
 }
@@ -105,9 +97,7 @@ mod tests {
     use serde_json::json;
 
     fn one(reader: &mut Jsonl<'_>, json: &Value) -> ImportRecord {
-        let mut records = reader.line(json).unwrap();
-        assert_eq!(records.len(), 1, "{records:?}");
-        records.remove(0)
+        reader.line(json).unwrap()
     }
 
     fn defaults() -> Defaults {

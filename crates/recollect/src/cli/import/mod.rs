@@ -7,7 +7,6 @@
 mod batch;
 mod export;
 mod foreign;
-mod heads;
 mod input_file;
 mod jsonl;
 mod openai;
@@ -15,15 +14,13 @@ mod provider;
 mod values;
 
 use memory_contract::proto::{
-    AgentEvent, AppPolicy, Attempt, ExportSummary, File, Memory, MessageInput, Plan,
-    PutWorkingMemoryRequest, ResolveThreadRequest, SessionRef, ThreadRef, thread_ref,
+    Memory, MessageInput, PutWorkingMemoryRequest, ResolveThreadRequest, SessionRef, ThreadRef,
+    record::Kind, thread_ref,
 };
-use memory_contract::{AppId, ExportedThread, KeySource, SessionKey, SessionNames, UserId};
+use memory_contract::{AppId, KeySource, SessionKey, SessionNames, UserId};
 
-pub use batch::{Batch, Batcher, hashed};
-pub use export::{NodeTurn, agrees};
+pub use batch::{Batch, Batcher};
 pub use foreign::thread_key;
-pub use heads::{Head, Heads};
 pub use input_file::read;
 pub use jsonl::messages_of_lines;
 
@@ -81,46 +78,21 @@ pub fn named_session(thread: Option<&ThreadRef>) -> Option<&SessionRef> {
 /// One thing that a file holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ImportRecord {
+    /// A record of an export.
+    Exported(Box<Kind>),
     /// A thread; its messages follow.
     Thread(Box<ResolveThreadRequest>),
     /// A message of a session.
     Message {
         session: SessionRef,
         message: Box<MessageInput>,
-        /// Whether it was its thread's head.
-        head: bool,
     },
-    AppPolicy(Box<AppPolicy>),
-    /// A registered file.
-    File(Box<File>),
-    /// A turn of a node of the thread read last.
-    NodeTurn(Box<NodeTurn>),
-    /// The node has no more turns.
-    NodeEnd,
-    /// A node whose memory could not be exported.
-    UnreadableNode(String),
-    /// The plan of the thread read last.
-    Plan(Box<Plan>),
-    /// An attempt in the log of the thread read last.
-    Attempt(Box<Attempt>),
-    Event(Box<AgentEvent>),
     /// A long-term memory.
     Memory(Box<Memory>),
     /// The working memory of a session, for sessions that have none.
     WorkingMemory(Box<PutWorkingMemoryRequest>),
     /// What is left out because nothing here holds it, and how many there are.
     LeftOut(&'static str, u64),
-    /// The thread read last has no more of anything.
-    ThreadEnd(ExportedThread),
-    /// The end of an export.
-    Summary {
-        /// What it says of itself.
-        said: Box<ExportSummary>,
-        /// What was read.
-        seen: Box<ExportSummary>,
-    },
-    /// An export has no end.
-    Incomplete,
 }
 
 /// A record with its place, or what is wrong there.

@@ -4,21 +4,20 @@ mod part;
 
 use std::io::{self, BufWriter, Write};
 
-use memory_contract::ExportChecksum;
 use memory_contract::proto::{
-    ExportMessagesRequest, ExportMessagesResponse, ExportSummary, export_messages_response::Record,
+    ExportRecordsRequest, ExportRecordsResponse, ExportSummary, Record, record::Kind,
 };
+use memory_contract::{ExportChecksum, check_summary};
 use tonic::{Code, Streaming};
 
 use crate::cli::args::ExportArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::agrees;
 use crate::cli::output::{JsonLines, Progress, count};
 use part::{Part, Point};
 
 /// The name of a record in the contract.
-const RECORD: &str = "ExportMessagesResponse";
+const RECORD: &str = "Record";
 
 /// Writes all that the server exports, one record a line, and a summary.
 ///
@@ -28,7 +27,7 @@ const RECORD: &str = "ExportMessagesResponse";
 /// that says so. When a node's memory is missing because it cannot be read.
 pub async fn run(args: ExportArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.server).await?;
-    let request = ExportMessagesRequest {
+    let request = ExportRecordsRequest {
         target: args.target(),
         after_thread_id: String::new(),
     };
@@ -72,17 +71,17 @@ pub async fn run(args: ExportArgs) -> Result<(), Failure> {
 /// still has.
 async fn call(
     client: &Client,
-    request: ExportMessagesRequest,
+    request: ExportRecordsRequest,
     mut points: Vec<Point>,
-) -> Result<(Streaming<ExportMessagesResponse>, Option<Point>), Failure> {
+) -> Result<(Streaming<ExportRecordsResponse>, Option<Point>), Failure> {
     loop {
         let point = points.pop();
         let after = point.as_ref().map(|point| point.thread_id.clone());
-        let request = ExportMessagesRequest {
+        let request = ExportRecordsRequest {
             after_thread_id: after.unwrap_or_default(),
             ..request.clone()
         };
-        match client.messages().export_messages(request).await {
+        match client.transfers().export_records(request).await {
             Ok(response) => return Ok((response.into_inner(), point)),
             Err(status) if status.code() == Code::NotFound && point.is_some() => {}
             Err(status) => return Err(client.failure(&status)),
@@ -99,7 +98,7 @@ struct Written {
 
 async fn write(
     client: &Client,
-    mut records: Streaming<ExportMessagesResponse>,
+    mut records: Streaming<ExportRecordsResponse>,
     writer: Box<dyn Write>,
     before: Option<ExportChecksum>,
 ) -> Result<Written, Failure> {
@@ -115,25 +114,28 @@ async fn write(
         .await
         .map_err(|status| client.failure(&status))?
     {
-        let Some(record) = &response.record else {
+        let Some(record) = response.record else {
             continue;
         };
-        if let Record::Summary(summary) = record {
+        let Some(kind) = &record.kind else {
+            continue;
+        };
+        if let Kind::Summary(summary) = kind {
             said = Some(summary.clone());
             continue;
         }
-        match record {
-            Record::Thread(next) => thread.clone_from(&next.thread_id),
-            Record::Node(node) if node.unreadable => {
+        match kind {
+            Kind::Thread(next) => thread.clone_from(&next.thread_id),
+            Kind::Node(node) if node.unreadable => {
                 unreadable.push((thread.clone(), node.node_id.clone()));
             }
             _ => {}
         }
-        now.see(record);
+        now.see(kind);
         if let Some(whole) = &mut whole {
-            whole.see(record);
+            whole.see(kind);
         }
-        lines.write(RECORD, &response)?;
+        lines.write(RECORD, &record)?;
         number += 1;
         if number.is_multiple_of(500) {
             let counts = whole.as_ref().unwrap_or(&now).counts();
@@ -144,11 +146,11 @@ async fn write(
     let said = said.ok_or_else(|| {
         refused("the server ended the export without a summary: it is not complete")
     })?;
-    agrees(&said, &seen)
+    check_summary(&said, &seen)
         .map_err(|problem| refused(&format!("what arrived is not what was sent: {problem}")))?;
     let summary = whole.map_or(seen, ExportChecksum::summary);
-    let last = ExportMessagesResponse {
-        record: Some(Record::Summary(summary.clone())),
+    let last = Record {
+        kind: Some(Kind::Summary(summary.clone())),
     };
     lines.write(RECORD, &last)?;
     lines.finish()?;
@@ -206,6 +208,8 @@ fn counted(summary: &ExportSummary) -> String {
         attempt_count,
         memory_count,
         event_count,
+        checkpoint_count,
+        document_count,
     } = summary;
     let mut text = format!(
         "{} of {}",
@@ -231,7 +235,9 @@ fn counted(summary: &ExportSummary) -> String {
         (plan_count, "plan", "plans"),
         (attempt_count, "attempt", "attempts"),
         (event_count, "event", "events"),
+        (checkpoint_count, "checkpoint", "checkpoints"),
         (memory_count, "memory", "memories"),
+        (document_count, "document", "documents"),
     ] {
         match number {
             0 => {}

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use memory_contract::ExportChecksum;
 use memory_contract::proto::{
-    ExportMessagesRequest, ExportMessagesResponse, export_messages_response::Record,
-    target::Target, thread_ref::Thread,
+    ExportRecordsRequest, Record, record::Kind, target::Target, thread_ref::Thread,
 };
 use serde_json::json;
 
@@ -37,13 +36,13 @@ pub(super) struct Point {
 }
 
 impl Part {
-    pub(super) fn of(path: &Path, request: &ExportMessagesRequest, addr: &str) -> Self {
+    pub(super) fn of(path: &Path, request: &ExportRecordsRequest, addr: &str) -> Self {
         let with = |ending: &str| {
             let mut name = path.to_owned().into_os_string();
             name.push(ending);
             PathBuf::from(name)
         };
-        let ExportMessagesRequest {
+        let ExportRecordsRequest {
             target,
             after_thread_id: _,
         } = request;
@@ -87,8 +86,8 @@ impl Part {
         for line in records(BufReader::new(file)) {
             let (start, _, record) = line.map_err(|error| self.broken(&error))?;
             let next = match record {
-                Record::Thread(thread) => Some(thread.thread_id),
-                Record::Summary(_) => None,
+                Kind::Thread(thread) => Some(thread.thread_id),
+                Kind::Summary(_) => None,
                 _ => continue,
             };
             let ended = std::mem::replace(&mut open, next);
@@ -207,7 +206,7 @@ fn private(path: &Path) -> io::Result<File> {
 
 /// The records of a file, each with where it starts and ends, up to the first
 /// line that is not whole.
-fn records(mut file: impl BufRead) -> impl Iterator<Item = io::Result<(u64, u64, Record)>> {
+fn records(mut file: impl BufRead) -> impl Iterator<Item = io::Result<(u64, u64, Kind)>> {
     let mut start = 0_u64;
     let mut line = Vec::new();
     std::iter::from_fn(move || {
@@ -217,10 +216,10 @@ fn records(mut file: impl BufRead) -> impl Iterator<Item = io::Result<(u64, u64,
             Ok(_) if line.last() != Some(&b'\n') => None,
             Ok(length) => {
                 let json = serde_json::from_slice(&line).ok()?;
-                let response = message_from_json::<ExportMessagesResponse>(RECORD, &json).ok()?;
+                let record = message_from_json::<Record>(RECORD, &json).ok()?;
                 let end = start + length as u64;
                 let place = std::mem::replace(&mut start, end);
-                Some(Ok((place, end, response.record?)))
+                Some(Ok((place, end, record.kind?)))
             }
         }
     })
@@ -237,7 +236,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.jsonl");
         let of = |app: &str, server: &str| {
-            let request = ExportMessagesRequest {
+            let request = ExportRecordsRequest {
                 target: Some(
                     AppRef {
                         app_id: app.to_owned(),

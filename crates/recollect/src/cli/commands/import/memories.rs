@@ -19,8 +19,6 @@ type Problem = (String, String);
 /// reported.
 pub(super) struct Memories<'a> {
     client: &'a Client,
-    /// Whether a memory whose text another one has is merged with that one.
-    merges: bool,
     /// The ids that threads have now, by those that they had.
     threads: HashMap<String, String>,
     waiting: Vec<(String, Memory)>,
@@ -34,10 +32,9 @@ pub(super) struct Memories<'a> {
 }
 
 impl<'a> Memories<'a> {
-    pub(super) fn new(client: &'a Client, merges: bool) -> Self {
+    pub(super) fn new(client: &'a Client) -> Self {
         Self {
             client,
-            merges,
             threads: HashMap::new(),
             waiting: Vec::new(),
             kept: HashMap::new(),
@@ -139,17 +136,12 @@ impl<'a> Memories<'a> {
                 continue;
             }
             let id = &wanted.memory_id;
-            if self.merges && there.memory_id != *id {
+            // Other systems keep memories with one text apart.
+            if there.memory_id != *id {
                 self.merged += 1;
                 continue;
             }
-            let problem = match there.memory_id == *id {
-                true => format!("the memory {id} differs from the file, and was kept"),
-                false => format!(
-                    "the memory {id}: the memory {} has its text or external id, and was kept",
-                    there.memory_id
-                ),
-            };
+            let problem = format!("the memory {id} differs from the file, and was kept");
             problems.push((place.clone(), problem));
         }
     }

@@ -4,6 +4,7 @@ mod check;
 mod memories;
 mod preview;
 mod read;
+mod records;
 mod store;
 mod summary;
 mod units;

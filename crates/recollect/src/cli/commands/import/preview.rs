@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
-use memory_contract::proto::SessionRef;
+use memory_contract::proto::{Message, MessageInput, Role, record::Kind};
+use memory_contract::{ExportChecksum, NewMessage, check_summary};
 use tokio::sync::mpsc;
 
 use super::Job;
 use super::read::{Unit, produce};
+use super::records::{BROKEN_OFF, session_of};
 use super::summary::{Summary, WHOLE_FILE};
 use crate::cli::import::{Placed, named_session, thread_key};
 
@@ -21,10 +23,14 @@ pub(super) async fn preview(job: Job) -> Summary {
         dry_run: true,
         ..Default::default()
     };
+    let mut seen = Seen::default();
     let (units, mut incoming) = mpsc::channel(WAITING);
     let reader = std::thread::spawn(move || produce(&job, &units));
     while let Some(unit) = incoming.recv().await {
-        count(&mut summary, unit);
+        count(&mut summary, unit, &mut seen);
+    }
+    if seen.open {
+        summary.problem(seen.place, BROKEN_OFF.to_owned());
     }
     if let Ok(Err(problem)) = reader.join() {
         summary.unread = true;
@@ -34,32 +40,91 @@ pub(super) async fn preview(job: Job) -> Summary {
     summary
 }
 
-fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>) {
-    let mut session_of = |session: Option<&SessionRef>| {
-        summary.threads.extend(session.map(thread_key));
-    };
-    let besides = &mut summary.besides;
+fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>, seen: &mut Seen) {
     match value {
-        Unit::AppPolicy(_) => besides.app_policies += 1,
-        Unit::File(_) => besides.files += 1,
-        Unit::Thread(request) => session_of(request.session.as_ref()),
+        Unit::Exported(kind) => {
+            if let Err(problem) = seen.see(&kind, summary) {
+                summary.problem(place.clone(), problem);
+            }
+            seen.place = place;
+        }
+        Unit::Thread(request) => {
+            let session = request.session.as_ref();
+            summary.threads.extend(session.map(thread_key));
+        }
         Unit::Batch(batch) => {
-            session_of(named_session(batch.value.thread.as_ref()));
+            let session = named_session(batch.value.thread.as_ref());
+            summary.threads.extend(session.map(thread_key));
             summary.stored += batch.value.messages.len() as u64;
         }
-        Unit::NodeTurn(_) => besides.node_turns += 1,
-        Unit::Plan(_) => besides.plans += 1,
-        Unit::Attempt(_) => besides.attempts += 1,
-        Unit::Event(_) => besides.events += 1,
-        Unit::Memory(_) => besides.memories += 1,
+        Unit::Memory(_) => summary.besides.memories += 1,
         Unit::WorkingMemory(request) => {
-            session_of(named_session(request.thread.as_ref()));
-            besides.working_memories += 1;
+            let session = named_session(request.thread.as_ref());
+            summary.threads.extend(session.map(thread_key));
+            summary.besides.working_memories += 1;
             summary.stored += request.messages.len() as u64;
         }
         Unit::LeftOut(what, count) => *summary.left_out.entry(what).or_default() += count,
-        Unit::Checksum(checksum) => summary.checksum = Some(checksum),
         Unit::Problem(problem) => summary.problem(place, problem),
-        Unit::NodeEnd | Unit::ThreadEnd(_) | Unit::Head(_) => {}
+    }
+}
+
+/// The records of an export so far.
+#[derive(Default)]
+struct Seen {
+    checksum: ExportChecksum,
+    /// Where the last one is that no summary has ended yet.
+    place: String,
+    open: bool,
+}
+
+impl Seen {
+    fn see(&mut self, kind: &Kind, summary: &mut Summary) -> Result<(), String> {
+        self.checksum.see(kind);
+        self.open = !matches!(kind, Kind::Summary(_));
+        let besides = &mut summary.besides;
+        match kind {
+            Kind::AppPolicy(_) => besides.app_policies += 1,
+            Kind::File(_) => besides.files += 1,
+            Kind::Thread(thread) => {
+                summary.threads.insert(thread_key(&session_of(thread)));
+            }
+            Kind::Message(message) => {
+                summary.stored += 1;
+                // What else would keep it out, the server says.
+                let read = NewMessage::try_from(input_of(message));
+                read.map_err(|invalid| invalid.to_string())?;
+            }
+            Kind::NodeMessage(message) => {
+                besides.node_turns += u64::from(message.role() == Role::Assistant);
+            }
+            Kind::Plan(_) => besides.plans += 1,
+            Kind::Attempt(_) => besides.attempts += 1,
+            Kind::Event(_) => besides.events += 1,
+            Kind::Checkpoint(_) => besides.checkpoints += 1,
+            Kind::Memory(_) => besides.memories += 1,
+            Kind::Document(_) => besides.documents += 1,
+            Kind::Node(_) | Kind::CheckpointValue(_) | Kind::CheckpointWrite(_) => {}
+            Kind::Summary(said) => {
+                let seen = std::mem::take(&mut self.checksum).summary();
+                check_summary(said, &seen)?;
+                summary.checksum = Some(seen.checksum);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn input_of(message: &Message) -> MessageInput {
+    let message = message.clone();
+    MessageInput {
+        message_id: message.message_id,
+        role: message.role,
+        name: message.name,
+        parts: message.parts,
+        metadata: message.metadata,
+        create_time: message.create_time,
+        external_id: message.external_id,
+        parent: None,
     }
 }

@@ -2,52 +2,35 @@
 
 use std::collections::HashMap;
 
+use memory_contract::NewMessage;
 use memory_contract::proto::message_input::Parent;
 use memory_contract::proto::{
-    AgentEvent, AppPolicy, Attempt, File, Memory, MessageInput, Plan, PutWorkingMemoryRequest,
-    ResolveThreadRequest,
+    Memory, MessageInput, PutWorkingMemoryRequest, ResolveThreadRequest, record::Kind,
 };
-use memory_contract::{ExportedThread, NewMessage};
 use tokio::sync::mpsc;
 
 use super::Job;
-use crate::cli::import::{
-    Batch, Batcher, Head, Heads, ImportRecord, NodeTurn, Placed, agrees, read,
-};
+use crate::cli::import::{Batch, Batcher, ImportRecord, Placed, read};
 
 /// What the reading thread hands over, with its place in the file.
 pub(super) enum Unit {
-    AppPolicy(Box<AppPolicy>),
-    File(Box<File>),
+    /// A record of an export.
+    Exported(Box<Kind>),
     Thread(Box<ResolveThreadRequest>),
     Batch(Batch),
-    NodeTurn(Box<NodeTurn>),
-    NodeEnd,
-    Plan(Box<Plan>),
-    Attempt(Box<Attempt>),
-    Event(Box<AgentEvent>),
     Memory(Box<Memory>),
     WorkingMemory(Box<PutWorkingMemoryRequest>),
     LeftOut(&'static str, u64),
-    ThreadEnd(ExportedThread),
-    /// The checksum of an export that was read to its end.
-    Checksum(String),
-    Head(Head),
     Problem(String),
 }
 
 /// Reads the file and makes requests of it.
 pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(), String> {
     let mut batcher = Batcher::new(job.again);
-    let mut heads = Heads::default();
     let mut refused = Refused::default();
     let send = |place: String, value: Unit| units.blocking_send(Placed { place, value }).is_ok();
     let send_batch = |batch: Option<Batch>| {
         batch.is_none_or(|batch| send(batch.place.clone(), Unit::Batch(batch)))
-    };
-    let send_heads = |heads: Heads| {
-        let mut heads = heads.end().into_iter();
-        heads.all(|head| send(head.session.session_key.clone(), Unit::Head(head)))
     };
     let result = read(
         &job.file,
@@ -57,61 +40,32 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
         &mut |record| {
             let Placed { place, value } = record;
             let unit = match value {
-                Ok(ImportRecord::Message {
-                    session,
-                    message,
-                    head,
-                }) => {
+                Ok(ImportRecord::Exported(kind)) => Unit::Exported(kind),
+                Ok(ImportRecord::Message { session, message }) => {
                     let message = match refused.check(*message) {
                         Ok(message) => message,
                         Err(problem) => return send(place, Unit::Problem(problem)),
                     };
-                    heads.see(&session, &message.message_id, head);
                     return send_batch(batcher.push(place, session, message));
                 }
                 Ok(ImportRecord::Thread(thread)) => {
                     return send_batch(batcher.take()) && send(place, Unit::Thread(thread));
                 }
-                Ok(ImportRecord::AppPolicy(policy)) => Unit::AppPolicy(policy),
-                Ok(ImportRecord::File(file)) => Unit::File(file),
-                Ok(ImportRecord::NodeTurn(turn)) => Unit::NodeTurn(turn),
-                Ok(ImportRecord::NodeEnd) => Unit::NodeEnd,
-                Ok(ImportRecord::Plan(plan)) => Unit::Plan(plan),
-                Ok(ImportRecord::Attempt(attempt)) => Unit::Attempt(attempt),
-                Ok(ImportRecord::Event(event)) => Unit::Event(event),
                 Ok(ImportRecord::Memory(memory)) => {
-                    // Its sources have to be there before it, and heads in place: a
-                    // thread's summary is of the path to its head.
-                    return send_batch(batcher.take())
-                        && send_heads(std::mem::take(&mut heads))
-                        && send(place, Unit::Memory(memory));
+                    // Its sources have to be there before it.
+                    return send_batch(batcher.take()) && send(place, Unit::Memory(memory));
                 }
                 Ok(ImportRecord::WorkingMemory(request)) => {
                     // A later message of the session follows those of the request.
                     return send_batch(batcher.take()) && send(place, Unit::WorkingMemory(request));
                 }
                 Ok(ImportRecord::LeftOut(what, count)) => Unit::LeftOut(what, count),
-                Ok(ImportRecord::ThreadEnd(thread)) => Unit::ThreadEnd(thread),
-                Ok(ImportRecord::UnreadableNode(node)) => Unit::Problem(format!(
-                    "the memory of the node {node} could not be read when it was exported"
-                )),
-                Ok(ImportRecord::Summary { said, seen }) => match agrees(&said, &seen) {
-                    Ok(()) => Unit::Checksum(said.checksum),
-                    Err(problem) => Unit::Problem(format!(
-                        "this is not what was exported: {problem}; what can be read was imported"
-                    )),
-                },
-                Ok(ImportRecord::Incomplete) => Unit::Problem(
-                    "the export broke off here, it has no summary; what there is was imported"
-                        .to_owned(),
-                ),
                 Err(error) => Unit::Problem(error),
             };
             send(place, unit)
         },
     );
     send_batch(batcher.take());
-    send_heads(heads);
     result
 }
 

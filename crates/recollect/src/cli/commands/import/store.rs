@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use memory_contract::proto::{
-    GetThreadRequest, ImportMessagesRequest, ImportMessagesResponse, ResolveThreadRequest,
-    SetHeadRequest, import_messages_response::Outcome,
+    ImportMessagesRequest, ImportMessagesResponse, ImportOptions, ResolveThreadRequest,
+    import_messages_response::Outcome,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Code;
 
 use super::Job;
-use super::check::{Expected, compare};
+use super::check::compare;
 use super::memories::Memories;
 use super::read::{Unit, produce};
+use super::records::{self, Sender, Sent};
 use super::summary::{Besides, Summary, WHOLE_FILE, messages_of};
 use super::units::Units;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::{Head, Placed, named_session, thread_key};
+use crate::cli::import::{Placed, named_session, thread_key};
 use crate::cli::output::Progress;
 
 /// Requests that may be under way; each has at most 2 MiB.
@@ -34,8 +34,11 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     let begin = Instant::now();
     let file = job.file.display().to_string();
     progress.detail(&format!("Importing {file}"));
-    let (replace, again, merges) = (job.replace, job.again, job.format.is_foreign());
-    let check = job.check && !again && !merges;
+    let options = ImportOptions {
+        replace: job.replace,
+        new_ids: job.again,
+    };
+    let check = job.check && !job.again && !job.format.is_foreign();
     let (units, incoming) = mpsc::channel(IN_FLIGHT);
     // Reading blocks, so it has a separate thread; a full channel makes it
     // wait, and it ends when the receiver is dropped.
@@ -51,14 +54,16 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
             .await
             .map(tonic::Response::into_inner)
     };
+    let (records, receiver) = Sender::new();
     let feed = Feed {
         client,
-        merges,
         slots: Arc::clone(&slots),
         requests,
         sent,
+        records,
     };
-    let feed = feed.run(incoming, Units::new(client, replace, again));
+    let feed = feed.run(incoming, Units::new(client));
+    let exported = records::import(client, options, receiver, &file, progress);
     let answer = async {
         let mut summary = Summary {
             file: file.clone(),
@@ -80,25 +85,25 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         slots.close();
         summary
     };
-    let (fed, summary) = tokio::join!(feed, collect);
+    let (fed, summary, exported) = tokio::join!(feed, collect, exported);
     let mut summary = summary.map_err(|status| client.failure(&status))?;
+    let exported = exported.map_err(|status| client.failure(&status))?;
     let Fed {
         problems,
-        heads,
-        threads,
-        checksum,
         besides,
         left_out,
         resolved,
+        exported: sent,
     } = fed;
-    (summary.checksum, summary.besides) = (checksum, besides);
+    summary.besides = besides;
     summary.left_out = left_out;
     summary.stored += summary.besides.put_messages;
     summary.known += summary.besides.known_messages;
     summary.threads.extend(resolved);
-    for (place, error) in problems.into_iter().chain(go_back_all(client, heads).await) {
+    for (place, error) in problems {
         summary.problem(place, error);
     }
+    let threads = exported.add_to(&mut summary, sent);
     if let Ok(Err(error)) = reader.join() {
         summary.unread = true;
         summary.problem(WHOLE_FILE.to_owned(), error);
@@ -116,68 +121,54 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
 /// Sends what is read to the server.
 struct Feed<'a> {
     client: &'a Client,
-    /// Whether memories with the same text are one, because the source keeps them apart.
-    merges: bool,
     slots: Arc<Semaphore>,
     requests: mpsc::Sender<ImportMessagesRequest>,
     /// The places of requests, and how many messages they have.
     sent: mpsc::UnboundedSender<(String, u64)>,
+    records: Sender,
 }
 
 /// The result of sending, besides the answers to the requests.
 #[derive(Default)]
 struct Fed {
     problems: Vec<(String, String)>,
-    heads: Vec<Head>,
-    threads: Vec<Expected>,
-    checksum: Option<String>,
     besides: Besides,
     left_out: BTreeMap<&'static str, u64>,
     /// Threads of another memory system, which may have no messages.
     resolved: Vec<String>,
+    exported: Sent,
 }
 
 impl Feed<'_> {
-    async fn run(self, mut incoming: mpsc::Receiver<Placed<Unit>>, mut units: Units<'_>) -> Fed {
+    async fn run(
+        mut self,
+        mut incoming: mpsc::Receiver<Placed<Unit>>,
+        mut units: Units<'_>,
+    ) -> Fed {
         let mut fed = Fed::default();
         let mut session = None;
-        let mut memories = Memories::new(self.client, self.merges);
+        let mut memories = Memories::new(self.client);
         // Whether requests were sent since memories were stored.
         let mut sent = true;
         while let Some(Placed { place, value }) = incoming.recv().await {
-            if !matches!(value, Unit::Event(_))
-                && let Err(error) = units.end_events().await
-            {
-                fed.problems.push((place.clone(), error));
-            }
             let done = match value {
                 Unit::Problem(error) => Err(error),
-                Unit::Head(head) => {
-                    fed.heads.push(head);
-                    Ok(())
-                }
-                Unit::Checksum(checksum) => {
-                    fed.checksum = Some(checksum);
-                    Ok(())
-                }
-                Unit::AppPolicy(policy) => units.app_policy(*policy).await,
-                Unit::File(file) => units.file(*file).await,
+                Unit::Exported(kind) => match self.records.send(place, *kind).await {
+                    true => continue,
+                    false => break,
+                },
                 Unit::Thread(request) => {
                     session.clone_from(&request.session);
-                    let resolved = units.thread(*request).await;
-                    if let (Some(session), Some(thread_id)) = (&session, units.thread_id()) {
-                        if self.merges {
+                    match (units.thread(*request).await, &session) {
+                        (Ok(thread_id), Some(session)) => {
                             fed.resolved.push(thread_id.clone());
+                            memories.know(thread_key(session), thread_id);
+                            Ok(())
                         }
-                        memories.know(thread_key(session), thread_id);
+                        (Ok(_), None) => Ok(()),
+                        (Err(error), _) => Err(error),
                     }
-                    resolved
                 }
-                Unit::NodeTurn(turn) => units.node_turn(*turn).await,
-                Unit::NodeEnd => units.end_node().await,
-                Unit::Plan(plan) => units.plan(*plan).await,
-                Unit::Attempt(attempt) => units.attempt(*attempt).await,
-                Unit::Event(event) => units.event(*event).await,
                 Unit::Memory(memory) => {
                     if sent {
                         // Everything that was sent has to be there before.
@@ -185,9 +176,6 @@ impl Feed<'_> {
                         if all.is_err() {
                             break;
                         }
-                        // A thread's summary is of the path to its head.
-                        let heads = std::mem::take(&mut fed.heads);
-                        fed.problems.extend(go_back_all(self.client, heads).await);
                         sent = false;
                     }
                     fed.problems.extend(memories.push(place, *memory).await);
@@ -201,18 +189,6 @@ impl Feed<'_> {
                 }
                 Unit::LeftOut(what, count) => {
                     *fed.left_out.entry(what).or_default() += count;
-                    continue;
-                }
-                Unit::ThreadEnd(exported) => {
-                    if let Some((thread_id, name)) = units.end_thread() {
-                        memories.know(exported.thread_id.clone(), thread_id.clone());
-                        fed.threads.push(Expected {
-                            thread_id,
-                            name,
-                            exported,
-                            place,
-                        });
-                    }
                     continue;
                 }
                 Unit::Batch(Placed { place, value }) => {
@@ -245,6 +221,7 @@ impl Feed<'_> {
         fed.besides.memories = memories.stored;
         fed.besides.merged = memories.merged;
         fed.besides.missing_sources = memories.missing_sources;
+        fed.exported = self.records.end();
         fed
     }
 
@@ -282,42 +259,5 @@ fn note(summary: &mut Summary, answer: ImportMessagesResponse, place: String, co
             );
         }
         None => summary.problem(place, "the server gave no answer".to_owned()),
-    }
-}
-
-/// Sets heads. Returns those that could not be set, with their places.
-async fn go_back_all(client: &Client, heads: Vec<Head>) -> Vec<(String, String)> {
-    let mut problems = Vec::new();
-    for head in heads {
-        let place = head.session.session_key.clone();
-        if let Err(status) = go_back(client, head).await {
-            problems.push((place, status.message().to_owned()));
-        }
-    }
-    problems
-}
-
-/// Restores the head of the export. A thread with newer messages since an earlier import
-/// keeps its head.
-async fn go_back(client: &Client, head: Head) -> Result<(), tonic::Status> {
-    let Head {
-        session,
-        message_id,
-        last,
-    } = head;
-    let mut threads = client.threads();
-    let of_session = GetThreadRequest {
-        thread: Some(session.into()),
-    };
-    let thread = threads.get_thread(of_session).await?.into_inner().thread;
-    let request = SetHeadRequest {
-        thread: Some(thread.unwrap_or_default().thread_id.into()),
-        head_message_id: message_id,
-        expected_head: Some(last),
-    };
-    match threads.set_head(request).await {
-        // The refusal is reported already.
-        Err(status) if ![Code::Aborted, Code::NotFound].contains(&status.code()) => Err(status),
-        _ => Ok(()),
     }
 }

@@ -56,8 +56,12 @@ pub struct Besides {
     pub attempts: u64,
     /// Events of agents.
     pub events: u64,
+    /// Checkpoints of agents' runs.
+    pub checkpoints: u64,
     /// Long-term memories.
     pub memories: u64,
+    /// JSON documents.
+    pub documents: u64,
     /// Memories whose text another memory of the user has.
     pub merged: u64,
     /// Working memories of sessions.
@@ -94,7 +98,9 @@ impl Summary {
             "plans": self.besides.plans,
             "attempts": self.besides.attempts,
             "events": self.besides.events,
+            "checkpoints": self.besides.checkpoints,
             "memories": self.besides.memories,
+            "documents": self.besides.documents,
             "working_memories": self.besides.working_memories,
             "merged": self.besides.merged,
             "left_out": self.left_out,
@@ -124,7 +130,9 @@ impl Summary {
             plans,
             attempts,
             events,
+            checkpoints,
             memories,
+            documents,
             merged,
             working_memories,
             put_messages: _,
@@ -138,7 +146,9 @@ impl Summary {
             (plans, "plan", "plans"),
             (attempts, "attempt", "attempts"),
             (events, "event", "events"),
+            (checkpoints, "checkpoint", "checkpoints"),
             (memories, "memory", "memories"),
+            (documents, "document", "documents"),
             (working_memories, "working memory", "working memories"),
         ]
         .into_iter()

@@ -123,7 +123,6 @@ impl Reader<'_> {
         let record = ImportRecord::Message {
             session: session.clone(),
             message: Box::new(message),
-            head: false,
         };
         self.put(at, Ok(record));
     }

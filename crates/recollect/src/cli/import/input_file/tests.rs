@@ -4,7 +4,7 @@ use super::*;
 
 /// The records of a text: `session|text` or `! place: error`.
 fn records(text: &str, format: Format) -> Result<Vec<String>, String> {
-    use memory_contract::proto::part::Content;
+    use memory_contract::proto::{part::Content, record::Kind};
     let defaults = Defaults {
         app: "default".to_owned(),
         user: None,
@@ -26,7 +26,10 @@ fn records(text: &str, format: Format) -> Result<Vec<String>, String> {
                 other => format!("{other:?}"),
             },
             Ok(ImportRecord::Thread(thread)) => format!("thread {}", thread.title),
-            Ok(ImportRecord::ThreadEnd(_)) => "end of thread".to_owned(),
+            Ok(ImportRecord::Exported(kind)) => match *kind {
+                Kind::Thread(thread) => format!("exported {}", thread.title),
+                other => format!("{other:?}"),
+            },
             Ok(other) => format!("{other:?}"),
             Err(error) => format!("! {}: {error}", read.place),
         });
@@ -74,7 +77,7 @@ fn formats_are_detected_from_the_content() {
     );
     check(
         "{\"thread\":{\"title\":\"T\",\"appId\":\"x\",\"sessionKey\":\"k\"}}",
-        &["thread T", "end of thread", "Incomplete"],
+        &["exported T"],
     );
 }
 

@@ -1,6 +1,6 @@
 //! The plan, the attempts and the events of a thread.
 
-use memory_contract::proto::export_messages_response::Record;
+use memory_contract::proto::record::Kind;
 use memory_contract::{EventQuery, ThreadId, limits};
 use memory_store::{AttemptQuery, PlanError, StoreError};
 
@@ -17,7 +17,7 @@ impl Export {
         output: &mut Output,
     ) -> Result<(), Stop> {
         match self.store.plans(&self.caller).get_plan(thread).await {
-            Ok(plan) => output.send(Record::Plan(plan.into())).await?,
+            Ok(plan) => output.send(Kind::Plan(plan.into())).await?,
             Err(StoreError::Plan(PlanError::NotFound)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -32,7 +32,7 @@ impl Export {
         loop {
             let page = self.store.plans(&self.caller).list_attempts(&query).await?;
             for attempt in page.items {
-                output.send(Record::Attempt(attempt.into())).await?;
+                output.send(Kind::Attempt(attempt.into())).await?;
             }
             if page.next.is_none() {
                 return self.send_events(thread, output).await;
@@ -46,10 +46,10 @@ impl Export {
         loop {
             let page = self.store.plans(&self.caller).list_events(&query).await?;
             for event in page.items {
-                output.send(Record::Event(event.into())).await?;
+                output.send(Kind::Event(event.into())).await?;
             }
             if page.next.is_none() {
-                return Ok(());
+                return self.send_checkpoints(thread, output).await;
             }
             query.after = page.next;
         }

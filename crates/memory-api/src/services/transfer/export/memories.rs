@@ -1,6 +1,6 @@
 //! Long-term memories of an export.
 
-use memory_contract::proto::export_messages_response::Record;
+use memory_contract::proto::record::Kind;
 
 use super::output::{Output, Stop};
 use super::{Export, Threads};
@@ -26,7 +26,7 @@ impl Export {
                 )
                 .await?;
             for memory in page.items {
-                output.send(Record::Memory(memory.into())).await?;
+                output.send(Kind::Memory(memory.into())).await?;
             }
             if page.next.is_none() {
                 return Ok(());

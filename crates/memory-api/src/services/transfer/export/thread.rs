@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use memory_context::restore_contents;
 use memory_contract::proto::ExportedNode;
-use memory_contract::proto::export_messages_response::Record;
+use memory_contract::proto::record::Kind;
 use memory_contract::{
     FileLocation, FileRef, Message, MessageFilter, NodeMessage, Part, Thread, ThreadId, limits,
 };
@@ -13,11 +13,10 @@ use memory_store::{Lookup, MessageQuery, Node, NodeError, Order, StoreError};
 use super::Export;
 use super::output::{Output, Stop};
 use crate::error::ApiError;
+use crate::services::transfer::CONTENT_BYTES;
 
 const MESSAGES: u32 = 200;
 const NODES: u32 = 100;
-/// Bytes of content in one record, which base64 makes a third larger.
-const CONTENT_BYTES: usize = 2 * 1024 * 1024;
 
 impl Export {
     /// Sends a thread with its messages, the memories of its nodes and its plan. If it is
@@ -43,7 +42,7 @@ impl Export {
             limit: MESSAGES,
             max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
-        let mut record = Some(Record::Thread(thread.into()));
+        let mut record = Some(Kind::Thread(thread.into()));
         let mut files_sent = HashSet::new();
         let mut before = None;
         loop {
@@ -69,7 +68,7 @@ impl Export {
             for mut message in messages {
                 let files = message.parts.iter_mut().flat_map(Part::files_mut);
                 self.restore(files.collect()).await?;
-                output.send(Record::Message(message.into())).await?;
+                output.send(Kind::Message(message.into())).await?;
             }
             match page.next {
                 Some(next) if next < last_seq => query.after = Some(next),
@@ -136,10 +135,10 @@ impl Export {
             node_id: node.id,
             unreadable,
         };
-        output.send(Record::Node(record)).await?;
+        output.send(Kind::Node(record)).await?;
         for mut message in messages {
             self.restore(message.files.iter_mut().collect()).await?;
-            output.send(Record::NodeMessage(message.into())).await?;
+            output.send(Kind::NodeMessage(message.into())).await?;
         }
         Ok(())
     }
@@ -171,7 +170,7 @@ impl Export {
             let mut unread = Vec::new();
             for location in wanted {
                 match found.get(&location) {
-                    Lookup::Known(file) => output.send(Record::File(file.clone().into())).await?,
+                    Lookup::Known(file) => output.send(Kind::File(file.clone().into())).await?,
                     Lookup::Unknown => {}
                     // They are read a few megabytes at a time.
                     Lookup::Unread => unread.push(location),

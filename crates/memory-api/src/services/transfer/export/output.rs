@@ -1,8 +1,8 @@
 //! The stream of records.
 
 use memory_contract::ExportChecksum;
-use memory_contract::proto::ExportMessagesResponse;
-use memory_contract::proto::export_messages_response::Record;
+use memory_contract::proto::record::Kind;
+use memory_contract::proto::{ExportRecordsResponse, Record};
 use memory_store::StoreError;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -11,11 +11,11 @@ use tonic::Status;
 use crate::error::ApiError;
 
 /// The records of an export.
-pub(crate) type Exported = ReceiverStream<Result<ExportMessagesResponse, Status>>;
+pub(crate) type Exported = ReceiverStream<Result<ExportRecordsResponse, Status>>;
 
 /// Sends records and computes their checksum.
 pub(super) struct Output {
-    sender: mpsc::Sender<Result<ExportMessagesResponse, Status>>,
+    sender: mpsc::Sender<Result<ExportRecordsResponse, Status>>,
     checksum: ExportChecksum,
 }
 
@@ -33,7 +33,7 @@ impl From<StoreError> for Stop {
 }
 
 impl Output {
-    pub(super) fn new(sender: mpsc::Sender<Result<ExportMessagesResponse, Status>>) -> Self {
+    pub(super) fn new(sender: mpsc::Sender<Result<ExportRecordsResponse, Status>>) -> Self {
         Self {
             sender,
             checksum: ExportChecksum::default(),
@@ -41,20 +41,20 @@ impl Output {
     }
 
     /// Sends a record, and waits while the caller is slow.
-    pub(super) async fn send(&mut self, record: Record) -> Result<(), Stop> {
-        self.checksum.see(&record);
-        self.give(record).await
+    pub(super) async fn send(&mut self, kind: Kind) -> Result<(), Stop> {
+        self.checksum.see(&kind);
+        self.give(kind).await
     }
 
     /// Sends the summary.
     pub(super) async fn end(mut self) -> Result<(), Stop> {
         let summary = std::mem::take(&mut self.checksum).summary();
-        self.give(Record::Summary(summary)).await
+        self.give(Kind::Summary(summary)).await
     }
 
-    async fn give(&self, record: Record) -> Result<(), Stop> {
-        let response = ExportMessagesResponse {
-            record: Some(record),
+    async fn give(&self, kind: Kind) -> Result<(), Stop> {
+        let response = ExportRecordsResponse {
+            record: Some(Record { kind: Some(kind) }),
         };
         self.sender.send(Ok(response)).await.map_err(|_| Stop::Gone)
     }

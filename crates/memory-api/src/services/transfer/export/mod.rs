@@ -1,5 +1,7 @@
-//! `ExportMessages`: all data of a tenant, or part of it, as a stream.
+//! `ExportRecords`: all data of a tenant, or part of it, as a stream.
 
+mod checkpoints;
+mod documents;
 mod memories;
 mod output;
 mod plan;
@@ -7,8 +9,8 @@ mod thread;
 
 use std::time::Duration;
 
-use memory_contract::proto::ExportMessagesRequest;
-use memory_contract::proto::export_messages_response::Record;
+use memory_contract::proto::ExportRecordsRequest;
+use memory_contract::proto::record::Kind;
 use memory_contract::{AppId, Invalid, Thread, ThreadId, UserId, check};
 use memory_store::{Caller, Store, StoreError, ThreadError, ThreadQuery, task};
 use tokio::sync::mpsc;
@@ -56,7 +58,7 @@ impl Export {
         store: Store,
         caller: Caller,
         metadata: &MetadataMap,
-        request: ExportMessagesRequest,
+        request: ExportRecordsRequest,
     ) -> Result<Self, ApiError> {
         let Selection {
             app,
@@ -126,13 +128,14 @@ impl Export {
             }
         }
         self.send_memories(&mut output).await?;
+        self.send_documents(&mut output).await?;
         output.end().await
     }
 
     async fn send_app_policy(&self, app: &AppId, output: &mut Output) -> Result<(), Stop> {
         let policy = self.store.policies(&self.caller).app_policy(app).await?;
         if policy.updated.is_some() {
-            output.send(Record::AppPolicy(app_policy(policy))).await?;
+            output.send(Kind::AppPolicy(app_policy(policy))).await?;
         }
         Ok(())
     }
@@ -146,7 +149,7 @@ impl Export {
                 .list_app_policies(key, POLICIES);
             let page = page.await?;
             for policy in page.items {
-                output.send(Record::AppPolicy(app_policy(policy))).await?;
+                output.send(Kind::AppPolicy(app_policy(policy))).await?;
             }
             after = page.next;
         }
@@ -162,7 +165,7 @@ impl Export {
                 .export_files(key, FILES)
                 .await?;
             for file in page.items {
-                output.send(Record::File(file.into())).await?;
+                output.send(Kind::File(file.into())).await?;
             }
             after = page.next;
         }
@@ -220,9 +223,9 @@ async fn selection(
     store: &Store,
     caller: &Caller,
     metadata: &MetadataMap,
-    request: ExportMessagesRequest,
+    request: ExportRecordsRequest,
 ) -> Result<Selection, ApiError> {
-    let ExportMessagesRequest {
+    let ExportRecordsRequest {
         target,
         after_thread_id,
     } = request;
