@@ -76,11 +76,14 @@ test-qdrant: ## Run the tests of index and recall against a real Qdrant at QDRAN
 	cargo test --workspace --test recall -- qdrant --include-ignored
 	cargo test --workspace --test e2e -- recall
 
+# How the Rust code is linted. .ci/run lints while it builds.
+LINT_RUST ?= cargo clippy --workspace --all-targets -- -D warnings
+
 .PHONY: lint
 lint: ## Check format, Rust lints, dependencies, the contract, manifests and scripts
 	@scripts/setup tools
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	$(LINT_RUST)
 	@# cargo-deny reads the dependencies of all platforms; a build fetches those of this one.
 	cargo fetch --locked --quiet
 	@command -v cargo-deny >/dev/null || { echo "lint: cargo-deny is missing; scripts/setup tools says why"; exit 1; }
