@@ -9,10 +9,9 @@ use memory_context::{Conversation, counting, store_contents};
 use memory_contract::proto::message_service_server::MessageService;
 use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
-    DeleteMessageResponse, GetHistoryRequest, GetHistoryResponse,
-    GetMessageRequest, GetMessageResponse, ImportMessagesRequest, ListMessagesRequest,
-    ListMessagesResponse, MessageInput, ProviderMessages, ThreadRef, UpdateMessageRequest,
-    UpdateMessageResponse,
+    DeleteMessageResponse, GetHistoryRequest, GetHistoryResponse, GetMessageRequest,
+    GetMessageResponse, ImportMessagesRequest, ListMessagesRequest, ListMessagesResponse,
+    MessageInput, ProviderMessages, ThreadRef, UpdateMessageRequest, UpdateMessageResponse,
 };
 use memory_contract::{
     Invalid, InvalidFields, MessageName, NewMessage, ThreadId, check, metadata_from,
