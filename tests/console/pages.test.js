@@ -314,7 +314,7 @@ test("operations show queues, receipts and the audit log", async () => {
   await signIn(page);
   await page.getByRole("link", { name: "Operations" }).click();
   await heading(page, "Operations");
-  for (const name of ["Changes to index", "Threads to distill", "Node turns to flush", "Erasures", "Could not be indexed"]) {
+  for (const name of ["Changes to index", "Threads to distill", "Node turns to flush", "Deletions", "Could not be indexed"]) {
     await page.locator(".queue").filter({ hasText: name }).locator("svg.sparkline").waitFor();
   }
   // A second line for the lag, where there is one.

@@ -106,7 +106,7 @@ type AdminServiceClient interface {
 	// receipt is kept for as long as the audit log (database.transaction_retention).
 	GetDeletion(ctx context.Context, in *GetDeletionRequest, opts ...grpc.CallOption) (*GetDeletionResponse, error)
 	// ListDeletions lists the deletions of users, apps and of the tenant that began while their
-	// receipts are kept, newest first. GetDeletion counts what one of them erased.
+	// receipts are kept, newest first. GetDeletion counts what one of them deleted.
 	ListDeletions(ctx context.Context, in *ListDeletionsRequest, opts ...grpc.CallOption) (*ListDeletionsResponse, error)
 	// GetDeletionStatus reports how far the background job that removes deleted and
 	// expired threads, users, apps and tenants is behind in the caller's tenant.
@@ -341,7 +341,7 @@ type AdminServiceServer interface {
 	// receipt is kept for as long as the audit log (database.transaction_retention).
 	GetDeletion(context.Context, *GetDeletionRequest) (*GetDeletionResponse, error)
 	// ListDeletions lists the deletions of users, apps and of the tenant that began while their
-	// receipts are kept, newest first. GetDeletion counts what one of them erased.
+	// receipts are kept, newest first. GetDeletion counts what one of them deleted.
 	ListDeletions(context.Context, *ListDeletionsRequest) (*ListDeletionsResponse, error)
 	// GetDeletionStatus reports how far the background job that removes deleted and
 	// expired threads, users, apps and tenants is behind in the caller's tenant.

@@ -134,7 +134,8 @@ func (MemoryOrigin) EnumDescriptor() ([]byte, []int) {
 }
 
 // Memory is a long-term memory: knowledge that is useful beyond one session. It
-// belongs to an app and a user, and other users never receive it.
+// belongs to an app and a user. Calls for another user never return it; calls for the
+// whole app do.
 type Memory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memory_id is the memory's UUID. Required.

@@ -52,9 +52,6 @@ const (
 	// TRANSACTION_ACTION_IMPORT_MESSAGES: only refused calls of ImportMessages; what
 	// it stores is TRANSACTION_ACTION_APPEND_MESSAGES.
 	TransactionAction_TRANSACTION_ACTION_IMPORT_MESSAGES TransactionAction = 8
-	// TRANSACTION_ACTION_IMPORT_RECORDS: only refused calls of ImportRecords; what it
-	// stores has the actions of the calls that store the same.
-	TransactionAction_TRANSACTION_ACTION_IMPORT_RECORDS TransactionAction = 54
 	// TRANSACTION_ACTION_DELETE_MESSAGE: a message was deleted. subject is the message.
 	TransactionAction_TRANSACTION_ACTION_DELETE_MESSAGE TransactionAction = 9
 	// TRANSACTION_ACTION_SUMMARIZE: a summary was made, or messages were set aside.
@@ -178,6 +175,9 @@ const (
 	// TRANSACTION_ACTION_UPDATE_MESSAGE: the metadata of a message was replaced. subject is
 	// the message.
 	TransactionAction_TRANSACTION_ACTION_UPDATE_MESSAGE TransactionAction = 53
+	// TRANSACTION_ACTION_IMPORT_RECORDS: only refused calls of ImportRecords; what it
+	// stores has the actions of the calls that store the same.
+	TransactionAction_TRANSACTION_ACTION_IMPORT_RECORDS TransactionAction = 54
 )
 
 // Enum value maps for TransactionAction.
@@ -192,7 +192,6 @@ var (
 		6:  "TRANSACTION_ACTION_DELETE_THREAD",
 		7:  "TRANSACTION_ACTION_APPEND_MESSAGES",
 		8:  "TRANSACTION_ACTION_IMPORT_MESSAGES",
-		54: "TRANSACTION_ACTION_IMPORT_RECORDS",
 		9:  "TRANSACTION_ACTION_DELETE_MESSAGE",
 		10: "TRANSACTION_ACTION_SUMMARIZE",
 		11: "TRANSACTION_ACTION_OBSERVE",
@@ -238,6 +237,7 @@ var (
 		51: "TRANSACTION_ACTION_COPY_CHECKPOINTS",
 		52: "TRANSACTION_ACTION_DELETE_CHECKPOINTS",
 		53: "TRANSACTION_ACTION_UPDATE_MESSAGE",
+		54: "TRANSACTION_ACTION_IMPORT_RECORDS",
 	}
 	TransactionAction_value = map[string]int32{
 		"TRANSACTION_ACTION_UNSPECIFIED":                0,
@@ -249,7 +249,6 @@ var (
 		"TRANSACTION_ACTION_DELETE_THREAD":              6,
 		"TRANSACTION_ACTION_APPEND_MESSAGES":            7,
 		"TRANSACTION_ACTION_IMPORT_MESSAGES":            8,
-		"TRANSACTION_ACTION_IMPORT_RECORDS":             54,
 		"TRANSACTION_ACTION_DELETE_MESSAGE":             9,
 		"TRANSACTION_ACTION_SUMMARIZE":                  10,
 		"TRANSACTION_ACTION_OBSERVE":                    11,
@@ -295,6 +294,7 @@ var (
 		"TRANSACTION_ACTION_COPY_CHECKPOINTS":           51,
 		"TRANSACTION_ACTION_DELETE_CHECKPOINTS":         52,
 		"TRANSACTION_ACTION_UPDATE_MESSAGE":             53,
+		"TRANSACTION_ACTION_IMPORT_RECORDS":             54,
 	}
 )
 
@@ -538,7 +538,6 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	" TRANSACTION_ACTION_DELETE_THREAD\x10\x06\x12&\n" +
 	"\"TRANSACTION_ACTION_APPEND_MESSAGES\x10\a\x12&\n" +
 	"\"TRANSACTION_ACTION_IMPORT_MESSAGES\x10\b\x12%\n" +
-	"!TRANSACTION_ACTION_IMPORT_RECORDS\x106\x12%\n" +
 	"!TRANSACTION_ACTION_DELETE_MESSAGE\x10\t\x12 \n" +
 	"\x1cTRANSACTION_ACTION_SUMMARIZE\x10\n" +
 	"\x12\x1e\n" +
@@ -584,7 +583,8 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"(TRANSACTION_ACTION_PUT_CHECKPOINT_WRITES\x102\x12'\n" +
 	"#TRANSACTION_ACTION_COPY_CHECKPOINTS\x103\x12)\n" +
 	"%TRANSACTION_ACTION_DELETE_CHECKPOINTS\x104\x12%\n" +
-	"!TRANSACTION_ACTION_UPDATE_MESSAGE\x105*\x99\x01\n" +
+	"!TRANSACTION_ACTION_UPDATE_MESSAGE\x105\x12%\n" +
+	"!TRANSACTION_ACTION_IMPORT_RECORDS\x106*\x99\x01\n" +
 	"\x11TransactionResult\x12\"\n" +
 	"\x1eTRANSACTION_RESULT_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cTRANSACTION_RESULT_COMMITTED\x10\x01\x12\x1e\n" +

@@ -453,8 +453,9 @@ type Record_Checkpoint struct {
 }
 
 type Record_CheckpointValue struct {
-	// checkpoint_value is a value of the current checkpoint, with its data. A value that
-	// an earlier checkpoint of the same thread and namespace has does not come again.
+	// checkpoint_value is a value of the current checkpoint, with its data, once in a
+	// thread and namespace. An import keeps a value that is stored with this version,
+	// whatever its data.
 	CheckpointValue *CheckpointValue `protobuf:"bytes,11,opt,name=checkpoint_value,json=checkpointValue,proto3,oneof"`
 }
 
@@ -898,7 +899,8 @@ type ImportOptions struct {
 	// other content. Otherwise these stay, and their records are refused.
 	Replace bool `protobuf:"varint,1,opt,name=replace,proto3" json:"replace,omitempty"`
 	// new_ids gives messages new ids, and stores all messages, node messages, attempts and
-	// events as new, also those that an earlier import stored.
+	// events as new, also those that an earlier import stored. Memories lose their source
+	// messages.
 	NewIds        bool `protobuf:"varint,2,opt,name=new_ids,json=newIds,proto3" json:"new_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

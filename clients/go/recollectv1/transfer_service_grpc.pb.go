@@ -37,8 +37,8 @@ type TransferServiceClient interface {
 	// documents. The last record is the summary; an export without it is incomplete and can
 	// be continued with after_thread_id.
 	//
-	// Keys, secrets, ephemeral threads and everything that is derived from messages are not
-	// exported. See docs/cli.md.
+	// Keys, secrets, ephemeral threads, working memories and everything that is derived from
+	// messages are not exported. See docs/cli.md.
 	ExportRecords(ctx context.Context, in *ExportRecordsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportRecordsResponse], error)
 	// ImportRecords stores the records of an export, in its order, for the caller's tenant. A
 	// refused record does not stop the others. Importing the same records again stores
@@ -106,8 +106,8 @@ type TransferServiceServer interface {
 	// documents. The last record is the summary; an export without it is incomplete and can
 	// be continued with after_thread_id.
 	//
-	// Keys, secrets, ephemeral threads and everything that is derived from messages are not
-	// exported. See docs/cli.md.
+	// Keys, secrets, ephemeral threads, working memories and everything that is derived from
+	// messages are not exported. See docs/cli.md.
 	ExportRecords(*ExportRecordsRequest, grpc.ServerStreamingServer[ExportRecordsResponse]) error
 	// ImportRecords stores the records of an export, in its order, for the caller's tenant. A
 	// refused record does not stop the others. Importing the same records again stores

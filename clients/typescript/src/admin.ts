@@ -51,7 +51,7 @@ export class Admin {
   /**
    * Deletes everything of a user, in one app or in all: `deleteUser("ada", { app: "support" })`.
    * The user's data can no longer be read when it returns, or within moments; `deletion` says
-   * when all of it is erased. A second call returns the deletion in progress.
+   * when all of it is deleted. A second call returns the deletion in progress.
    *
    * @param user the user; empty: what belongs to no user of the app.
    */

@@ -74,7 +74,8 @@ pub struct ModelConfig {
     #[serde(serialize_with = "masked")]
     pub api_key: Option<SecretString>,
     /// The name of a secret that a tenant stores with SecretService: its own API key, which is
-    /// used instead of `api_key` for this tenant. Default: unset, every tenant uses `api_key`.
+    /// used instead of `api_key` for this tenant. Without both, the tenant gets what the
+    /// extractive distiller makes. Default: unset, every tenant uses `api_key`.
     pub tenant_key_secret: Option<String>,
     /// The deadline of one request. Default: 60s.
     #[serde(with = "memory_contract::duration_text")]

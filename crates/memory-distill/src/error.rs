@@ -63,6 +63,9 @@ pub enum ModelError {
     /// The tenant's remaining budget cannot be read, so the model is not called.
     #[error("the token ledger cannot be read")]
     LedgerUnavailable,
+    /// Neither the tenant nor the configuration has a key, so the model is not called.
+    #[error("the tenant has no key of the model's provider, and api_key is not set")]
+    NoKey,
     /// The tenant's own key of the provider cannot be read, so the model is not called.
     #[error("the tenant's key of the model's provider cannot be read; check secrets.key")]
     KeysUnavailable,
@@ -92,6 +95,7 @@ impl ModelError {
             | Self::BudgetSpent
             | Self::LedgerUnavailable
             | Self::KeysUnavailable
+            | Self::NoKey
             | Self::BreakerOpen { .. } => false,
         }
     }
@@ -114,6 +118,7 @@ impl ModelError {
             | Self::BudgetSpent
             | Self::LedgerUnavailable
             | Self::KeysUnavailable
+            | Self::NoKey
             | Self::BreakerOpen { .. } => false,
         }
     }

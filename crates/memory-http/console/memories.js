@@ -98,11 +98,11 @@ async function detailOf({ memory, superseded = [], failure }, page, signal, relo
   const problem = h("div", null);
   const back = address("/memories", { ...page.owner, q: page.query, old: page.old ? "1" : "" });
   const forget = async () => {
-    const sure = await confirm("Forget this memory?", `“${memory.text}” will be erased, also from the index. This cannot be undone.`, "Forget");
+    const sure = await confirm("Forget this memory?", `“${memory.text}” will be deleted, also from the index. This cannot be undone.`, "Forget");
     if (!sure) return;
     try {
       await call("MemoryService/DeleteMemory", { memoryId: memory.memoryId });
-      announce("The memory is erased.");
+      announce("The memory is deleted.");
       if (location.hash === back) reload();
       else location.hash = back;
     } catch (error) {
@@ -137,7 +137,7 @@ async function detailOf({ memory, superseded = [], failure }, page, signal, relo
 
 async function sources(memory, signal) {
   const ids = memory.sourceMessageIds ?? [];
-  if (ids.length === 0) return h("p", { class: "muted" }, memory.origin === "MEMORY_ORIGIN_EXTRACTED" ? "Its sources were erased; it is kept because it is pinned." : "No messages support it; a caller added it.");
+  if (ids.length === 0) return h("p", { class: "muted" }, memory.origin === "MEMORY_ORIGIN_EXTRACTED" ? "Its sources were deleted; it is kept because it is pinned." : "No messages support it; a caller added it.");
   const found = await Promise.all(ids.map(async (messageId) => {
     if (!memory.threadId) return { messageId };
     try {

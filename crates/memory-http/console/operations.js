@@ -1,4 +1,4 @@
-// Queues, models and their cost, dead letters, erasures and the audit log.
+// Queues, models and their cost, dead letters, deletions and the audit log.
 
 import { call, Failure, together } from "./api.js";
 import { columns, sparkline } from "./charts.js";
@@ -25,8 +25,8 @@ const QUEUES = [
     read: ({ distill }) => distill && [distill.waitingThreadCount, distill.lag, Number(distill.failingThreadCount ?? 0) ? distill.lastError : ""] },
   { id: "nodes", label: "Node turns to flush", detail: "turns of nodes that are not in object storage yet",
     read: ({ nodes }) => nodes && [nodes.waitingTurnCount, nodes.lag, nodes.lastError] },
-  { id: "erasure", label: "Erasures", detail: "deleted threads, users and apps whose rows are still to be erased; they cannot be read",
-    read: ({ erasure }) => erasure && [erasure.waitingCount, erasure.lag, erasure.lastError] },
+  { id: "deletion", label: "Deletions", detail: "deleted threads, users and apps whose rows are still to be deleted; they cannot be read",
+    read: ({ deletion }) => deletion && [deletion.waitingCount, deletion.lag, deletion.lastError] },
   { id: "dead", label: "Could not be indexed", detail: "changes that failed all attempts",
     read: ({ index }) => index && [index.deadLetterCount, undefined, ""] },
 ];
@@ -74,7 +74,7 @@ async function status(signal, quiet) {
     index: call("AdminService/GetIndexStatus", {}, options),
     distill: call("AdminService/GetDistillStatus", {}, options),
     nodes: call("AdminService/GetNodeMemoryStatus", {}, options),
-    erasure: call("AdminService/GetDeletionStatus", {}, options),
+    deletion: call("AdminService/GetDeletionStatus", {}, options),
   });
   const read = Object.fromEntries(Object.entries(settled).map(([one, { value }]) => [one, value]));
   const now = Date.now();
@@ -187,10 +187,15 @@ function receiptCard(params, signal) {
     go("/operations", { deletion: id.value.trim() });
   };
   return part(async () => [
-    h("p", { class: "muted" }, "DeleteUser, DeleteApp and DeleteTenant return a deletion's id; its receipt counts what was erased, and what is left, now."),
+    h("p", { class: "muted" }, "DeleteUser, DeleteApp and DeleteTenant return a deletion's id; its receipt counts what was deleted, and what is left, now."),
     h("form", { class: "fields", onsubmit: submit }, field("Deletion id", id), h("button", { type: "submit" }, "Show the receipt")),
     params.get("deletion") && (await part(() => receipt(params.get("deletion"), signal))),
   ]);
+}
+
+function whose({ appId, userId }) {
+  if (userId === undefined) return appId || "the tenant";
+  return `${appId || "all apps"} › ${userId || "no user"}`;
 }
 
 async function receipt(deletionId, signal) {
@@ -199,11 +204,11 @@ async function receipt(deletionId, signal) {
   const places = (deletion.places ?? []).filter((place) => Number(place.deletedCount ?? 0) || Number(place.remainingCount ?? 0));
   return [
     h("p", { class: "line" }, chip(finished ? "finished" : `running: ${deletion.step}`, finished ? "good" : "accent"),
-      h("span", null, deletion.appId ? `${deletion.appId}${deletion.userId === undefined ? "" : ` › ${deletion.userId || "no user"}`}` : "the tenant")),
+      h("span", null, whose(deletion))),
     facts([["Began", date(deletion.createTime)], ["Finished", date(deletion.finishTime)], ["Last error", deletion.lastError]]),
     table("Places", [
       ["Place", (place) => place.name],
-      ["Erased", (place) => count(place.deletedCount), "number"],
+      ["Deleted", (place) => count(place.deletedCount), "number"],
       ["Left", (place) => h("span", { class: Number(place.remainingCount ?? 0) ? "bad" : "" }, count(place.remainingCount)), "number"],
     ], places),
     h("p", { class: "muted" }, `All ${count((deletion.places ?? []).length, "place")} were counted; those where nothing was are not shown.`),

@@ -19,7 +19,7 @@ export async function overviewPage({ signal, server }) {
       server: call("AdminService/GetServerInfo", {}, { signal }),
       index: call("AdminService/GetIndexStatus", {}, { signal }),
       distill: call("AdminService/GetDistillStatus", {}, { signal }),
-      erasure: call("AdminService/GetDeletionStatus", {}, { signal }),
+      deletion: call("AdminService/GetDeletionStatus", {}, { signal }),
       usage: call("AdminService/GetModelUsage", { days: 1 }, { signal }),
     }),
   ]);
@@ -38,7 +38,7 @@ export async function overviewPage({ signal, server }) {
   };
 }
 
-function tiles({ server, index, distill, erasure, usage }) {
+function tiles({ server, index, distill, deletion, usage }) {
   const tiles = [];
   if (index.value) {
     const { state, pointCount, pendingCount, lag, deadLetterCount } = index.value;
@@ -53,10 +53,10 @@ function tiles({ server, index, distill, erasure, usage }) {
     tiles.push(tile("Distilling", count(waitingThreadCount, "thread"),
       failing ? `${count(failing)} failing` : seconds(lag) ? `waiting for ${span(lag)}` : "nothing is late", failing ? "bad" : ""));
   }
-  if (erasure.value) {
-    const { waitingCount, lag, failingCount } = erasure.value;
+  if (deletion.value) {
+    const { waitingCount, lag, failingCount } = deletion.value;
     const waits = Number(waitingCount ?? 0);
-    tiles.push(tile("Erasures", count(waits), waits ? `waiting for ${span(lag)}` : "nothing is waiting", Number(failingCount ?? 0) ? "bad" : ""));
+    tiles.push(tile("Deletions", count(waits), waits ? `waiting for ${span(lag)}` : "nothing is waiting", Number(failingCount ?? 0) ? "bad" : ""));
   }
   const { tokensToday = 0, dailyTokenBudget = 0 } = usage.value ?? {};
   if (Number(tokensToday) || Number(dailyTokenBudget)) tiles.push(quota("Model tokens today", count(tokensToday), tokensToday, dailyTokenBudget, count));

@@ -24,7 +24,7 @@ const STATES = {
   LEDGER_STATE_RAW: ["raw", "in full"],
   LEDGER_STATE_SUMMARIZED: ["summarized", "summarized"],
   LEDGER_STATE_OBSERVED: ["observed", "observed"],
-  LEDGER_STATE_DELETED: ["erased", "erased"],
+  LEDGER_STATE_DELETED: ["deleted", "deleted"],
   LEDGER_STATE_SET_ASIDE: ["aside", "set aside"],
 };
 
@@ -191,7 +191,7 @@ class View {
     const covered = new Map();
     const ranges = this.parts[kind].value?.ranges ?? [];
     const places = new Map(path.map((message, index) => [message.messageId, index]));
-    // From the newest on, because older messages may not be loaded, and erased ones are not listed.
+    // From the newest on, because older messages may not be loaded, and deleted ones are not listed.
     let end = path.length - 1;
     for (const range of [...ranges].reverse()) {
       if (range.state === "LEDGER_STATE_DELETED") continue;
@@ -239,7 +239,7 @@ class View {
   notes() {
     const { messages, next } = this.found;
     const lacks = (id) => id && !messages.some((one) => one.messageId === id);
-    const where = next ? `not among the newest ${count(messages.length, "message")}: load older ones` : "not in this thread; it may have been erased";
+    const where = next ? `not among the newest ${count(messages.length, "message")}: load older ones` : "not in this thread; it may have been deleted";
     return [
       lacks(this.head) && `The head is ${where}. Until it is found, no message is drawn on its path, and none has a state.`,
       this.sought !== this.head && lacks(this.sought) && `The selected message is ${where}.`,

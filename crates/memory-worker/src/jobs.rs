@@ -305,9 +305,9 @@ async fn measure_nodes(outbox: WorkerStore) -> Result<More, StoreError> {
 
 async fn measure_erasures(outbox: WorkerStore) -> Result<More, StoreError> {
     let stats = outbox.erasure_stats().await?;
-    gauge!("recollect_erasures_waiting").set(stats.waiting as f64);
-    gauge!("recollect_erasure_lag_seconds").set(stats.lag.as_secs_f64());
-    gauge!("recollect_erasures_failing").set(stats.failing as f64);
+    gauge!("recollect_deletions_waiting").set(stats.waiting as f64);
+    gauge!("recollect_deletion_lag_seconds").set(stats.lag.as_secs_f64());
+    gauge!("recollect_deletions_failing").set(stats.failing as f64);
     Ok(false)
 }
 
@@ -434,16 +434,16 @@ pub(crate) fn describe_metrics() {
         "Objects waiting to be deleted from object storage."
     );
     describe_gauge!(
-        "recollect_erasures_waiting",
+        "recollect_deletions_waiting",
         "Erasures of threads, users, apps and tenants that are not finished."
     );
     describe_gauge!(
-        "recollect_erasure_lag_seconds",
+        "recollect_deletion_lag_seconds",
         Unit::Seconds,
         "Age of the oldest erasure that is not finished."
     );
     describe_gauge!(
-        "recollect_erasures_failing",
+        "recollect_deletions_failing",
         "Erasures whose last step failed."
     );
 }

@@ -48,7 +48,7 @@ func main() {
 	defer conn.Close()
 	ctx := metadata.AppendToOutgoingContext(context.Background(),
 		"authorization", "Bearer "+os.Getenv("RECOLLECT_API_KEY"))
-	session := &pb.SessionRef{AppId: "support", UserId: "ada", SessionKey: "thread:go"}
+	session := &pb.SessionRef{AppId: "support", UserId: "ada", SessionKey: "go"}
 	thread := &pb.ThreadRef{Thread: &pb.ThreadRef_Session{Session: session}}
 	if err := chatTurn(ctx, conn, thread); err != nil {
 		log.Fatal(err)

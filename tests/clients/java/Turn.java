@@ -29,7 +29,7 @@ public final class Turn {
         var session = SessionRef.newBuilder()
                 .setAppId("support")
                 .setUserId("ada")
-                .setSessionKey("thread:java");
+                .setSessionKey("java");
         var thread = ThreadRef.newBuilder().setSession(session);
         var question = Part.newBuilder().setText("What is my dog called?");
 

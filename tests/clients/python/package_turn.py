@@ -12,7 +12,7 @@ def ask_model(messages: list[Any]) -> str:
 # region chat turn
 from recollect import Recollect
 
-memory = Recollect().session(app="support", user="ada", session="thread:python-package")
+memory = Recollect().session(app="support", user="ada", session="python-package")
 context = memory.context("What is my dog called?", format="openai")
 answer = ask_model(context.messages)
 memory.append(user="What is my dog called?", assistant=answer)

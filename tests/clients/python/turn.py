@@ -26,7 +26,7 @@ from recollect.v1.thread_pb2 import SessionRef, ThreadRef
 
 channel = grpc.insecure_channel(os.environ["RECOLLECT_ADDR"])
 key = (("authorization", "Bearer " + os.environ["RECOLLECT_API_KEY"]),)
-session = SessionRef(app_id="support", user_id="ada", session_key="thread:python")
+session = SessionRef(app_id="support", user_id="ada", session_key="python")
 thread = ThreadRef(session=session)
 question = [Part(text="What is my dog called?")]
 

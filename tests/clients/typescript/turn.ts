@@ -15,7 +15,7 @@ import { MessageService } from "./gen/recollect/v1/message_service_pb.js";
 
 const transport = createGrpcTransport({ baseUrl: `http://${process.env.RECOLLECT_ADDR}` });
 const options = { headers: { authorization: `Bearer ${process.env.RECOLLECT_API_KEY}` } };
-const session = { appId: "support", userId: "ada", sessionKey: "thread:typescript" };
+const session = { appId: "support", userId: "ada", sessionKey: "typescript" };
 const thread = { thread: { case: "session", value: session } } as const;
 const text = (value: string) => ({ content: { case: "text", value } as const });
 const question = [text("What is my dog called?")];

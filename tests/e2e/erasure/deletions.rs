@@ -234,7 +234,7 @@ async fn b04_a_deleted_user_leaves_not_a_byte() {
     let shown = recollect_at(
         &server.ready().addr,
         Key::Acme,
-        &["erased", &receipt.deletion_id],
+        &["deletion", &receipt.deletion_id],
     )
     .ok();
     assert!(shown.stdout.contains("messages"), "{shown:?}");

@@ -123,7 +123,7 @@ async fn threads_expire_while_one_of_them_cannot_be_erased() {
         let (_, metrics) = http_get(&server.ready().metrics_addr, "/metrics").await;
         metrics
             .lines()
-            .any(|line| line == "recollect_erasures_failing 1")
+            .any(|line| line == "recollect_deletions_failing 1")
     })
     .await;
     assert_eq!(messages(&database, held).await, 2);

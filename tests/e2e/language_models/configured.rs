@@ -86,7 +86,10 @@ async fn a_tenant_with_a_key_of_its_own_pays_for_its_own_calls() {
         client.append_turn(&thread_id, &fact, "La.").await;
         known(client, &app, "ada", said).await;
         let asked = model.asked_about(said);
-        assert!(asked.iter().all(|one| one.key == expected), "{asked:?}");
+        assert!(
+            !asked.is_empty() && asked.iter().all(|one| one.key == expected),
+            "{asked:?}"
+        );
     }
 
     // A new key counts from the next call on; without one, that of the server does.
@@ -109,6 +112,42 @@ async fn a_tenant_with_a_key_of_its_own_pays_for_its_own_calls() {
     for key in ["key-of-all", "key-of-globex"] {
         assert!(!dir.log().contains(key), "{key} is logged");
     }
+}
+
+#[apply(trial_with_own_server)]
+async fn a_tenant_without_any_key_does_not_stop_the_model_for_others() {
+    let (_dir, model, server, acme, app) = extracting(
+        ExtractionStrategy::Discrete,
+        &[
+            "distill.generation.tenant_key_secret = \"openai-key\"",
+            "distill.calls.breaker_failures = 1",
+            "worker.distill.model_attempts = 1",
+            "secrets.key = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"",
+        ],
+    )
+    .await;
+    let globex = server.client(Key::Globex).await;
+    extract(&globex, &app, ExtractionStrategy::Discrete).await;
+    let key = SetSecretRequest {
+        name: "openai-key".to_owned(),
+        value: "key-of-globex".to_owned(),
+    };
+    globex.call(key).await;
+
+    // Without a key the model is not asked; the built-in algorithm answers.
+    let thread_id = acme.thread(&app).await;
+    acme.append_turn(&thread_id, "I live in Bergen.", "How nice.")
+        .await;
+    let fact = known(&acme, &app, "ada", "Bergen").await;
+    assert_eq!(fact.made_by, "");
+    assert!(model.asked_about("Bergen").is_empty());
+    let thread_id = globex.thread(&app).await;
+    globex
+        .append_turn(&thread_id, "FACT(Ada rows.)", "La.")
+        .await;
+    assert_eq!(known(&globex, &app, "ada", "rows").await.made_by, "large");
+    let models = status(&globex).await.models;
+    assert_eq!(models[0].breaker(), BreakerState::Closed);
 }
 
 #[apply(trial_with_own_server)]

@@ -480,6 +480,21 @@ async fn memories_are_found_by_when_they_happened_and_by_what_held_at_a_time() {
             },
             vec![],
         ),
+        (
+            MemoryFilter {
+                as_of: Some(Timestamp {
+                    seconds: 253_402_300_799,
+                    nanos: 999_999_999,
+                }),
+                ..Default::default()
+            },
+            vec![
+                "Lives in the town of Graz",
+                "Visited town number 1",
+                "Visited town number 2",
+                "Visited town number 3",
+            ],
+        ),
     ] {
         for freshness in ["", &moved.revision] {
             let search = SearchMemoriesRequest {

@@ -1,9 +1,9 @@
 //! The metadata of a stored message is replaced; the message stays as it was.
 
 use memory_contract::proto::{
-    GetMessageRequest, ListMessagesRequest, ListTransactionsRequest, MessageFilter, MessageInput,
-    Role, SearchRequest, TransactionAction, UpdateMessageRequest, UpdateMessageResponse,
-    VerifyThreadRequest,
+    GetMessageRequest, GetWorkingMemoryRequest, ListMessagesRequest, ListTransactionsRequest,
+    MessageFilter, MessageInput, Role, SearchRequest, TransactionAction, UpdateMessageRequest,
+    UpdateMessageResponse, VerifyThreadRequest,
 };
 use recollect_tests::{
     Client, app, apply, by_id, history_request, say, search_request, target_thread, texts, trial,
@@ -53,7 +53,16 @@ async fn the_metadata_of_a_message_is_replaced_and_filters_follow() {
         ..say(Role::User, "The harbor is closed.")
     };
     let answer = say(Role::Assistant, "Then the harbor bus it is.");
-    let stored = client.append(&thread_id, vec![said, answer]).await;
+    let stored = client.append(&thread_id, vec![said.clone(), answer]).await;
+    let working = GetWorkingMemoryRequest {
+        thread: by_id(&thread_id),
+        ..Default::default()
+    };
+    let etag = async || {
+        let answer = client.call(working.clone()).await;
+        answer.working_memory.unwrap().etag
+    };
+    let first_etag = etag().await;
     // Reading keeps a window in memory, which must not show the old metadata.
     let before = client.call(history_request(&thread_id)).await;
 
@@ -62,6 +71,7 @@ async fn the_metadata_of_a_message_is_replaced_and_filters_follow() {
         client.call(update(&thread_id, "msg 1", wanted)).await;
     let message = message.unwrap();
     assert_eq!(message.metadata, wanted);
+    assert_ne!(etag().await, first_etag, "its messages changed");
     let mut expected = before.messages.clone();
     expected[0].metadata = wanted.to_owned();
     assert_eq!(message, expected[0], "everything else stays");
@@ -80,6 +90,10 @@ async fn the_metadata_of_a_message_is_replaced_and_filters_follow() {
     assert!(of(r#"{"id": 1234567890123456787}"#).await.is_empty());
     assert!(of(r#"{"state": "draft"}"#).await.is_empty());
     assert!(of(r#"{"b": 1}"#).await.is_empty(), "it is replaced whole");
+
+    // Appending it again, as it was said first, stores nothing.
+    let replayed = client.append(&thread_id, vec![said]).await;
+    assert!(replayed.replayed);
 
     // An empty text clears it; the ledger and the audit log agree.
     let cleared = client.call(update(&thread_id, "msg 1", "")).await;

@@ -156,9 +156,9 @@ async fn metrics_have_the_promised_series() {
     line(&["recollect_distill_waiting"]);
     line(&["recollect_distill_lag_seconds"]);
     line(&["recollect_distill_failing"]);
-    line(&["recollect_erasures_waiting"]);
-    line(&["recollect_erasure_lag_seconds"]);
-    line(&["recollect_erasures_failing"]);
+    line(&["recollect_deletions_waiting"]);
+    line(&["recollect_deletion_lag_seconds"]);
+    line(&["recollect_deletions_failing"]);
     line(&["recollect_embed_batch_size"]);
     line(&["recollect_embed_seconds"]);
     line(&["recollect_pool_open"]);

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    AppPolicy, Document, DocumentInput, DocumentRef, ErrorReason, ExportCompleteness,
-    ExportRecordsRequest, ExportSummary, ExportedDocument, GetCheckpointRequest,
-    GetDocumentsRequest, GetThreadRequest, ImportOptions, ImportProgress, ImportRecordsRequest,
-    ImportSummary, MemoryPolicy, PutDocumentsRequest, Record, RecordCounts, RefusedRecord, Role,
-    SearchDocumentsRequest, UserRef, import_records_response::Answer, record::Kind,
+    AgentEvent, AppPolicy, AppendEventsRequest, Document, DocumentInput, DocumentRef, ErrorReason,
+    ExportCompleteness, ExportRecordsRequest, ExportSummary, ExportedDocument,
+    GetCheckpointRequest, GetDocumentsRequest, GetThreadRequest, ImportOptions, ImportProgress,
+    ImportRecordsRequest, ImportSummary, MemoryPolicy, PutDocumentsRequest, Record, RecordCounts,
+    RefusedRecord, Role, SearchDocumentsRequest, UserRef, import_records_response::Answer,
+    record::Kind,
 };
 use recollect_tests::{
     Client, Key, Options, PLAIN, Refused as _, Server, app, apply, by_id, by_session, node,
@@ -376,6 +377,38 @@ async fn l12_an_import_of_an_export_that_was_broken_off_says_so() {
         nothing.summary.completeness(),
         ExportCompleteness::Incomplete
     );
+}
+
+#[apply(trial)]
+async fn l12_an_import_that_was_cut_within_a_batch_of_events_stores_none_twice() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    let thread_id = conversation(&client, &app).await;
+    let event = |number: usize| AgentEvent {
+        r#type: "tried".to_owned(),
+        json: format!("{{\"number\":{number}}}"),
+        ..Default::default()
+    };
+    let append = AppendEventsRequest {
+        thread: by_id(&thread_id),
+        events: (0..150).map(event).collect(),
+        request_id: String::new(),
+    };
+    client.call(append).await;
+    let sent = exported(&client, &app).await;
+    let is_event = |record: &Kind| matches!(record, Kind::Event(_));
+    let first = sent.iter().position(is_event).unwrap();
+    let cut = import(&globex, &sent[..first + 120]).await;
+    assert_eq!(cut.stored().event_count, 120);
+    let whole = import(&globex, &sent).await;
+    assert_eq!(
+        (whole.known().event_count, whole.stored().event_count),
+        (120, 30)
+    );
+    let reported = summary(&client, export_of(&app)).await;
+    assert_eq!(reported.event_count, 150);
+    assert_eq!(summary(&globex, export_of(&app)).await, reported);
 }
 
 #[apply(trial)]

@@ -549,7 +549,7 @@ class Deletion:
     user: str | None
     """None: the app or the tenant was deleted."""
     finished: bool
-    """True if everything is erased."""
+    """True if everything is deleted."""
     places: tuple[DeletionPlace, ...]
     """All places, including those that had no data. Empty in a list."""
     last_error: str

@@ -210,6 +210,10 @@ impl TextModel for Remote {
         prompt: &Prompt,
         key: Option<&SecretString>,
     ) -> Result<Answer, ModelError> {
+        let has_key = key.is_some() || self.key.is_some();
+        if self.info.tenant_key_secret.is_some() && !has_key {
+            return Err(ModelError::NoKey);
+        }
         let request = ChatRequest::new(vec![ChatMessage::user(prompt.user.as_str())])
             .with_system(prompt.system.as_str());
         let most = prompt.max_output_tokens.min(self.info.max_output_tokens);

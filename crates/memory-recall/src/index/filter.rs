@@ -8,7 +8,7 @@ use memory_contract::{
 use memory_store::{MemoryOwners, Scope, Space};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use time::{Duration, OffsetDateTime};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::Subject;
@@ -297,9 +297,10 @@ impl Selection {
         selection.between(field::SAID, *after, *before);
         selection.between(field::EVENT, *event_from, *event_until);
         if let Some(valid_at) = *valid_at {
-            let moment = Duration::microseconds(1);
-            selection.between(field::VALID_FROM, None, Some(valid_at + moment));
-            selection.between(field::VALID_UNTIL, Some(valid_at + moment), None);
+            let after = Some(micros(valid_at).saturating_add(1));
+            let conditions = &mut selection.conditions;
+            conditions.push(Condition::Between(field::VALID_FROM, None, after));
+            conditions.push(Condition::Between(field::VALID_UNTIL, after, None));
         }
         selection
     }

@@ -86,9 +86,10 @@ BEGIN
     END IF;
     status := 'ok';
     queue := recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id);
-    SELECT l.lexeme INTO STRICT v_scope
+    -- Of the user and of the app.
+    SELECT string_agg(l.lexeme, ' ') INTO STRICT v_scope
     FROM unnest(tsvector_to_array(v_thread.scope)) AS l (lexeme)
-    WHERE l.lexeme LIKE '~u%';
+    WHERE l.lexeme LIKE '~u%' OR l.lexeme LIKE '~a%';
     stored := 0;
     known := 0;
     dropped := 0;

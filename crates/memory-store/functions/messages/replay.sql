@@ -19,6 +19,10 @@ AS $$
 DECLARE
     v_known bigint;
     v_same bigint;
+    -- Metadata of messages was replaced since: what was sent first is not known any more.
+    v_updated boolean := EXISTS (
+        SELECT FROM recollect.threads t
+        WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND t.update_count > 0);
 BEGIN
     SELECT count(*), count(*) FILTER (WHERE k.same), COALESCE(min(k.place) FILTER (WHERE NOT k.same), min(k.place)) - 1,
         array_agg(k.message_id ORDER BY k.place), array_agg(k.seq ORDER BY k.place),
@@ -27,7 +31,7 @@ BEGIN
     FROM (
         SELECT u.place, m.message_id, m.seq, m.branch, m.tokens,
             COALESCE(m.deleted_at IS NULL AND m.role = u.role AND m.name = u.name AND m.parts::text = u.parts::text
-            AND m.metadata = u.metadata AND (u.said_at IS NULL OR m.said_at = u.said_at)
+            AND (m.metadata = u.metadata OR v_updated) AND (u.said_at IS NULL OR m.said_at = u.said_at)
             AND (NOT u.chosen OR m.message_id = u.id)
             AND (u.parent IS NULL OR u.parent = '' AND m.parent_id IS NULL OR m.parent_id = recollect.uuid_of(u.parent)
                 OR EXISTS (

@@ -28,7 +28,7 @@ DECLARE
     -- The version of a row that only has a model.
     c_none CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
 BEGIN
-    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.summary_generation, t.updated_at
+    SELECT t.last_seq, t.message_count, t.update_count, t.head_id, t.head_branch, t.head_depth, t.summary_generation, t.updated_at
     INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -75,7 +75,7 @@ BEGIN
     anything := message_count > 0 OR context <> '' OR data::text <> '{}' OR v_records IS NOT NULL;
     etag := left(encode(sha256(convert_to(concat_ws('|',
         COALESCE(NULLIF(v_row.version, c_none)::text, '-'), v_thread.last_seq, v_thread.message_count,
-        COALESCE(v_thread.head_id::text, '-'), COALESCE(tip, 0), covered, COALESCE(v_records, '-')), 'UTF8')), 'hex'), 32);
+        v_thread.update_count, COALESCE(v_thread.head_id::text, '-'), COALESCE(tip, 0), covered, COALESCE(v_records, '-')), 'UTF8')), 'hex'), 32);
     updated_at := GREATEST(v_thread.updated_at, v_tip.created_at, v_row.updated_at);
 END;
 $$;

@@ -43,7 +43,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::WorkingMemory(args) => commands::working_memory::run(args).await,
         Command::Summary(args) => commands::summary::run(args).await,
         Command::Verify(args) => commands::verify::run(args).await,
-        Command::Erased(args) => commands::erased::run(args).await,
+        Command::Deletion(args) => commands::deletion::run(args).await,
         Command::Health(args) => commands::health::run(args).await,
         Command::Status(args) => commands::status::run(args).await,
         Command::Usage(args) => commands::usage::run(args).await,

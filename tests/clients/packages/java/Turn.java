@@ -7,7 +7,7 @@ import dev.recollect.Recollect;
 public final class Turn {
     public static void main(String[] arguments) {
         try (var recollect = Recollect.create()) {
-            var memory = recollect.session("support", "ada", "thread:java-package");
+            var memory = recollect.session("support", "ada", "java-package");
             var context = memory.context("What is my dog called?", Format.OPENAI);
             var answer = Model.ask(context.messages());
             memory.append("What is my dog called?", answer);

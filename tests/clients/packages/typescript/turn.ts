@@ -9,7 +9,7 @@ function askModel(messages: unknown[]): string {
 // #region chat turn
 import { Recollect } from "@recollect/client";
 
-const memory = new Recollect().session({ app: "support", user: "ada", session: "thread:typescript-package" });
+const memory = new Recollect().session({ app: "support", user: "ada", session: "typescript-package" });
 const context = await memory.context("What is my dog called?", { format: "openai" });
 const answer = askModel(context.messages);
 await memory.append({ user: "What is my dog called?", assistant: answer });

@@ -32,7 +32,7 @@ class Admin:
         timeout: float | None = None,
     ) -> types.Deletion:
         """Deletes everything of a user, in one app or in all. The user's data can no longer be
-        read when it returns, or within moments; `deletion` says when all of it is erased. A
+        read when it returns, or within moments; `deletion` says when all of it is deleted. A
         second call returns the deletion in progress.
 
         Args:

@@ -363,7 +363,10 @@ impl Memories {
         self.wake();
         Ok(DeleteMemoryResponse {
             deleted,
-            revision: revision.to_string(),
+            revision: match deleted {
+                true => revision.to_string(),
+                false => String::new(),
+            },
         })
     }
 

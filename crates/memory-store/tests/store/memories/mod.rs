@@ -359,6 +359,14 @@ async fn extraction_takes_effect_once_and_only_with_proof() {
     );
     let rome = world.known("ada").await.remove(0);
     assert_eq!(rome.text, "Lives in Rome");
+    // Words find it among those of the user and of the whole app.
+    let all = MemoryFilter::default();
+    let memories = world.store.memories(&world.caller);
+    let app = owner("").app;
+    for owners in [MemoryOwners::User(owner("ada")), MemoryOwners::App(app)] {
+        let found = memories.search_memories(&owners, "rome", &all, 10).await;
+        assert_eq!(found.unwrap().len(), 1, "{owners:?}");
+    }
     assert_eq!(
         (rome.origin, rome.sources.as_slice()),
         (MemoryOrigin::Extracted, &[said][..])

@@ -66,14 +66,14 @@ pub struct VerifyArgs {
     pub client: ClientArgs,
 }
 
-/// `recollect erased`.
+/// `recollect deletion`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Example:
-  recollect erased 6d0f6a52-9a0e-4c61-8a5e-2f7b7c3f1a10
+  recollect deletion 6d0f6a52-9a0e-4c61-8a5e-2f7b7c3f1a10
 
 Exit code 1: something is left, or the deletion has not finished.")]
-pub struct ErasedArgs {
+pub struct DeletionArgs {
     /// The deletion_id that DeleteUser, DeleteApp or DeleteTenant returned.
     pub receipt: String,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub use client::{
 pub use context::{ContextArgs, ModeArg};
 pub use conversation::{AppendArgs, DeleteThreadArgs, ThreadArgs, ThreadCommand};
 pub use distill::{
-    ErasedArgs, ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs,
+    DeletionArgs, ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs,
 };
 pub use health::HealthArgs;
 pub use index::{
@@ -120,8 +120,8 @@ pub enum Command {
     /// Check that every message of a conversation is stored in full or covered by
     /// derived text.
     Verify(VerifyArgs),
-    /// Check by its receipt that nothing is left of a deleted user, app or tenant.
-    Erased(ErasedArgs),
+    /// Show the receipt of a deletion, and check that nothing is left of a deleted user, app or tenant.
+    Deletion(DeletionArgs),
     /// Ask a server or a worker whether it serves.
     Health(HealthArgs),
     /// Show the state of the server and its index.

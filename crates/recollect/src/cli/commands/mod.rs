@@ -3,10 +3,10 @@
 pub mod append;
 pub mod config;
 pub mod context;
+pub mod deletion;
 pub mod demo;
 pub mod dev;
 pub mod doctor;
-pub mod erased;
 pub mod export;
 pub mod health;
 pub mod history;

@@ -12,7 +12,7 @@ import (
 )
 
 func chatTurn(ctx context.Context, client *recollect.Client, question string) error {
-	memory := client.Session("support", "ada", "thread:go-package")
+	memory := client.Session("support", "ada", "go-package")
 	built, err := memory.Context(ctx, question, recollect.As(recollect.OpenAI))
 	if err != nil {
 		return err

@@ -1,13 +1,15 @@
 //! A thread with its messages, events and head.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memory_context::restore_contents;
 use memory_contract::proto::{
     AgentEvent, AppendEventsRequest, ImportMessagesRequest, Message, MessageInput,
     ResolveThreadRequest, SessionRef, SetHeadRequest, Thread, message_input::Parent,
 };
-use memory_contract::{MessageId, MessageName, NewMessage, Part, check, message_digest};
+use memory_contract::{
+    EventQuery, MessageId, MessageName, NewMessage, Part, check, limits, message_digest,
+};
 use memory_store::{AppendError, StoreError};
 use prost_types::Duration;
 use time::OffsetDateTime;
@@ -273,8 +275,17 @@ impl Import {
 
     pub(super) async fn flush_events(
         &mut self,
-        events: Vec<(i64, AgentEvent)>,
+        mut events: Vec<(i64, AgentEvent)>,
     ) -> Result<(), ApiError> {
+        let stored = self.stored_events(&events).await?;
+        let wanted = events.len();
+        events.retain(|(_, event)| !stored.contains(&event.number));
+        let known = wanted - events.len();
+        self.tally
+            .add(Outcome::Known, known, |counts| &mut counts.event_count);
+        if events.is_empty() {
+            return Ok(());
+        }
         let all = events.iter().map(|(_, event)| event.clone()).collect();
         match self.append_events(all).await {
             Ok(outcome) => {
@@ -291,6 +302,39 @@ impl Import {
             self.settle(position, stored, |counts| &mut counts.event_count)?;
         }
         Ok(())
+    }
+
+    /// The numbers of those events that the thread has already. An earlier import that ended
+    /// within a batch stored them under another request id.
+    async fn stored_events(
+        &mut self,
+        events: &[(i64, AgentEvent)],
+    ) -> Result<HashSet<i64>, ApiError> {
+        let wanted: HashMap<i64, &AgentEvent> = events
+            .iter()
+            .map(|(_, event)| (event.number, event))
+            .filter(|(number, _)| *number > 0 && !self.options.new_ids)
+            .collect();
+        let mut found = HashSet::new();
+        let (Some(first), Some(last)) = (wanted.keys().min(), wanted.keys().max()) else {
+            return Ok(found);
+        };
+        let thread = check::uuid("thread_id", &self.thread_of("event")?.id)?;
+        let most = u32::try_from(events.len()).unwrap_or(u32::MAX);
+        let mut query = EventQuery::of(thread.into(), most, limits::PAGE_BYTES);
+        query.after = Some(first - 1);
+        while query.after.is_some_and(|after| after < *last) {
+            let store = &self.services.events.store;
+            let page = store.plans(&self.caller).list_events(&query).await?;
+            for event in page.items {
+                let event = AgentEvent::from(event);
+                if wanted.get(&event.number) == Some(&&event) {
+                    found.insert(event.number);
+                }
+            }
+            query.after = page.next;
+        }
+        Ok(found)
     }
 
     async fn append_events(&mut self, events: Vec<AgentEvent>) -> Result<Outcome, ApiError> {

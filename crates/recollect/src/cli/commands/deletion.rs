@@ -1,8 +1,8 @@
-//! `recollect erased`.
+//! `recollect deletion`.
 
 use memory_contract::proto::{Deletion, DeletionState, GetDeletionRequest};
 
-use crate::cli::args::ErasedArgs;
+use crate::cli::args::DeletionArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock};
@@ -12,7 +12,7 @@ use crate::cli::output::{JsonLines, Table, clock};
 /// # Errors
 /// When something is left, the deletion has not finished, there is no such deletion, or
 /// the server cannot be reached or refuses.
-pub async fn run(args: ErasedArgs) -> Result<(), Failure> {
+pub async fn run(args: DeletionArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
     let request = GetDeletionRequest {
         deletion_id: args.receipt,
@@ -48,7 +48,8 @@ pub async fn run(args: ErasedArgs) -> Result<(), Failure> {
 
 fn print(deletion: &Deletion) -> Result<(), Failure> {
     let whose = match (deletion.app_id.as_str(), &deletion.user_id) {
-        ("", _) => "the tenant".to_owned(),
+        ("", None) => "the tenant".to_owned(),
+        ("", Some(user)) => format!("user {user:?} of all apps"),
         (app, None) => format!("app {app}"),
         (app, Some(user)) => format!("user {user:?} of app {app}"),
     };
