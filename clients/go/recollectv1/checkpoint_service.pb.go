@@ -10,7 +10,6 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -22,314 +21,6 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
-
-// CheckpointValue is the value of a channel.
-type CheckpointValue struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// channel is the channel's name: 1 to 512 bytes of UTF-8 without NUL characters.
-	// Required.
-	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
-	// version is the value's version: 1 to 128 bytes of UTF-8 without NUL characters. A
-	// version always identifies the same data. Required.
-	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// type is the caller's name for the encoding of data: at most 64 bytes.
-	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// data is the value. Unset in a request: a checkpoint of the thread and namespace
-	// already has it; type is ignored. It is always set in responses.
-	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckpointValue) Reset() {
-	*x = CheckpointValue{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckpointValue) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckpointValue) ProtoMessage() {}
-
-func (x *CheckpointValue) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckpointValue.ProtoReflect.Descriptor instead.
-func (*CheckpointValue) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *CheckpointValue) GetChannel() string {
-	if x != nil {
-		return x.Channel
-	}
-	return ""
-}
-
-func (x *CheckpointValue) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
-func (x *CheckpointValue) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *CheckpointValue) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-// CheckpointWrite is one write of a task.
-type CheckpointWrite struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// task_id is the task: 1 to 256 bytes of UTF-8 without NUL characters. Required.
-	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// task_path is where the task is in the graph: at most 1,024 bytes.
-	TaskPath string `protobuf:"bytes,2,opt,name=task_path,json=taskPath,proto3" json:"task_path,omitempty"`
-	// index is the number of the write within the task; it may be negative.
-	Index int32 `protobuf:"zigzag32,3,opt,name=index,proto3" json:"index,omitempty"`
-	// channel is the channel that is written: 1 to 512 bytes of UTF-8 without NUL
-	// characters. Required.
-	Channel string `protobuf:"bytes,4,opt,name=channel,proto3" json:"channel,omitempty"`
-	// type is the caller's name for the encoding of data: at most 64 bytes.
-	Type string `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
-	// data is the value.
-	Data          []byte `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckpointWrite) Reset() {
-	*x = CheckpointWrite{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckpointWrite) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckpointWrite) ProtoMessage() {}
-
-func (x *CheckpointWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckpointWrite.ProtoReflect.Descriptor instead.
-func (*CheckpointWrite) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *CheckpointWrite) GetTaskId() string {
-	if x != nil {
-		return x.TaskId
-	}
-	return ""
-}
-
-func (x *CheckpointWrite) GetTaskPath() string {
-	if x != nil {
-		return x.TaskPath
-	}
-	return ""
-}
-
-func (x *CheckpointWrite) GetIndex() int32 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *CheckpointWrite) GetChannel() string {
-	if x != nil {
-		return x.Channel
-	}
-	return ""
-}
-
-func (x *CheckpointWrite) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *CheckpointWrite) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-// Checkpoint is the state of a run after one step.
-type Checkpoint struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread_id is the UUID of the thread.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// session_key is the caller's own name for the thread.
-	SessionKey string `protobuf:"bytes,2,opt,name=session_key,json=sessionKey,proto3" json:"session_key,omitempty"`
-	// namespace is the graph or subgraph that the checkpoint belongs to. Empty: the root
-	// graph.
-	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// checkpoint_id names the checkpoint within thread and namespace. The greatest one, by
-	// code point, is the latest.
-	CheckpointId string `protobuf:"bytes,4,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
-	// parent_checkpoint_id is the checkpoint that this one follows. Empty: none.
-	ParentCheckpointId string `protobuf:"bytes,5,opt,name=parent_checkpoint_id,json=parentCheckpointId,proto3" json:"parent_checkpoint_id,omitempty"`
-	// type is the caller's name for the encoding of data.
-	Type string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
-	// data is the checkpoint without its values.
-	Data []byte `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
-	// metadata is a JSON object, as in Document.json.
-	Metadata string `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// values are the values of its channels, ordered by channel, without those that were
-	// not stored when the checkpoint was put (PutCheckpointResponse.missing_value_count).
-	Values []*CheckpointValue `protobuf:"bytes,9,rep,name=values,proto3" json:"values,omitempty"`
-	// writes are the writes after this checkpoint, ordered by task_path, task_id and
-	// index.
-	Writes []*CheckpointWrite `protobuf:"bytes,10,rep,name=writes,proto3" json:"writes,omitempty"`
-	// create_time is when the checkpoint was first stored.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Checkpoint) Reset() {
-	*x = Checkpoint{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Checkpoint) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Checkpoint) ProtoMessage() {}
-
-func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
-func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Checkpoint) GetThreadId() string {
-	if x != nil {
-		return x.ThreadId
-	}
-	return ""
-}
-
-func (x *Checkpoint) GetSessionKey() string {
-	if x != nil {
-		return x.SessionKey
-	}
-	return ""
-}
-
-func (x *Checkpoint) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *Checkpoint) GetCheckpointId() string {
-	if x != nil {
-		return x.CheckpointId
-	}
-	return ""
-}
-
-func (x *Checkpoint) GetParentCheckpointId() string {
-	if x != nil {
-		return x.ParentCheckpointId
-	}
-	return ""
-}
-
-func (x *Checkpoint) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *Checkpoint) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *Checkpoint) GetMetadata() string {
-	if x != nil {
-		return x.Metadata
-	}
-	return ""
-}
-
-func (x *Checkpoint) GetValues() []*CheckpointValue {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-func (x *Checkpoint) GetWrites() []*CheckpointWrite {
-	if x != nil {
-		return x.Writes
-	}
-	return nil
-}
-
-func (x *Checkpoint) GetCreateTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreateTime
-	}
-	return nil
-}
 
 // PutCheckpointRequest contains a checkpoint. The transport takes requests of at most 4
 // MiB.
@@ -362,7 +53,7 @@ type PutCheckpointRequest struct {
 
 func (x *PutCheckpointRequest) Reset() {
 	*x = PutCheckpointRequest{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[3]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -374,7 +65,7 @@ func (x *PutCheckpointRequest) String() string {
 func (*PutCheckpointRequest) ProtoMessage() {}
 
 func (x *PutCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[3]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -387,7 +78,7 @@ func (x *PutCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*PutCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{3}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *PutCheckpointRequest) GetThread() *ThreadRef {
@@ -461,7 +152,7 @@ type PutCheckpointResponse struct {
 
 func (x *PutCheckpointResponse) Reset() {
 	*x = PutCheckpointResponse{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[4]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +164,7 @@ func (x *PutCheckpointResponse) String() string {
 func (*PutCheckpointResponse) ProtoMessage() {}
 
 func (x *PutCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[4]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +177,7 @@ func (x *PutCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*PutCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{4}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *PutCheckpointResponse) GetThreadId() string {
@@ -525,7 +216,7 @@ type PutCheckpointWritesRequest struct {
 
 func (x *PutCheckpointWritesRequest) Reset() {
 	*x = PutCheckpointWritesRequest{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[5]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +228,7 @@ func (x *PutCheckpointWritesRequest) String() string {
 func (*PutCheckpointWritesRequest) ProtoMessage() {}
 
 func (x *PutCheckpointWritesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[5]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +241,7 @@ func (x *PutCheckpointWritesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutCheckpointWritesRequest.ProtoReflect.Descriptor instead.
 func (*PutCheckpointWritesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{5}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PutCheckpointWritesRequest) GetThread() *ThreadRef {
@@ -599,7 +290,7 @@ type PutCheckpointWritesResponse struct {
 
 func (x *PutCheckpointWritesResponse) Reset() {
 	*x = PutCheckpointWritesResponse{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +302,7 @@ func (x *PutCheckpointWritesResponse) String() string {
 func (*PutCheckpointWritesResponse) ProtoMessage() {}
 
 func (x *PutCheckpointWritesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +315,7 @@ func (x *PutCheckpointWritesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutCheckpointWritesResponse.ProtoReflect.Descriptor instead.
 func (*PutCheckpointWritesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{6}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PutCheckpointWritesResponse) GetThreadId() string {
@@ -649,7 +340,7 @@ type GetCheckpointRequest struct {
 
 func (x *GetCheckpointRequest) Reset() {
 	*x = GetCheckpointRequest{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +352,7 @@ func (x *GetCheckpointRequest) String() string {
 func (*GetCheckpointRequest) ProtoMessage() {}
 
 func (x *GetCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +365,7 @@ func (x *GetCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{7}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetCheckpointRequest) GetThread() *ThreadRef {
@@ -710,7 +401,7 @@ type GetCheckpointResponse struct {
 
 func (x *GetCheckpointResponse) Reset() {
 	*x = GetCheckpointResponse{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[8]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +413,7 @@ func (x *GetCheckpointResponse) String() string {
 func (*GetCheckpointResponse) ProtoMessage() {}
 
 func (x *GetCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[8]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +426,7 @@ func (x *GetCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{8}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetCheckpointResponse) GetCheckpoint() *Checkpoint {
@@ -773,7 +464,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +476,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +489,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{9}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListCheckpointsRequest) GetTarget() *Target {
@@ -864,7 +555,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +567,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +580,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{10}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*Checkpoint {
@@ -920,7 +611,7 @@ type CopyCheckpointsRequest struct {
 
 func (x *CopyCheckpointsRequest) Reset() {
 	*x = CopyCheckpointsRequest{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[11]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +623,7 @@ func (x *CopyCheckpointsRequest) String() string {
 func (*CopyCheckpointsRequest) ProtoMessage() {}
 
 func (x *CopyCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[11]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +636,7 @@ func (x *CopyCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*CopyCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{11}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CopyCheckpointsRequest) GetSource() *ThreadRef {
@@ -973,7 +664,7 @@ type CopyCheckpointsResponse struct {
 
 func (x *CopyCheckpointsResponse) Reset() {
 	*x = CopyCheckpointsResponse{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[12]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +676,7 @@ func (x *CopyCheckpointsResponse) String() string {
 func (*CopyCheckpointsResponse) ProtoMessage() {}
 
 func (x *CopyCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[12]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +689,7 @@ func (x *CopyCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*CopyCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{12}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CopyCheckpointsResponse) GetCopiedCount() int64 {
@@ -1028,7 +719,7 @@ type DeleteCheckpointsRequest struct {
 
 func (x *DeleteCheckpointsRequest) Reset() {
 	*x = DeleteCheckpointsRequest{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[13]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +731,7 @@ func (x *DeleteCheckpointsRequest) String() string {
 func (*DeleteCheckpointsRequest) ProtoMessage() {}
 
 func (x *DeleteCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[13]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +744,7 @@ func (x *DeleteCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{13}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteCheckpointsRequest) GetThreads() []*ThreadRef {
@@ -1095,7 +786,7 @@ type DeleteCheckpointsResponse struct {
 
 func (x *DeleteCheckpointsResponse) Reset() {
 	*x = DeleteCheckpointsResponse{}
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +798,7 @@ func (x *DeleteCheckpointsResponse) String() string {
 func (*DeleteCheckpointsResponse) ProtoMessage() {}
 
 func (x *DeleteCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_checkpoint_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +811,7 @@ func (x *DeleteCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{14}
+	return file_recollect_v1_checkpoint_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteCheckpointsResponse) GetDeletedCount() int64 {
@@ -1134,36 +825,7 @@ var File_recollect_v1_checkpoint_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\n" +
-	"%recollect/v1/checkpoint_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\"\x85\x01\n" +
-	"\x0fCheckpointValue\x12\x1d\n" +
-	"\achannel\x18\x01 \x01(\tB\x03\xe0A\x02R\achannel\x12\x1d\n" +
-	"\aversion\x18\x02 \x01(\tB\x03\xe0A\x02R\aversion\x12\x12\n" +
-	"\x04type\x18\x03 \x01(\tR\x04type\x12\x17\n" +
-	"\x04data\x18\x04 \x01(\fH\x00R\x04data\x88\x01\x01B\a\n" +
-	"\x05_data\"\xa9\x01\n" +
-	"\x0fCheckpointWrite\x12\x1c\n" +
-	"\atask_id\x18\x01 \x01(\tB\x03\xe0A\x02R\x06taskId\x12\x1b\n" +
-	"\ttask_path\x18\x02 \x01(\tR\btaskPath\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x11R\x05index\x12\x1d\n" +
-	"\achannel\x18\x04 \x01(\tB\x03\xe0A\x02R\achannel\x12\x12\n" +
-	"\x04type\x18\x05 \x01(\tR\x04type\x12\x12\n" +
-	"\x04data\x18\x06 \x01(\fR\x04data\"\xae\x03\n" +
-	"\n" +
-	"Checkpoint\x12\x1b\n" +
-	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1f\n" +
-	"\vsession_key\x18\x02 \x01(\tR\n" +
-	"sessionKey\x12\x1c\n" +
-	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12#\n" +
-	"\rcheckpoint_id\x18\x04 \x01(\tR\fcheckpointId\x120\n" +
-	"\x14parent_checkpoint_id\x18\x05 \x01(\tR\x12parentCheckpointId\x12\x12\n" +
-	"\x04type\x18\x06 \x01(\tR\x04type\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\x12\x1a\n" +
-	"\bmetadata\x18\b \x01(\tR\bmetadata\x125\n" +
-	"\x06values\x18\t \x03(\v2\x1d.recollect.v1.CheckpointValueR\x06values\x125\n" +
-	"\x06writes\x18\n" +
-	" \x03(\v2\x1d.recollect.v1.CheckpointWriteR\x06writes\x12;\n" +
-	"\vcreate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xc1\x02\n" +
+	"%recollect/v1/checkpoint_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1drecollect/v1/checkpoint.proto\x1a\x19recollect/v1/thread.proto\"\xc1\x02\n" +
 	"\x14PutCheckpointRequest\x124\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12(\n" +
@@ -1240,61 +902,57 @@ func file_recollect_v1_checkpoint_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_checkpoint_service_proto_rawDescData
 }
 
-var file_recollect_v1_checkpoint_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_recollect_v1_checkpoint_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_recollect_v1_checkpoint_service_proto_goTypes = []any{
-	(*CheckpointValue)(nil),             // 0: recollect.v1.CheckpointValue
-	(*CheckpointWrite)(nil),             // 1: recollect.v1.CheckpointWrite
-	(*Checkpoint)(nil),                  // 2: recollect.v1.Checkpoint
-	(*PutCheckpointRequest)(nil),        // 3: recollect.v1.PutCheckpointRequest
-	(*PutCheckpointResponse)(nil),       // 4: recollect.v1.PutCheckpointResponse
-	(*PutCheckpointWritesRequest)(nil),  // 5: recollect.v1.PutCheckpointWritesRequest
-	(*PutCheckpointWritesResponse)(nil), // 6: recollect.v1.PutCheckpointWritesResponse
-	(*GetCheckpointRequest)(nil),        // 7: recollect.v1.GetCheckpointRequest
-	(*GetCheckpointResponse)(nil),       // 8: recollect.v1.GetCheckpointResponse
-	(*ListCheckpointsRequest)(nil),      // 9: recollect.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil),     // 10: recollect.v1.ListCheckpointsResponse
-	(*CopyCheckpointsRequest)(nil),      // 11: recollect.v1.CopyCheckpointsRequest
-	(*CopyCheckpointsResponse)(nil),     // 12: recollect.v1.CopyCheckpointsResponse
-	(*DeleteCheckpointsRequest)(nil),    // 13: recollect.v1.DeleteCheckpointsRequest
-	(*DeleteCheckpointsResponse)(nil),   // 14: recollect.v1.DeleteCheckpointsResponse
-	(*timestamppb.Timestamp)(nil),       // 15: google.protobuf.Timestamp
-	(*ThreadRef)(nil),                   // 16: recollect.v1.ThreadRef
-	(*Target)(nil),                      // 17: recollect.v1.Target
-	(*UserRef)(nil),                     // 18: recollect.v1.UserRef
+	(*PutCheckpointRequest)(nil),        // 0: recollect.v1.PutCheckpointRequest
+	(*PutCheckpointResponse)(nil),       // 1: recollect.v1.PutCheckpointResponse
+	(*PutCheckpointWritesRequest)(nil),  // 2: recollect.v1.PutCheckpointWritesRequest
+	(*PutCheckpointWritesResponse)(nil), // 3: recollect.v1.PutCheckpointWritesResponse
+	(*GetCheckpointRequest)(nil),        // 4: recollect.v1.GetCheckpointRequest
+	(*GetCheckpointResponse)(nil),       // 5: recollect.v1.GetCheckpointResponse
+	(*ListCheckpointsRequest)(nil),      // 6: recollect.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil),     // 7: recollect.v1.ListCheckpointsResponse
+	(*CopyCheckpointsRequest)(nil),      // 8: recollect.v1.CopyCheckpointsRequest
+	(*CopyCheckpointsResponse)(nil),     // 9: recollect.v1.CopyCheckpointsResponse
+	(*DeleteCheckpointsRequest)(nil),    // 10: recollect.v1.DeleteCheckpointsRequest
+	(*DeleteCheckpointsResponse)(nil),   // 11: recollect.v1.DeleteCheckpointsResponse
+	(*ThreadRef)(nil),                   // 12: recollect.v1.ThreadRef
+	(*CheckpointValue)(nil),             // 13: recollect.v1.CheckpointValue
+	(*CheckpointWrite)(nil),             // 14: recollect.v1.CheckpointWrite
+	(*Checkpoint)(nil),                  // 15: recollect.v1.Checkpoint
+	(*Target)(nil),                      // 16: recollect.v1.Target
+	(*UserRef)(nil),                     // 17: recollect.v1.UserRef
 }
 var file_recollect_v1_checkpoint_service_proto_depIdxs = []int32{
-	0,  // 0: recollect.v1.Checkpoint.values:type_name -> recollect.v1.CheckpointValue
-	1,  // 1: recollect.v1.Checkpoint.writes:type_name -> recollect.v1.CheckpointWrite
-	15, // 2: recollect.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
-	16, // 3: recollect.v1.PutCheckpointRequest.thread:type_name -> recollect.v1.ThreadRef
-	0,  // 4: recollect.v1.PutCheckpointRequest.values:type_name -> recollect.v1.CheckpointValue
-	16, // 5: recollect.v1.PutCheckpointWritesRequest.thread:type_name -> recollect.v1.ThreadRef
-	1,  // 6: recollect.v1.PutCheckpointWritesRequest.writes:type_name -> recollect.v1.CheckpointWrite
-	16, // 7: recollect.v1.GetCheckpointRequest.thread:type_name -> recollect.v1.ThreadRef
-	2,  // 8: recollect.v1.GetCheckpointResponse.checkpoint:type_name -> recollect.v1.Checkpoint
-	17, // 9: recollect.v1.ListCheckpointsRequest.target:type_name -> recollect.v1.Target
-	2,  // 10: recollect.v1.ListCheckpointsResponse.checkpoints:type_name -> recollect.v1.Checkpoint
-	16, // 11: recollect.v1.CopyCheckpointsRequest.source:type_name -> recollect.v1.ThreadRef
-	16, // 12: recollect.v1.CopyCheckpointsRequest.target:type_name -> recollect.v1.ThreadRef
-	16, // 13: recollect.v1.DeleteCheckpointsRequest.threads:type_name -> recollect.v1.ThreadRef
-	18, // 14: recollect.v1.DeleteCheckpointsRequest.user:type_name -> recollect.v1.UserRef
-	3,  // 15: recollect.v1.CheckpointService.PutCheckpoint:input_type -> recollect.v1.PutCheckpointRequest
-	5,  // 16: recollect.v1.CheckpointService.PutCheckpointWrites:input_type -> recollect.v1.PutCheckpointWritesRequest
-	7,  // 17: recollect.v1.CheckpointService.GetCheckpoint:input_type -> recollect.v1.GetCheckpointRequest
-	9,  // 18: recollect.v1.CheckpointService.ListCheckpoints:input_type -> recollect.v1.ListCheckpointsRequest
-	11, // 19: recollect.v1.CheckpointService.CopyCheckpoints:input_type -> recollect.v1.CopyCheckpointsRequest
-	13, // 20: recollect.v1.CheckpointService.DeleteCheckpoints:input_type -> recollect.v1.DeleteCheckpointsRequest
-	4,  // 21: recollect.v1.CheckpointService.PutCheckpoint:output_type -> recollect.v1.PutCheckpointResponse
-	6,  // 22: recollect.v1.CheckpointService.PutCheckpointWrites:output_type -> recollect.v1.PutCheckpointWritesResponse
-	8,  // 23: recollect.v1.CheckpointService.GetCheckpoint:output_type -> recollect.v1.GetCheckpointResponse
-	10, // 24: recollect.v1.CheckpointService.ListCheckpoints:output_type -> recollect.v1.ListCheckpointsResponse
-	12, // 25: recollect.v1.CheckpointService.CopyCheckpoints:output_type -> recollect.v1.CopyCheckpointsResponse
-	14, // 26: recollect.v1.CheckpointService.DeleteCheckpoints:output_type -> recollect.v1.DeleteCheckpointsResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	12, // 0: recollect.v1.PutCheckpointRequest.thread:type_name -> recollect.v1.ThreadRef
+	13, // 1: recollect.v1.PutCheckpointRequest.values:type_name -> recollect.v1.CheckpointValue
+	12, // 2: recollect.v1.PutCheckpointWritesRequest.thread:type_name -> recollect.v1.ThreadRef
+	14, // 3: recollect.v1.PutCheckpointWritesRequest.writes:type_name -> recollect.v1.CheckpointWrite
+	12, // 4: recollect.v1.GetCheckpointRequest.thread:type_name -> recollect.v1.ThreadRef
+	15, // 5: recollect.v1.GetCheckpointResponse.checkpoint:type_name -> recollect.v1.Checkpoint
+	16, // 6: recollect.v1.ListCheckpointsRequest.target:type_name -> recollect.v1.Target
+	15, // 7: recollect.v1.ListCheckpointsResponse.checkpoints:type_name -> recollect.v1.Checkpoint
+	12, // 8: recollect.v1.CopyCheckpointsRequest.source:type_name -> recollect.v1.ThreadRef
+	12, // 9: recollect.v1.CopyCheckpointsRequest.target:type_name -> recollect.v1.ThreadRef
+	12, // 10: recollect.v1.DeleteCheckpointsRequest.threads:type_name -> recollect.v1.ThreadRef
+	17, // 11: recollect.v1.DeleteCheckpointsRequest.user:type_name -> recollect.v1.UserRef
+	0,  // 12: recollect.v1.CheckpointService.PutCheckpoint:input_type -> recollect.v1.PutCheckpointRequest
+	2,  // 13: recollect.v1.CheckpointService.PutCheckpointWrites:input_type -> recollect.v1.PutCheckpointWritesRequest
+	4,  // 14: recollect.v1.CheckpointService.GetCheckpoint:input_type -> recollect.v1.GetCheckpointRequest
+	6,  // 15: recollect.v1.CheckpointService.ListCheckpoints:input_type -> recollect.v1.ListCheckpointsRequest
+	8,  // 16: recollect.v1.CheckpointService.CopyCheckpoints:input_type -> recollect.v1.CopyCheckpointsRequest
+	10, // 17: recollect.v1.CheckpointService.DeleteCheckpoints:input_type -> recollect.v1.DeleteCheckpointsRequest
+	1,  // 18: recollect.v1.CheckpointService.PutCheckpoint:output_type -> recollect.v1.PutCheckpointResponse
+	3,  // 19: recollect.v1.CheckpointService.PutCheckpointWrites:output_type -> recollect.v1.PutCheckpointWritesResponse
+	5,  // 20: recollect.v1.CheckpointService.GetCheckpoint:output_type -> recollect.v1.GetCheckpointResponse
+	7,  // 21: recollect.v1.CheckpointService.ListCheckpoints:output_type -> recollect.v1.ListCheckpointsResponse
+	9,  // 22: recollect.v1.CheckpointService.CopyCheckpoints:output_type -> recollect.v1.CopyCheckpointsResponse
+	11, // 23: recollect.v1.CheckpointService.DeleteCheckpoints:output_type -> recollect.v1.DeleteCheckpointsResponse
+	18, // [18:24] is the sub-list for method output_type
+	12, // [12:18] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_checkpoint_service_proto_init() }
@@ -1302,16 +960,16 @@ func file_recollect_v1_checkpoint_service_proto_init() {
 	if File_recollect_v1_checkpoint_service_proto != nil {
 		return
 	}
+	file_recollect_v1_checkpoint_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_checkpoint_service_proto_msgTypes[0].OneofWrappers = []any{}
-	file_recollect_v1_checkpoint_service_proto_msgTypes[9].OneofWrappers = []any{}
+	file_recollect_v1_checkpoint_service_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_checkpoint_service_proto_rawDesc), len(file_recollect_v1_checkpoint_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

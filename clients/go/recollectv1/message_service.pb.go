@@ -1250,76 +1250,11 @@ func (x *ImportedMessages) GetReplayed() bool {
 	return false
 }
 
-// ImportError is the reason why a request of an import was refused.
-type ImportError struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// reason is the kind of error.
-	Reason ErrorReason `protobuf:"varint,1,opt,name=reason,proto3,enum=recollect.v1.ErrorReason" json:"reason,omitempty"`
-	// message describes the error and its remedy.
-	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// field is the path of the invalid field, such as `messages[3].parts[0].text`.
-	// Empty: the error concerns no single field.
-	Field         string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ImportError) Reset() {
-	*x = ImportError{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ImportError) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ImportError) ProtoMessage() {}
-
-func (x *ImportError) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ImportError.ProtoReflect.Descriptor instead.
-func (*ImportError) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *ImportError) GetReason() ErrorReason {
-	if x != nil {
-		return x.Reason
-	}
-	return ErrorReason_ERROR_REASON_UNSPECIFIED
-}
-
-func (x *ImportError) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
-}
-
-func (x *ImportError) GetField() string {
-	if x != nil {
-		return x.Field
-	}
-	return ""
-}
-
 var File_recollect_v1_message_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\n" +
-	"\"recollect/v1/message_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1frecollect/v1/error_reason.proto\x1a\x18recollect/v1/event.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/thread.proto\"\xad\x02\n" +
+	"\"recollect/v1/message_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x18recollect/v1/event.proto\x1a\x1frecollect/v1/import_error.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/thread.proto\"\xad\x02\n" +
 	"\x15AppendMessagesRequest\x124\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.recollect.v1.MessageInputR\bmessages\x12\x1d\n" +
@@ -1413,11 +1348,7 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\rmessage_count\x18\x02 \x01(\x05R\fmessageCount\x12\x1b\n" +
 	"\tfirst_seq\x18\x03 \x01(\x03R\bfirstSeq\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\tR\brevision\x12\x1a\n" +
-	"\breplayed\x18\x05 \x01(\bR\breplayed\"p\n" +
-	"\vImportError\x121\n" +
-	"\x06reason\x18\x01 \x01(\x0e2\x19.recollect.v1.ErrorReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field2\x8f\x05\n" +
+	"\breplayed\x18\x05 \x01(\bR\breplayed2\x8f\x05\n" +
 	"\x0eMessageService\x12[\n" +
 	"\x0eAppendMessages\x12#.recollect.v1.AppendMessagesRequest\x1a$.recollect.v1.AppendMessagesResponse\x12T\n" +
 	"\n" +
@@ -1442,7 +1373,7 @@ func file_recollect_v1_message_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_message_service_proto_rawDescData
 }
 
-var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_recollect_v1_message_service_proto_goTypes = []any{
 	(*AppendMessagesRequest)(nil),  // 0: recollect.v1.AppendMessagesRequest
 	(*AppendMessagesResponse)(nil), // 1: recollect.v1.AppendMessagesResponse
@@ -1460,63 +1391,61 @@ var file_recollect_v1_message_service_proto_goTypes = []any{
 	(*ImportMessagesRequest)(nil),  // 13: recollect.v1.ImportMessagesRequest
 	(*ImportMessagesResponse)(nil), // 14: recollect.v1.ImportMessagesResponse
 	(*ImportedMessages)(nil),       // 15: recollect.v1.ImportedMessages
-	(*ImportError)(nil),            // 16: recollect.v1.ImportError
-	(*ThreadRef)(nil),              // 17: recollect.v1.ThreadRef
-	(*MessageInput)(nil),           // 18: recollect.v1.MessageInput
-	(*ProviderMessages)(nil),       // 19: recollect.v1.ProviderMessages
-	(*Message)(nil),                // 20: recollect.v1.Message
-	(*Target)(nil),                 // 21: recollect.v1.Target
-	(*MessageFilter)(nil),          // 22: recollect.v1.MessageFilter
-	(OversizedTurnPolicy)(0),       // 23: recollect.v1.OversizedTurnPolicy
-	(ProviderFormat)(0),            // 24: recollect.v1.ProviderFormat
-	(*AgentEvent)(nil),             // 25: recollect.v1.AgentEvent
-	(*RenderedContext)(nil),        // 26: recollect.v1.RenderedContext
-	(ErrorReason)(0),               // 27: recollect.v1.ErrorReason
+	(*ThreadRef)(nil),              // 16: recollect.v1.ThreadRef
+	(*MessageInput)(nil),           // 17: recollect.v1.MessageInput
+	(*ProviderMessages)(nil),       // 18: recollect.v1.ProviderMessages
+	(*Message)(nil),                // 19: recollect.v1.Message
+	(*Target)(nil),                 // 20: recollect.v1.Target
+	(*MessageFilter)(nil),          // 21: recollect.v1.MessageFilter
+	(OversizedTurnPolicy)(0),       // 22: recollect.v1.OversizedTurnPolicy
+	(ProviderFormat)(0),            // 23: recollect.v1.ProviderFormat
+	(*AgentEvent)(nil),             // 24: recollect.v1.AgentEvent
+	(*RenderedContext)(nil),        // 25: recollect.v1.RenderedContext
+	(*ImportError)(nil),            // 26: recollect.v1.ImportError
 }
 var file_recollect_v1_message_service_proto_depIdxs = []int32{
-	17, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
-	18, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	19, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	16, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	17, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	18, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
 	2,  // 3: recollect.v1.AppendMessagesResponse.messages:type_name -> recollect.v1.AppendedMessage
-	17, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	20, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
-	21, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
-	22, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
-	20, // 8: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
-	17, // 9: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
-	23, // 10: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
-	24, // 11: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
-	20, // 12: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
-	25, // 13: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
-	26, // 14: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
-	17, // 15: recollect.v1.UpdateMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	20, // 16: recollect.v1.UpdateMessageResponse.message:type_name -> recollect.v1.Message
-	17, // 17: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	17, // 18: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
-	18, // 19: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	19, // 20: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	16, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	19, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
+	20, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
+	21, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
+	19, // 8: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
+	16, // 9: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	22, // 10: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
+	23, // 11: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
+	19, // 12: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
+	24, // 13: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
+	25, // 14: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
+	16, // 15: recollect.v1.UpdateMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	19, // 16: recollect.v1.UpdateMessageResponse.message:type_name -> recollect.v1.Message
+	16, // 17: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	16, // 18: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	17, // 19: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	18, // 20: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
 	15, // 21: recollect.v1.ImportMessagesResponse.imported:type_name -> recollect.v1.ImportedMessages
-	16, // 22: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
-	27, // 23: recollect.v1.ImportError.reason:type_name -> recollect.v1.ErrorReason
-	0,  // 24: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
-	3,  // 25: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
-	5,  // 26: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
-	7,  // 27: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
-	9,  // 28: recollect.v1.MessageService.UpdateMessage:input_type -> recollect.v1.UpdateMessageRequest
-	11, // 29: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
-	13, // 30: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
-	1,  // 31: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
-	4,  // 32: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
-	6,  // 33: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
-	8,  // 34: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
-	10, // 35: recollect.v1.MessageService.UpdateMessage:output_type -> recollect.v1.UpdateMessageResponse
-	12, // 36: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
-	14, // 37: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
-	31, // [31:38] is the sub-list for method output_type
-	24, // [24:31] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	26, // 22: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
+	0,  // 23: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
+	3,  // 24: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
+	5,  // 25: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
+	7,  // 26: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
+	9,  // 27: recollect.v1.MessageService.UpdateMessage:input_type -> recollect.v1.UpdateMessageRequest
+	11, // 28: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
+	13, // 29: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
+	1,  // 30: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
+	4,  // 31: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
+	6,  // 32: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
+	8,  // 33: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
+	10, // 34: recollect.v1.MessageService.UpdateMessage:output_type -> recollect.v1.UpdateMessageResponse
+	12, // 35: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
+	14, // 36: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
+	30, // [30:37] is the sub-list for method output_type
+	23, // [23:30] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_message_service_proto_init() }
@@ -1524,8 +1453,8 @@ func file_recollect_v1_message_service_proto_init() {
 	if File_recollect_v1_message_service_proto != nil {
 		return
 	}
-	file_recollect_v1_error_reason_proto_init()
 	file_recollect_v1_event_proto_init()
+	file_recollect_v1_import_error_proto_init()
 	file_recollect_v1_message_proto_init()
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_message_service_proto_msgTypes[0].OneofWrappers = []any{}
@@ -1541,7 +1470,7 @@ func file_recollect_v1_message_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_message_service_proto_rawDesc), len(file_recollect_v1_message_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1418,7 +1418,7 @@ var File_recollect_v1_transfer_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_transfer_service_proto_rawDesc = "" +
 	"\n" +
-	"#recollect/v1/transfer_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a%recollect/v1/checkpoint_service.proto\x1a\x18recollect/v1/event.proto\x1a\x17recollect/v1/file.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\"recollect/v1/message_service.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x17recollect/v1/plan.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"l\n" +
+	"#recollect/v1/transfer_service.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1drecollect/v1/checkpoint.proto\x1a\x18recollect/v1/event.proto\x1a\x17recollect/v1/file.proto\x1a\x1frecollect/v1/import_error.proto\x1a\x19recollect/v1/memory.proto\x1a\x1arecollect/v1/message.proto\x1a\x1erecollect/v1/node_memory.proto\x1a\x17recollect/v1/plan.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/thread.proto\"l\n" +
 	"\x14ExportRecordsRequest\x12,\n" +
 	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetR\x06target\x12&\n" +
 	"\x0fafter_thread_id\x18\x02 \x01(\tR\rafterThreadId\"E\n" +
@@ -1620,12 +1620,12 @@ func file_recollect_v1_transfer_service_proto_init() {
 	if File_recollect_v1_transfer_service_proto != nil {
 		return
 	}
-	file_recollect_v1_checkpoint_service_proto_init()
+	file_recollect_v1_checkpoint_proto_init()
 	file_recollect_v1_event_proto_init()
 	file_recollect_v1_file_proto_init()
+	file_recollect_v1_import_error_proto_init()
 	file_recollect_v1_memory_proto_init()
 	file_recollect_v1_message_proto_init()
-	file_recollect_v1_message_service_proto_init()
 	file_recollect_v1_node_memory_proto_init()
 	file_recollect_v1_plan_proto_init()
 	file_recollect_v1_policy_proto_init()
