@@ -28,13 +28,13 @@ import { create, toBinary, type DescMessage, type MessageShape } from "@bufbuild
 import type { Client } from "@connectrpc/connect";
 import type { BaseClient } from "./client.js";
 import {
-  CheckpointService,
   CheckpointValueSchema,
   CheckpointWriteSchema,
   type Checkpoint as StoredCheckpoint,
   type CheckpointValue,
   type CheckpointWrite,
-} from "./gen/recollect/v1/checkpoint_service_pb.js";
+} from "./gen/recollect/v1/checkpoint_pb.js";
+import { CheckpointService } from "./gen/recollect/v1/checkpoint_service_pb.js";
 import type { UserNames } from "./memories.js";
 import { pages } from "./pages.js";
 

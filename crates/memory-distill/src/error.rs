@@ -46,7 +46,7 @@ pub enum ModelError {
     #[error("the model's answer was cut off at max_output_tokens; raise it")]
     Truncated,
     /// The provider rejected the API key.
-    #[error("the provider rejected the API key; check api_key, or the tenant's secret")]
+    #[error("the provider rejected the API key; check api_key, or the tenant's own key")]
     Unauthorized,
     /// The provider rejected the request: a wrong model name or endpoint, or a prompt that is
     /// too long for the model.

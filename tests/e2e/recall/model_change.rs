@@ -19,8 +19,8 @@ use super::qdrant::{index_ready, role};
 
 const APP: &str = "app";
 /// The names of the two collections behind the alias and a hyphen.
-const FORMER: &str = "all-minilm-l6-v2-int8-r5";
-const NEXT: &str = "all-minilm-l6-v2-fp32-r5";
+const FORMER: &str = "all-minilm-l6-v2-int8-r6";
+const NEXT: &str = "all-minilm-l6-v2-fp32-r6";
 /// Configures the next model beside the present one, and later alone.
 const BESIDE: &str = "embedding_next.precision = \"fp32\"";
 const ALONE: &str = "embedding.precision = \"fp32\"";
@@ -285,7 +285,7 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     assert_eq!(compared.queries.len(), ASKED.len());
     assert!(compared.mean_overlap > 0.5, "{}", compared.mean_overlap);
 
-    let unknown = index(env, &["switch", "recollect-other-r5"]);
+    let unknown = index(env, &["switch", "recollect-other-r6"]);
     assert_eq!(unknown.code, Some(4), "{unknown:?}");
     index(env, &["switch", new]).ok();
     for client in fleet.clients() {
