@@ -39,7 +39,7 @@ export async function threadPage({ groups: [threadId], params, signal, reload })
       branches: call("ThreadService/ListBranches", { thread: { threadId }, pageSize: LISTED }, { signal }),
       summary: ledger("LEDGER_KIND_SUMMARY"),
       observation: ledger("LEDGER_KIND_OBSERVATION"),
-      memories: call("MemoryService/ListMemories", { target: owner, filter: { threadId }, pageSize: LISTED }, { signal }),
+      memories: call("MemoryService/ListMemories", { target: owner, filter: { thread: { threadId } }, pageSize: LISTED }, { signal }),
       policy: call("PolicyService/GetEffectivePolicy", { target: { thread: { threadId } } }, { signal }),
     }),
   ]);
