@@ -7,7 +7,7 @@ call() {
   grpcurl -plaintext -H "authorization: Bearer $RECOLLECT_API_KEY" \
     -d "$2" "$RECOLLECT_ADDR" "recollect.v1.$1"
 }
-thread='{"session": {"app_id": "support", "user_id": "ada", "session_key": "thread:grpcurl"}}'
+thread='{"session": {"app_id": "support", "user_id": "ada", "session_key": "grpcurl"}}'
 
 call ContextService/BuildContext '{"thread": '"$thread"',
   "input": [{"text": "What is my dog called?"}],

@@ -114,7 +114,7 @@ async fn run(language: &str) -> Result<String, Skipped> {
 /// Runs the program of a language in a session that has one turn already.
 async fn takes_a_chat_turn(language: &str) -> Result<(), Skipped> {
     let client = plain().await;
-    let named = session("support", "ada", &format!("thread:{language}"));
+    let named = session("support", "ada", language);
     let thread_id = client.resolve(named).await.thread_id;
     client
         .append_turn(&thread_id, "My dog is called Pixel.", "A fine name!")
