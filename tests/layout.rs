@@ -98,7 +98,7 @@ const OWNERS: [(&str, &[&str]); 31] = [
 ];
 
 /// Lines of a crate's `src`, without tests in files of their own, whose names end in `tests.rs`.
-const MAX_CRATE_LINES: usize = 17_000;
+const MAX_CRATE_LINES: usize = 17_500;
 /// Lines of a file in `src`. The style asks for a second file from 400 on.
 const MAX_FILE_LINES: usize = 550;
 
