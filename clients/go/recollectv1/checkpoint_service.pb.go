@@ -880,14 +880,14 @@ const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\vkeep_latest\x18\x04 \x01(\bR\n" +
 	"keepLatest\"@\n" +
 	"\x19DeleteCheckpointsResponse\x12#\n" +
-	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount2\xf7\x04\n" +
+	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount2\xf2\x04\n" +
 	"\x11CheckpointService\x12]\n" +
 	"\rPutCheckpoint\x12\".recollect.v1.PutCheckpointRequest\x1a#.recollect.v1.PutCheckpointResponse\"\x03\x90\x02\x02\x12o\n" +
 	"\x13PutCheckpointWrites\x12(.recollect.v1.PutCheckpointWritesRequest\x1a).recollect.v1.PutCheckpointWritesResponse\"\x03\x90\x02\x02\x12]\n" +
 	"\rGetCheckpoint\x12\".recollect.v1.GetCheckpointRequest\x1a#.recollect.v1.GetCheckpointResponse\"\x03\x90\x02\x01\x12c\n" +
 	"\x0fListCheckpoints\x12$.recollect.v1.ListCheckpointsRequest\x1a%.recollect.v1.ListCheckpointsResponse\"\x03\x90\x02\x01\x12c\n" +
-	"\x0fCopyCheckpoints\x12$.recollect.v1.CopyCheckpointsRequest\x1a%.recollect.v1.CopyCheckpointsResponse\"\x03\x90\x02\x02\x12i\n" +
-	"\x11DeleteCheckpoints\x12&.recollect.v1.DeleteCheckpointsRequest\x1a'.recollect.v1.DeleteCheckpointsResponse\"\x03\x90\x02\x02B\xa1\x01\n" +
+	"\x0fCopyCheckpoints\x12$.recollect.v1.CopyCheckpointsRequest\x1a%.recollect.v1.CopyCheckpointsResponse\"\x03\x90\x02\x02\x12d\n" +
+	"\x11DeleteCheckpoints\x12&.recollect.v1.DeleteCheckpointsRequest\x1a'.recollect.v1.DeleteCheckpointsResponseB\xa1\x01\n" +
 	"\x10dev.recollect.v1B\x16CheckpointServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

@@ -1286,13 +1286,13 @@ const file_recollect_v1_document_service_proto_rawDesc = "" +
 	"\x19DOCUMENT_OPERATOR_GREATER\x10\x03\x12&\n" +
 	"\"DOCUMENT_OPERATOR_GREATER_OR_EQUAL\x10\x04\x12\x1a\n" +
 	"\x16DOCUMENT_OPERATOR_LESS\x10\x05\x12#\n" +
-	"\x1fDOCUMENT_OPERATOR_LESS_OR_EQUAL\x10\x062\xf5\x03\n" +
+	"\x1fDOCUMENT_OPERATOR_LESS_OR_EQUAL\x10\x062\xf0\x03\n" +
 	"\x0fDocumentService\x12Z\n" +
 	"\fPutDocuments\x12!.recollect.v1.PutDocumentsRequest\x1a\".recollect.v1.PutDocumentsResponse\"\x03\x90\x02\x02\x12Z\n" +
 	"\fGetDocuments\x12!.recollect.v1.GetDocumentsRequest\x1a\".recollect.v1.GetDocumentsResponse\"\x03\x90\x02\x01\x12c\n" +
 	"\x0fSearchDocuments\x12$.recollect.v1.SearchDocumentsRequest\x1a%.recollect.v1.SearchDocumentsResponse\"\x03\x90\x02\x01\x12`\n" +
-	"\x0eListNamespaces\x12#.recollect.v1.ListNamespacesRequest\x1a$.recollect.v1.ListNamespacesResponse\"\x03\x90\x02\x01\x12c\n" +
-	"\x0fDeleteDocuments\x12$.recollect.v1.DeleteDocumentsRequest\x1a%.recollect.v1.DeleteDocumentsResponse\"\x03\x90\x02\x02B\x9f\x01\n" +
+	"\x0eListNamespaces\x12#.recollect.v1.ListNamespacesRequest\x1a$.recollect.v1.ListNamespacesResponse\"\x03\x90\x02\x01\x12^\n" +
+	"\x0fDeleteDocuments\x12$.recollect.v1.DeleteDocumentsRequest\x1a%.recollect.v1.DeleteDocumentsResponseB\x9f\x01\n" +
 	"\x10dev.recollect.v1B\x14DocumentServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

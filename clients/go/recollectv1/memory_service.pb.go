@@ -1722,7 +1722,7 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x16DeleteMemoriesResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x120\n" +
 	"\bmemories\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more2\xba\a\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more2\xb5\a\n" +
 	"\rMemoryService\x12W\n" +
 	"\vAddMemories\x12 .recollect.v1.AddMemoriesRequest\x1a!.recollect.v1.AddMemoriesResponse\"\x03\x90\x02\x02\x12Q\n" +
 	"\tGetMemory\x12\x1e.recollect.v1.GetMemoryRequest\x1a\x1f.recollect.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12Z\n" +
@@ -1730,8 +1730,8 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x0eSearchMemories\x12#.recollect.v1.SearchMemoriesRequest\x1a$.recollect.v1.SearchMemoriesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fUpdateMemory\x12!.recollect.v1.UpdateMemoryRequest\x1a\".recollect.v1.UpdateMemoryResponse\"\x03\x90\x02\x02\x12c\n" +
 	"\x0fSupersedeMemory\x12$.recollect.v1.SupersedeMemoryRequest\x1a%.recollect.v1.SupersedeMemoryResponse\"\x03\x90\x02\x02\x12c\n" +
-	"\x0fExtractMemories\x12$.recollect.v1.ExtractMemoriesRequest\x1a%.recollect.v1.ExtractMemoriesResponse\"\x03\x90\x02\x02\x12Z\n" +
-	"\fDeleteMemory\x12!.recollect.v1.DeleteMemoryRequest\x1a\".recollect.v1.DeleteMemoryResponse\"\x03\x90\x02\x02\x12`\n" +
+	"\x0fExtractMemories\x12$.recollect.v1.ExtractMemoriesRequest\x1a%.recollect.v1.ExtractMemoriesResponse\"\x03\x90\x02\x02\x12U\n" +
+	"\fDeleteMemory\x12!.recollect.v1.DeleteMemoryRequest\x1a\".recollect.v1.DeleteMemoryResponse\x12`\n" +
 	"\x0eImportMemories\x12#.recollect.v1.ImportMemoriesRequest\x1a$.recollect.v1.ImportMemoriesResponse\"\x03\x90\x02\x02\x12[\n" +
 	"\x0eDeleteMemories\x12#.recollect.v1.DeleteMemoriesRequest\x1a$.recollect.v1.DeleteMemoriesResponseB\x9d\x01\n" +
 	"\x10dev.recollect.v1B\x12MemoryServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"

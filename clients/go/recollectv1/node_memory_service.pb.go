@@ -1097,12 +1097,12 @@ const file_recollect_v1_node_memory_service_proto_rawDesc = "" +
 	"last_error\x18\b \x01(\tR\tlastError\"\x81\x01\n" +
 	"\x18ListNodeMemoriesResponse\x12=\n" +
 	"\rnode_memories\x18\x01 \x03(\v2\x18.recollect.v1.NodeMemoryR\fnodeMemories\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xfe\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xf9\x03\n" +
 	"\x11NodeMemoryService\x12R\n" +
 	"\vAddNodeTurn\x12 .recollect.v1.AddNodeTurnRequest\x1a!.recollect.v1.AddNodeTurnResponse\x12c\n" +
 	"\x0fFlushNodeMemory\x12$.recollect.v1.FlushNodeMemoryRequest\x1a%.recollect.v1.FlushNodeMemoryResponse\"\x03\x90\x02\x02\x12`\n" +
-	"\x0eGetNodeHistory\x12#.recollect.v1.GetNodeHistoryRequest\x1a$.recollect.v1.GetNodeHistoryResponse\"\x03\x90\x02\x01\x12f\n" +
-	"\x10DeleteNodeMemory\x12%.recollect.v1.DeleteNodeMemoryRequest\x1a&.recollect.v1.DeleteNodeMemoryResponse\"\x03\x90\x02\x02\x12f\n" +
+	"\x0eGetNodeHistory\x12#.recollect.v1.GetNodeHistoryRequest\x1a$.recollect.v1.GetNodeHistoryResponse\"\x03\x90\x02\x01\x12a\n" +
+	"\x10DeleteNodeMemory\x12%.recollect.v1.DeleteNodeMemoryRequest\x1a&.recollect.v1.DeleteNodeMemoryResponse\x12f\n" +
 	"\x10ListNodeMemories\x12%.recollect.v1.ListNodeMemoriesRequest\x1a&.recollect.v1.ListNodeMemoriesResponse\"\x03\x90\x02\x01B\xa1\x01\n" +
 	"\x10dev.recollect.v1B\x16NodeMemoryServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 

@@ -1080,13 +1080,13 @@ const file_recollect_v1_plan_service_proto_rawDesc = "" +
 	"\x12BRIEFING_PART_PLAN\x10\x01\x12!\n" +
 	"\x1dBRIEFING_PART_FAILED_ATTEMPTS\x10\x02\x12\x1b\n" +
 	"\x17BRIEFING_PART_DISTILLED\x10\x03\x12\x1e\n" +
-	"\x1aBRIEFING_PART_CONVERSATION\x10\x042\xea\x04\n" +
+	"\x1aBRIEFING_PART_CONVERSATION\x10\x042\xe5\x04\n" +
 	"\vPlanService\x12F\n" +
 	"\aPutPlan\x12\x1c.recollect.v1.PutPlanRequest\x1a\x1d.recollect.v1.PutPlanResponse\x12K\n" +
 	"\aGetPlan\x12\x1c.recollect.v1.GetPlanRequest\x1a\x1d.recollect.v1.GetPlanResponse\"\x03\x90\x02\x01\x12[\n" +
-	"\x0eUpdatePlanStep\x12#.recollect.v1.UpdatePlanStepRequest\x1a$.recollect.v1.UpdatePlanStepResponse\x12T\n" +
+	"\x0eUpdatePlanStep\x12#.recollect.v1.UpdatePlanStepRequest\x1a$.recollect.v1.UpdatePlanStepResponse\x12O\n" +
 	"\n" +
-	"DeletePlan\x12\x1f.recollect.v1.DeletePlanRequest\x1a .recollect.v1.DeletePlanResponse\"\x03\x90\x02\x02\x12X\n" +
+	"DeletePlan\x12\x1f.recollect.v1.DeletePlanRequest\x1a .recollect.v1.DeletePlanResponse\x12X\n" +
 	"\rAppendAttempt\x12\".recollect.v1.AppendAttemptRequest\x1a#.recollect.v1.AppendAttemptResponse\x12Z\n" +
 	"\fListAttempts\x12!.recollect.v1.ListAttemptsRequest\x1a\".recollect.v1.ListAttemptsResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\rBuildBriefing\x12\".recollect.v1.BuildBriefingRequest\x1a#.recollect.v1.BuildBriefingResponse\"\x03\x90\x02\x01B\x9b\x01\n" +

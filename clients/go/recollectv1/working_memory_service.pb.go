@@ -1054,12 +1054,12 @@ const file_recollect_v1_working_memory_service_proto_rawDesc = "" +
 	"\x1aDeleteWorkingMemoryRequest\x124\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\"7\n" +
 	"\x1bDeleteWorkingMemoryResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted2\xca\x03\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted2\xc5\x03\n" +
 	"\x14WorkingMemoryService\x12f\n" +
 	"\x10GetWorkingMemory\x12%.recollect.v1.GetWorkingMemoryRequest\x1a&.recollect.v1.GetWorkingMemoryResponse\"\x03\x90\x02\x01\x12a\n" +
 	"\x10PutWorkingMemory\x12%.recollect.v1.PutWorkingMemoryRequest\x1a&.recollect.v1.PutWorkingMemoryResponse\x12v\n" +
-	"\x17UpdateWorkingMemoryData\x12,.recollect.v1.UpdateWorkingMemoryDataRequest\x1a-.recollect.v1.UpdateWorkingMemoryDataResponse\x12o\n" +
-	"\x13DeleteWorkingMemory\x12(.recollect.v1.DeleteWorkingMemoryRequest\x1a).recollect.v1.DeleteWorkingMemoryResponse\"\x03\x90\x02\x02B\xa4\x01\n" +
+	"\x17UpdateWorkingMemoryData\x12,.recollect.v1.UpdateWorkingMemoryDataRequest\x1a-.recollect.v1.UpdateWorkingMemoryDataResponse\x12j\n" +
+	"\x13DeleteWorkingMemory\x12(.recollect.v1.DeleteWorkingMemoryRequest\x1a).recollect.v1.DeleteWorkingMemoryResponseB\xa4\x01\n" +
 	"\x10dev.recollect.v1B\x19WorkingMemoryServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (
