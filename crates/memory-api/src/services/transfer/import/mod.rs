@@ -198,14 +198,14 @@ impl Import {
                 let stored = self.open_thread(thread).await;
                 self.settle(position, stored, |counts| &mut counts.thread_count)
             }
-            Kind::Message(message) => match self.message(position, message) {
-                Ok(()) => Ok(()),
-                Err(error) => self.refuse(position, error),
-            },
-            Kind::Node(node) => match self.open_node(node) {
-                Ok(()) => Ok(()),
-                Err(error) => self.refuse(position, error),
-            },
+            Kind::Message(message) => {
+                let taken = self.message(position, message);
+                self.or_refuse(position, taken)
+            }
+            Kind::Node(node) => {
+                let taken = self.open_node(node);
+                self.or_refuse(position, taken)
+            }
             Kind::NodeMessage(message) => self.node_message(position, message).await,
             Kind::Plan(plan) => {
                 let stored = self.plan(plan).await;
@@ -215,14 +215,14 @@ impl Import {
                 let stored = self.attempt(attempt).await;
                 self.settle(position, stored, |counts| &mut counts.attempt_count)
             }
-            Kind::Event(event) => match self.event(position, event) {
-                Ok(()) => Ok(()),
-                Err(error) => self.refuse(position, error),
-            },
-            Kind::Checkpoint(checkpoint) => match self.open_checkpoint(position, checkpoint) {
-                Ok(()) => Ok(()),
-                Err(error) => self.refuse(position, error),
-            },
+            Kind::Event(event) => {
+                let taken = self.event(position, event);
+                self.or_refuse(position, taken)
+            }
+            Kind::Checkpoint(checkpoint) => {
+                let taken = self.open_checkpoint(position, checkpoint);
+                self.or_refuse(position, taken)
+            }
             Kind::CheckpointValue(value) => self.checkpoint_value(position, value).await,
             Kind::CheckpointWrite(write) => self.checkpoint_write(position, write).await,
             Kind::Memory(memory) => {
@@ -304,13 +304,13 @@ impl Import {
         stored: Result<Outcome, ApiError>,
         kind: fn(&mut memory_contract::proto::RecordCounts) -> &mut i64,
     ) -> Result<(), ApiError> {
-        match stored {
-            Ok(outcome) => {
-                self.tally.add(outcome, 1, kind);
-                Ok(())
-            }
-            Err(error) => self.refuse(position, error),
-        }
+        let counted = stored.map(|outcome| self.tally.add(outcome, 1, kind));
+        self.or_refuse(position, counted)
+    }
+
+    /// Refuses a record that could not be taken.
+    fn or_refuse(&mut self, position: i64, taken: Result<(), ApiError>) -> Result<(), ApiError> {
+        taken.or_else(|error| self.refuse(position, error))
     }
 
     /// Answers that a record is refused.
