@@ -58,7 +58,7 @@ export class Threads {
     });
   }
 
-  /** Deletes a thread with everything in it, by its id or by your own names. False: there is none. */
+  /** Deletes a thread with everything in it, by its id or by your own names. False if it does not exist. */
   delete(thread: string | SessionNames, options?: CallOptions): Promise<boolean> {
     const named = typeof thread === "string" ? { threadId: thread } : thread;
     return new Session(this.#transport, named).delete(options);

@@ -524,7 +524,7 @@ export class Session {
     return Number(deletedMessageCount);
   }
 
-  /** Deletes the thread with everything in it. False: there is none. */
+  /** Deletes the thread with everything in it. False if it does not exist. */
   async delete(options?: CallOptions): Promise<boolean> {
     return (await this.#threads.deleteThread({ thread: this.ref }, callOptions(options))).deleted;
   }

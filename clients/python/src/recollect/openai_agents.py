@@ -85,7 +85,7 @@ class RecollectSession:
             await self.memory.append(*inputs[start : start + _BATCH])
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Deletes the newest item and returns it. None: there is none. Callers that pop at the
+        """Deletes the newest item and returns it; None if no item is left. Callers that pop at the
         same time get different items."""
         while True:
             try:

@@ -193,7 +193,7 @@ public final class Session {
         return Calls.await(calls.start(MessageServiceGrpc.getGetHistoryMethod(), builder.build()));
     }
 
-    /** Deletes the thread with everything in it. False: there is none. */
+    /** Deletes the thread with everything in it. False if it does not exist. */
     public boolean delete() {
         var builder = DeleteThreadRequest.newBuilder().setThread(ref);
         DeleteThreadResponse response =

@@ -40,7 +40,7 @@ public final class Threads {
         }, ListThreadsResponse::getThreadsList, ListThreadsResponse::getNextPageToken);
     }
 
-    /** Deletes a thread with everything in it. False: there is none. */
+    /** Deletes a thread with everything in it. False if it does not exist. */
     public boolean delete(String threadId) {
         return new Session(calls, ThreadRef.newBuilder().setThreadId(threadId).build()).delete();
     }
