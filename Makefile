@@ -38,17 +38,24 @@ demo: ## Store a long conversation, then ask about it
 	cargo run -p recollect -- demo
 
 .PHONY: test
-test: setup ## Run all tests
+test: setup ## Run the tests, but for the long ones
 	@# The end-to-end tests start the binaries, so these are built first.
 	cargo build --workspace --bins
-	@$(BUILD_CLIENTS)
 	cargo test --workspace
 
-.PHONY: features
-features: setup ## Run the tests of the feature table, and print the table
+.PHONY: test-all
+test-all: setup build-clients ## Run all tests: also the clients, the console and chaos
 	cargo build --workspace --bins
+	RECOLLECT_LONG_TESTS=1 cargo test --workspace
+
+.PHONY: features
+features: setup build-clients ## Run the tests of the feature table, and print the table
+	cargo build --workspace --bins
+	RECOLLECT_LONG_TESTS=1 cargo test --workspace --test e2e -- --features-table
+
+.PHONY: build-clients
+build-clients: setup
 	@$(BUILD_CLIENTS)
-	cargo test --workspace --test e2e -- --features-table
 
 # Other scenarios, or a repetition: make chaos CHAOS="kill --count 200 --seed 7"
 CHAOS ?= all

@@ -38,6 +38,7 @@ mod server;
 mod shared;
 mod slots;
 mod small_disk;
+pub mod template;
 mod trial;
 mod valid_requests;
 mod wait;

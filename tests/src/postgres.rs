@@ -9,13 +9,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
-use crate::{Certificate, eventually_some, recollect};
+use crate::{Certificate, eventually_some, recollect, template};
 
 const OWNER: &str = "recollect_owner";
 const DATABASE: &str = "memories";
 const PASSWORD: &str = "correct horse";
+/// The directory of the cluster's owner, in the one of the test.
+const HOME: &str = "cluster";
 
 /// A running cluster. It ends when this is dropped or the test process ends.
 pub struct Cluster {
@@ -29,48 +32,7 @@ pub struct Cluster {
 impl Cluster {
     /// Starts an empty cluster with a database and its owner.
     pub async fn start() -> Self {
-        Self::start_with(Vec::new()).await
-    }
-
-    /// The same with environment variables of Postgres.
-    async fn start_with(env: Vec<(String, String)>) -> Self {
-        let dir = tempfile::Builder::new()
-            .prefix("recollect-pg-")
-            .tempdir()
-            .unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let owner = unprivileged();
-        let home = dir.path().join("cluster");
-        fs::create_dir(&home).unwrap();
-        if let Some((user, group)) = owner {
-            chown(&home, Some(user), Some(group)).unwrap();
-        }
-        let password = dir.path().join("password");
-        fs::write(&password, PASSWORD).unwrap();
-        fs::set_permissions(&password, fs::Permissions::from_mode(0o644)).unwrap();
-
-        let bin = bin_dir();
-        let data = home.join("data");
-        let made = as_user(&bin.join("initdb"), owner)
-            .arg("--pgdata")
-            .arg(&data)
-            .arg("--pwfile")
-            .arg(&password)
-            .args(["--username=postgres", "--auth=scram-sha-256", "--no-sync"])
-            .args(["--encoding=UTF8", "--locale=C.UTF-8"])
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "initdb: {made:?}");
-
-        let port = free_port();
-        let cluster = Self {
-            guard: run(dir.path(), port, &env),
-            dir,
-            port,
-            env,
-        };
-        cluster.make_database().await;
-        cluster
+        Self::copy_of(empty().await, Vec::new()).await
     }
 
     /// Starts a cluster with the service's schema; the cluster and its URL.
@@ -80,10 +42,67 @@ impl Cluster {
 
     /// The same with environment variables of Postgres.
     pub async fn migrated_with(env: Vec<(String, String)>) -> (Self, String) {
-        let cluster = Self::start_with(env).await;
+        let cluster = Self::copy_of(migrated().await, env).await;
         let url = cluster.url();
-        recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
         (cluster, url)
+    }
+
+    /// Starts a copy of a stopped cluster.
+    async fn copy_of(template: &Path, env: Vec<(String, String)>) -> Self {
+        let dir = cluster_dir();
+        template::copy(&template.join(HOME), &dir.path().join(HOME));
+        let cluster = Self::run_in(dir, env);
+        cluster.answers().await;
+        cluster
+    }
+
+    /// Makes a cluster with `initdb`, and a database with its owner.
+    async fn make() -> Self {
+        let dir = cluster_dir();
+        let owner = unprivileged();
+        let home = dir.path().join(HOME);
+        fs::create_dir(&home).unwrap();
+        if let Some((user, group)) = owner {
+            chown(&home, Some(user), Some(group)).unwrap();
+        }
+        let password = dir.path().join("password");
+        fs::write(&password, PASSWORD).unwrap();
+        fs::set_permissions(&password, fs::Permissions::from_mode(0o644)).unwrap();
+
+        let made = as_user(&bin_dir().join("initdb"), owner)
+            .arg("--pgdata")
+            .arg(home.join("data"))
+            .arg("--pwfile")
+            .arg(&password)
+            .args(["--username=postgres", "--auth=scram-sha-256", "--no-sync"])
+            .args(["--encoding=UTF8", "--locale=C.UTF-8"])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "initdb: {made:?}");
+        let cluster = Self::run_in(dir, Vec::new());
+        cluster.make_database().await;
+        cluster
+    }
+
+    fn run_in(dir: TempDir, env: Vec<(String, String)>) -> Self {
+        let port = free_port();
+        Self {
+            guard: run(dir.path(), port, &env),
+            dir,
+            port,
+            env,
+        }
+    }
+
+    /// Stops it so that a copy starts without recovery; where its directory is kept.
+    fn into_template(self) -> PathBuf {
+        let data = self.dir.path().join(HOME).join("data");
+        let stopped = as_user(&bin_dir().join("pg_ctl"), unprivileged())
+            .args(["stop", "--silent", "--mode=fast", "--pgdata"])
+            .arg(data)
+            .status();
+        assert!(stopped.unwrap().success(), "pg_ctl stop");
+        template::keep(&self.dir.path().join(HOME))
     }
 
     /// Dumps the roles and the database into a directory, as deploy/README.md says.
@@ -203,12 +222,17 @@ impl Cluster {
         )
     }
 
-    async fn make_database(&self) {
+    /// Waits until Postgres answers; the superuser's connection.
+    async fn answers(&self) -> tokio_postgres::Client {
         let url = self.url_of("postgres", "postgres");
-        let client = eventually_some("Postgres answers", Duration::from_secs(30), async || {
+        eventually_some("Postgres answers", Duration::from_secs(30), async || {
             connect(&url).await.ok()
         })
-        .await;
+        .await
+    }
+
+    async fn make_database(&self) {
+        let client = self.answers().await;
         for statement in [
             format!("CREATE ROLE {OWNER} LOGIN CREATEROLE PASSWORD '{PASSWORD}'"),
             format!("CREATE DATABASE {DATABASE} OWNER {OWNER}"),
@@ -225,10 +249,38 @@ impl Drop for Cluster {
     }
 }
 
+/// A stopped cluster with an empty database and its owner, made once.
+async fn empty() -> &'static Path {
+    static EMPTY: OnceCell<PathBuf> = OnceCell::const_new();
+    let make = async || Cluster::make().await.into_template();
+    EMPTY.get_or_init(|| Box::pin(make())).await
+}
+
+/// The same with the service's schema in the database.
+async fn migrated() -> &'static Path {
+    static MIGRATED: OnceCell<PathBuf> = OnceCell::const_new();
+    let migrate = async || {
+        let cluster = Cluster::start().await;
+        recollect(&["migrate"], &[("DATABASE_URL", &cluster.url())]).ok();
+        cluster.into_template()
+    };
+    MIGRATED.get_or_init(|| Box::pin(migrate())).await
+}
+
+fn cluster_dir() -> TempDir {
+    let dir = tempfile::Builder::new()
+        .prefix("recollect-pg-")
+        .tempdir()
+        .unwrap();
+    // Postgres runs as another user, who has to enter it.
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    dir
+}
+
 /// Starts Postgres. The shell ends it as soon as its standard input ends, and
 /// ends when Postgres does.
 fn run(dir: &Path, port: u16, env: &[(String, String)]) -> Child {
-    let home = dir.join("cluster");
+    let home = dir.join(HOME);
     let script = format!(
         "'{}' -D '{}' -k '{}' -h 127.0.0.1 -p {port} -c fsync=off & pid=$!; \
          (cat > /dev/null; kill -QUIT $pid) <&3 & wait $pid",
@@ -282,7 +334,7 @@ fn as_user(program: &Path, owner: Option<(u32, u32)>) -> Command {
 }
 
 /// The newest of the system's Postgres versions.
-fn bin_dir() -> PathBuf {
+pub(crate) fn bin_dir() -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql")
         .expect("Postgres is not installed; scripts/setup says how")
         .filter_map(Result::ok)

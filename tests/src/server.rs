@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::process::{bare, kill};
-use crate::{Client, DataDir, Key, free_addr, recollect_binary, runs};
+use crate::{Client, DataDir, Key, free_addr, recollect_binary, runs, template};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -41,6 +41,9 @@ pub struct Options {
     pub bare: bool,
     /// Only for `serve`: where it listens. None: a free port.
     pub listen: Option<String>,
+    /// Only for `dev`: makes a new cluster of Postgres in an empty data directory, instead of
+    /// a copy of a migrated one.
+    pub new_cluster: bool,
 }
 
 impl Default for Options {
@@ -58,6 +61,7 @@ impl Default for Options {
             keys: Key::ALL.to_vec(),
             bare: false,
             listen: None,
+            new_cluster: false,
         }
     }
 }
@@ -183,6 +187,9 @@ impl Server {
     fn try_start_once(dir: &DataDir, options: &Options) -> Result<Self, String> {
         let config = dir.path().join(format!("{}.toml", options.command));
         let guarded = options.command != "dev";
+        if !guarded && !options.bare && !options.new_cluster {
+            template::put_cluster_into(&dir.data());
+        }
         let listen =
             (options.command == "serve").then(|| options.listen.clone().unwrap_or_else(free_addr));
         let metrics = guarded.then(free_addr);

@@ -12,7 +12,7 @@ use libtest_mimic::{Arguments, Completion, Trial};
 use tokio::time::{Instant, timeout_at};
 
 use crate::features::{self, Ending};
-use crate::{BULK, PLAIN, SHARED, row_of, slots};
+use crate::{BULK, PLAIN, SHARED, row_of, slots, template};
 
 /// A test that takes longer has failed. Time spent waiting for a slot for a server
 /// does not count.
@@ -60,6 +60,8 @@ pub struct Registered {
     pub name: &'static str,
     /// Whether the test starts its own servers.
     pub own_server: bool,
+    /// Whether only `make test-all` runs the test.
+    pub long: bool,
     /// The function.
     pub test: fn() -> BoxedTest,
 }
@@ -70,20 +72,33 @@ inventory::collect!(Registered);
 /// `#[apply(trial)]`. A test without it is dead code, which does not compile.
 #[macro_export]
 macro_rules! trial {
-    ($($test:tt)*) => { $crate::register_trial!(false, $($test)*); };
+    ($($test:tt)*) => { $crate::register_trial!(false, false, $($test)*); };
+}
+
+/// The same for a test that takes long or needs the tools of another language: only
+/// `make test-all` runs it.
+#[macro_export]
+macro_rules! long_trial {
+    ($($test:tt)*) => { $crate::register_trial!(false, true, $($test)*); };
 }
 
 /// Registers an async function as a test that starts its own servers, which takes
 /// longer: `#[apply(trial_with_own_server)]`. The runner starts these tests first.
 #[macro_export]
 macro_rules! trial_with_own_server {
-    ($($test:tt)*) => { $crate::register_trial!(true, $($test)*); };
+    ($($test:tt)*) => { $crate::register_trial!(true, false, $($test)*); };
+}
+
+/// The same for a test that only `make test-all` runs.
+#[macro_export]
+macro_rules! long_trial_with_own_server {
+    ($($test:tt)*) => { $crate::register_trial!(true, true, $($test)*); };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! register_trial {
-    ($own_server:literal, $(#[$attribute:meta])* async fn $name:ident $($rest:tt)*) => {
+    ($own_server:literal, $long:literal, $(#[$attribute:meta])* async fn $name:ident $($rest:tt)*) => {
         $(#[$attribute])*
         async fn $name $($rest)*
 
@@ -92,6 +107,7 @@ macro_rules! register_trial {
                 module: module_path!(),
                 name: stringify!($name),
                 own_server: $own_server,
+                long: $long,
                 test: || Box::pin(async { $crate::Outcome::completion($name().await) }),
             }
         }
@@ -101,6 +117,12 @@ macro_rules! register_trial {
 impl Registered {
     fn trial(&'static self) -> Trial {
         let test = move || {
+            if self.long && !run_long_tests() {
+                features::note(self.name, Ending::Skipped);
+                return Ok(Completion::ignored_with(
+                    "takes long; `make test-all` runs it",
+                ));
+            }
             let thread = thread::Builder::new().name(self.name.to_owned());
             match thread.spawn(|| self.run()).unwrap().join() {
                 Ok(completion) => {
@@ -147,6 +169,13 @@ impl Registered {
     }
 }
 
+/// Set for the run that includes the long tests.
+const LONG_TESTS: &str = "RECOLLECT_LONG_TESTS";
+
+fn run_long_tests() -> bool {
+    env::var_os(LONG_TESTS).is_some()
+}
+
 /// Runs the tests that prove a row of the feature table, and prints the table.
 const FEATURES: &str = "--features-table";
 
@@ -178,6 +207,7 @@ pub fn run_trials() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
+    template::remove_all();
     if table {
         let (report, unproved) = features::report_of_run();
         println!("{report}");

@@ -7,7 +7,7 @@ use recollect_tests::chaos::{
     ClockBack, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Progress, Reads, SlowObjects, clock,
     disk, drain, fuzz, kill, objects, reads,
 };
-use recollect_tests::{DataDir, Skipped, apply, trial_with_own_server};
+use recollect_tests::{DataDir, Skipped, apply, long_trial_with_own_server};
 
 /// No scenario goes on for longer; most end by their counts.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -28,12 +28,12 @@ async fn kills(embedded: bool) {
         .check();
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_any_process_is_killed() {
     kills(false).await;
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_an_embedded_index_is_damaged() {
     kills(true).await;
 }
@@ -53,17 +53,17 @@ async fn full_disk(disk_of: Disk) -> Result<(), Skipped> {
     Ok(())
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_the_disk_is_full() -> Result<(), Skipped> {
     full_disk(Disk::Data).await
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn appends_go_on_when_the_disk_of_the_index_is_full() -> Result<(), Skipped> {
     full_disk(Disk::Index).await
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn a_clock_that_is_set_back_loses_nothing_and_stops_nothing() -> Result<(), Skipped> {
     let options = ClockBack {
         seed: 7,
@@ -79,7 +79,7 @@ async fn a_clock_that_is_set_back_loses_nothing_and_stops_nothing() -> Result<()
     Ok(())
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn slow_object_storage_slows_no_append_and_loses_no_turn() {
     let options = SlowObjects {
         seed: 7,
@@ -95,7 +95,7 @@ async fn slow_object_storage_slows_no_append_and_loses_no_turn() {
         .check();
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn random_requests_are_answered_without_a_defect() {
     let options = Fuzz {
         seed: 7,
@@ -109,7 +109,7 @@ async fn random_requests_are_answered_without_a_defect() {
         .check();
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn clients_that_retry_notice_no_restart() {
     let options = Drain {
         seed: 7,
@@ -135,12 +135,12 @@ async fn mixed_reads(layers: Layers) {
         .check();
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn n15_conditions_alone_separate_tenants() {
     mixed_reads(Layers::Conditions).await;
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn n15_row_level_security_alone_separates_tenants() {
     mixed_reads(Layers::RowSecurity).await;
 }

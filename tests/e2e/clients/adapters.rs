@@ -1,30 +1,30 @@
 //! Adapters of frameworks: the own tests of each, run against the shared server.
 
-use recollect_tests::{Key, PLAIN, Skipped, apply, project_dir, trial};
+use recollect_tests::{Key, PLAIN, Skipped, apply, long_trial, project_dir};
 
 use crate::plain;
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn b15_an_n8n_agent_remembers_with_the_community_node() -> Result<(), Skipped> {
     passes("n8n", "n8n").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn b15_a_model_of_the_ai_sdk_remembers_with_the_middleware() -> Result<(), Skipped> {
     passes("typescript-package", "ai").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn b15_an_agent_of_mastra_stores_and_recalls_messages() -> Result<(), Skipped> {
     passes("typescript-package", "mastra").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn b15_a_chain_of_langchain_in_typescript_remembers() -> Result<(), Skipped> {
     passes("typescript-package", "langchain").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn b15_a_graph_of_langgraph_in_typescript_continues_from_its_checkpoints()
 -> Result<(), Skipped> {
     passes("typescript-package", "langgraph").await

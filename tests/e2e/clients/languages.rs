@@ -3,7 +3,7 @@
 use std::fs;
 
 use recollect_tests::{
-    Key, PLAIN, Skipped, apply, history_request, project_dir, session, texts, trial,
+    Key, PLAIN, Skipped, apply, history_request, long_trial, project_dir, session, texts, trial,
 };
 
 use super::tools::blocks;
@@ -41,37 +41,37 @@ async fn a_generated_python_client_takes_a_chat_turn() -> Result<(), Skipped> {
 
 // The own tests of a package run here too, against the same server.
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn b12_the_python_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
     takes_a_chat_turn("python-package").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn the_typescript_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
     takes_a_chat_turn("typescript-package").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn the_go_module_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
     takes_a_chat_turn("go-package").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn the_java_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
     takes_a_chat_turn("java-package").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn a_generated_typescript_client_takes_a_chat_turn() -> Result<(), Skipped> {
     takes_a_chat_turn("typescript").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn a_generated_go_client_takes_a_chat_turn() -> Result<(), Skipped> {
     takes_a_chat_turn("go").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn a_generated_java_client_takes_a_chat_turn() -> Result<(), Skipped> {
     takes_a_chat_turn("java").await
 }
@@ -81,13 +81,13 @@ async fn grpcurl_takes_a_chat_turn() -> Result<(), Skipped> {
     takes_a_chat_turn("grpcurl").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn b13_the_langflow_component_passes_its_tests() -> Result<(), Skipped> {
     plain().await;
     run("langflow").await.map(drop)
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn b13_the_dify_plugin_passes_its_tests() -> Result<(), Skipped> {
     plain().await;
     run("dify").await.map(drop)

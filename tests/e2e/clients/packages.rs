@@ -4,25 +4,25 @@
 use std::process::Stdio;
 
 use recollect_tests::{
-    Answering, Key, LanguageModel, PLAIN, Skipped, app, apply, history_request, project_dir,
-    session, texts, trial,
+    Answering, Key, LanguageModel, PLAIN, Skipped, app, apply, history_request, long_trial,
+    project_dir, session, texts,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use crate::plain;
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn the_typescript_chat_remembers() -> Result<(), Skipped> {
     remembers("typescript").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn the_go_chat_remembers() -> Result<(), Skipped> {
     remembers("go").await
 }
 
-#[apply(trial)]
+#[apply(long_trial)]
 async fn the_java_chat_remembers() -> Result<(), Skipped> {
     remembers("java").await
 }

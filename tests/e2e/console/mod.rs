@@ -3,8 +3,8 @@
 use std::fs;
 
 use recollect_tests::{
-    Http, HttpAnswer, Key, Options, PLAIN, Server, Skipped, apply, project_dir, trial,
-    trial_with_own_server,
+    Http, HttpAnswer, Key, Options, PLAIN, Server, Skipped, apply, long_trial_with_own_server,
+    project_dir, trial, trial_with_own_server,
 };
 
 /// Drives the console of a server with the tests in `tests/console`.
@@ -26,13 +26,13 @@ async fn drive(server: &Server, key: &str) -> Result<(), Skipped> {
     Ok(())
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn b16_every_page_of_the_console_works_by_clicks_and_by_keyboard() -> Result<(), Skipped> {
     let (_dir, server, _client) = Server::start_own(&Options::default()).await;
     drive(&server, &Key::Acme.secret()).await
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn b16_the_console_of_a_server_without_keys_needs_no_sign_in() -> Result<(), Skipped> {
     let (_dir, server, _client) = Server::start_own(&Options {
         keys: Vec::new(),

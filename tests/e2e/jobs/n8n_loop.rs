@@ -10,8 +10,8 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, Options, SOON, Server, app, apply, block, block_texts, body, by_session, check_context,
-    context_request, cut, eventually, fresh_from, mode, records, say, session, target_session,
-    trial_with_own_server,
+    context_request, cut, eventually, fresh_from, long_trial_with_own_server, mode, records, say,
+    session, target_session,
 };
 
 use super::tool_outputs::{Agent, code};
@@ -122,7 +122,7 @@ fn continues(former: &BuildContextResponse, now: &BuildContextResponse) -> bool 
         && hash_of(now, Kind::System) == hash_of(former, Kind::System)
 }
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn j13_an_agent_of_300_steps_loses_nothing_and_keeps_its_prefix() {
     let (_dir, _server, client) = Server::start_own(&Options::default()).await;
     let run = session(&app(), "", "run:nightly");

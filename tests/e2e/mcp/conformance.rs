@@ -13,7 +13,7 @@
 
 use std::fs;
 
-use recollect_tests::{Options, Server, Skipped, apply, trial_with_own_server};
+use recollect_tests::{Options, Server, Skipped, apply, long_trial_with_own_server};
 use serde_json::Value;
 
 use super::program;
@@ -48,7 +48,7 @@ const SCENARIOS: [(&str, &[&str]); 11] = [
     ("input-required-result-unsupported-methods", &["2026-07-28"]),
 ];
 
-#[apply(trial_with_own_server)]
+#[apply(long_trial_with_own_server)]
 async fn b14_the_server_passes_the_conformance_suite() -> Result<(), Skipped> {
     program(CONFORMANCE)?;
     // The suite sends no keys.
