@@ -1,29 +1,39 @@
 #![doc = include_str!("../README.md")]
 
-pub mod config;
-mod error;
-pub mod health;
-mod jwt;
-mod layers;
-mod prompt;
-mod refusals;
-mod server;
-mod services;
-mod status;
+mod checkpoints;
+mod context;
+mod documents;
+mod events;
+mod files;
+mod handlers;
+mod ledger;
+mod memories;
+mod messages;
+mod nodes;
+mod observations;
+mod plans;
+mod policies;
+mod recall;
+mod room;
 mod storage_quota;
-mod tls;
+mod threads;
+mod watch;
+mod working_memory;
 
-pub use config::{AuthConfig, JwtConfig, KeyConfig, ServerConfig, TlsConfig};
-pub use health::{Health, Readiness};
-pub use memory_http::check_origin;
-pub use server::{Server, Services};
-pub use tls::{Tls, TlsError};
-
-/// Describes this crate's metrics to the installed recorder.
-pub fn describe_metrics() {
-    layers::describe_metrics();
-    health::describe_metrics();
-    refusals::describe_metrics();
-    storage_quota::describe_metrics();
-    tls::describe_metrics();
-}
+pub use checkpoints::Checkpoints;
+pub use context::Contexts;
+pub use documents::Documents;
+pub use events::Events;
+pub use files::Files;
+pub use handlers::{Dependencies, Handlers};
+pub use ledger::Ledgers;
+pub use memories::Memories;
+pub use messages::Messages;
+pub use nodes::Nodes;
+pub use observations::Observations;
+pub use plans::Plans;
+pub use policies::{Policies, app_policy};
+pub use recall::Recalls;
+pub use storage_quota::{Amount, Limits, StorageQuotas, Usage, describe_metrics};
+pub use threads::Threads;
+pub use working_memory::WorkingMemories;

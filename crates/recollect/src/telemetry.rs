@@ -190,7 +190,7 @@ fn describe_metrics() {
     memory_store::describe_metrics();
     memory_recall::describe_metrics();
     memory_worker::describe_metrics();
-    memory_api::describe_metrics();
+    memory_server::describe_metrics();
 }
 
 #[cfg(test)]

@@ -1,81 +1,60 @@
 //! Quotas of what a tenant stores, in messages and in bytes.
 //!
 //! Appends keep no total of a tenant, because they would wait for each other at its row. A
-//! process sums up the usage instead ([`UsageStore::storage`](memory_store::UsageStore)), only
-//! of tenants that write and only where a quota is configured, and adds what it has accepted
-//! since. So within one process no quota is exceeded; another process's writes are unknown
-//! until the next sum, at most [`ROUTINE`] later.
-//!
-//! A refusal comes from a sum that began after the call, so that deletions count, unless that
-//! would take too long. After each sum its [`PAUSE_FACTOR`]-fold duration passes, at least,
-//! before the next: sums of a tenant take at most a twentieth of one connection's time.
+//! process caches a sum ([`UsageStore::storage`](memory_store::UsageStore)), only of tenants
+//! that write and only where a quota is configured, replaces it every ten seconds, and adds
+//! what it accepts meanwhile. So within one process no quota is exceeded; another process's
+//! writes count from the next sum on. Before a refusal a new sum is made, so that deletions
+//! count, unless the last one is too young.
 
-mod figures;
+mod amount;
+mod repeated;
+mod usage;
 
 use std::collections::HashMap;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use memory_context::Conversation;
-use memory_contract::{NewMessage, RequestId, TenantId};
+use memory_contract::TenantId;
+use memory_grpc::{ApiError, Quota};
 use memory_store::{Caller, Store, StoreError, error_chain, task};
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
-use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::ServerConfig;
-use crate::error::ApiError;
-use crate::layers::Quota;
-use figures::{Figures, Step};
+pub use amount::Amount;
+pub(crate) use repeated::{is_remembered, is_stored};
+use usage::CachedUsage;
 
-/// Age at which a sum is replaced while its tenant writes.
-const ROUTINE: Duration = Duration::from_secs(10);
 /// How long a call waits for a sum.
 const WAIT: Duration = Duration::from_secs(2);
-/// The pause after a sum, in durations of it.
-const PAUSE_FACTOR: u32 = 20;
-/// The shortest pause after a sum.
-const MIN_PAUSE: Duration = Duration::from_millis(100);
-/// The shortest pause after one that failed.
-const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 /// Tenants whose sums are kept. Those without calls under way are dropped beyond it.
 const TENANTS: usize = 10_000;
 
-/// Stored messages and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Amount {
-    pub(crate) messages: i64,
-    pub(crate) bytes: i64,
-}
-
 /// The configured quotas of each tenant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) messages: Option<i64>,
-    pub(crate) bytes: Option<i64>,
-}
-
-/// A quota that a write would exceed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Exceeded {
-    limit: String,
-    setting: &'static str,
+pub struct Limits {
+    /// Messages; `None`: no limit.
+    pub messages: Option<i64>,
+    /// Bytes; `None`: no limit.
+    pub bytes: Option<i64>,
 }
 
 /// What a tenant stores, and its quotas.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Usage {
-    pub(crate) used: Amount,
-    pub(crate) limits: Limits,
+pub struct Usage {
+    /// What is stored.
+    pub used: Amount,
+    /// The configured quotas.
+    pub limits: Limits,
     /// How long ago it was summed up; `None`: not yet.
-    pub(crate) age: Option<Duration>,
+    pub age: Option<Duration>,
 }
 
 /// Compares writes with the quotas of their tenants. Clones share what is known.
 #[derive(Clone, Debug)]
-pub(crate) struct StorageQuotas(Option<Arc<Quotas>>);
+pub struct StorageQuotas(Option<Arc<Quotas>>);
 
 #[derive(Debug)]
 struct Quotas {
@@ -84,11 +63,11 @@ struct Quotas {
     tenants: Mutex<HashMap<TenantId, Arc<Tenant>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Tenant {
-    figures: Mutex<Figures>,
-    /// Changes when a sum ends.
-    sums: watch::Sender<()>,
+    usage: Mutex<CachedUsage>,
+    /// Held by the sum that is under way.
+    summing: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A write that is accepted. Dropped, it counts as stored until the next sum, also if it
@@ -104,12 +83,8 @@ struct Place {
 }
 
 impl StorageQuotas {
-    pub(crate) fn new(config: &ServerConfig, store: Store) -> Self {
-        let limit = |limit| (limit > 0).then(|| i64::try_from(limit).unwrap_or(i64::MAX));
-        let limits = Limits {
-            messages: limit(config.tenant_messages),
-            bytes: limit(config.tenant_bytes),
-        };
+    /// Quotas of all tenants, whose usage is read from `store`.
+    pub fn new(limits: Limits, store: Store) -> Self {
         let limited = limits.messages.is_some() || limits.bytes.is_some();
         Self(limited.then(|| {
             Arc::new(Quotas {
@@ -129,37 +104,36 @@ impl StorageQuotas {
         let Some(quotas) = &self.0 else {
             return Ok(Admitted(None));
         };
-        let wanted = wanted();
+        let (wanted, arrived) = (wanted(), Instant::now());
         let tenant = quotas.tenant(&caller.tenant);
-        let arrived = Instant::now();
-        let mut sums = tenant.sums.subscribe();
-        loop {
-            let step = tenant
-                .figures()
-                .step(wanted, &quotas.limits, arrived, Instant::now());
-            match step {
-                Step::Admit { sum } => {
-                    if sum {
-                        quotas.sum_up(&tenant, caller);
-                    }
-                    return Ok(Admitted(Some(Place {
-                        tenant,
-                        reserved: wanted,
-                        stored: wanted,
-                    })));
+        if !tenant.usage().is_known() {
+            quotas.sum_up(&tenant, caller, arrived).await;
+        }
+        let exceeded = match tenant.reserve(wanted, &quotas.limits) {
+            None => {
+                let summing = Arc::clone(&tenant.summing).try_lock_owned();
+                if tenant.usage().is_old(arrived)
+                    && let Ok(summing) = summing
+                {
+                    quotas.begin_sum(&tenant, caller, arrived, summing);
                 }
-                Step::Refuse(Exceeded { limit, setting }) => {
-                    let quota = Quota::of_storage(&caller.tenant, limit);
-                    return Err(ApiError::StorageFull { quota, setting });
-                }
-                Step::Wait { sum, until } => {
-                    if sum {
-                        quotas.sum_up(&tenant, caller);
-                    }
-                    // Either way the figures are looked at again.
-                    timeout_at(until, sums.changed()).await.ok();
-                }
+                None
             }
+            Some(_) => {
+                quotas.sum_up(&tenant, caller, arrived).await;
+                tenant.reserve(wanted, &quotas.limits)
+            }
+        };
+        match exceeded {
+            None => Ok(Admitted(Some(Place {
+                tenant,
+                reserved: wanted,
+                stored: wanted,
+            }))),
+            Some((limit, setting)) => Err(ApiError::StorageFull {
+                quota: Quota::of_tenant(&caller.tenant, limit),
+                setting,
+            }),
         }
     }
 
@@ -183,15 +157,11 @@ impl StorageQuotas {
 
     /// What the caller's tenant stores, with a new sum if the pause allows one; `None` where
     /// no quota is configured.
-    pub(crate) async fn usage(&self, caller: &Caller) -> Option<Usage> {
+    pub async fn usage(&self, caller: &Caller) -> Option<Usage> {
         let quotas = self.0.as_ref()?;
         let tenant = quotas.tenant(&caller.tenant);
-        let mut sums = tenant.sums.subscribe();
-        quotas.sum_up(&tenant, caller);
-        if tenant.figures().is_summing() {
-            timeout_at(Instant::now() + WAIT, sums.changed()).await.ok();
-        }
-        let (used, age) = tenant.figures().stored(Instant::now());
+        quotas.sum_up(&tenant, caller, Instant::now()).await;
+        let (used, age) = tenant.usage().stored(Instant::now());
         Some(Usage {
             used,
             limits: quotas.limits,
@@ -209,24 +179,39 @@ impl Quotas {
         if tenants.len() >= TENANTS {
             tenants.retain(|_, tenant| Arc::strong_count(tenant) > 1);
         }
-        let tenant = Arc::new(Tenant {
-            figures: Mutex::default(),
-            sums: watch::Sender::default(),
-        });
-        tenants.insert(id.clone(), Arc::clone(&tenant));
-        tenant
+        Arc::clone(tenants.entry(id.clone()).or_default())
     }
 
-    /// Sums up a tenant's usage in the background, unless that is under way or too early. It
-    /// goes on without the call that starts it: calls that are cancelled cause no second sum.
-    fn sum_up(&self, tenant: &Arc<Tenant>, caller: &Caller) {
-        let started = Instant::now();
-        if !tenant.figures().begin(started) {
+    /// Waits for a sum of a tenant's usage that contains what was stored at `newer_than`, for
+    /// [`WAIT`] at most.
+    async fn sum_up(&self, tenant: &Arc<Tenant>, caller: &Caller, newer_than: Instant) {
+        let deadline = Instant::now() + WAIT;
+        let summing = Arc::clone(&tenant.summing).lock_owned();
+        let Ok(summing) = timeout_at(deadline, summing).await else {
             return;
+        };
+        if let Some(sum) = self.begin_sum(tenant, caller, newer_than, summing) {
+            timeout_at(deadline, sum).await.ok();
+        }
+    }
+
+    /// Begins a sum in the background, unless the last one is new enough or too young to be
+    /// replaced. It goes on without the call that began it, so that calls that are cancelled
+    /// cause no second one.
+    fn begin_sum(
+        &self,
+        tenant: &Arc<Tenant>,
+        caller: &Caller,
+        newer_than: Instant,
+        summing: OwnedMutexGuard<()>,
+    ) -> Option<JoinHandle<()>> {
+        let started = Instant::now();
+        if !tenant.usage().begin(newer_than, started) {
+            return None;
         }
         let (store, tenant) = (self.store.clone(), Arc::clone(tenant));
         let caller = Caller::worker(caller.tenant.clone());
-        task::spawn("storage_usage", async move {
+        Some(task::spawn("storage_usage", async move {
             let summed = store.usage(&caller).storage().await;
             let ended = Instant::now();
             histogram!("recollect_storage_usage_seconds").record(ended - started);
@@ -238,19 +223,31 @@ impl Quotas {
                 Err(error) => {
                     counter!("recollect_storage_usage_failures_total").increment(1);
                     let error = error_chain(&error);
-                    tracing::warn!(%error, "what a tenant stores was not summed up");
+                    tracing::warn!(%error, "summing up a tenant's storage failed");
                     None
                 }
             };
-            tenant.figures().end(summed, started, ended);
-            tenant.sums.send_replace(());
-        });
+            tenant.usage().end(summed, started, ended);
+            drop(summing);
+        }))
     }
 }
 
 impl Tenant {
-    fn figures(&self) -> MutexGuard<'_, Figures> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    fn usage(&self) -> MutexGuard<'_, CachedUsage> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves room for a write; the limit that it would exceed and its setting otherwise.
+    fn reserve(&self, wanted: Amount, limits: &Limits) -> Option<(String, &'static str)> {
+        let mut usage = self.usage();
+        // Without a sum the quota cannot be checked. Writes go on then.
+        let used = usage.total() + wanted;
+        let exceeded = limits.exceeded_by(used).filter(|_| usage.is_known());
+        if exceeded.is_none() {
+            usage.reserve(wanted);
+        }
+        exceeded
     }
 }
 
@@ -265,149 +262,33 @@ impl Admitted {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut figures = self.tenant.figures();
-        figures.settle(self.reserved, self.stored);
+        self.tenant.usage().settle(self.reserved, self.stored);
     }
 }
 
 impl Limits {
-    fn exceeded_by(&self, used: Amount) -> Option<Exceeded> {
-        let limits = [
-            (
-                self.messages,
-                used.messages,
-                "messages",
-                "server.tenant_messages",
-            ),
-            (self.bytes, used.bytes, "bytes", "server.tenant_bytes"),
-        ];
-        limits.into_iter().find_map(|(limit, used, unit, setting)| {
-            let limit = limit.filter(|limit| used > *limit)?;
-            Some(Exceeded {
-                limit: format!("at most {limit} {unit}"),
-                setting,
-            })
-        })
-    }
-}
-
-impl Amount {
-    /// Messages as they are stored: the JSON of parts and metadata. Content of `data:` URLs
-    /// counts as it was sent.
-    pub(crate) fn of_messages(messages: &[NewMessage]) -> Self {
-        let bytes =
-            |message: &NewMessage| json_bytes(&message.parts) + json_bytes(&message.metadata);
+    /// Limits of messages and bytes; 0: none.
+    pub fn new(messages: u64, bytes: u64) -> Self {
+        let limit = |limit| (limit > 0).then(|| i64::try_from(limit).unwrap_or(i64::MAX));
         Self {
-            messages: count(messages.len()),
-            bytes: count(messages.iter().map(bytes).sum()),
+            messages: limit(messages),
+            bytes: limit(bytes),
         }
     }
 
-    /// Messages and bytes of another kind: those of a request.
-    pub(crate) fn of_request(messages: usize, bytes: usize) -> Self {
-        Self {
-            messages: count(messages),
-            bytes: count(bytes),
-        }
+    /// The limit that an amount exceeds, and its setting.
+    fn exceeded_by(&self, used: Amount) -> Option<(String, &'static str)> {
+        let messages = self.messages.filter(|most| used.messages > *most);
+        let bytes = self.bytes.filter(|most| used.bytes > *most);
+        let messages =
+            messages.map(|most| (format!("at most {most} messages"), "server.tenant_messages"));
+        messages
+            .or_else(|| bytes.map(|most| (format!("at most {most} bytes"), "server.tenant_bytes")))
     }
 }
 
-impl Add for Amount {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            messages: self.messages.saturating_add(other.messages),
-            bytes: self.bytes.saturating_add(other.bytes),
-        }
-    }
-}
-
-impl Sub for Amount {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self {
-            messages: self.messages.saturating_sub(other.messages),
-            bytes: self.bytes.saturating_sub(other.bytes),
-        }
-    }
-}
-
-impl AddAssign for Amount {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl SubAssign for Amount {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
-
-/// Whether an append repeats a stored one.
-pub(crate) async fn is_stored(
-    store: &Store,
-    caller: &Caller,
-    conversation: &Conversation,
-    messages: &[NewMessage],
-    request: Option<RequestId>,
-) -> Result<bool, StoreError> {
-    let external = messages.iter().map(|message| message.external_id.as_str());
-    let external: Vec<&str> = external.filter(|id| !id.is_empty()).collect();
-    if request.is_none() && external.is_empty() {
-        return Ok(false);
-    }
-    let place = match conversation {
-        Conversation::Thread(thread) => (Some(*thread), None),
-        Conversation::Session(session) => (None, Some(session)),
-    };
-    let usage = store.usage(caller);
-    usage.is_known("append", request, place, &external).await
-}
-
-/// Whether the request id of another kind of write is remembered; see
-/// [`UsageStore::is_known`](memory_store::UsageStore::is_known).
-pub(crate) async fn is_remembered(
-    store: &Store,
-    caller: &Caller,
-    kind: &str,
-    request: Option<RequestId>,
-) -> Result<bool, StoreError> {
-    if request.is_none() {
-        return Ok(false);
-    }
-    let usage = store.usage(caller);
-    usage.is_known(kind, request, (None, None), &[]).await
-}
-
-fn json_bytes(value: &impl Serialize) -> usize {
-    let mut counter = Counter(0);
-    // Counting does not fail, and what cannot be written is not stored.
-    serde_json::to_writer(&mut counter, value).ok();
-    counter.0
-}
-
-/// Counts what is written.
-struct Counter(usize);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn count(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-pub(crate) fn describe_metrics() {
+/// Describes this crate's metrics to the installed recorder.
+pub fn describe_metrics() {
     describe_histogram!(
         "recollect_storage_usage_seconds",
         Unit::Seconds,

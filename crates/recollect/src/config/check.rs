@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use memory_api::{JwtConfig, KeyConfig, check_origin};
 use memory_contract::duration_text::format_duration;
 use memory_contract::{check, limits};
 use memory_recall::{BackendChoice, EmbedderConfig};
+use memory_server::{JwtConfig, KeyConfig, check_origin};
 use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;

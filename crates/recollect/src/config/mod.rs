@@ -10,10 +10,10 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-use memory_api::{AuthConfig, ServerConfig};
 use memory_distill::DistillConfig;
 use memory_objects::ObjectsConfig;
 use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
+use memory_server::{AuthConfig, ServerConfig};
 use memory_store::{CacheConfig, EphemeralConfig, SecretsConfig, StoreConfig};
 use memory_worker::WorkerConfig;
 use serde::{Deserialize, Serialize};

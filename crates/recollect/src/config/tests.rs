@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use memory_api::KeyConfig;
 use memory_contract::{KeyScope, KeyScopes};
+use memory_server::KeyConfig;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 use tempfile::TempDir;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_api::Health;
 use memory_budget::Tokenizer;
 use memory_distill::Distiller;
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
@@ -11,6 +10,7 @@ use memory_recall::{
     Backend, Background, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle,
     PairedIndex, Recall, RecallError, ServingPlace, UnavailableIndex, open_index, open_indexes,
 };
+use memory_server::Health;
 use memory_store::{
     CollectionRecord, CollectionState, Keyring, Secrets, Store, StoreConfig, StoreError,
     WorkerStore, error_chain,

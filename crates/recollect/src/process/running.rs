@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_api::health::{self, Health, Readiness, Watched};
-use memory_api::{Server, Services, Tls};
 use memory_recall::{Collections, Index};
+use memory_server::health::{self, Health, Readiness, Watched};
+use memory_server::{Server, Services, Tls};
 use memory_store::{Presence, error_chain};
 use memory_worker::{Rewrite, Worker};
 use metrics_exporter_prometheus::PrometheusHandle;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::config::{Config, Sources};
 use crate::telemetry;
-use memory_api::Readiness;
 use memory_contract::proto::{RecallReason, RecallRequest, RecalledMessage, UserRef};
+use memory_server::Readiness;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

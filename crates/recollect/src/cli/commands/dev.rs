@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use memory_api::Readiness;
+use memory_server::Readiness;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 

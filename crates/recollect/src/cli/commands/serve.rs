@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::config::{Config, Sources};
 use crate::process::{self, Roles, ServerError};
 use crate::telemetry;
-use memory_api::Readiness;
+use memory_server::Readiness;
 use serde_json::json;
 
 use super::migrate::require_database;

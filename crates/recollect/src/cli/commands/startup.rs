@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::Loaded;
 use crate::process::{self, Roles, Running, ServerError};
-use memory_api::Readiness;
+use memory_server::Readiness;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::migrate::not_migrated;

@@ -1,0 +1,16 @@
+//! Reads the formats to render in.
+
+use memory_contract::formats::Format;
+use memory_contract::{Invalid, format_from};
+
+/// Reads `formats`, without repetitions.
+pub fn formats_from(formats: Vec<i32>) -> Result<Vec<Format>, Invalid> {
+    let mut read = Vec::new();
+    for (index, format) in formats.into_iter().enumerate() {
+        let format = format_from(&format!("formats[{index}]"), format)?;
+        if !read.contains(&format) {
+            read.push(format);
+        }
+    }
+    Ok(read)
+}

@@ -1,0 +1,9 @@
+//! The services of administrators.
+
+mod admin;
+mod keys;
+mod secrets;
+
+pub(crate) use admin::Admin;
+pub(crate) use keys::Keys;
+pub(crate) use secrets::SecretStore;

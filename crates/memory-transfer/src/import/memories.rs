@@ -1,0 +1,111 @@
+//! Long-term memories, those of one user together.
+
+use memory_contract::memory_digest;
+use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
+use memory_grpc::ApiError;
+
+use super::tally::Outcome;
+use super::{Import, renamed};
+
+impl Import {
+    /// Lets a memory wait for its batch.
+    pub(super) fn memory(&mut self, position: i64, mut memory: Memory) {
+        let thread = self.threads.get(&memory.thread_id);
+        memory.thread_id = thread.cloned().unwrap_or_default();
+        self.waiting.push_memory(position, memory);
+    }
+
+    pub(super) async fn flush_memories(
+        &mut self,
+        mut memories: Vec<(i64, Memory)>,
+    ) -> Result<(), ApiError> {
+        for id in memories
+            .iter_mut()
+            .flat_map(|(_, memory)| &mut memory.built_on_memory_ids)
+        {
+            if let Some(kept) = self.kept_memories.get(id) {
+                id.clone_from(kept);
+            }
+        }
+        match self.import_memories(&memories).await {
+            Ok(imported) => return self.note_memories(&memories, imported),
+            Err(error) if error.retryable() => return Err(error),
+            Err(_) => {}
+        }
+        // All or none: one that is wrong may not keep the others out.
+        for one in memories.chunks(1) {
+            match self.import_memories(one).await {
+                Ok(imported) => self.note_memories(one, imported)?,
+                Err(error) => {
+                    let error = renamed(error, "memories[0]", "memory");
+                    let position = one.first().map_or(0, |(position, _)| *position);
+                    self.refuse(position, error)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn import_memories(
+        &self,
+        memories: &[(i64, Memory)],
+    ) -> Result<Vec<ImportedMemory>, ApiError> {
+        let Some((_, first)) = memories.first() else {
+            return Ok(Vec::new());
+        };
+        let request = ImportMemoriesRequest {
+            user: Some(UserRef {
+                app_id: first.app_id.clone(),
+                user_id: first.user_id.clone(),
+            }),
+            memories: memories.iter().map(|(_, memory)| memory.clone()).collect(),
+        };
+        let imported = self.handlers.memories.import(self.call(request)).await?;
+        Ok(imported.memories)
+    }
+
+    /// Stored memories are kept; those that differ from their records are refused.
+    fn note_memories(
+        &mut self,
+        wanted: &[(i64, Memory)],
+        imported: Vec<ImportedMemory>,
+    ) -> Result<(), ApiError> {
+        for ((position, wanted), imported) in wanted.iter().zip(imported) {
+            let missing = imported.missing_source_count;
+            self.tally.missing_sources += i64::from(missing);
+            let there = imported.memory.unwrap_or_default();
+            let other = there.memory_id != wanted.memory_id;
+            if other {
+                self.kept_memories
+                    .insert(wanted.memory_id.clone(), there.memory_id.clone());
+            }
+            let digest = |memory: &Memory| {
+                let mut memory = memory.clone();
+                if missing > 0 {
+                    memory.source_message_ids.clear();
+                }
+                // The server takes the time of the import where the record has none.
+                if wanted.create_time.is_none() {
+                    memory.create_time = None;
+                }
+                if wanted.valid_from.is_none() {
+                    memory.valid_from = None;
+                }
+                memory_digest(&memory)
+            };
+            let stored = match (digest(&there) == digest(wanted), other) {
+                (true, _) => Ok(Outcome::of(!imported.created)),
+                (false, true) => Err(ApiError::RecordDiffers {
+                    exists: format!("the memory {} has its text or external id", there.memory_id),
+                    replaceable: false,
+                }),
+                (false, false) => Err(ApiError::RecordDiffers {
+                    exists: format!("the memory {} has other content", there.memory_id),
+                    replaceable: false,
+                }),
+            };
+            self.settle(*position, stored, |counts| &mut counts.memory_count)?;
+        }
+        Ok(())
+    }
+}
