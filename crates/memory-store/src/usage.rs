@@ -16,9 +16,6 @@ use crate::{
 /// The most entries of one answer, far above the usual number of models and days.
 const ENTRIES: i64 = 10_000;
 
-/// Threads from before bytes were recorded whose bytes one call counts, at most.
-const UNCOUNTED: i64 = 2_000;
-
 /// What a tenant stores, as `functions/tenants/storage_usage.sql` counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StorageUsage {
@@ -139,7 +136,7 @@ impl UsageStore<'_> {
     /// # Errors
     /// Only those of the database.
     pub async fn storage(self) -> Result<StorageUsage, StoreError> {
-        let params: Params<'_> = &[&self.caller.tenant.as_str(), &UNCOUNTED];
+        let params: Params<'_> = &[&self.caller.tenant.as_str()];
         let usage = query!("tenants/storage_usage");
         let row = only(self.store.pool.call(usage, params).await?)?;
         Ok(StorageUsage {

@@ -4,7 +4,7 @@
 -- With p_to 0 the messages had been extracted from before.
 --
 -- A summary is stored with its range, which begins where the last one on the path ends
--- (schema/020_memory_ranges.sql). Its base must be on the path, too.
+-- (schema/004_memories.sql). Its base must be on the path, too.
 --
 -- An element of p_facts is that of put_memory, with the ids of the memories that it
 -- supersedes, and of those that it was built on, which must still exist. Sources that are not readable any more are dropped, and so is a fact
