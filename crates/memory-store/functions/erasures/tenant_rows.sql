@@ -13,7 +13,13 @@ DECLARE
 BEGIN
     counts := p_counts;
     done := true;
-    FOREACH v_table IN ARRAY recollect.tenant_tables() LOOP
+    FOREACH v_table IN ARRAY recollect.tables_with('tenant_id', ARRAY[
+        -- The record of changes, erasures, and the queue to object storage with the writes that it
+        -- waits for: kept.
+        'transactions', 'erasures', 'object_deletions', 'object_writes',
+        -- Emptied by the index worker, and below.
+        'outbox', 'contents', 'api_keys', 'ephemeral_totals'])
+    LOOP
         EXECUTE format(
             'DELETE FROM recollect.%1$I d
              WHERE d.tenant_id = $1 AND d.ctid = ANY (ARRAY(

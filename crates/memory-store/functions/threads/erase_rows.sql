@@ -71,10 +71,15 @@ BEGIN
     done := done AND erased_seq >= v_last;
     v_left := v_left - (erased_seq - v_from);
 
-    FOREACH v_table IN ARRAY ARRAY[
-        'node_turns', 'node_messages', 'node_requests', 'plans', 'attempts', 'agent_events', 'distillates',
-        'memory_ranges', 'checkpoint_writes', 'checkpoints', 'checkpoint_values', 'checkpoint_chunks', 'distill_jobs', 'working_memories', 'working_records', 'branches', 'outbox']
+    FOREACH v_table IN ARRAY recollect.thread_tables()
     LOOP
+        CONTINUE WHEN v_table IN (
+            -- Erased above and below.
+            'memory_sources', 'extract_again', 'node_copies', 'node_memories',
+            -- Kept while a thread is cleared; erase_thread_step erases it.
+            'requests',
+            -- The queue to object storage.
+            'object_deletions');
         EXECUTE format(
             'DELETE FROM recollect.%1$I d
              WHERE d.tenant_id = $1 AND d.ctid = ANY (ARRAY(
