@@ -129,19 +129,11 @@ fn as_messages(thread: ThreadId, path: Vec<NodeMessage>) -> (Vec<Ids>, Vec<Messa
                 created,
             } = message;
             let message = Message {
-                id: MessageId::new(),
-                external_id: String::new(),
                 thread,
-                parent: None,
                 seq: place,
-                branch: 1,
-                depth: 1,
-                role,
-                name: String::new(),
-                parts: parts_of(content, files),
-                metadata: JsonObject::default(),
                 tokens,
                 created,
+                ..Message::new(role, parts_of(content, files))
             };
             let ids = Ids {
                 id,

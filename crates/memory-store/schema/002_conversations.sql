@@ -189,6 +189,51 @@ CREATE POLICY search ON recollect.messages FOR SELECT TO recollect_search USING 
 GRANT SELECT (tenant_id, thread_id, seq, message_id, role, name, metadata, said_at, words)
     ON recollect.messages TO recollect_search;
 
+-- A message to append, without its parts and its words. Callers send an array of them as JSON, so
+-- that a release may add a field while servers of another release are running. Parts and words
+-- come in arrays of their own: as JSON within JSON they would be read three times.
+CREATE TYPE recollect.new_message AS (
+    message_id uuid,
+    -- Whether the caller chose message_id.
+    chosen boolean,
+    -- The caller's own id; null: none was given.
+    external_id text,
+    -- Names the message that it follows, as recollect.named_message takes it. Empty: it is a
+    -- root. Null: it follows the message before it, and the first one follows the head.
+    parent text,
+    role text,
+    name text,
+    metadata jsonb,
+    tokens integer,
+    -- Null: the time of the append.
+    said_at timestamptz
+);
+
+-- A message as callers read it.
+CREATE TYPE recollect.message AS (
+    message_id uuid,
+    thread_id uuid,
+    external_id text,
+    parent_id uuid,
+    seq bigint,
+    branch integer,
+    depth integer,
+    role text,
+    name text,
+    parts json,
+    metadata jsonb,
+    tokens integer,
+    said_at timestamptz
+);
+
+-- The row of a message as callers read it. Postgres inlines it, so it reads only what it returns.
+CREATE FUNCTION recollect.readable(m recollect.messages)
+RETURNS recollect.message
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT ROW(m.message_id, m.thread_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name, m.parts,
+        m.metadata, m.tokens, m.said_at)::recollect.message
+$$;
+
 -- The first answer to each request id; retries get it again.
 CREATE TABLE recollect.requests (
     tenant_id text NOT NULL,

@@ -10,7 +10,7 @@ use memory_contract::{MessageId, Role, TenantId, ThreadId, heap};
 use metrics::{counter, describe_counter};
 use moka::future::Cache;
 
-use crate::{CacheConfig, History, config::CacheKind, message::Path};
+use crate::{CacheConfig, History, config::CacheKind, messages::Path};
 
 /// The version of the path to a thread's head. An append raises the last seq, an erasure
 /// lowers the count of messages and an update raises that of updates, so paths of equal

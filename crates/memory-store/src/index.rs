@@ -10,6 +10,7 @@ use memory_postgres::{Params, query};
 
 use crate::{
     DeadLetter, DeadSubject, IndexStore, MessageStore, OutboxStats, Page, StoreError,
+    messages::row::read_message,
     outbox::read_stats,
     recall::uuids,
     rows::{self, column, only},
@@ -249,7 +250,7 @@ struct Row {
 
 fn read_row(row: &tokio_postgres::Row) -> Result<Row, StoreError> {
     Ok(Row {
-        message: rows::message(row, rows::id(row, "thread_id")?)?,
+        message: read_message(row)?,
         app: AppId::new(column::<String>(row, "app_id")?),
         user: UserId::new(column::<String>(row, "user_id")?),
         thread_ordinal: column(row, "ordinal")?,

@@ -1,11 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 mod api_key;
-mod append;
 mod attempt;
 mod authenticator;
 mod cache;
 mod checkpoints;
+mod composite;
 mod config;
 mod content;
 mod distill;
@@ -22,7 +22,7 @@ mod keyring;
 mod ledger;
 mod listing;
 mod memories;
-mod message;
+mod messages;
 mod migrate;
 mod nodes;
 mod opening;
@@ -43,7 +43,6 @@ mod words;
 mod working;
 
 pub use api_key::{NewApiKey, looks_like_key};
-pub use append::{Append, Appended, CountedMessage};
 pub use attempt::{AttemptQuery, LoggedAttempt, Progress};
 pub use authenticator::{Authenticator, LookupError};
 pub use checkpoints::{
@@ -81,7 +80,7 @@ pub use memory_ledger::{
     LedgerState, LedgerThread, Place,
 };
 pub use memory_postgres::{Caller, PoolStatus, StoreConfig, error_chain, task};
-pub use message::{History, HistoryQuery, MessageQuery, Order};
+pub use messages::{Append, Appended, CountedMessage, History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
 pub use outbox::{

@@ -1,14 +1,14 @@
 //! Lists messages of a user or an app, and the users and apps themselves.
 
-use memory_contract::{App, AppId, Message, MessageFilter, MessageId, ThreadId, User, UserId};
+use memory_contract::{App, AppId, Message, MessageFilter, MessageId, User, UserId};
 use time::OffsetDateTime;
 
 use memory_postgres::{Params, query};
 
 use crate::{
     MessageStore, Order, Page, StoreError, ThreadStore,
-    message::Filter,
-    rows::{self, column, id, optional_id},
+    messages::{Filter, row::read_message},
+    rows::{column, id},
     thread::one_more,
 };
 
@@ -83,8 +83,8 @@ impl MessageStore<'_> {
         };
         let mut items = Vec::new();
         for row in found.iter().take(query.limit as usize) {
-            if let Some(thread) = optional_id::<ThreadId>(row, "thread_id")? {
-                items.push(rows::message(row, thread)?);
+            if column::<Option<i64>>(row, "found_count")?.is_some() {
+                items.push(read_message(row)?);
             }
         }
         let listed: Option<i64> = column(first, "found_count")?;

@@ -8,11 +8,11 @@ use memory_contract::{
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use memory_postgres::{Params, Query, query};
+use memory_postgres::{Params, query};
 
 use crate::{
     MessageStore, PolicyStore, Revision, StoreError,
-    message::{Filter, Path},
+    messages::{Filter, Path, row::read_message},
     rows::{self, column, only},
     words,
 };
@@ -246,13 +246,12 @@ impl MessageStore<'_> {
         head: Option<(ThreadId, &MessageName)>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
-        let hydrate = query!("messages/hydrate");
-        let found = self.read_by_id(hydrate, scope, head, ids).await?;
+        let found = self.read_by_id(true, scope, head, ids).await?;
         found
             .iter()
             .map(|row| {
                 Ok(Hydrated {
-                    message: rows::message(row, rows::id(row, "thread_id")?)?,
+                    message: read_message(row)?,
                     thread_ordinal: column(row, "ordinal")?,
                     active: column(row, "on_path")?,
                 })
@@ -271,18 +270,17 @@ impl MessageStore<'_> {
         head: Option<(ThreadId, &MessageName)>,
         ids: &[MessageId],
     ) -> Result<Vec<(MessageId, bool)>, StoreError> {
-        let paths = query!("messages/hydrate_paths");
-        let found = self.read_by_id(paths, scope, head, ids).await?;
+        let found = self.read_by_id(false, scope, head, ids).await?;
         found
             .iter()
             .map(|row| Ok((rows::id(row, "message_id")?, column(row, "on_path")?)))
             .collect()
     }
 
-    /// The rows of a query whose parameters are the tenant, ids, a scope and a head.
+    /// The rows of `hydrate`, with messages or without.
     async fn read_by_id(
         self,
-        query: Query,
+        content: bool,
         scope: &Scope,
         head: Option<(ThreadId, &MessageName)>,
         ids: &[MessageId],
@@ -307,8 +305,10 @@ impl MessageStore<'_> {
             &space,
             &head_thread,
             &head,
+            &content,
         ];
-        Ok(self.store.pool.call(query, params).await?)
+        let hydrate = query!("messages/hydrate");
+        Ok(self.store.pool.call(hydrate, params).await?)
     }
 
     /// Reads the readable messages around anchors, in one query: before, along the
@@ -365,7 +365,7 @@ impl MessageStore<'_> {
                     anchor: rows::id(row, "anchor_id")?,
                     offset: column(row, "distance")?,
                     thread_ordinal: column(row, "ordinal")?,
-                    message: rows::message(row, rows::id(row, "thread_id")?)?,
+                    message: read_message(row)?,
                 })
             })
             .collect()

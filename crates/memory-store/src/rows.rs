@@ -1,9 +1,6 @@
 //! Converts rows into domain types. Columns are read by name.
 
-use memory_contract::{
-    AppId, JsonObject, MemoryPolicy, Message, MessageId, Part, Role, Session, SessionKey, Thread,
-    ThreadId, UserId,
-};
+use memory_contract::{AppId, JsonObject, MemoryPolicy, Session, SessionKey, Thread, UserId};
 use tokio_postgres::{
     Row,
     types::{FromSql, Json},
@@ -55,29 +52,6 @@ pub(crate) fn thread(row: &Row) -> Result<Thread, StoreError> {
         policy: column::<Json<MemoryPolicy>>(row, "policy")?.0,
         ephemeral: column(row, "ephemeral")?,
         etag: column::<Uuid>(row, "version")?.to_string(),
-    })
-}
-
-/// Reads a message of `thread`.
-pub(crate) fn message(row: &Row, thread: ThreadId) -> Result<Message, StoreError> {
-    let role: &str = column(row, "role")?;
-    Ok(Message {
-        id: id::<MessageId>(row, "message_id")?,
-        external_id: column::<Option<String>>(row, "external_id")?.unwrap_or_default(),
-        thread,
-        parent: optional_id(row, "parent_id")?,
-        seq: column(row, "seq")?,
-        branch: column(row, "branch")?,
-        depth: column(row, "depth")?,
-        role: Role::from_name(role).ok_or_else(|| StoreError::Corrupt {
-            what: "message",
-            why: "its role is not known".to_owned(),
-        })?,
-        name: column(row, "name")?,
-        parts: column::<Json<Vec<Part>>>(row, "parts")?.0,
-        metadata: column::<Json<JsonObject>>(row, "metadata")?.0,
-        tokens: column(row, "tokens")?,
-        created: column(row, "said_at")?,
     })
 }
 

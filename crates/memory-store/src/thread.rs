@@ -13,7 +13,7 @@ use memory_postgres::{Params, query};
 
 use crate::{
     AppendError, Page, Revision, StoreError, ThreadError, ThreadStore,
-    append::expected_head,
+    messages::append::expected_head,
     opening::Opening,
     rows::{self, column, only, optional_id, scalar},
     words,

@@ -141,17 +141,10 @@ async fn append_unindexed(
         .take(MESSAGES)
         .enumerate()
         .map(|(number, text)| CountedMessage {
-            message: NewMessage {
-                id: MessageId::new(),
-                caller_chose_id: false,
-                external_id: String::new(),
-                parent: Parent::Previous,
-                role: [Role::User, Role::Assistant][number % 2],
-                name: String::new(),
-                parts: vec![Part::text(format!("Once more, for note {number}: {text}"))],
-                metadata: JsonObject::default(),
-                created: None,
-            },
+            message: NewMessage::new(
+                [Role::User, Role::Assistant][number % 2],
+                vec![Part::text(format!("Once more, for note {number}: {text}"))],
+            ),
             tokens: 40,
         });
     let append = Append {

@@ -12,18 +12,12 @@ use uuid::Uuid;
 pub fn message(role: Role, name: &str, parts: Vec<Part>) -> Message {
     Message {
         id: Uuid::nil().into(),
-        external_id: String::new(),
         thread: Uuid::nil().into(),
-        parent: None,
         seq: 0,
-        branch: 1,
         depth: 0,
-        role,
         name: name.to_owned(),
         tokens: Tokenizer::O200kBase.count_message(name, &parts),
-        parts,
-        metadata: memory_contract::JsonObject::default(),
-        created: OffsetDateTime::UNIX_EPOCH,
+        ..Message::new(role, parts)
     }
 }
 

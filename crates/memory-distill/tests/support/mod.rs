@@ -299,19 +299,10 @@ pub fn usage(input_tokens: u64, output_tokens: u64) -> Option<Usage> {
 
 pub fn message(role: Role, name: &str, parts: Vec<Part>) -> SourceMessage {
     SourceMessage::new(Message {
-        id: MessageId::new(),
-        external_id: String::new(),
-        thread: ThreadId::new(),
-        parent: None,
-        seq: 1,
-        branch: 1,
-        depth: 1,
-        role,
         name: name.to_owned(),
-        parts,
-        metadata: JsonObject::default(),
         tokens: 1,
         created: datetime!(2023-05-08 13:56 UTC),
+        ..Message::new(role, parts)
     })
 }
 

@@ -230,19 +230,10 @@ pub(crate) mod tests {
 
     fn message(parts: Vec<Part>) -> Message {
         Message {
-            id: Uuid::nil().into(),
-            external_id: String::new(),
-            thread: Uuid::nil().into(),
-            parent: None,
-            seq: 1,
-            branch: 1,
-            depth: 1,
-            role: Role::User,
             name: "Ada".to_owned(),
-            parts,
-            metadata: memory_contract::JsonObject::default(),
             tokens: 1,
             created: datetime!(2023-05-08 13:56 UTC),
+            ..Message::new(Role::User, parts)
         }
     }
 

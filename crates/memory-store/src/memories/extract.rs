@@ -15,7 +15,8 @@ use memory_postgres::{Params, query};
 
 use crate::{
     Caller, MemoryError, MemoryStore, Revision, Store, StoreError, WorkerStore,
-    rows::{column, id as id_of, message, only, optional_id, scalar, unknown_status},
+    messages::row::read_message,
+    rows::{column, id as id_of, only, optional_id, scalar, unknown_status},
 };
 
 /// Something that was extracted.
@@ -178,7 +179,7 @@ impl MemoryStore<'_> {
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &i64::from(limit)];
         let again = query!("memories/extract_again");
         let found = self.store.pool.within(self.caller, again, params).await?;
-        found.iter().map(|row| message(row, thread)).collect()
+        found.iter().map(read_message).collect()
     }
 
     /// Memories have been extracted once more from these messages. Idempotent.

@@ -8,8 +8,8 @@ use memory_postgres::{Params, query};
 
 use crate::{
     DistillKind, StoreError, ThreadStore,
-    message::Filter,
-    rows::{self, column, id},
+    messages::{Filter, row::read_message},
+    rows::{column, id},
     thread::one_thread,
 };
 
@@ -120,7 +120,7 @@ impl ThreadStore<'_> {
             Err(StoreError::ThreadNotFound) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         }
-        let messages = messages.iter().map(|row| rows::message(row, thread));
+        let messages = messages.iter().map(read_message);
         let messages = messages.collect::<Result<Vec<_>, _>>()?;
         let messages = messages.into_iter();
         Ok(messages

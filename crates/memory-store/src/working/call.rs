@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::put::WorkingPut;
 use crate::{
     Caller, CountedMessage, EphemeralConfig,
-    append::Columns,
     memories::{items, new_item, scope_of},
+    messages::row::NewRows,
 };
 
 /// The thread that a working memory is stored in.
@@ -31,7 +31,7 @@ pub(super) struct PutCall<'a> {
     etag: &'a str,
     keep_from: i32,
     branch_at: Option<i32>,
-    columns: Columns<'a>,
+    new: NewRows<'a>,
     context: Option<&'a str>,
     context_tokens: i32,
     items: Option<Json<Vec<Value>>>,
@@ -89,7 +89,7 @@ impl<'a> PutCall<'a> {
             etag,
             keep_from: keep_from.unwrap_or(i32::MAX),
             branch_at,
-            columns: Columns::of(messages),
+            new: NewRows::of(messages),
             context: put.context.as_ref().map(|(text, _)| text.as_str()),
             context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
             items: put.memories.as_ref().map(items_of),
@@ -108,20 +108,12 @@ impl<'a> PutCall<'a> {
     }
 
     /// In the order of the query.
-    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 30] {
-        let Columns {
-            ids,
-            parents: _,
-            roles,
-            names,
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 23] {
+        let NewRows {
+            messages,
             parts,
-            metadata,
-            tokens,
             words,
-            said,
-            external,
-            chosen,
-        } = &self.columns;
+        } = &self.new;
         [
             &self.tenant,
             &self.actor,
@@ -129,14 +121,9 @@ impl<'a> PutCall<'a> {
             &self.etag,
             &self.keep_from,
             &self.branch_at,
-            ids,
-            roles,
-            names,
+            messages,
             parts,
-            metadata,
-            tokens,
             words,
-            said,
             &self.context,
             &self.context_tokens,
             &self.items,
@@ -149,8 +136,6 @@ impl<'a> PutCall<'a> {
             &self.model,
             &self.window,
             &self.max_ephemeral_bytes,
-            external,
-            chosen,
             &self.claims,
             &self.holders,
         ]

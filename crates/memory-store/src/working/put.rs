@@ -25,8 +25,8 @@ use memory_postgres::{Params, query};
 use crate::{
     AppendError, CountedMessage, MemoryError, NewThread, Revision, StoreError, ThreadError,
     WorkingMemoryStore,
-    append::external_exists,
     memories::index_of,
+    messages::append::external_exists,
     opening::Opening,
     rows::{self, column, only},
 };

@@ -9,6 +9,7 @@ use memory_postgres::{Params, query};
 use crate::{
     Policies, StoreError, WorkingMemoryStore,
     memories::memory_of,
+    messages::row::read_message,
     rows::{self, column},
 };
 
@@ -147,7 +148,7 @@ impl WorkingMemoryStore<'_> {
         let [state, records, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        seen_of(thread, state, records, Policies::of(self.store, policies)?)
+        seen_of(state, records, Policies::of(self.store, policies)?)
     }
 }
 
@@ -165,12 +166,7 @@ pub(super) fn etag_of(row: &Row) -> Result<String, StoreError> {
     column(row, "etag")
 }
 
-fn seen_of(
-    thread: ThreadId,
-    state: &[Row],
-    records: &[Row],
-    policies: Policies,
-) -> Result<Seen, StoreError> {
+fn seen_of(state: &[Row], records: &[Row], policies: Policies) -> Result<Seen, StoreError> {
     let Some((last, messages)) = state.split_last() else {
         return Err(StoreError::Corrupt {
             what: "working memory",
@@ -180,7 +176,7 @@ fn seen_of(
     check_status(last)?;
     let mut messages = messages
         .iter()
-        .map(|row| rows::message(row, thread))
+        .map(read_message)
         .collect::<Result<Vec<_>, _>>()?;
     messages.reverse();
     let memory = WorkingMemory {

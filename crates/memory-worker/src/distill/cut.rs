@@ -150,19 +150,8 @@ mod tests {
 
     fn message(role: Role, tokens: i32, parts: Vec<Part>) -> Message {
         Message {
-            id: MessageId::new(),
-            external_id: String::new(),
-            thread: ThreadId::new(),
-            parent: None,
-            seq: 1,
-            branch: 1,
-            depth: 1,
-            role,
-            name: String::new(),
-            parts,
-            metadata: memory_contract::JsonObject::default(),
             tokens,
-            created: OffsetDateTime::UNIX_EPOCH,
+            ..Message::new(role, parts)
         }
     }
 

@@ -401,19 +401,9 @@ mod tests {
             .chars()
             .zip(11..)
             .map(|(letter, seq)| Message {
-                id: MessageId::new(),
-                external_id: String::new(),
-                thread: ThreadId::new(),
-                parent: None,
                 seq,
-                branch: 1,
-                depth: 1,
-                role: role(letter),
-                name: String::new(),
-                parts: vec![Part::text("Hello.")],
-                metadata: memory_contract::JsonObject::default(),
                 tokens: 1,
-                created: OffsetDateTime::UNIX_EPOCH,
+                ..Message::new(role(letter), vec![Part::text("Hello.")])
             })
             .collect()
     }

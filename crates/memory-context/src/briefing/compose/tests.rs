@@ -80,20 +80,10 @@ fn message() -> impl Strategy<Value = Message> {
 
 fn said(text: &str, user: bool) -> Message {
     let parts = vec![Part::text(text)];
+    let role = if user { Role::User } else { Role::Assistant };
     Message {
-        id: MessageId::new(),
-        external_id: String::new(),
-        thread: ThreadId::new(),
-        parent: None,
-        seq: 1,
-        branch: 1,
-        depth: 1,
-        role: if user { Role::User } else { Role::Assistant },
-        name: String::new(),
         tokens: Tokenizer::O200kBase.count_message("", &parts),
-        parts,
-        metadata: JsonObject::default(),
-        created: OffsetDateTime::UNIX_EPOCH,
+        ..Message::new(role, parts)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Reads and erases messages.
 
+pub(crate) mod append;
+pub(crate) mod row;
+
 use memory_contract::{
     JsonObject, Message, MessageFilter, MessageId, MessageName, Role, TenantId, ThreadId,
 };
@@ -12,6 +15,8 @@ use uuid::Uuid;
 
 use memory_postgres::{Params, query};
 
+pub use self::append::{Append, Appended, CountedMessage};
+use self::row::read_message;
 use crate::{
     MessageStore, Page, Revision, StoreError, ThreadError,
     cache::{self, Version, Window},
@@ -110,7 +115,7 @@ impl MessageStore<'_> {
         };
         let store = self.store.threads(self.caller);
         store.used(&mut one_thread(threads)?).await?;
-        rows::message(messages.first().ok_or(StoreError::MessageNotFound)?, thread)
+        read_message(messages.first().ok_or(StoreError::MessageNotFound)?)
     }
 
     /// Reads the newest message of the user on the path to a message; `None`: to the
@@ -128,7 +133,7 @@ impl MessageStore<'_> {
         let newest = query!("messages/newest_of_user");
         let found = self.store.pool.within(self.caller, newest, params).await?;
         let found = found.first();
-        found.map(|row| rows::message(row, thread)).transpose()
+        found.map(read_message).transpose()
     }
 
     /// Lists messages by seq.
@@ -183,7 +188,7 @@ impl MessageStore<'_> {
         let items = messages
             .iter()
             .take(query.limit as usize)
-            .map(|row| rows::message(row, query.thread))
+            .map(read_message)
             .collect::<Result<Vec<_>, _>>()?;
         let more = found > items.len() as i64;
         Ok(Page {
@@ -224,7 +229,7 @@ impl MessageStore<'_> {
         found: &[Row],
     ) -> Result<History, StoreError> {
         let tenant = &self.caller.tenant;
-        match (read_history(path.thread, found)?, known) {
+        match (read_history(found)?, known) {
             (PathRead::Read { history, version }, _) => {
                 self.store
                     .windows
@@ -404,7 +409,7 @@ enum PathRead {
 
 /// Reads what the function `history` returns: messages, then a row with the
 /// status.
-fn read_history(thread: ThreadId, found: &[Row]) -> Result<PathRead, StoreError> {
+fn read_history(found: &[Row]) -> Result<PathRead, StoreError> {
     let Some((last, messages)) = found.split_last() else {
         return Err(StoreError::Corrupt {
             what: "history",
@@ -416,7 +421,7 @@ fn read_history(thread: ThreadId, found: &[Row]) -> Result<PathRead, StoreError>
             history: History {
                 messages: messages
                     .iter()
-                    .map(|row| rows::message(row, thread))
+                    .map(read_message)
                     .collect::<Result<_, _>>()?,
                 older: column(last, "older")?,
                 path_messages: column(last, "path_messages")?,

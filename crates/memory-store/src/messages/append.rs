@@ -1,28 +1,18 @@
 //! Appends messages to a thread.
 
-use std::collections::BTreeMap;
-
-use memory_contract::{
-    AppendedMessage, JsonObject, MessageName, NewMessage, Parent, Part, RequestId, Session,
-    ThreadId,
-};
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
-use time::OffsetDateTime;
-use tokio_postgres::{Row, types::Json};
+use memory_contract::{AppendedMessage, MessageName, NewMessage, RequestId, Session, ThreadId};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use memory_postgres::{Params, query};
 
+use super::row::{NewRows, content_hash};
 use crate::{
     AppendError, MessageStore, Revision, StoreError, ThreadError,
     rows::{self, column, only, optional_id},
     thread::session_digest,
     words,
 };
-
-/// The parent of a root, in the arrays of the query.
-const ROOT: &str = "";
 
 /// Messages to store in one thread: all of them or none.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,8 +78,8 @@ impl MessageStore<'_> {
         append: &Append,
     ) -> Result<Appended, StoreError> {
         let tenant = &self.caller.tenant;
-        let columns = Columns::of(&append.messages);
-        let hash = append.request_id.map(|_| content_hash(append));
+        let new = NewRows::of(&append.messages);
+        let hash = append.request_id.map(|_| content_hash(&append.messages));
         let digest = session_digest(session);
         let Session { app, user, key } = session;
         let params: Params<'_> = &[
@@ -101,22 +91,14 @@ impl MessageStore<'_> {
             &user.as_str(),
             &key.as_str(),
             &digest,
-            &columns.ids,
-            &columns.parents,
-            &columns.roles,
-            &columns.names,
-            &columns.parts,
-            &columns.metadata,
-            &columns.tokens,
-            &columns.words,
-            &columns.said,
+            &new.messages,
+            &new.parts,
+            &new.words,
             &append.request_id.map(RequestId::uuid),
             &hash,
             &append.expected_head.is_some(),
             &expected_head(&append.expected_head),
             &self.store.ephemeral.byte_limit(),
-            &columns.external,
-            &columns.chosen,
         ];
         let query = query!("messages/append_to_session");
         let order = digest.iter().take(16);
@@ -141,29 +123,21 @@ impl MessageStore<'_> {
 
     async fn append_as(self, append: &Append, imported: bool) -> Result<Appended, StoreError> {
         let tenant = &self.caller.tenant;
-        let columns = Columns::of(&append.messages);
-        let hash = append.request_id.map(|_| content_hash(append));
+        let new = NewRows::of(&append.messages);
+        let hash = append.request_id.map(|_| content_hash(&append.messages));
         let params: Params<'_> = &[
             &tenant.as_str(),
             &self.caller.actor,
             &append.thread.uuid(),
-            &columns.ids,
-            &columns.parents,
-            &columns.roles,
-            &columns.names,
-            &columns.parts,
-            &columns.metadata,
-            &columns.tokens,
-            &columns.words,
-            &columns.said,
+            &new.messages,
+            &new.parts,
+            &new.words,
             &append.request_id.map(RequestId::uuid),
             &hash,
             &append.expected_head.is_some(),
             &expected_head(&append.expected_head),
             &imported,
             &self.store.ephemeral.byte_limit(),
-            &columns.external,
-            &columns.chosen,
         ];
         let query = query!("messages/append");
         let rows = match imported {
@@ -178,78 +152,9 @@ impl MessageStore<'_> {
     }
 }
 
-/// The messages as one array for each column.
-pub(crate) struct Columns<'a> {
-    pub(crate) ids: Vec<Uuid>,
-    pub(crate) parents: Option<Vec<Option<&'a str>>>,
-    pub(crate) roles: Vec<&'static str>,
-    pub(crate) names: Vec<&'a str>,
-    pub(crate) parts: Vec<Json<&'a [Part]>>,
-    pub(crate) metadata: Vec<Json<&'a JsonObject>>,
-    pub(crate) tokens: Vec<i32>,
-    pub(crate) words: Vec<String>,
-    pub(crate) said: Vec<Option<OffsetDateTime>>,
-    pub(crate) external: Option<Vec<Option<&'a str>>>,
-    pub(crate) chosen: Vec<bool>,
-}
-
 /// The expected head as a parameter.
 pub(crate) fn expected_head(expected: &Option<Option<MessageName>>) -> Option<&str> {
     expected.as_ref()?.as_ref().map(MessageName::as_str)
-}
-
-impl<'a> Columns<'a> {
-    pub(crate) fn of(messages: &'a [CountedMessage]) -> Self {
-        let count = messages.len();
-        let mut columns = Self {
-            ids: Vec::with_capacity(count),
-            parents: None,
-            roles: Vec::with_capacity(count),
-            names: Vec::with_capacity(count),
-            parts: Vec::with_capacity(count),
-            metadata: Vec::with_capacity(count),
-            tokens: Vec::with_capacity(count),
-            words: Vec::with_capacity(count),
-            said: Vec::with_capacity(count),
-            external: None,
-            chosen: Vec::with_capacity(count),
-        };
-        for (index, CountedMessage { message, tokens }) in messages.iter().enumerate() {
-            let NewMessage {
-                id,
-                caller_chose_id,
-                external_id,
-                parent,
-                role,
-                name,
-                parts,
-                metadata,
-                created,
-            } = message;
-            let parent = match parent {
-                Parent::Previous => None,
-                Parent::Root => Some(ROOT),
-                Parent::Message(name) => Some(name.as_str()),
-            };
-            if !external_id.is_empty() {
-                columns.external.get_or_insert_with(|| vec![None; count])[index] =
-                    Some(external_id);
-            }
-            columns.chosen.push(*caller_chose_id);
-            if parent.is_some() {
-                columns.parents.get_or_insert_with(|| vec![None; count])[index] = parent;
-            }
-            columns.ids.push(id.uuid());
-            columns.roles.push(role.as_str());
-            columns.names.push(name);
-            columns.parts.push(Json(parts));
-            columns.metadata.push(Json(metadata));
-            columns.tokens.push(*tokens);
-            columns.words.push(words::of_message(name, parts));
-            columns.said.push(*created);
-        }
-        columns
-    }
 }
 
 fn outcome(
@@ -317,87 +222,4 @@ pub(crate) fn external_exists(messages: &[CountedMessage], index: usize) -> Stor
         .map(|counted| counted.message.external_id.clone())
         .unwrap_or_default();
     StoreError::Append(AppendError::ExternalIdExists { index, id })
-}
-
-/// SHA-256 of what a request asks to store: of each message all that the caller
-/// chose. Ids generated by the server are left out, because a retry
-/// gets other ones; so is the expected head, which is a condition and not content.
-pub(crate) fn content_hash(append: &Append) -> Vec<u8> {
-    let mut hasher = Sha256::new();
-    for CountedMessage { message, tokens: _ } in &append.messages {
-        let NewMessage {
-            id,
-            caller_chose_id,
-            external_id,
-            parent,
-            role,
-            name,
-            parts,
-            metadata,
-            created,
-        } = message;
-        let parent = match parent {
-            Parent::Previous => json!("previous"),
-            Parent::Root => json!("root"),
-            Parent::Message(name) => json!({ "message": name.as_str() }),
-        };
-        let content = json!([
-            caller_chose_id.then_some(id),
-            parent,
-            role,
-            name,
-            parts,
-            metadata_of(metadata),
-            created.map(|time| time.unix_timestamp_nanos().to_string()),
-            external_id,
-        ]);
-        hash_value(&mut hasher, &content);
-    }
-    hasher.finalize().to_vec()
-}
-
-/// The members of metadata as their JSON texts, which keep the digits of numbers.
-fn metadata_of(metadata: &JsonObject) -> BTreeMap<String, String> {
-    let members = metadata.members().into_iter();
-    members
-        .map(|(name, value)| (name, value.get().to_owned()))
-        .collect()
-}
-
-/// Hashes JSON independently of the order of an object's keys, which protobuf does not
-/// preserve.
-fn hash_value(hasher: &mut Sha256, value: &Value) {
-    match value {
-        Value::Array(values) => {
-            hasher.update(b"[");
-            hasher.update((values.len() as u64).to_be_bytes());
-            for value in values {
-                hash_value(hasher, value);
-            }
-        }
-        Value::Object(members) => {
-            hasher.update(b"{");
-            hasher.update((members.len() as u64).to_be_bytes());
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_unstable_by_key(|(key, _)| *key);
-            for (key, value) in members {
-                hasher.update((key.len() as u64).to_be_bytes());
-                hasher.update(key.as_bytes());
-                hash_value(hasher, value);
-            }
-        }
-        Value::String(text) => {
-            hasher.update(b"s");
-            hasher.update((text.len() as u64).to_be_bytes());
-            hasher.update(text.as_bytes());
-        }
-        Value::Number(number) => {
-            let text = number.to_string();
-            hasher.update(b"n");
-            hasher.update((text.len() as u64).to_be_bytes());
-            hasher.update(text.as_bytes());
-        }
-        Value::Bool(value) => hasher.update(if *value { b"t" } else { b"f" }),
-        Value::Null => hasher.update(b"0"),
-    }
 }
