@@ -1,4 +1,4 @@
--- Threads with their messages, and what a retried append is answered with.
+-- Threads with their messages, the answers to retried appends, and the content of messages.
 --
 -- Every key starts with the tenant, so that the tables can be partitioned and
 -- distributed by it. For the same reason there are no foreign keys: the

@@ -71,7 +71,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.working_memories TO recollect_
 CREATE POLICY worker ON recollect.working_memories FOR SELECT TO recollect_worker USING (true);
 GRANT SELECT (tenant_id, thread_id, expires_at) ON recollect.working_memories TO recollect_worker;
 
--- The memories that were put into it, also those that were erased since.
+-- The memories that were put into it, also the ones erased since.
 CREATE TABLE recollect.working_records (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,

@@ -36,7 +36,7 @@ CREATE TABLE recollect.memories (
     strategy text NOT NULL CHECK (strategy IN ('', 'discrete', 'summary', 'preferences', 'custom')),
     -- Rises with each change.
     version bigint NOT NULL DEFAULT 1,
-    -- When the index had stored it as it is; null: not yet.
+    -- When the index had stored its present version; null: not yet.
     persisted_at timestamptz,
     -- The day (UTC) on which it was last returned.
     last_used_on date,
@@ -96,7 +96,7 @@ CREATE INDEX memory_ancestors_by_ancestor ON recollect.memory_ancestors (tenant_
 
 GRANT SELECT, INSERT, DELETE ON recollect.memory_ancestors TO recollect_service;
 
--- What the summaries among a thread's memories were made of (the strategy SUMMARY): a row for
+-- The messages that the summaries among a thread's memories were made of (strategy SUMMARY): a row for
 -- each extraction. A summary covers a path from its root on: it is the text of the summary
 -- that it continues and of the messages of its range: on the path to (branch, to_depth), with
 -- after_depth < depth ≤ to_depth. On a path the summary of the range that ends deepest

@@ -1,5 +1,5 @@
 -- Memories of nodes. Their messages are in object storage; these tables have the turns
--- that wait to be merged into an object, and what is needed without reading it.
+-- that wait to be merged into an object, and the values that are needed without reading it.
 CREATE TABLE recollect.node_memories (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,

@@ -53,7 +53,7 @@ CREATE TABLE recollect.documents (
     user_id text NOT NULL,
     value jsonb NOT NULL,
     terms bigint[] NOT NULL GENERATED ALWAYS AS (recollect.document_terms(owner, value)) STORED,
-    -- Of the value as JSON text.
+    -- Bytes of the value as JSON text.
     size_bytes bigint NOT NULL,
     -- The text that queries match; null: no query matches it.
     text text,

@@ -65,7 +65,7 @@ CREATE TABLE recollect.outbox (
     -- changes.
     app_id text,
     user_queue uuid,
-    -- Whether the change came from an import, or was queued to index again what is stored.
+    -- Whether the change came from an import, or indexes stored content again.
     -- Workers claim such changes after all others.
     bulk boolean NOT NULL DEFAULT false,
     -- The number of the collection that the change is for.
@@ -209,7 +209,7 @@ CREATE TABLE recollect.erasures (
 CREATE INDEX erasures_by_time ON recollect.erasures (available_at) WHERE finished_at IS NULL;
 CREATE INDEX erasures_by_parent ON recollect.erasures (tenant_id, parent_id) WHERE parent_id IS NOT NULL;
 -- Erasures of users, apps and tenants, which are few. While one is unfinished, nothing is
--- created in what it erases.
+-- created in its user, app or tenant.
 CREATE INDEX erasures_of_owners ON recollect.erasures (tenant_id, created_at) WHERE kind <> 'thread';
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.erasures TO recollect_service;

@@ -76,7 +76,7 @@ CREATE TABLE recollect.transactions (
     actor text NOT NULL,
     action text NOT NULL,
     thread_id uuid,
-    -- What was changed in the thread, or outside any thread: a name or an id.
+    -- The changed thing in the thread, or outside any thread: a name or an id.
     subject text NOT NULL DEFAULT '',
     item_count bigint NOT NULL DEFAULT 1,
     -- `ok`, or why it was rejected; item_count then counts the rejections.
@@ -129,7 +129,7 @@ CREATE TABLE recollect.api_keys (
     -- The order of creation.
     ordinal bigint GENERATED ALWAYS AS IDENTITY,
     digest bytea NOT NULL CHECK (octet_length(digest) = 32),
-    -- What the key may do.
+    -- The rights of the key.
     scopes text[] NOT NULL CHECK (
         cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'delete', 'admin']
     ),
@@ -166,7 +166,7 @@ CREATE TABLE recollect.secrets (
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.secrets TO recollect_service;
 
--- Usage of language models: what was spent, by day and model, and what is reserved for
+-- Usage of language models: tokens spent, by day and model, and tokens reserved for
 -- requests under way.
 CREATE TABLE recollect.model_usage (
     tenant_id text NOT NULL,

@@ -125,7 +125,7 @@ struct Found {
 
 impl Found {
     /// # Errors
-    /// `Migration` where what was applied is not the beginning of this release's schema.
+    /// `Migration` where the applied files are not the beginning of this release's schema.
     async fn read(transaction: &Transaction<'_>) -> Result<Self, StoreError> {
         let tables = "SELECT to_regclass('recollect.schema_files') IS NOT NULL AS is_recorded, \
                       EXISTS (SELECT FROM pg_catalog.pg_class c \

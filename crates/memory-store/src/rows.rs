@@ -1,6 +1,8 @@
 //! Converts rows into domain types. Columns are read by name.
 
-use memory_contract::{AppId, JsonObject, MemoryPolicy, Session, SessionKey, Thread, UserId};
+use memory_contract::{
+    AppId, JsonObject, MemoryPolicy, MessageId, Session, SessionKey, Thread, UserId,
+};
 use tokio_postgres::{
     Row,
     types::{FromSql, Json},
@@ -55,6 +57,11 @@ pub(crate) fn thread(row: &Row) -> Result<Thread, StoreError> {
     })
 }
 
+/// The thread of a query for one.
+pub(crate) fn one_thread(found: &[Row]) -> Result<Thread, StoreError> {
+    thread(found.first().ok_or(StoreError::ThreadNotFound)?)
+}
+
 /// The one row of a query that always has one.
 pub(crate) fn only(rows: Vec<Row>) -> Result<Row, StoreError> {
     rows.into_iter().next().ok_or_else(|| StoreError::Corrupt {
@@ -69,4 +76,8 @@ pub(crate) fn unknown_status(status: &str) -> StoreError {
         what: "answer",
         why: format!("its status is {status:?}; the schema is newer than this release"),
     }
+}
+
+pub(crate) fn uuids(ids: &[MessageId]) -> Vec<Uuid> {
+    ids.iter().map(|id| id.uuid()).collect()
 }

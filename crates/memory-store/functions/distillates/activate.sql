@@ -41,7 +41,7 @@ BEGIN
     PERFORM recollect.raise_generations(p_tenant, p_thread, 'observation');
     generation := p_generation + 1;
     number := v_item.last;
-    PERFORM recollect.note(p_tenant, 'activate_observations', p_thread,
+    PERFORM recollect.audit(p_tenant, 'activate_observations', p_thread,
         array_to_string(v_numbers[1:20], ','), v_item.found);
 END;
 $$;

@@ -1,5 +1,5 @@
--- Erases what was derived from a message that has just been erased, under the lock of
--- its thread, and queues the thread so that it is derived again from what is left.
+-- Erases the text derived from a message that has just been erased, under the lock of
+-- its thread, and queues the thread so that text is derived again from the remaining messages.
 CREATE OR REPLACE FUNCTION recollect.erase_distillates_of_message(p_tenant text, p_thread uuid, p_branch integer, p_depth integer)
 RETURNS void
 LANGUAGE plpgsql AS $$

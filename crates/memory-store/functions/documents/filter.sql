@@ -5,9 +5,9 @@ CREATE OR REPLACE FUNCTION recollect.document_filter(
     p_owner bytea, p_fields text[], p_operators text[], p_values text[],
     -- What must match a document's value, and its variables; null: everything matches.
     OUT path jsonpath, OUT vars jsonb,
-    -- The conditions that the path cannot express: those of lists and objects; null: none.
+    -- The conditions that the path cannot express: on lists and objects; null: none.
     OUT names jsonb[], OUT wanted jsonb[], OUT equal boolean[],
-    -- What a document has in the index; null: the index does not help.
+    -- The terms of a matching document in the index; null: the index does not help.
     OUT terms bigint[]
 )
 LANGUAGE plpgsql IMMUTABLE AS $$

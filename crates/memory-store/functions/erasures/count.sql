@@ -1,5 +1,5 @@
--- The rows of each table that the erasure of a user, an app or a tenant has erased, and those that
--- it has to erase and are still there. Rows created after it had finished do not count.
+-- The number of rows of each table that the erasure of a user, an app or a tenant has erased, and of
+-- rows that are still there. Rows created after it had finished do not count.
 CREATE OR REPLACE FUNCTION recollect.count_erased(p_tenant text, p_erasure uuid)
 RETURNS TABLE (place text, deleted_count bigint, remaining_count bigint)
 LANGUAGE plpgsql AS $$
@@ -63,7 +63,7 @@ BEGIN
         deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
         RETURN NEXT;
     END LOOP;
-    -- Content is erased with the last row that refers to it, whatever this row belonged to.
+    -- Content is erased with the last row that refers to it.
     place := 'contents';
     deleted_count := COALESCE((v_counts ->> 'contents')::bigint, 0) + COALESCE((v_counts ->> 'content_holders')::bigint, 0);
     SELECT count(*) INTO remaining_count FROM recollect.contents c

@@ -1,4 +1,4 @@
--- Erases what is left of a tenant once its threads and memories are erased, about p_limit rows
+-- Erases the rest of a tenant once its threads and memories are erased, about p_limit rows
 -- of each table: policies, contents, files, secrets, usage, and all its keys but p_actor, with
 -- which the deletion can be followed.
 CREATE OR REPLACE FUNCTION recollect.erase_tenant_rows(

@@ -36,7 +36,7 @@ BEGIN
         FROM recollect.memory_sources s
         WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (v_built)
         ON CONFLICT (tenant_id, thread_id, message_id) DO UPDATE SET queued = false;
-        PERFORM recollect.note(p_tenant, 'delete_memories', NULL, max(m.app_id), count(*))
+        PERFORM recollect.audit(p_tenant, 'delete_memories', NULL, max(m.app_id), count(*))
         FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_built);
         p_memories := p_memories || v_built;

@@ -46,7 +46,7 @@ BEGIN
                 SELECT FROM recollect.memory_sources s
                 WHERE s.tenant_id = p_tenant AND s.memory_id = m.memory_id)
         UNION
-        -- Erased before, alone; what was built on it goes now.
+        -- Erased before, alone; memories built on it are erased now.
         SELECT u.id
         FROM unnest(v_memories) AS u (id)
         WHERE NOT EXISTS (
@@ -66,7 +66,7 @@ BEGIN
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND m.left_path
             AND p_message IS NOT NULL);
     PERFORM recollect.erase_memories(p_tenant, v_memories);
-    PERFORM recollect.note(p_tenant, 'delete_memories', p_thread, '', cardinality(v_memories));
+    PERFORM recollect.audit(p_tenant, 'delete_memories', p_thread, '', cardinality(v_memories));
     IF v_summaries <> '{}' AND p_message IS NOT NULL THEN
         UPDATE recollect.memories m
         SET left_path = true

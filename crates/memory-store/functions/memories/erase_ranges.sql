@@ -1,5 +1,5 @@
 -- Erases the ranges of a thread's summaries whose summary may contain the words of a message
--- that has just been erased, with those that continue them, and returns these summaries; pinned
+-- that has just been erased, with the summaries that continue them, and returns these summaries; pinned
 -- ones stay. The caller has the thread's lock and lock_memories.
 CREATE OR REPLACE FUNCTION recollect.erase_ranges_of_message(p_tenant text, p_thread uuid, p_message uuid)
 RETURNS uuid[]
@@ -32,7 +32,7 @@ BEGIN
         LEFT JOIN recollect.memories m
             ON m.tenant_id = p_tenant AND m.memory_id = r.memory_id AND m.thread_id = p_thread AND m.strategy = 'summary'
         WHERE r.tenant_id = p_tenant AND r.thread_id = p_thread
-        -- Those that a range continues are older.
+        -- A range is newer than the ranges that it continues.
         ORDER BY r.number
     LOOP
         v_is_end := v_range.branch = v_message.branch AND v_range.to_depth > v_last;

@@ -174,7 +174,7 @@ BEGIN
                 ELSE COALESCE(v_range.based_on, '{}') END);
     END IF;
     IF stored + superseded > 0 THEN
-        PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, array_to_string(v_new[1:20], ','), stored);
+        PERFORM recollect.audit(p_tenant, 'extract_memories', p_thread, array_to_string(v_new[1:20], ','), stored);
     END IF;
 END;
 $$;

@@ -87,7 +87,7 @@ BEGIN
     END LOOP;
     IF NOT p_dry_run AND forgotten > 0 THEN
         PERFORM recollect.erase_memories(p_tenant, v_memories, true);
-        PERFORM recollect.note(p_tenant, 'delete_memories', NULL, p_app, forgotten);
+        PERFORM recollect.audit(p_tenant, 'delete_memories', NULL, p_app, forgotten);
     END IF;
     memory := NULL;
     sources := NULL;

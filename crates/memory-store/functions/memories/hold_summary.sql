@@ -29,7 +29,7 @@ BEGIN
     PERFORM recollect.enqueue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')
     FROM unnest(v_changes.ends) AS u (id);
     PERFORM recollect.raise_generations(p_tenant, p_thread, 'extract');
-    PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', 0);
+    PERFORM recollect.audit(p_tenant, 'extract_memories', p_thread, '', 0);
     RETURN true;
 END;
 $$;

@@ -111,7 +111,7 @@ BEGIN
     ) AS summary;
     IF v_stored > 0 THEN
         PERFORM recollect.check_memory_count(p_tenant, p_app, p_user, p_items -> 0);
-        PERFORM recollect.note(p_tenant, 'import_memories', NULL, p_app, v_stored);
+        PERFORM recollect.audit(p_tenant, 'import_memories', NULL, p_app, v_stored);
     END IF;
 END;
 $$;

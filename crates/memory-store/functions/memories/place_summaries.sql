@@ -50,7 +50,7 @@ BEGIN
                 SELECT FROM recollect.memories o
                 WHERE o.tenant_id = p_tenant AND o.memory_id = v_summary.superseded_by AND o.thread_id = p_thread
                     AND o.strategy = 'summary');
-        -- Those that it superseded may have been imported, and placed, before it.
+        -- The summaries that it superseded may have been imported, and placed, before it.
         UPDATE recollect.memories m
         SET left_path = true
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'

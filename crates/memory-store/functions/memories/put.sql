@@ -29,7 +29,7 @@ DECLARE
     -- Whether the text of a known record changes.
     v_changed boolean := false;
 BEGIN
-    -- Again where another call erases meanwhile what was found.
+    -- Again where another call erases the found memory meanwhile.
     LOOP
         created := false;
         v_changed := false;

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION recollect.summary_changes(
     p_tenant text, p_thread uuid,
     -- The summary of the path, if it holds or is to hold again; and whether it is to.
     OUT summary uuid, OUT returns boolean,
-    -- Those that are to end.
+    -- The summaries that are to end.
     OUT ends uuid[]
 )
 LANGUAGE plpgsql STABLE AS $$

@@ -2,7 +2,7 @@
 --
 -- Returns a status instead of raising, and needs only its arguments, so that several
 -- appends may share one transaction. Appends to one thread wait at its row; every
--- statement after that lock sees what the append before has committed.
+-- statement after that lock sees the messages that the append before it has committed.
 CREATE OR REPLACE FUNCTION recollect.append(
     p_tenant text, p_actor text, p_thread uuid,
     -- An array of recollect.new_message, and for each the parts and the text that searches by word
@@ -270,7 +270,7 @@ BEGIN
         PERFORM recollect.enqueue_distill(p_tenant, p_thread, p_imported);
     END IF;
 
-    PERFORM recollect.note(p_tenant, 'append_messages', p_thread, (v_thread.last_seq + 1)::text, v_count);
+    PERFORM recollect.audit(p_tenant, 'append_messages', p_thread, (v_thread.last_seq + 1)::text, v_count);
 
     status := 'ok';
     message_ids := v_ids;

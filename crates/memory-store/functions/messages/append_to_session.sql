@@ -19,7 +19,7 @@ DECLARE
     v_thread record;
     v_appended record;
 BEGIN
-    -- The thread of a refused append is not kept.
+    -- The thread of a rejected append is not kept.
     BEGIN
         SELECT o.created, (o.thread).thread_id INTO v_thread
         FROM recollect.open_thread(

@@ -2,10 +2,10 @@
 -- parents, the newest first. Then comes one row without a message, with the status (ok, thread_not_found,
 -- message_not_found, unchanged), whether older messages remain, and the number and the
 -- tokens of all readable messages of the path. Where messages of the thread were erased,
--- those of the path that are older than what is returned are read and subtracted.
+-- all messages of the path are counted, also the older ones that are not returned.
 --
--- That row also has what the path to the thread's head depends on: last_seq, message_count,
--- update_count and head_id. While these stay, so does the path: messages come, with a new seq,
+-- That row also has the values that the path to the thread's head depends on: last_seq,
+-- message_count, update_count and head_id. While these stay, so does the path: messages come, with a new seq,
 -- go, and are updated. Where they equal p_known_…, nothing else is read, and the status is
 -- unchanged.
 --
@@ -15,7 +15,7 @@
 -- Stops after p_max_rows messages or p_max_bytes of content, or, once the tokens exceed
 -- p_max_tokens, at the start of the turn that it is in: turns are kept or dropped whole.
 -- Each branch on the path is a backward scan of one index, and the walk stops with the
--- messages, so the cost is that of what is returned.
+-- messages, so the cost depends on the messages returned.
 CREATE OR REPLACE FUNCTION recollect.history(
     p_tenant text, p_thread uuid, p_head text, p_max_tokens bigint, p_max_rows integer,
     p_max_bytes bigint,

@@ -1,4 +1,4 @@
--- Reads messages by id. Leaves out those that are erased, expired, unknown or outside the
+-- Reads messages by id. Leaves out messages that are erased, expired, unknown or outside the
 -- scope, of which null means any. p_head names the message that replaces the head of
 -- p_head_thread; null: each thread's own.
 CREATE OR REPLACE FUNCTION recollect.hydrate(

@@ -18,7 +18,7 @@ AS $$
 DECLARE
     v_known bigint;
     v_same bigint;
-    -- Metadata of messages was replaced since: what was sent first is not known any more.
+    -- Metadata of messages was replaced since: the first metadata is not known any more.
     v_updated boolean := EXISTS (
         SELECT FROM recollect.threads t
         WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND t.update_count > 0);

@@ -179,7 +179,7 @@ BEGIN
             updated_at = clock_timestamp(),
             expires_at = clock_timestamp() + make_interval(secs => p_ttl_seconds)
         WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node;
-        PERFORM recollect.note(p_tenant, 'add_node_turn', p_thread, p_node, 1);
+        PERFORM recollect.audit(p_tenant, 'add_node_turn', p_thread, p_node, 1);
         status := 'ok';
         user_id := p_user;
         assistant_id := p_assistant;

@@ -1,5 +1,5 @@
--- Reads the readable messages of a range of the path to p_head (null: the thread's head),
--- those with p_after < depth ≤ p_to, the oldest first. Then comes one row without a message,
+-- Reads the readable messages of a range of the path to p_head (null: the thread's head), with
+-- p_after < depth ≤ p_to, the oldest first. Then comes one row without a message,
 -- which has the status (ok, thread_not_found, message_not_found) and whether more of the
 -- range remain. Stops after p_max_rows messages, or when they have p_max_tokens or
 -- p_max_bytes; the first message is always returned.

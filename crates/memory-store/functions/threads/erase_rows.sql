@@ -85,7 +85,7 @@ BEGIN
              WHERE d.tenant_id = $1 AND d.ctid = ANY (ARRAY(
                 SELECT x.ctid FROM recollect.%1$I x WHERE x.tenant_id = $1 AND x.thread_id = $2 %2$s LIMIT $3))',
             v_table,
-            -- Not what a worker has claimed: if it dies, its replay finds the message gone.
+            -- Not changes that a worker has claimed: if it dies, the next one finds the message gone.
             CASE v_table WHEN 'outbox' THEN 'AND x.op <> ''purge'' AND x.lease_id IS NULL' ELSE '' END)
         USING p_tenant, p_thread, v_left;
         GET DIAGNOSTICS v_count = ROW_COUNT;

@@ -27,6 +27,6 @@ BEGIN
         VALUES (p_tenant, p_thread, v_last_seq, 'purge')
         RETURNING id INTO revision;
     END IF;
-    PERFORM recollect.note(p_tenant, 'delete_thread', p_thread, '', message_count);
+    PERFORM recollect.audit(p_tenant, 'delete_thread', p_thread, '', message_count);
 END;
 $$;

@@ -56,7 +56,7 @@ BEGIN
         ON CONFLICT (tenant_id, session_digest) DO NOTHING
         RETURNING * INTO thread;
         IF FOUND THEN
-            PERFORM recollect.note(p_tenant, 'create_thread', p_thread, '', 1);
+            PERFORM recollect.audit(p_tenant, 'create_thread', p_thread, '', 1);
             RETURN;
         END IF;
         -- Another caller created it just now: read theirs.

@@ -1,6 +1,6 @@
 -- Ends the working memory of a thread if it has expired. With the policy's
--- rebuild_expired all messages of the thread are in the new one, otherwise those
--- appended since it expired. The caller has the thread's lock. Returns whether it had
+-- rebuild_expired all messages of the thread are in the new one, otherwise the
+-- messages appended since it expired. The caller has the thread's lock. Returns whether it had
 -- expired.
 CREATE OR REPLACE FUNCTION recollect.expire_working_memory(p_tenant text, p_thread uuid)
 RETURNS boolean
@@ -46,7 +46,7 @@ BEGIN
         PERFORM recollect.set_aside(
             p_tenant, 'worker', p_thread, COALESCE(v_since, 2147483647), '', 0, 'worker');
     END IF;
-    PERFORM recollect.note(p_tenant, 'expire_working_memory', p_thread, '', 1);
+    PERFORM recollect.audit(p_tenant, 'expire_working_memory', p_thread, '', 1);
     PERFORM set_config('recollect.actor', v_actor, true);
     RETURN true;
 END;

@@ -1,5 +1,5 @@
 -- Replaces the working memory of a thread: all of it or nothing, because it is one
--- statement, and what cannot be stored is refused before anything is.
+-- statement, and all conditions are checked before anything is stored.
 CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     p_tenant text, p_actor text, p_thread uuid,
     -- The etag of the state that is to be replaced.
@@ -142,7 +142,7 @@ BEGIN
         PERFORM recollect.check_memory_count(p_tenant, v_thread.app_id, v_thread.user_id, p_items -> 0);
     END IF;
     IF v_changes > 0 THEN
-        PERFORM recollect.note(p_tenant, 'add_memories', p_thread, v_thread.app_id, v_changes);
+        PERFORM recollect.audit(p_tenant, 'add_memories', p_thread, v_thread.app_id, v_changes);
     END IF;
 
     INSERT INTO recollect.working_memories AS w (tenant_id, thread_id, data, expires_at)
@@ -153,7 +153,7 @@ BEGIN
         updated_at = clock_timestamp();
     PERFORM recollect.set_model(p_tenant, p_thread, p_model, p_window);
     PERFORM recollect.put_thread(p_tenant, p_thread, CASE WHEN p_ttl_erases THEN p_ttl_seconds END, p_policy);
-    PERFORM recollect.note(p_tenant, 'put_working_memory', p_thread, '', cardinality(v_new));
+    PERFORM recollect.audit(p_tenant, 'put_working_memory', p_thread, '', cardinality(v_new));
     status := 'ok';
 END;
 $$;

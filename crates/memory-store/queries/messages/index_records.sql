@@ -1,5 +1,5 @@
--- The requested messages and up to $3 before each, along its parents: those of at most $4
--- bytes. A deleted one is returned too, empty, because the path leads through it.
+-- The requested messages and up to $3 before each, along its parents, of at most $4 bytes each. A
+-- deleted one is returned too, empty, because the path leads through it.
 WITH needed AS MATERIALIZED (
     SELECT b.message_id, b.distance FROM recollect.messages_before($1, $2, $3) AS b
 )

@@ -103,7 +103,7 @@ impl DistillateStore<'_> {
     /// Whether the path to a place has a user's message deeper than this.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn user_speaks_after(
         self,
         thread: ThreadId,

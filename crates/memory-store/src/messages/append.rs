@@ -1,16 +1,16 @@
 //! Appends messages to a thread.
 
-use memory_contract::{AppendedMessage, MessageName, NewMessage, RequestId, Session, ThreadId};
+use memory_contract::{AppendedMessage, MessageName, RequestId, Session, ThreadId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use memory_postgres::{Params, query};
 
-use super::row::{NewRows, content_hash};
+use super::row::{CountedMessage, NewRows, content_hash};
 use crate::{
     AppendError, MessageStore, Revision, StoreError, ThreadError,
     rows::{self, column, only, optional_id},
-    thread::session_digest,
+    threads::{head::expected_head, session::session_digest},
     words,
 };
 
@@ -27,15 +27,6 @@ pub struct Append {
     /// The head that the caller expects: `None` to leave it unchecked, `Some(None)` for
     /// an empty thread.
     pub expected_head: Option<Option<MessageName>>,
-}
-
-/// A message and its size.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CountedMessage {
-    /// The message to store.
-    pub message: NewMessage,
-    /// Its size in `o200k_base` tokens, frame included; 0 or more.
-    pub tokens: i32,
 }
 
 /// The result of an append.
@@ -68,7 +59,7 @@ impl MessageStore<'_> {
 
     /// Stores messages as [`MessageStore::append`](crate::MessageStore::append) does, in the
     /// thread of a session. A session without a thread gets one, unless the append is
-    /// refused.
+    /// rejected.
     ///
     /// # Errors
     /// As [`MessageStore::append`](crate::MessageStore::append), but for `ThreadNotFound`.
@@ -150,11 +141,6 @@ impl MessageStore<'_> {
         let row = only(rows)?;
         outcome(append.thread, &append.messages, &row)
     }
-}
-
-/// The expected head as a parameter.
-pub(crate) fn expected_head(expected: &Option<Option<MessageName>>) -> Option<&str> {
-    expected.as_ref()?.as_ref().map(MessageName::as_str)
 }
 
 fn outcome(

@@ -11,10 +11,19 @@ use time::{OffsetDateTime, UtcOffset};
 use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
-use crate::{CountedMessage, StoreError, composite::Composite, rows::column, words};
+use crate::{StoreError, composite::Composite, rows::column, words};
 
 /// The parent of a root.
 const ROOT: &str = "";
+
+/// A message and its size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountedMessage {
+    /// The message to store.
+    pub message: NewMessage,
+    /// Its size in `o200k_base` tokens, frame included; 0 or more.
+    pub tokens: i32,
+}
 
 /// Reads the column `message`.
 pub(crate) fn read_message(row: &Row) -> Result<Message, StoreError> {

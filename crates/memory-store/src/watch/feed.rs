@@ -17,7 +17,7 @@ use memory_postgres::{Params, Pool, query, task};
 use crate::{
     Caller, StoreError, Transaction,
     rows::{column, only},
-    transaction::transaction,
+    tenants::audit::transaction,
 };
 
 /// The pause between two polls.
@@ -121,7 +121,7 @@ impl Feed {
         let threads = watched.tenants.entry(tenant.clone()).or_default();
         let entry = threads.entry(thread).or_insert_with(|| Entry::new(place));
         let mut windows = entry.windows.subscribe();
-        // What was shown before may be new to this receiver.
+        // Changes that were shown before may be new to this receiver.
         windows.mark_changed();
         if !watched.polling {
             watched.polling = true;
@@ -146,8 +146,8 @@ impl Entry {
         }
     }
 
-    /// Shows changes after a position, if one of them was not shown yet or if those that
-    /// were shown are settled.
+    /// Shows changes after a position, if one of them was not shown yet or if all shown ones
+    /// are settled.
     fn show(&mut self, after: i64, settled: i64, changes: Vec<Noted>) {
         let shown = |change: &Noted| self.shown.binary_search(&change.id).is_ok();
         let is_news = !changes.iter().all(shown);
@@ -218,7 +218,7 @@ impl Shared {
 
     /// Shows new changes of all tenants; an error of one tenant does not affect others.
     async fn show(&self, asked: &[(TenantId, Places)]) -> Result<(), StoreError> {
-        // Polled before reading: every settled change is in what is read.
+        // Polled before reading, so the read has every settled change.
         let settled = self.poll().await?;
         let mut result = Ok(());
         for (tenant, places) in asked {

@@ -165,7 +165,7 @@ impl Follower {
         Ok(self.deliver(changes.into_iter(), settled))
     }
 
-    /// Leaves out what was delivered before.
+    /// Leaves out delivered changes.
     fn deliver(&mut self, changes: impl Iterator<Item = Noted>, settled: i64) -> Vec<Delivered> {
         let mut news = Vec::new();
         for Noted { id, transaction } in changes {

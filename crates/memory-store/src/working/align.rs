@@ -61,7 +61,7 @@ pub(super) struct Alignment {
     /// The depth at which a branch starts, below the message before it; `None`: the new
     /// messages follow the head.
     pub(super) branch_at: Option<i32>,
-    /// The messages to append. Those of a branch may have ids that the thread has.
+    /// The messages to append. Where they start a branch, the thread may have their ids already.
     pub(super) new: Vec<usize>,
 }
 

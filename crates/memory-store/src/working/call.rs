@@ -1,16 +1,63 @@
-//! The parameters of `working/put`.
+//! A working memory to store, and the parameters of `working/put`.
 
-use memory_contract::{JsonObject, MemoryOwner, MemoryPolicy, NewMemory, Session, ThreadId};
+use std::time::Duration;
+
+use memory_contract::{
+    JsonObject, MemoryOwner, MemoryPolicy, MessageId, NewMemory, Precondition, Session, ThreadId,
+};
 use serde_json::Value;
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
-use super::put::WorkingPut;
+use super::read::NamedModel;
 use crate::{
     Caller, CountedMessage, EphemeralConfig,
     memories::{items, new_item, scope_of},
     messages::row::NewRows,
 };
+
+/// The thread or session whose working memory is replaced.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkingTarget {
+    /// The working memory of a thread.
+    Thread(ThreadId),
+    /// The working memory of a session, whose thread is created if it does not exist.
+    Session(Session),
+}
+
+/// A working memory to store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkingPut<'a> {
+    /// The whole working set, in order; `None` keeps the stored one. One whose id the caller
+    /// chose, or with an external id, may be there already.
+    pub messages: Option<Vec<CountedMessage>>,
+    /// The claims to the content of messages, with the places of the messages.
+    pub contents: Vec<(usize, MessageId)>,
+    /// The summary with its size in tokens; `None` keeps the stored one.
+    pub context: Option<(String, i32)>,
+    /// The memories of the session; `None` keeps the stored ones.
+    pub memories: Option<Vec<NewMemory>>,
+    /// The session's own data; `None` keeps the stored data.
+    pub data: Option<JsonObject>,
+    /// How long it lives from now, `Some(None)` without end; `None` keeps the stored expiry.
+    pub ttl: Option<Option<Duration>>,
+    /// Whether the thread expires with it. Only with `ttl`.
+    pub ttl_erases_thread: bool,
+    /// The fields of the thread's policy to set; `None` for none.
+    pub policy: Option<MemoryPolicy>,
+    /// The model that counts from now on; `None` keeps the stored one.
+    pub model: Option<NamedModel<'a>>,
+    /// The condition that the stored working memory must meet. An empty one does not exist, but has
+    /// an etag.
+    pub precondition: Precondition,
+}
+
+impl WorkingPut<'_> {
+    /// The messages of the request; none if the stored ones stay.
+    pub(super) fn given(&self) -> &[CountedMessage] {
+        self.messages.as_deref().unwrap_or_default()
+    }
+}
 
 /// The thread that a working memory is stored in.
 pub(super) struct Place<'a> {

@@ -132,7 +132,7 @@ impl WorkingMemoryStore<'_> {
         let of_thread: Params<'_> = &[&name, &id];
         let of_state: Params<'_> = &[&name, &id, &max_messages, &max_bytes];
         let of_policies: Params<'_> = &[&name, &id, &false];
-        // The state first: what is read after it is never older than its etag says.
+        // The state first: later reads are never older than its etag says.
         let results = self
             .store
             .pool

@@ -8,10 +8,13 @@ use std::{
 use memory_contract::{
     AppId, ChannelValue, Encoded, ExtractionStrategy, JsonObject, MemoryPolicy, NewAgentEvent,
     NewAttempt, NewCheckpoint, NewNodeMessage, NewPlan, NodeParent, NodePlace, Parent, RequestId,
-    Role, TaskWrite, ThreadId,
+    Role, TaskWrite, ThreadId, text_of_parts,
 };
 use memory_objects::{Objects, ObjectsConfig};
-use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};
+use memory_store::{
+    Append, Extraction, Fact, HistoryQuery, Node, NodeTurn, Store, StoreError, WorkingTarget,
+    migrate,
+};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::{Client, types::Json};
 
@@ -132,6 +135,42 @@ async fn an_older_version_leaves_the_functions_of_a_newer_one_and_works_with_the
         assert_eq!(reports[0].applied, ["functions"], "{release}");
         assert_eq!(reports[0].newer, None);
         memory_store::Store::connect(&config(&url)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_release_works_with_a_field_of_messages_that_a_newer_one_added() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world.say(thread, Role::User, "before").await;
+    let read = async |store: &Store| {
+        let query = HistoryQuery {
+            thread,
+            head: None,
+            max_tokens: i64::MAX,
+            limit: 10,
+        };
+        let history = store.messages(&world.caller).history(&query).await.unwrap();
+        let texts = history.messages.iter().map(|one| text_of_parts(&one.parts));
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(read(&world.store).await, ["before"]);
+    let fields = "m.message_id, m.thread_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+        m.parts, m.metadata, m.tokens, m.said_at";
+    let newer = format!(
+        "BEGIN;
+         ALTER TYPE recollect.new_message ADD ATTRIBUTE note text;
+         ALTER TYPE recollect.message ADD ATTRIBUTE note text;
+         CREATE OR REPLACE FUNCTION recollect.readable(m recollect.messages) RETURNS recollect.message
+         LANGUAGE sql IMMUTABLE AS 'SELECT ROW({fields}, chr(110))::recollect.message';
+         COMMIT"
+    );
+    world.owner().await.batch_execute(&newer).await.unwrap();
+    // Connections that knew the types before, and new ones.
+    world.say(thread, Role::User, "between").await;
+    let other = Store::connect(&config(&world.url)).await.unwrap();
+    for store in [&world.store, &other] {
+        assert_eq!(read(store).await, ["between", "before"]);
     }
 }
 
