@@ -1,5 +1,5 @@
--- Activates observations or reflections, which then replace what they cover: all of them
--- or none. Reflections that were ready for the same observations are deleted.
+-- Activates observations or reflections, which then replace the messages or observations that they
+-- cover: all of them or none. Reflections that were ready for the same observations are deleted.
 CREATE OR REPLACE FUNCTION recollect.activate_observations(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_numbers bigint[],
     -- ok, thread_not_found, stale or misplaced.

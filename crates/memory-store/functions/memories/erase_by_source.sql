@@ -1,7 +1,7 @@
 -- Removes a message, or without p_message all messages of a thread, from the sources of
--- memories. An extracted memory is erased with its last source, unless it is pinned; a
--- summary of the thread with the first message whose words it may contain, and the one before
--- it holds again. Returns how many sources it removed: at most p_limit; null: all.
+-- memories. An extracted memory is erased with its last source, unless it is pinned. A summary
+-- of the thread is erased with the first message whose words it may contain, and the summary
+-- before it holds again. Returns the number of sources removed: at most p_limit; null: all.
 CREATE OR REPLACE FUNCTION recollect.erase_memories_by_source(
     p_tenant text, p_thread uuid, p_message uuid, p_limit bigint
 )

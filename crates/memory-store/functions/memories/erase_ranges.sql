@@ -44,7 +44,7 @@ BEGIN
                     SELECT FROM recollect.path(p_tenant, p_thread, v_range.branch, v_range.to_depth) p
                     WHERE p.branch = v_message.branch AND p.depth >= v_message.depth));
         v_gone := v_gone || v_range.number;
-        -- The messages of a summary that was erased otherwise are not summarized again.
+        -- The messages of a summary that was erased for another reason are not summarized again.
         CONTINUE WHEN NOT v_is_end AND v_range.memory_id IS NOT NULL AND v_range.pinned IS NOT FALSE;
         v_erased := v_erased || v_range.number;
         IF NOT v_range.pinned THEN
@@ -59,7 +59,7 @@ BEGIN
     END IF;
     -- Another strategy would not summarize again.
     IF (SELECT p.extraction FROM recollect.policy_of_thread(p_tenant, p_thread) AS p) = 'summary' THEN
-        -- What an imported summary was made of is read, unless facts came with it.
+        -- The sources of an imported summary are read, unless facts came with it.
         UPDATE recollect.messages x
         SET imported = false
         FROM recollect.memory_ranges r

@@ -1,5 +1,5 @@
--- Makes the summary hold that the path to a thread's head has, and ends the others. Returns
--- whether anything was changed. The caller has the thread's lock and lock_memories.
+-- Makes the summary of the path to a thread's head hold, and ends the others. Returns whether
+-- anything changed. The caller has the thread's lock and lock_memories.
 CREATE OR REPLACE FUNCTION recollect.hold_summary(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$

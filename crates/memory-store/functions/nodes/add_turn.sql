@@ -32,7 +32,7 @@ DECLARE
     v_is_own boolean;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    -- Keeps the thread from being deleted; appends go on.
+    -- Keeps the thread from being deleted; appends continue.
     SELECT t.last_seq INTO v_last_seq
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -51,7 +51,7 @@ BEGIN
         FOR UPDATE;
         IF FOUND THEN
             EXIT WHEN v_node.expired IS NOT TRUE;
-            -- Recorded as the worker's: its time ended it, not this caller.
+            -- Recorded under the worker's name: time ended it, not this caller.
             PERFORM recollect.expire_node_memory(p_tenant, 'worker', p_thread, p_node);
             PERFORM set_config('recollect.actor', p_actor, true);
         END IF;

@@ -1,5 +1,5 @@
--- Records that an object with the turns p_turns was written. False where the memory was
--- erased meanwhile, also where it was used again since.
+-- Records that an object with the turns p_turns was written. False if the memory was erased
+-- meanwhile, even if it was used again since.
 CREATE OR REPLACE FUNCTION recollect.record_node_flush(
     p_tenant text, p_thread uuid, p_node text, p_ordinal bigint, p_turns bigint[], p_etag text, p_size bigint
 )

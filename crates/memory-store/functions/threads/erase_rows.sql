@@ -3,8 +3,8 @@
 -- memories with other sources stay.
 CREATE OR REPLACE FUNCTION recollect.erase_thread_rows(
     p_tenant text, p_thread uuid, p_limit bigint,
-    -- The messages up to this seq are erased; null: not known. What is returned is the
-    -- argument of the next call.
+    -- The messages up to this seq are erased; null: not known. The result is the argument of the
+    -- next call.
     INOUT erased_seq bigint,
     -- Rows erased by this call, by table.
     OUT counts jsonb,
@@ -25,8 +25,8 @@ DECLARE
 BEGIN
     counts := '{}';
     done := true;
-    -- First, because callers may still read them. Of a hidden thread in steps of their own, because
-    -- the lock of the user's memories lasts as long as the transaction.
+    -- First, because callers may still read them. For a hidden thread this is a step of its own,
+    -- because the lock of the user's memories lasts as long as the transaction.
     v_hidden := p_limit IS NOT NULL AND EXISTS (
         SELECT FROM recollect.threads t
         WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND t.expires_at <= clock_timestamp());

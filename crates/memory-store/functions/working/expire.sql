@@ -20,7 +20,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    -- Recorded as the worker's: its time ended it, not this caller.
+    -- Recorded under the worker's name: time ended it, not this caller.
     PERFORM set_config('recollect.actor', 'worker', true);
     DELETE FROM recollect.working_records WHERE tenant_id = p_tenant AND thread_id = p_thread;
     IF v_rebuild THEN

@@ -33,7 +33,7 @@ const MAX_WAITING: usize = 1_024;
 #[derive(Clone, Debug)]
 pub struct Authenticator {
     store: Store,
-    known: Cache<KeyDigest, Known>,
+    known: Cache<KeyDigest, KnownCaller>,
     /// A separate cache, so that unknown keys do not evict known ones.
     unknown: Cache<KeyDigest, ()>,
     /// Keys that were valid. They have lookups of their own, so that guesses delay and
@@ -61,7 +61,7 @@ pub enum LookupError {
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownCaller {
     caller: Caller,
     asked: Instant,
 }
@@ -124,14 +124,14 @@ impl Authenticator {
         }
     }
 
-    async fn look_up(&self, digest: KeyDigest, lookups: &Lookups) -> Result<Known, Missing> {
+    async fn look_up(&self, digest: KeyDigest, lookups: &Lookups) -> Result<KnownCaller, Missing> {
         // The semaphore is never closed.
         let _permit = lookups.running.acquire().await.ok();
         let asked = Instant::now();
         match self.store.caller_of_key(&digest).await {
             Ok(Some(caller)) => {
                 self.seen.insert(digest, ()).await;
-                Ok(Known { caller, asked })
+                Ok(KnownCaller { caller, asked })
             }
             Ok(None) => {
                 self.unknown.insert(digest, ()).await;
@@ -155,11 +155,11 @@ impl Default for Lookups {
 /// the question may be missing from the answer.
 struct SinceAsked;
 
-impl Expiry<KeyDigest, Known> for SinceAsked {
+impl Expiry<KeyDigest, KnownCaller> for SinceAsked {
     fn expire_after_create(
         &self,
         _digest: &KeyDigest,
-        known: &Known,
+        known: &KnownCaller,
         _created: Instant,
     ) -> Option<Duration> {
         Some(KNOWN_TTL.saturating_sub(known.asked.elapsed()))

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
 
 use super::{
-    align::{Alignment, Asked, Known, Standing, WorkingSet, align},
+    align::{Alignment, NamedMessage, PutMessage, StoredMessage, WorkingSet, align},
     call::{Place, PutCall, WorkingPut, WorkingTarget},
     read::{check_status, etag_of},
 };
@@ -247,7 +247,10 @@ impl WorkingMemoryStore<'_> {
         let [tail, known] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        let mut messages = tail.iter().map(standing).collect::<Result<Vec<_>, _>>()?;
+        let mut messages = tail
+            .iter()
+            .map(stored_message)
+            .collect::<Result<Vec<_>, _>>()?;
         messages.reverse();
         let set = WorkingSet { messages, covered };
         let mut ids: HashMap<&str, MessageId> = HashMap::new();
@@ -256,25 +259,27 @@ impl WorkingMemoryStore<'_> {
             let id = rows::id(row, "message_id")?;
             let (depth, on_path) = (column(row, "depth")?, column(row, "on_path")?);
             ids.insert(column(row, "name")?, id);
-            places.insert(id, Known { depth, on_path });
+            places.insert(id, NamedMessage { depth, on_path });
         }
-        let asked: Vec<Asked<'_>> = given
+        let put_messages: Vec<PutMessage<'_>> = given
             .iter()
             .zip(digests)
             .zip(&names)
-            .map(|((CountedMessage { message, .. }, digest), names)| Asked {
-                // A message that is named and not known is new.
-                id: names.first().map(|_| {
-                    let known = names.iter().find_map(|name| ids.get(name.as_str()));
-                    known.copied().unwrap_or(message.id)
-                }),
-                role: message.role,
-                name: &message.name,
-                digest: digest.clone(),
-                said: message.created,
-            })
+            .map(
+                |((CountedMessage { message, .. }, digest), names)| PutMessage {
+                    // A message that is named and not known is new.
+                    id: names.first().map(|_| {
+                        let known = names.iter().find_map(|name| ids.get(name.as_str()));
+                        known.copied().unwrap_or(message.id)
+                    }),
+                    role: message.role,
+                    name: &message.name,
+                    digest: digest.clone(),
+                    said: message.created,
+                },
+            )
             .collect();
-        let aligned = align(&asked, &set, &places);
+        let aligned = align(&put_messages, &set, &places);
         let newest = set.messages.last().map_or(0, |one| one.depth);
         Ok((aligned, places.into_keys().collect(), newest))
     }
@@ -351,9 +356,9 @@ fn names_of(CountedMessage { message, .. }: &CountedMessage) -> Vec<String> {
     id.into_iter().chain(external.cloned()).collect()
 }
 
-fn standing(row: &Row) -> Result<Standing, StoreError> {
+fn stored_message(row: &Row) -> Result<StoredMessage, StoreError> {
     let role: &str = column(row, "role")?;
-    Ok(Standing {
+    Ok(StoredMessage {
         id: rows::id(row, "message_id")?,
         depth: column(row, "depth")?,
         role: Role::from_name(role).ok_or_else(|| StoreError::Corrupt {

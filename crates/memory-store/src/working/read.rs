@@ -58,7 +58,7 @@ pub struct NamedModel<'a> {
 }
 
 /// The stored state.
-pub(super) struct Seen {
+pub(super) struct WorkingState {
     pub(super) memory: WorkingMemory,
     /// It expires now and has to be forgotten.
     pub(super) expired: bool,
@@ -124,7 +124,7 @@ impl WorkingMemoryStore<'_> {
         thread: ThreadId,
         max_messages: usize,
         max_bytes: usize,
-    ) -> Result<Seen, StoreError> {
+    ) -> Result<WorkingState, StoreError> {
         let tenant = &self.caller.tenant;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let max_messages = i32::try_from(max_messages).unwrap_or(i32::MAX);
@@ -148,7 +148,7 @@ impl WorkingMemoryStore<'_> {
         let [state, records, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        seen_of(state, records, Policies::of(self.store, policies)?)
+        state_of(state, records, Policies::of(self.store, policies)?)
     }
 }
 
@@ -166,7 +166,11 @@ pub(super) fn etag_of(row: &Row) -> Result<String, StoreError> {
     column(row, "etag")
 }
 
-fn seen_of(state: &[Row], records: &[Row], policies: Policies) -> Result<Seen, StoreError> {
+fn state_of(
+    state: &[Row],
+    records: &[Row],
+    policies: Policies,
+) -> Result<WorkingState, StoreError> {
     let Some((last, messages)) = state.split_last() else {
         return Err(StoreError::Corrupt {
             what: "working memory",
@@ -196,7 +200,7 @@ fn seen_of(state: &[Row], records: &[Row], policies: Policies) -> Result<Seen, S
         etag: etag_of(last)?,
         updated: column(last, "updated_at")?,
     };
-    Ok(Seen {
+    Ok(WorkingState {
         memory,
         expired: column(last, "expired")?,
         rebuilt: column(last, "rebuilt")?,
