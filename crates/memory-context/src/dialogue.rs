@@ -3,9 +3,7 @@
 use std::time::Instant;
 
 use memory_budget::{Amount, Budget, Cut};
-use memory_contract::{
-    Content, FileRef as File, JsonObject, Message, MessageId, NodeMessage, Part, ThreadId,
-};
+use memory_contract::{Content, FileRef as File, Message, NodeMessage, Part, ThreadId};
 use memory_store::{Caller, Node, Store};
 
 use crate::error::ContextError;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use memory_contract::{JsonObject, Message, MessageId, NewMessage, Part, Role, ThreadId};
+use memory_contract::{Message, NewMessage, Part, Role};
 use memory_distill::SourceMessage;
 use time::OffsetDateTime;
 use unicode_segmentation::UnicodeSegmentation;

@@ -3,9 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use memory_contract::{
-    JsonObject, MessageId, NewMessage, Parent, Part, Role, TenantId, ThreadId, proto::part,
-};
+use memory_contract::{NewMessage, Part, Role, TenantId, ThreadId, proto::part};
 use memory_store::{Append, Caller, CountedMessage, Store, StoreConfig, WorkerStore};
 use serde::Serialize;
 

@@ -5,7 +5,6 @@ use memory_budget::{Budget, OversizedTurn, Tokenizer};
 use memory_contract::{Content, Message, Part, Role, ToolCall, ToolOutput, ToolResult};
 use proptest::prelude::*;
 use serde_json::json;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// A message whose stored size is right.

@@ -1,4 +1,4 @@
-use memory_contract::{JsonObject, Message, MessageId, Part, Role, ThreadId};
+use memory_contract::{Message, Part, Role};
 use time::macros::datetime;
 
 use crate::SourceMessage;

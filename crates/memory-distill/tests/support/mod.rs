@@ -11,8 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::{
-    Content, ExtractionStrategy, JsonObject, Message, MessageId, Part, Role, TenantId, ThreadId,
-    ToolCall, ToolOutput, ToolResult,
+    Content, ExtractionStrategy, Message, Part, Role, TenantId, ToolCall, ToolOutput, ToolResult,
 };
 use memory_distill::{
     Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, ModelConfig,

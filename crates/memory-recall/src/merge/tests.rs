@@ -1,6 +1,4 @@
-use memory_contract::JsonObject;
 use proptest::prelude::*;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::*;

@@ -224,7 +224,6 @@ pub(crate) fn hash(word: &str) -> u32 {
 pub(crate) mod tests {
     use memory_contract::{FileLocation, FileType, Role};
     use time::macros::datetime;
-    use uuid::Uuid;
 
     use super::*;
 

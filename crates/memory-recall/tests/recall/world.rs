@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use memory_contract::{
     AppId, JsonObject, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, MessageId, NewMemory,
-    NewMessage, Parent, Part, Role, Session, SessionKey, TenantId, ThreadId, UserId,
+    NewMessage, Part, Role, Session, SessionKey, TenantId, ThreadId, UserId,
 };
 use memory_recall::testing::TestQdrant;
 use memory_recall::{

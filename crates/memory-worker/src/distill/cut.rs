@@ -142,9 +142,8 @@ fn wait(messages: &[Message], call: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{MessageId, Part, ThreadId, ToolCall, ToolOutput, ToolResult};
+    use memory_contract::{Part, ToolCall, ToolOutput, ToolResult};
     use proptest::prelude::*;
-    use time::OffsetDateTime;
 
     use super::*;
 

@@ -385,8 +385,7 @@ pub(super) fn describe_metrics() {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{MessageId, Part, ThreadId};
-    use time::OffsetDateTime;
+    use memory_contract::Part;
 
     use super::*;
 

@@ -23,9 +23,8 @@ fn is_injected(message: &Message) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{MessageId, Part, Role, ThreadId};
+    use memory_contract::{Part, Role};
     use serde_json::{Value, json};
-    use time::OffsetDateTime;
 
     use super::*;
 

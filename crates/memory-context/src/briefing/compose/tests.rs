@@ -2,7 +2,7 @@
 
 use memory_contract::json_line;
 use memory_contract::limits::BRIEFING_TOKENS_MIN;
-use memory_contract::{JsonObject, MessageId, Part, PlanStep, PlanStepStatus, Role, ThreadId};
+use memory_contract::{JsonObject, Part, PlanStep, PlanStepStatus, Role};
 use proptest::prelude::*;
 use serde_json::Value;
 use time::OffsetDateTime;
