@@ -3,9 +3,7 @@
 use std::time::Instant;
 
 use memory_budget::{Amount, Budget, Cut};
-use memory_contract::{
-    Content, FileRef as File, JsonObject, Message, MessageId, NodeMessage, Part, ThreadId,
-};
+use memory_contract::{Content, FileRef as File, Message, NodeMessage, Part, ThreadId};
 use memory_store::{Caller, Node, Store};
 
 use crate::error::ContextError;
@@ -129,19 +127,11 @@ fn as_messages(thread: ThreadId, path: Vec<NodeMessage>) -> (Vec<Ids>, Vec<Messa
                 created,
             } = message;
             let message = Message {
-                id: MessageId::new(),
-                external_id: String::new(),
                 thread,
-                parent: None,
                 seq: place,
-                branch: 1,
-                depth: 1,
-                role,
-                name: String::new(),
-                parts: parts_of(content, files),
-                metadata: JsonObject::default(),
                 tokens,
                 created,
+                ..Message::new(role, parts_of(content, files))
             };
             let ids = Ids {
                 id,

@@ -133,6 +133,28 @@ pub struct Message {
     pub created: OffsetDateTime,
 }
 
+impl Message {
+    /// The only message of a thread, said in 1970, with its role and its content alone: both ids are
+    /// generated, and it has 0 tokens.
+    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            id: MessageId::new(),
+            external_id: String::new(),
+            thread: ThreadId::new(),
+            parent: None,
+            seq: 1,
+            branch: 1,
+            depth: 1,
+            role,
+            name: String::new(),
+            parts,
+            metadata: JsonObject::default(),
+            tokens: 0,
+            created: OffsetDateTime::UNIX_EPOCH,
+        }
+    }
+}
+
 /// The position at which a new message is appended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Parent {
@@ -167,6 +189,24 @@ pub struct NewMessage {
     pub metadata: JsonObject,
     /// Time at which it was said; `None` means the time of the append.
     pub created: Option<OffsetDateTime>,
+}
+
+impl NewMessage {
+    /// A message with its role and its content alone. It follows the previous one, under a generated
+    /// id.
+    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            id: MessageId::new(),
+            caller_chose_id: false,
+            external_id: String::new(),
+            parent: Parent::Previous,
+            role,
+            name: String::new(),
+            parts,
+            metadata: JsonObject::default(),
+            created: None,
+        }
+    }
 }
 
 /// The position that a new message was given.

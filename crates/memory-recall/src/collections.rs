@@ -103,7 +103,7 @@ impl Collections {
         {
             tracing::info!(collection = next, "the next index is filled again");
         }
-        let attended = outbox.attend_collections(&names, ABANDON_AFTER, SWEEP);
+        let attended = outbox.record_heartbeat(&names, ABANDON_AFTER, SWEEP);
         Ok((problem, attended.await?))
     }
 

@@ -1,4 +1,4 @@
--- Applied before all functions: whether the user who migrates may replace them. Those that
+-- Applied before all functions: whether the user who migrates may replace them. The functions that
 -- read for all tenants belong to roles of their own, and only a user who inherits the
 -- rights of these roles can replace them and grant their use. With SET ROLE alone the first
 -- migration would pass, without these grants, and the next one fail.

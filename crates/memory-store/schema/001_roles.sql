@@ -14,7 +14,10 @@ CREATE TABLE recollect.schema_releases (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- Hexadecimal, of all files of schema/ and functions/ together.
     sha256 text NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- The release that applied the functions, such as 0.2.0. An older release leaves the
+    -- functions of a newer one.
+    release text NOT NULL DEFAULT ''
 );
 
 -- The roles that the service acts as. None can log in and none owns a table, so row-level
@@ -56,3 +59,11 @@ BEGIN
     END LOOP;
 END;
 $$;
+
+-- What each role may do with a table stands below the table. Row-level security further limits
+-- recollect_service to the tenant that its transaction names (functions/access.sql). Workers
+-- serve all tenants: they see what waits, and no content.
+GRANT USAGE ON SCHEMA recollect TO recollect_service, recollect_worker, recollect_search, recollect_auth;
+
+-- Every server compares the schema with the one that it was built for.
+GRANT SELECT ON recollect.schema_files, recollect.schema_releases TO recollect_service, recollect_worker;

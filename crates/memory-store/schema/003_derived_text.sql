@@ -39,31 +39,10 @@ CREATE TABLE recollect.distillates (
     PRIMARY KEY (tenant_id, thread_id, kind, number)
 );
 
--- Threads that a worker is to distill: one row each, however often it was requested.
-CREATE TABLE recollect.distill_jobs (
-    tenant_id text NOT NULL,
-    thread_id uuid NOT NULL,
-    -- Rises when distilling is requested again while a worker has the lease.
-    wanted bigint NOT NULL DEFAULT 1,
-    attempts integer NOT NULL DEFAULT 0,
-    -- Not to be claimed before; the end of the lease while there is one.
-    available_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    lease_id uuid,
-    -- Why the last attempt failed, and since when all have.
-    last_error text NOT NULL DEFAULT '',
-    failing_since timestamptz,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (tenant_id, thread_id)
-) WITH (
-    fillfactor = 70,
-    autovacuum_vacuum_scale_factor = 0,
-    autovacuum_vacuum_threshold = 2000
-);
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.distillates TO recollect_service;
 
-CREATE INDEX distill_jobs_by_time ON recollect.distill_jobs (available_at);
-
--- The working memory of a thread beside its messages. A thread without a row has one all
--- the same: the messages that no summary covers.
+-- The working memory of a thread, without its messages. A thread without a row has a working
+-- memory too: the messages that no summary covers.
 CREATE TABLE recollect.working_memories (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
@@ -88,7 +67,11 @@ CREATE TABLE recollect.working_memories (
 CREATE INDEX working_memories_by_expiry ON recollect.working_memories (expires_at)
     WHERE expires_at IS NOT NULL;
 
--- The memories that were put into it, also those that were erased since.
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.working_memories TO recollect_service;
+CREATE POLICY worker ON recollect.working_memories FOR SELECT TO recollect_worker USING (true);
+GRANT SELECT (tenant_id, thread_id, expires_at) ON recollect.working_memories TO recollect_worker;
+
+-- The memories that were put into it, also the ones erased since.
 CREATE TABLE recollect.working_records (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
@@ -97,3 +80,5 @@ CREATE TABLE recollect.working_records (
     memory_id uuid NOT NULL,
     PRIMARY KEY (tenant_id, thread_id, memory_id)
 );
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.working_records TO recollect_service;

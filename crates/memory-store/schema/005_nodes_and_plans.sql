@@ -1,5 +1,5 @@
 -- Memories of nodes. Their messages are in object storage; these tables have the turns
--- that wait to be merged into an object, and what is needed without reading it.
+-- that wait to be merged into an object, and the values that are needed without reading it.
 CREATE TABLE recollect.node_memories (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
@@ -36,6 +36,14 @@ CREATE INDEX node_memories_by_ordinal ON recollect.node_memories (tenant_id, thr
 CREATE INDEX node_memories_waiting ON recollect.node_memories (waiting_since) WHERE waiting_since IS NOT NULL;
 CREATE INDEX node_memories_by_expiry ON recollect.node_memories (expires_at) WHERE expires_at IS NOT NULL;
 
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.node_memories TO recollect_service;
+CREATE POLICY worker ON recollect.node_memories FOR SELECT TO recollect_worker USING (true);
+GRANT SELECT (tenant_id, thread_id, node_id, waiting_count, waiting_since, expires_at, failures, retry_at)
+    ON recollect.node_memories TO recollect_worker;
+-- After the clock was set back (functions/queues/follow_clock.sql).
+CREATE POLICY follow_clock ON recollect.node_memories FOR UPDATE TO recollect_worker USING (true);
+GRANT SELECT (xmin, ctid), UPDATE (waiting_since, retry_at) ON recollect.node_memories TO recollect_worker;
+
 -- Turns that are not in an object yet.
 CREATE TABLE recollect.node_turns (
     tenant_id text NOT NULL,
@@ -57,6 +65,8 @@ CREATE TABLE recollect.node_turns (
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold = 2000
 );
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.node_turns TO recollect_service;
 
 -- The ids of all messages of a node's memory, without content.
 CREATE TABLE recollect.node_messages (
@@ -93,6 +103,8 @@ CREATE INDEX node_messages_by_late_name ON recollect.node_messages (tenant_id, t
     WHERE late_name IS NOT NULL;
 CREATE INDEX node_messages_by_parent ON recollect.node_messages (tenant_id, thread_id, node_id, parent_id);
 
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.node_messages TO recollect_service;
+
 -- The first answer to each request id; retries get it again.
 CREATE TABLE recollect.node_requests (
     tenant_id text NOT NULL,
@@ -109,6 +121,10 @@ CREATE TABLE recollect.node_requests (
 CREATE INDEX node_requests_by_node ON recollect.node_requests (tenant_id, thread_id, node_id);
 CREATE INDEX node_requests_by_age ON recollect.node_requests USING brin (created_at);
 
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.node_requests TO recollect_service;
+CREATE POLICY worker ON recollect.node_requests TO recollect_worker USING (true);
+GRANT SELECT (tenant_id, request_id, created_at), DELETE ON recollect.node_requests TO recollect_worker;
+
 -- Copies of objects that could not be read.
 CREATE TABLE recollect.node_copies (
     tenant_id text NOT NULL,
@@ -119,27 +135,10 @@ CREATE TABLE recollect.node_copies (
     PRIMARY KEY (tenant_id, thread_id, node_id, object_key)
 );
 
--- Objects to erase, which are no longer reachable.
-CREATE TABLE recollect.object_deletions (
-    tenant_id text NOT NULL,
-    id bigint GENERATED ALWAYS AS IDENTITY,
-    thread_id uuid NOT NULL,
-    node_id text NOT NULL,
-    object_key text NOT NULL,
-    attempts integer NOT NULL DEFAULT 0,
-    last_error text NOT NULL DEFAULT '',
-    -- Not to be claimed before; the end of the lease while there is one.
-    available_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (tenant_id, id)
-);
-
-CREATE INDEX object_deletions_by_time ON recollect.object_deletions (available_at);
-CREATE INDEX object_deletions_by_node ON recollect.object_deletions (tenant_id, thread_id, node_id);
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.node_copies TO recollect_service;
 
 -- The plan of a thread's agents, and the logs of their attempts and events. Changes wait at
 -- the thread's row, as appends do.
-
 CREATE TABLE recollect.plans (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
@@ -158,6 +157,9 @@ CREATE TABLE recollect.plans (
     PRIMARY KEY (tenant_id, thread_id)
 );
 
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.plans TO recollect_service;
+
+-- Attempts and events stay as they were written.
 CREATE TABLE recollect.attempts (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
@@ -185,6 +187,8 @@ CREATE INDEX attempts_by_task ON recollect.attempts (tenant_id, thread_id, task,
 CREATE UNIQUE INDEX attempts_by_request ON recollect.attempts (tenant_id, request_id)
     WHERE request_id IS NOT NULL;
 
+GRANT SELECT, INSERT, DELETE ON recollect.attempts TO recollect_service;
+
 CREATE TABLE recollect.agent_events (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
@@ -207,6 +211,7 @@ CREATE TABLE recollect.agent_events (
 
 CREATE INDEX agent_events_by_message ON recollect.agent_events (tenant_id, thread_id, message_name, number)
     WHERE message_name <> '';
-
 CREATE UNIQUE INDEX agent_events_by_request ON recollect.agent_events (tenant_id, request_id)
     WHERE request_id IS NOT NULL;
+
+GRANT SELECT, INSERT, DELETE ON recollect.agent_events TO recollect_service;

@@ -79,7 +79,7 @@ pub struct SecretsConfig {
     /// be stored or read.
     #[serde(serialize_with = "masked")]
     pub key: SecretString,
-    /// Keys that were used before: what they encrypted can still be read.
+    /// Former keys: secrets that they encrypted can still be read.
     #[serde(serialize_with = "all_masked")]
     pub previous_keys: Vec<SecretString>,
 }

@@ -19,7 +19,7 @@ use crate::{
 /// Documents that were read by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadDocuments {
-    /// Those that exist, in the order of their names.
+    /// The existing documents, in the order of their names.
     pub documents: Vec<Document>,
     /// How many of the names were looked up; fewer than all if the rest would be too large.
     pub read: usize,
@@ -79,7 +79,7 @@ impl<'a> Conditions<'a> {
 }
 
 impl DocumentStore<'_> {
-    /// Stores documents, all or none, in place of those with the same names. Returns how many
+    /// Stores documents, all or none, in place of documents with the same names. Returns how many
     /// of them are new.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl DocumentStore<'_> {
     /// Reads documents by name. With `refresh`, they live for their time to live from now on.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn get_documents(
         self,
         owner: &MemoryOwner,
@@ -164,7 +164,7 @@ impl DocumentStore<'_> {
     /// last one. `app` and `user` filter.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn export_documents(
         self,
         app: Option<&AppId>,
@@ -200,7 +200,7 @@ impl DocumentStore<'_> {
     /// A document as an export has it; `None` if there is none of the name.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn exported_document(
         self,
         owner: &MemoryOwner,
@@ -217,11 +217,11 @@ impl DocumentStore<'_> {
         rows.first().map(owned).transpose()
     }
 
-    /// The texts of documents that a search selects, and how many it selects: those with the
-    /// most words of the query, at most `most`.
+    /// The texts of the documents with the most words of the query, at most `most`, among the
+    /// documents that a search selects, and the number of all that it selects.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn document_candidates(
         self,
         owner: &MemoryOwner,
@@ -251,11 +251,11 @@ impl DocumentStore<'_> {
         Ok((texts, all.transpose()?.unwrap_or_default()))
     }
 
-    /// Finds documents. A query is matched by word, and those in `alike` also by how much
-    /// their meaning is like that of the query, -1 to 1.
+    /// Finds documents. A query is matched by word, and the documents in `alike` also by how
+    /// close their meaning is to the query's, -1 to 1.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn search_documents(
         self,
         owner: &MemoryOwner,
@@ -319,7 +319,7 @@ impl DocumentStore<'_> {
     /// Lists namespaces that have documents, in order, and whether there are more.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn list_namespaces(
         self,
         owner: &MemoryOwner,
@@ -353,7 +353,7 @@ impl DocumentStore<'_> {
     /// Erases documents by name. Returns how many existed.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn delete_documents(
         self,
         owner: &MemoryOwner,
@@ -375,7 +375,7 @@ impl DocumentStore<'_> {
     /// Erases documents that have expired, at most `limit`. Returns how many.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn expire_documents(self, limit: u32) -> Result<u64, StoreError> {
         let params: Params<'_> = &[
             &self.caller.tenant.as_str(),
@@ -398,7 +398,7 @@ impl WorkerStore {
     /// as many. Returns how many had expired.
     ///
     /// # Errors
-    /// Only those of the database; a part may have been erased.
+    /// Only errors of the database; a part may have been erased.
     pub async fn sweep_documents(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
         let expired = query!("documents/expired");
         let found = self.pool.call(expired, &[&i64::from(limit)]).await?;

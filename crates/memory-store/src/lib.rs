@@ -1,75 +1,50 @@
 #![doc = include_str!("../README.md")]
 
-mod api_key;
-mod append;
-mod attempt;
-mod authenticator;
-mod cache;
-mod checkpoints;
 mod config;
-mod content;
+mod error;
+
+mod migrate;
+mod store;
+mod views;
+
+mod checkpoints;
 mod distill;
 mod documents;
-mod ephemeral;
-mod erasure;
-mod error;
-mod event;
-mod export;
-mod file;
-mod index;
-mod index_collections;
-mod keyring;
-mod ledger;
-mod listing;
+mod erasures;
+mod files;
 mod memories;
-mod message;
-mod migrate;
+mod messages;
 mod nodes;
-mod opening;
 mod outbox;
-mod plan;
-mod policy;
-mod recall;
-mod rows;
-mod secret;
-mod store;
-mod thread;
-mod thread_list;
-mod transaction;
-mod usage;
-mod views;
+mod plans;
+mod policies;
+mod tenants;
+mod threads;
 mod watch;
-mod words;
 mod working;
 
-pub use api_key::{NewApiKey, looks_like_key};
-pub use append::{Append, Appended, CountedMessage};
-pub use attempt::{AttemptQuery, LoggedAttempt, Progress};
-pub use authenticator::{Authenticator, LookupError};
+mod composite;
+mod page;
+mod rows;
+mod scope;
+mod words;
+
 pub use checkpoints::{
     CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointScope, CheckpointSelection,
 };
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig};
-pub use content::{HeldContent, Hold};
 pub use distill::{
     Commit, Committed, DistillClaim, DistillJob, DistillState, DistillStats, Distillate,
     Generations, MessageRange, NewObservation, NewReflection, NewSummary, RangeQuery, Raw,
     Standing, retry_pause,
 };
 pub use documents::{FoundDocument, FoundDocuments, ReadDocuments};
-pub use ephemeral::{EphemeralStats, Presence};
-pub use erasure::{ErasureStats, OutsideErasure};
+pub use erasures::{ErasureStats, OutsideErasure};
 pub use error::{
     AppendError, CheckpointError, KeyError, MemoryError, NodeError, PlanError, SecretError,
     StoreError, ThreadError,
 };
-pub use file::{FoundFiles, Lookup, Registered};
-pub use index::IndexRecord;
-pub use index_collections::{
-    CollectionChange, CollectionProgress, CollectionRecord, CollectionState,
-};
-pub use keyring::{Keyring, new_key};
-pub use listing::{OwnerMessageQuery, SaidPlace};
+pub use files::{FoundFiles, Lookup, Registered};
 pub use memories::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
     Forgotten, ImportedMemories, ImportedMemory, MemoryMatch, MemoryOwners, MemoryPlace,
@@ -81,22 +56,29 @@ pub use memory_ledger::{
     LedgerState, LedgerThread, Place,
 };
 pub use memory_postgres::{Caller, PoolStatus, StoreConfig, error_chain, task};
-pub use message::{History, HistoryQuery, MessageQuery, Order};
+pub use messages::{
+    Append, Appended, CountedMessage, Freshness, HeldContent, History, HistoryQuery, Hold,
+    Hydrated, MessageQuery, Neighbor, Order, OwnerMessageQuery, SaidPlace, TextMatch, Unindexed,
+};
 pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
 pub use outbox::{
-    Claim, ClockFollowed, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, OutboxStats,
-    WorkerStore,
+    Claim, ClockFollowed, CollectionChange, CollectionProgress, CollectionRecord, CollectionState,
+    DeadLetter, DeadSubject, Failure, IndexRecord, Job, JobKind, LeaseId, OutboxStats, WorkerStore,
 };
-pub use plan::PlanStepChange;
-pub use policy::{AppPolicy, Policies};
-pub use recall::{Freshness, Hydrated, Neighbor, Scope, Space, TextMatch, Unindexed};
-pub use secret::{Secret, Secrets};
-pub use store::{Page, Store};
-pub use thread::{Erased, NewThread, Resolved, ThreadChange};
-pub use thread_list::{ThreadListQuery, ThreadPlace, ThreadQuery};
-pub use transaction::{Refusals, Transaction, TransactionQuery};
-pub use usage::{ModelTokens, ModelUsage, StorageUsage};
+pub use page::Page;
+pub use plans::{AttemptQuery, LoggedAttempt, PlanStepChange, Progress};
+pub use policies::{AppPolicy, Policies};
+pub use scope::{Scope, Space};
+pub use store::Store;
+pub use tenants::{
+    Authenticator, Keyring, LookupError, ModelTokens, ModelUsage, NewApiKey, Refusals, Secret,
+    Secrets, StorageUsage, Transaction, TransactionQuery, looks_like_key, new_key,
+};
+pub use threads::{
+    EphemeralStats, Erased, NewThread, Resolved, ServerLock, ThreadChange, ThreadListQuery,
+    ThreadPlace, ThreadQuery,
+};
 pub use views::{
     AuditStore, CheckpointStore, ContentStore, DistillateStore, DocumentStore, ErasureStore,
     FileStore, IndexStore, KeyStore, MemoryStore, MessageStore, NodeStore, PlanStore, PolicyStore,
@@ -114,7 +96,7 @@ pub const PGBENCH_SETUP: &str = include_str!("../queries/messages/append.pgbench
 
 /// Describes this crate's metrics to the installed recorder.
 pub fn describe_metrics() {
-    cache::describe_metrics();
+    messages::cache::describe_metrics();
     memories::describe_metrics();
     memory_objects::describe_metrics();
 }

@@ -125,27 +125,20 @@ struct Found {
 
 impl Found {
     /// # Errors
-    /// `Migration` where what was applied is not the beginning of this release's schema.
+    /// `Migration` where the applied files are not the beginning of this release's schema.
     async fn read(transaction: &Transaction<'_>) -> Result<Self, StoreError> {
-        let tables = "SELECT to_regclass('recollect.schema_files') IS NOT NULL AS schema_files, \
-                      to_regclass('recollect.schema_history') IS NOT NULL AS schema_history";
-        let row = query(transaction, tables).await?.into_iter().next();
-        let (exists, refinery) = match &row {
-            Some(row) => (column(row, "schema_files")?, column(row, "schema_history")?),
-            None => (false, false),
-        };
-        if refinery {
-            return Err(diverged(
-                "an early build made it, which recorded it in recollect.schema_history",
-            ));
-        }
-        if !exists {
-            return Ok(Self::default());
+        let tables = "SELECT to_regclass('recollect.schema_files') IS NOT NULL AS is_recorded, \
+                      EXISTS (SELECT FROM pg_catalog.pg_class c \
+                              WHERE c.relnamespace = to_regnamespace('recollect') AND c.relkind = 'r') AS has_tables";
+        let row = only(query(transaction, tables).await?)?;
+        match (column(&row, "is_recorded")?, column(&row, "has_tables")?) {
+            (true, _) => {}
+            (false, true) => return Err(diverged("it has tables, and no record of its schema")),
+            (false, false) => return Ok(Self::default()),
         }
         let files = "SELECT f.sha256 FROM recollect.schema_files f ORDER BY f.number";
-        // Through JSON, because an older schema has no such column.
-        let release = "SELECT r.sha256, COALESCE(to_jsonb(r) ->> 'release', '') AS release
-                       FROM recollect.schema_releases r ORDER BY r.id DESC LIMIT 1";
+        let release = "SELECT r.sha256, r.release FROM recollect.schema_releases r
+                       ORDER BY r.id DESC LIMIT 1";
         let rows = query(transaction, files).await?;
         let files = rows.iter().map(scalar);
         let files: Vec<String> = files.collect::<Result<_, _>>()?;
@@ -158,9 +151,9 @@ impl Found {
             .zip(&files)
             .find(|(file, applied)| sha256([*file]) != **applied)
         {
-            let path = file.path;
             return Err(diverged(&format!(
-                "{path} has changed since it was applied; a change belongs into a new file"
+                "{} has changed since it was applied",
+                file.path
             )));
         }
         Ok(Self {
@@ -175,17 +168,20 @@ impl Found {
     }
 }
 
-/// Checks that the database is at least as new as this release: its schema is newer, or has
-/// the functions of a newer release, or this release's were applied at some time.
+/// Checks that the database is at least as new as this release: its schema begins with this
+/// release's files, and it has more files, or the functions of a newer release, or this release's
+/// functions were applied at some time.
 pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
-    let state = pool.call(query!("schema/state"), &[&fingerprint()]).await;
-    let (found, applied, release) = match state {
+    let own: Vec<String> = SCHEMA.iter().map(|file| sha256([file])).collect();
+    let params: Params<'_> = &[&fingerprint(), &own];
+    let (found, applied, changed, release) = match pool.call(query!("schema/state"), params).await {
         Ok(rows) => {
             let row = only(rows)?;
             let version: i32 = column(&row, "version")?;
             (
                 version.unsigned_abs(),
                 column(&row, "is_applied")?,
+                column(&row, "is_changed")?,
                 column(&row, "release")?,
             )
         }
@@ -195,10 +191,13 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
                 .code()
                 .is_some_and(|code| ["3F000", "42P01", "42501"].contains(&code.code())) =>
         {
-            (0, false, String::new())
+            (0, false, false, String::new())
         }
         Err(error) => return Err(error.into()),
     };
+    if changed {
+        return Err(diverged("its schema files are others"));
+    }
     let newer = found == schema_version() && is_newer(&release);
     if applied || newer || found > schema_version() {
         return Ok(());
@@ -335,8 +334,9 @@ fn failed(path: &str, error: tokio_postgres::Error) -> StoreError {
 fn diverged(why: &str) -> StoreError {
     StoreError::Migration {
         why: format!(
-            "its schema is not that of this release: {why}. Migrate with the build that made it, \
-             or export with that build and import into a new database"
+            "its schema is not that of this release: {why}. An earlier build made the database, and \
+             nothing upgrades it: create a new database, or, for `recollect dev`, remove the data \
+             directory"
         ),
         source: None,
     }

@@ -1,8 +1,7 @@
 //! Converts rows into domain types. Columns are read by name.
 
 use memory_contract::{
-    AppId, JsonObject, MemoryPolicy, Message, MessageId, Part, Role, Session, SessionKey, Thread,
-    ThreadId, UserId,
+    AppId, JsonObject, MemoryPolicy, MessageId, Session, SessionKey, Thread, UserId,
 };
 use tokio_postgres::{
     Row,
@@ -58,27 +57,9 @@ pub(crate) fn thread(row: &Row) -> Result<Thread, StoreError> {
     })
 }
 
-/// Reads a message of `thread`.
-pub(crate) fn message(row: &Row, thread: ThreadId) -> Result<Message, StoreError> {
-    let role: &str = column(row, "role")?;
-    Ok(Message {
-        id: id::<MessageId>(row, "message_id")?,
-        external_id: column::<Option<String>>(row, "external_id")?.unwrap_or_default(),
-        thread,
-        parent: optional_id(row, "parent_id")?,
-        seq: column(row, "seq")?,
-        branch: column(row, "branch")?,
-        depth: column(row, "depth")?,
-        role: Role::from_name(role).ok_or_else(|| StoreError::Corrupt {
-            what: "message",
-            why: "its role is not known".to_owned(),
-        })?,
-        name: column(row, "name")?,
-        parts: column::<Json<Vec<Part>>>(row, "parts")?.0,
-        metadata: column::<Json<JsonObject>>(row, "metadata")?.0,
-        tokens: column(row, "tokens")?,
-        created: column(row, "said_at")?,
-    })
+/// The thread of a query for one.
+pub(crate) fn one_thread(found: &[Row]) -> Result<Thread, StoreError> {
+    thread(found.first().ok_or(StoreError::ThreadNotFound)?)
 }
 
 /// The one row of a query that always has one.
@@ -95,4 +76,8 @@ pub(crate) fn unknown_status(status: &str) -> StoreError {
         what: "answer",
         why: format!("its status is {status:?}; the schema is newer than this release"),
     }
+}
+
+pub(crate) fn uuids(ids: &[MessageId]) -> Vec<Uuid> {
+    ids.iter().map(|id| id.uuid()).collect()
 }

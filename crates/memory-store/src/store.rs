@@ -1,4 +1,4 @@
-//! The store: its connections, and what its views share.
+//! The store: its connections, and the state that its views share.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use memory_postgres::{Database, Group, Pool, PoolStatus, Role, query};
 
 use crate::{
     CacheConfig, EphemeralConfig, StoreConfig, StoreError,
-    cache::Windows,
     memories::Uses,
+    messages::cache::Windows,
     migrate,
     rows::{column, only},
     watch::Feeds,
@@ -34,33 +34,10 @@ pub struct Store {
     pub(crate) uses: Uses,
     /// Whether long-term memory is switched on.
     pub(crate) remembers: bool,
-    /// What the server sets for the policies of all apps.
+    /// The policy that the server sets for all apps.
     pub(crate) policy: Arc<MemoryPolicy>,
     /// The index's collection that this process searches; `None`: the serving one.
     pub(crate) searched: Option<String>,
-}
-
-/// One page of a list.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Page<T, K> {
-    /// The entries, in the order of the list.
-    pub items: Vec<T>,
-    /// The key to continue after; `None` on the last page.
-    pub next: Option<K>,
-}
-
-impl<T, K: Clone> Page<T, K> {
-    /// Makes a page of `limit` from the rows of a query for one row more, each
-    /// with its key.
-    pub(crate) fn cut(mut rows: Vec<(K, T)>, limit: u32) -> Self {
-        let limit = limit as usize;
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        Self {
-            next: rows.last().map(|(key, _)| key.clone()).filter(|_| more),
-            items: rows.into_iter().map(|(_, item)| item).collect(),
-        }
-    }
 }
 
 impl Store {
@@ -113,7 +90,7 @@ impl Store {
         self
     }
 
-    /// What the server sets for the policies of all apps.
+    /// The policy that the server sets for all apps.
     pub fn server_policy(&self) -> Arc<MemoryPolicy> {
         self.policy.clone()
     }
@@ -129,7 +106,7 @@ impl Store {
         self.pool.status()
     }
 
-    /// The same of the database of files, keys and secrets.
+    /// The same for the database of files, keys and secrets.
     pub fn main_pool_status(&self) -> PoolStatus {
         self.main.status()
     }

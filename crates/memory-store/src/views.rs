@@ -29,7 +29,7 @@ views! {
     threads: ThreadStore;
     /// Messages, histories, and what recall reads of them.
     messages: MessageStore;
-    /// Policies of apps, and of threads together with those of their apps.
+    /// Policies of apps, and of threads together with the policies of their apps.
     policies: PolicyStore;
     /// Summaries, observations and the ledger of a thread.
     distillates: DistillateStore;

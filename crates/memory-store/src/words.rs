@@ -6,7 +6,7 @@ use memory_contract::{AppId, Part, Session, TenantId, ThreadId, UserId, text_of_
 use sha2::{Digest as _, Sha256};
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::recall::Scope;
+use crate::scope::Scope;
 
 /// Bytes of a message that are searchable. Postgres bounds what one row can
 /// index, and a match deep within a longer text is of little use.

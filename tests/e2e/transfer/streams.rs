@@ -275,13 +275,7 @@ async fn l12_an_export_can_be_imported_elsewhere() {
             Kind::Message(message) => {
                 requests.last_mut().unwrap().messages.push(MessageInput {
                     message_id: String::new(),
-                    parent: None,
-                    role: message.role,
-                    name: message.name,
-                    parts: message.parts,
-                    metadata: message.metadata,
-                    create_time: message.create_time,
-                    external_id: message.external_id,
+                    ..MessageInput::from(message)
                 });
             }
             other => panic!("{other:?}"),

@@ -129,7 +129,7 @@ async fn a_resumed_watch_misses_nothing_across_a_kill() {
 async fn note(database: &tokio_postgres::Client, thread_id: &str, action: &str) {
     let note = format!(
         "BEGIN; SELECT set_config('recollect.actor', 'slow', true); \
-         SELECT recollect.note('acme', '{action}', '{thread_id}', '', 3)"
+         SELECT recollect.audit('acme', '{action}', '{thread_id}', '', 3)"
     );
     database.batch_execute(&note).await.unwrap();
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use memory_contract::{JsonObject, Message, MessageId, NewMessage, Part, Role, ThreadId};
+use memory_contract::{Message, NewMessage, Part, Role};
 use memory_distill::SourceMessage;
 use time::OffsetDateTime;
 use unicode_segmentation::UnicodeSegmentation;
@@ -115,18 +115,9 @@ fn from_locomo(conversation: locomo::Conversation) -> Conversation {
 
 pub fn message(role: Role, name: &str, parts: Vec<Part>, said: OffsetDateTime) -> SourceMessage {
     SourceMessage::new(Message {
-        id: MessageId::new(),
-        external_id: String::new(),
-        thread: ThreadId::new(),
-        parent: None,
-        seq: 1,
-        branch: 1,
-        depth: 1,
-        role,
         name: name.to_owned(),
-        parts,
-        metadata: JsonObject::default(),
         tokens: 1,
         created: said,
+        ..Message::new(role, parts)
     })
 }

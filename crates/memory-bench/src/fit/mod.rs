@@ -177,19 +177,13 @@ fn records(
 
 fn stored(new: NewMessage, thread: ThreadId, number: i32) -> Message {
     Message {
-        id: MessageId::new(),
-        external_id: String::new(),
         thread,
-        parent: None,
         seq: number.into(),
-        branch: 1,
         depth: number,
-        role: Role::User,
         name: new.name,
-        parts: new.parts,
         metadata: new.metadata,
-        tokens: 0,
         created: new.created.unwrap_or(OffsetDateTime::UNIX_EPOCH),
+        ..Message::new(Role::User, new.parts)
     }
 }
 

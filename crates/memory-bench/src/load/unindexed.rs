@@ -3,9 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use memory_contract::{
-    JsonObject, MessageId, NewMessage, Parent, Part, Role, TenantId, ThreadId, proto::part,
-};
+use memory_contract::{NewMessage, Part, Role, TenantId, ThreadId, proto::part};
 use memory_store::{Append, Caller, CountedMessage, Store, StoreConfig, WorkerStore};
 use serde::Serialize;
 
@@ -141,17 +139,10 @@ async fn append_unindexed(
         .take(MESSAGES)
         .enumerate()
         .map(|(number, text)| CountedMessage {
-            message: NewMessage {
-                id: MessageId::new(),
-                caller_chose_id: false,
-                external_id: String::new(),
-                parent: Parent::Previous,
-                role: [Role::User, Role::Assistant][number % 2],
-                name: String::new(),
-                parts: vec![Part::text(format!("Once more, for note {number}: {text}"))],
-                metadata: JsonObject::default(),
-                created: None,
-            },
+            message: NewMessage::new(
+                [Role::User, Role::Assistant][number % 2],
+                vec![Part::text(format!("Once more, for note {number}: {text}"))],
+            ),
             tokens: 40,
         });
     let append = Append {

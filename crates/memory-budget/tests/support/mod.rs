@@ -5,25 +5,18 @@ use memory_budget::{Budget, OversizedTurn, Tokenizer};
 use memory_contract::{Content, Message, Part, Role, ToolCall, ToolOutput, ToolResult};
 use proptest::prelude::*;
 use serde_json::json;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// A message whose stored size is right.
 pub fn message(role: Role, name: &str, parts: Vec<Part>) -> Message {
     Message {
         id: Uuid::nil().into(),
-        external_id: String::new(),
         thread: Uuid::nil().into(),
-        parent: None,
         seq: 0,
-        branch: 1,
         depth: 0,
-        role,
         name: name.to_owned(),
         tokens: Tokenizer::O200kBase.count_message(name, &parts),
-        parts,
-        metadata: memory_contract::JsonObject::default(),
-        created: OffsetDateTime::UNIX_EPOCH,
+        ..Message::new(role, parts)
     }
 }
 

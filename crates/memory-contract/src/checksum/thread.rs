@@ -196,30 +196,14 @@ pub fn message_digest(message: &Message) -> UnitDigest {
 }
 
 fn bare_message(message: &Message) -> Message {
-    let Message {
-        message_id,
-        thread_id: _,
-        parent_message_id,
-        seq: _,
-        branch: _,
-        depth: _,
-        role,
-        name,
-        parts,
-        metadata,
-        token_count: _,
-        create_time,
-        external_id,
-    } = message;
     Message {
-        message_id: message_id.clone(),
-        parent_message_id: parent_message_id.clone(),
-        role: *role,
-        name: name.clone(),
-        parts: parts.iter().cloned().map(bare_part).collect(),
-        metadata: canonical_object(metadata),
-        create_time: *create_time,
-        external_id: external_id.clone(),
-        ..Message::default()
+        thread_id: String::new(),
+        seq: 0,
+        branch: 0,
+        depth: 0,
+        parts: message.parts.iter().cloned().map(bare_part).collect(),
+        metadata: canonical_object(&message.metadata),
+        token_count: 0,
+        ..message.clone()
     }
 }

@@ -268,6 +268,64 @@ impl From<Message> for proto::Message {
     }
 }
 
+/// The same content, to append it again under the same id; without a parent, because the parent of a
+/// message may be stored under another id.
+impl From<proto::Message> for proto::MessageInput {
+    fn from(message: proto::Message) -> Self {
+        let proto::Message {
+            message_id,
+            thread_id: _,
+            parent_message_id: _,
+            seq: _,
+            branch: _,
+            depth: _,
+            role,
+            name,
+            parts,
+            metadata,
+            token_count: _,
+            create_time,
+            external_id,
+        } = message;
+        Self {
+            message_id,
+            parent: None,
+            role,
+            name,
+            parts,
+            metadata,
+            create_time,
+            external_id,
+        }
+    }
+}
+
+/// The content as it is read after it was appended, without a place.
+impl From<proto::MessageInput> for proto::Message {
+    fn from(input: proto::MessageInput) -> Self {
+        let proto::MessageInput {
+            message_id,
+            parent: _,
+            role,
+            name,
+            parts,
+            metadata,
+            create_time,
+            external_id,
+        } = input;
+        Self {
+            message_id,
+            role,
+            name,
+            parts,
+            metadata,
+            create_time,
+            external_id,
+            ..Self::default()
+        }
+    }
+}
+
 impl From<AppendedMessage> for proto::AppendedMessage {
     fn from(message: AppendedMessage) -> Self {
         let AppendedMessage {

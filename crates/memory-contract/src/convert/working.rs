@@ -105,12 +105,12 @@ fn input_of(
     };
     proto::MessageInput {
         message_id,
-        parent: None,
         role,
         name,
         parts,
         metadata,
         create_time,
         external_id,
+        ..Default::default()
     }
 }

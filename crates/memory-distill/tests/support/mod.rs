@@ -11,8 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::{
-    Content, ExtractionStrategy, JsonObject, Message, MessageId, Part, Role, TenantId, ThreadId,
-    ToolCall, ToolOutput, ToolResult,
+    Content, ExtractionStrategy, Message, Part, Role, TenantId, ToolCall, ToolOutput, ToolResult,
 };
 use memory_distill::{
     Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, ModelConfig,
@@ -299,19 +298,10 @@ pub fn usage(input_tokens: u64, output_tokens: u64) -> Option<Usage> {
 
 pub fn message(role: Role, name: &str, parts: Vec<Part>) -> SourceMessage {
     SourceMessage::new(Message {
-        id: MessageId::new(),
-        external_id: String::new(),
-        thread: ThreadId::new(),
-        parent: None,
-        seq: 1,
-        branch: 1,
-        depth: 1,
-        role,
         name: name.to_owned(),
-        parts,
-        metadata: JsonObject::default(),
         tokens: 1,
         created: datetime!(2023-05-08 13:56 UTC),
+        ..Message::new(role, parts)
     })
 }
 

@@ -1,30 +1,21 @@
-use memory_contract::JsonObject;
 use proptest::prelude::*;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::*;
 
 /// A message of one thread; every seventh has the same content.
 fn message(seq: u8) -> Message {
+    let text = match seq.is_multiple_of(7) {
+        true => "yes".to_owned(),
+        false => seq.to_string(),
+    };
     Message {
         id: Uuid::from_u128(u128::from(seq)).into(),
-        external_id: String::new(),
         thread: Uuid::from_u128(1).into(),
-        parent: None,
         seq: i64::from(seq),
-        branch: 1,
         depth: i32::from(seq),
-        role: Role::User,
-        name: String::new(),
-        parts: vec![Part::text(if seq.is_multiple_of(7) {
-            "yes".to_owned()
-        } else {
-            seq.to_string()
-        })],
-        metadata: JsonObject::default(),
         tokens: i32::from(seq % 13) + 4,
-        created: OffsetDateTime::UNIX_EPOCH,
+        ..Message::new(Role::User, vec![Part::text(text)])
     }
 }
 

@@ -224,25 +224,15 @@ pub(crate) fn hash(word: &str) -> u32 {
 pub(crate) mod tests {
     use memory_contract::{FileLocation, FileType, Role};
     use time::macros::datetime;
-    use uuid::Uuid;
 
     use super::*;
 
     fn message(parts: Vec<Part>) -> Message {
         Message {
-            id: Uuid::nil().into(),
-            external_id: String::new(),
-            thread: Uuid::nil().into(),
-            parent: None,
-            seq: 1,
-            branch: 1,
-            depth: 1,
-            role: Role::User,
             name: "Ada".to_owned(),
-            parts,
-            metadata: memory_contract::JsonObject::default(),
             tokens: 1,
             created: datetime!(2023-05-08 13:56 UTC),
+            ..Message::new(Role::User, parts)
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use memory_contract::{
     AppId, JsonObject, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, MessageId, NewMemory,
-    NewMessage, Parent, Part, Role, Session, SessionKey, TenantId, ThreadId, UserId,
+    NewMessage, Part, Role, Session, SessionKey, TenantId, ThreadId, UserId,
 };
 use memory_recall::testing::TestQdrant;
 use memory_recall::{
@@ -69,17 +69,7 @@ pub fn owner(user: &str) -> MemoryOwner {
 
 /// A message that follows the newest one.
 pub fn message(role: Role, text: &str) -> NewMessage {
-    NewMessage {
-        id: MessageId::new(),
-        caller_chose_id: false,
-        external_id: String::new(),
-        parent: Parent::Previous,
-        role,
-        name: String::new(),
-        parts: vec![Part::text(text)],
-        metadata: JsonObject::default(),
-        created: None,
-    }
+    NewMessage::new(role, vec![Part::text(text)])
 }
 
 /// A store in a new database. Clones share it.

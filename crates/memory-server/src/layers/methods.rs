@@ -165,10 +165,10 @@ mod tests {
             if path.is_dir() {
                 actions.extend(recorded_below(&path));
             } else if path.extension().is_some_and(|end| end == "sql")
-                && !path.ends_with("note.sql")
+                && !path.ends_with("audit.sql")
             {
                 let sql = fs::read_to_string(&path).unwrap();
-                let calls = sql.split("recollect.note(").skip(1);
+                let calls = sql.split("recollect.audit(").skip(1);
                 actions.extend(calls.map(|call| call.split('\'').nth(1).unwrap().to_owned()));
             }
         }

@@ -83,7 +83,7 @@ BEGIN
     SET stored_bytes = stored_bytes + v_bytes,
         content_bytes = CASE WHEN idle_ttl IS NULL THEN 0 ELSE content_bytes + v_bytes END
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    PERFORM recollect.note(
+    PERFORM recollect.audit(
         p_tenant, 'append_events', p_thread, append_events.first_number::text, append_events.event_count);
     status := 'ok';
 END;

@@ -53,7 +53,7 @@ BEGIN
     END IF;
     UPDATE recollect.threads SET stored_bytes = stored_bytes + p_bytes
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    PERFORM recollect.note(p_tenant, 'append_attempt', p_thread, append_attempt.number::text, 1);
+    PERFORM recollect.audit(p_tenant, 'append_attempt', p_thread, append_attempt.number::text, 1);
     status := 'ok';
 END;
 $$;

@@ -1,5 +1,5 @@
--- Adds to the stored bytes of a thread, or with a negative number subtracts. Those of a thread that
--- is not counted yet stay null. The caller has the thread's lock.
+-- Adds to the stored bytes of a thread, or with a negative number subtracts. The caller has the
+-- thread's lock.
 CREATE OR REPLACE FUNCTION recollect.add_checkpoint_bytes(p_tenant text, p_thread uuid, p_bytes bigint)
 RETURNS void
 LANGUAGE plpgsql AS $$

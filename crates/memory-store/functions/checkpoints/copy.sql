@@ -1,4 +1,4 @@
--- Copies the checkpoints of a thread into another one. Those that exist there stay, with their writes.
+-- Copies the checkpoints of a thread into another one. Its own checkpoints stay, with their writes.
 CREATE OR REPLACE FUNCTION recollect.copy_checkpoints(
     p_tenant text, p_actor text, p_source uuid, p_target uuid, p_max_ephemeral_bytes bigint,
     -- ok, thread_not_found, values_differ or ephemeral_full.
@@ -68,7 +68,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
     PERFORM recollect.add_checkpoint_bytes(p_tenant, p_target, recollect.checkpoint_bytes(p_tenant, p_target) - v_before);
     IF copied_count > 0 OR recollect.checkpoint_bytes(p_tenant, p_target) <> v_before THEN
-        PERFORM recollect.note(p_tenant, 'copy_checkpoints', p_target, p_source::text, copied_count);
+        PERFORM recollect.audit(p_tenant, 'copy_checkpoints', p_target, p_source::text, copied_count);
     END IF;
     status := 'ok';
 END;

@@ -2,9 +2,9 @@
 -- how many.
 CREATE OR REPLACE FUNCTION recollect.delete_checkpoints(
     p_tenant text, p_actor text,
-    -- The threads of these sessions; null: those of p_app and p_user.
+    -- The threads of these sessions; null: the threads of p_app and p_user.
     p_digests bytea[], p_app text, p_user text,
-    -- Those whose metadata has all fields of one of these JSON objects; empty: all.
+    -- Only checkpoints whose metadata has all fields of one of these JSON objects; empty: all.
     p_metadata text[],
     -- All but the greatest id of each namespace, which then has no parent.
     p_keep_latest boolean,
@@ -67,7 +67,7 @@ BEGIN
             WHERE tenant_id = p_tenant AND thread_id = v_thread AND parent_id <> '';
             GET DIAGNOSTICS v_others = ROW_COUNT;
         ELSIF cardinality(v_filters) = 0 THEN
-            -- Also those whose checkpoint was never stored.
+            -- Also writes whose checkpoint was never stored.
             DELETE FROM recollect.checkpoint_writes w WHERE w.tenant_id = p_tenant AND w.thread_id = v_thread;
             GET DIAGNOSTICS v_others = ROW_COUNT;
         END IF;
@@ -75,7 +75,7 @@ BEGIN
         PERFORM recollect.add_checkpoint_bytes(
             p_tenant, v_thread, recollect.checkpoint_bytes(p_tenant, v_thread) - v_before);
         IF v_count + v_others > 0 THEN
-            PERFORM recollect.note(p_tenant, 'delete_checkpoints', v_thread, '', v_count);
+            PERFORM recollect.audit(p_tenant, 'delete_checkpoints', v_thread, '', v_count);
         END IF;
         deleted_count := deleted_count + v_count;
     END LOOP;

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION recollect.put_checkpoint(
     -- Bytes of the data as it was sent.
     p_size bigint,
     p_metadata text,
-    -- The values that were stored before; the checkpoint is stored without those that are not stored.
+    -- Values that were stored before; the checkpoint is stored without the missing ones.
     p_kept bytea[],
     -- The new values, packed; of the chunks that follow some of them, p_hashes has the hashes.
     p_digests bytea[], p_channels text[], p_versions text[], p_types text[], p_sizes bigint[], p_packed bytea[],
@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION recollect.put_checkpoint(
     p_max_bytes bigint, p_max_metadata_bytes bigint, p_max_ephemeral_bytes bigint,
     -- ok, thread_not_found, metadata_too_large, too_large or ephemeral_full.
     OUT status text,
-    -- Of p_kept those that are not stored.
+    -- Values of p_kept that are not stored.
     OUT missing_count bigint
 )
 LANGUAGE plpgsql AS $$
@@ -33,7 +33,7 @@ BEGIN
         status := 'thread_not_found';
         RETURN;
     END IF;
-    -- Without those that are not stored: they may not appear when they are stored later.
+    -- Without the missing values: they must not appear when they are stored later.
     v_all := ARRAY(
         SELECT v.digest FROM recollect.checkpoint_values v
         WHERE v.tenant_id = p_tenant AND v.thread_id = p_thread AND v.digest = ANY (p_kept));
@@ -43,7 +43,7 @@ BEGIN
         status := 'metadata_too_large';
         RETURN;
     END IF;
-    -- A value that exists stays, whatever was sent.
+    -- A value that exists stays as it is.
     IF (SELECT COALESCE(sum(v.size_bytes), 0) FROM recollect.checkpoint_values v
         WHERE v.tenant_id = p_tenant AND v.thread_id = p_thread AND v.digest = ANY (v_all))
         + (SELECT COALESCE(sum(u.size), 0) FROM unnest(p_digests, p_sizes) AS u (digest, size)
@@ -93,7 +93,7 @@ BEGIN
         v_bytes := v_bytes + recollect.checkpoint_bytes(p_tenant, p_thread);
     END IF;
     PERFORM recollect.add_checkpoint_bytes(p_tenant, p_thread, v_bytes);
-    PERFORM recollect.note(p_tenant, 'put_checkpoint', p_thread, p_checkpoint, cardinality(p_digests));
+    PERFORM recollect.audit(p_tenant, 'put_checkpoint', p_thread, p_checkpoint, cardinality(p_digests));
     status := 'ok';
 END;
 $$;

@@ -25,7 +25,7 @@ BEGIN
     END IF;
     SELECT COALESCE(sum(s.bytes), 0) INTO v_state
     FROM (
-        -- Those that stay.
+        -- The writes that stay.
         SELECT w.size_bytes + recollect.checkpoint_write_names(w.task_id, w.task_path, w.channel, w.type)
         FROM recollect.checkpoint_writes w
         WHERE w.tenant_id = p_tenant AND w.thread_id = p_thread AND w.namespace = p_namespace
@@ -34,7 +34,7 @@ BEGIN
                 SELECT FROM unnest(p_tasks, p_indexes) AS u (task, index)
                 WHERE u.task = w.task_id AND u.index = w.index))
         UNION ALL
-        -- Those that are stored now.
+        -- The writes that are stored now.
         SELECT u.size + recollect.checkpoint_write_names(u.task, u.path, u.channel, u.type)
         FROM unnest(p_tasks, p_indexes, p_paths, p_channels, p_types, p_sizes) AS u (task, index, path, channel, type, size)
         WHERE p_replace OR NOT EXISTS (
@@ -83,7 +83,7 @@ BEGIN
         v_bytes := v_bytes + recollect.checkpoint_bytes(p_tenant, p_thread);
     END IF;
     PERFORM recollect.add_checkpoint_bytes(p_tenant, p_thread, v_bytes);
-    PERFORM recollect.note(p_tenant, 'put_checkpoint_writes', p_thread, p_checkpoint, cardinality(p_tasks));
+    PERFORM recollect.audit(p_tenant, 'put_checkpoint_writes', p_thread, p_checkpoint, cardinality(p_tasks));
     status := 'ok';
 END;
 $$;

@@ -1,4 +1,4 @@
--- Stores those of the chunks that are wanted and that the thread does not have. Returns the bytes
+-- Stores the chunks that are wanted and that the thread does not have. Returns the bytes
 -- added.
 CREATE OR REPLACE FUNCTION recollect.store_checkpoint_chunks(
     p_tenant text, p_thread uuid, p_hashes bytea[], p_contents bytea[], p_wanted bytea[]

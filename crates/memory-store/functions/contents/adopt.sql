@@ -1,5 +1,5 @@
--- Ends claims to content. Each holder, at its claim's place in the array, refers to the
--- content from now on; null: none does. Content that nothing else refers to is erased.
+-- Ends claims to content. The holder at the claim's place in the array refers to the content from
+-- now on; null: none does. Content that nothing else refers to is erased.
 CREATE OR REPLACE FUNCTION recollect.adopt_contents(p_tenant text, p_claims text[], p_holders text[])
 RETURNS void
 LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
--- Erases those of these contents that have no holder, and queues the deletion of their
+-- Erases the contents, of these, that have no holder, and queues the deletion of their
 -- objects. The caller has locked their rows.
 CREATE OR REPLACE FUNCTION recollect.erase_unheld_contents(p_tenant text, p_digests bytea[])
 RETURNS void

@@ -1,6 +1,6 @@
 -- Erases the references of messages and claims that only one attempt held (p_write), which was
--- refused, and the content that nothing else refers to. Another attempt with the same ids may
--- still be under way: what it holds, too, stays, and is settled later.
+-- rejected, and the content that nothing else refers to. Another attempt with the same ids may
+-- still be under way: content that it holds, too, stays, and is settled later.
 CREATE OR REPLACE FUNCTION recollect.release_unwritten(p_tenant text, p_holders text[], p_write uuid)
 RETURNS void
 LANGUAGE plpgsql AS $$
@@ -13,7 +13,7 @@ BEGIN
     IF v_digests IS NULL THEN
         RETURN;
     END IF;
-    -- As holding does: what another attempt holds meanwhile is seen below.
+    -- As hold.sql locks them: content that another attempt holds meanwhile is seen below.
     PERFORM FROM recollect.contents c
     WHERE c.tenant_id = p_tenant AND c.digest = ANY (v_digests)
     ORDER BY c.digest

@@ -1,7 +1,8 @@
--- Erases references that were held at least p_age seconds and a statement's longest time ago, and whose messages were never
--- written or do not refer to the content, and the content that nothing else refers to.
+-- Erases references whose messages were never written or do not refer to the content, and that were
+-- held at least p_age seconds and the longest time of a statement ago, and the content that nothing
+-- else refers to.
 -- Returns how many references it looked at. Node memories adopt their references when they
--- are written, so only those of messages, and claims, are unsettled.
+-- are written, so only references of messages, and claims, are unsettled.
 CREATE OR REPLACE FUNCTION recollect.settle_contents(p_tenant text, p_age double precision, p_limit integer)
 RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -23,7 +24,7 @@ BEGIN
     IF v_digests IS NULL THEN
         RETURN 0;
     END IF;
-    -- As holding and releasing do.
+    -- As hold.sql and release.sql lock them.
     PERFORM FROM recollect.contents c
     WHERE c.tenant_id = p_tenant AND c.digest = ANY (v_digests)
     ORDER BY c.digest

@@ -1,5 +1,5 @@
--- Activates observations or reflections, which then replace what they cover: all of them
--- or none. Reflections that were ready for the same observations are deleted.
+-- Activates observations or reflections, which then replace the messages or observations that they
+-- cover: all of them or none. Reflections that were ready for the same observations are deleted.
 CREATE OR REPLACE FUNCTION recollect.activate_observations(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_numbers bigint[],
     -- ok, thread_not_found, stale or misplaced.
@@ -41,7 +41,7 @@ BEGIN
     PERFORM recollect.raise_generations(p_tenant, p_thread, 'observation');
     generation := p_generation + 1;
     number := v_item.last;
-    PERFORM recollect.note(p_tenant, 'activate_observations', p_thread,
+    PERFORM recollect.audit(p_tenant, 'activate_observations', p_thread,
         array_to_string(v_numbers[1:20], ','), v_item.found);
 END;
 $$;

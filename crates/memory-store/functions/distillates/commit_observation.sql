@@ -43,6 +43,6 @@ BEGIN
     VALUES
         (p_tenant, p_thread, 'observation', number, p_branch, p_after, p_to, p_text, p_tokens, p_made_by, p_active,
          v_size.message_count, v_size.message_tokens, v_size.first_id, v_size.last_id);
-    PERFORM recollect.note(p_tenant, 'observe', p_thread, number::text, v_size.message_count);
+    PERFORM recollect.audit(p_tenant, 'observe', p_thread, number::text, v_size.message_count);
 END;
 $$;

@@ -1,5 +1,5 @@
 -- Stores observations of one generation, in order, in one transaction. It ends with the first
--- one that is refused; those before it are stored.
+-- rejected one; the observations before it are stored.
 CREATE OR REPLACE FUNCTION recollect.commit_observations(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_branches integer[], p_afters integer[],
     p_tos integer[], p_texts text[], p_tokens integer[], p_made_by text[], p_active boolean[],

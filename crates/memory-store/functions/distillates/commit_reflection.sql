@@ -66,6 +66,6 @@ BEGIN
         (p_tenant, p_thread, 'observation', number, v_last.branch, v_last.to_depth, v_last.to_depth,
          p_text, p_tokens, p_made_by, p_active, v_all,
          v_size.message_count, v_size.message_tokens, v_size.first_id, v_last.last_id);
-    PERFORM recollect.note(p_tenant, 'reflect', p_thread, number::text, cardinality(v_all));
+    PERFORM recollect.audit(p_tenant, 'reflect', p_thread, number::text, cardinality(v_all));
 END;
 $$;

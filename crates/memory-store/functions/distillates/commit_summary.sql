@@ -45,6 +45,6 @@ BEGIN
         (p_tenant, p_thread, 'summary', number, p_branch, p_after, p_to, p_text, p_tokens, p_made_by,
          p_based_on, p_own_text, p_sets_aside, v_size.message_count, v_size.message_tokens,
          v_size.first_id, v_size.last_id);
-    PERFORM recollect.note(p_tenant, 'summarize', p_thread, number::text, v_size.message_count);
+    PERFORM recollect.audit(p_tenant, 'summarize', p_thread, number::text, v_size.message_count);
 END;
 $$;

@@ -1,5 +1,5 @@
--- Erases what was derived from a message that has just been erased, under the lock of
--- its thread, and queues the thread so that it is derived again from what is left.
+-- Erases the text derived from a message that has just been erased, under the lock of
+-- its thread, and queues the thread so that text is derived again from the remaining messages.
 CREATE OR REPLACE FUNCTION recollect.erase_distillates_of_message(p_tenant text, p_thread uuid, p_branch integer, p_depth integer)
 RETURNS void
 LANGUAGE plpgsql AS $$
@@ -63,13 +63,14 @@ BEGIN
         array_agg(erased.number) FILTER (WHERE erased.sets_aside)
     INTO v_gone, v_copies
     FROM erased;
-    -- What they set aside stays out of the working memory; their text came from the message.
+    -- The messages that they set aside stay out of the working memory; their text came from the
+    -- erased one.
     UPDATE recollect.distillates d
     SET text = '', tokens = 0
     WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = ANY (v_copies);
     IF v_gone IS NOT NULL THEN
-        -- A summary with its own text stays, and covers what the erased ones before it
-        -- covered: those messages do not return to the working memory.
+        -- A summary with its own text stays, and also covers the messages of the erased ones before
+        -- it, which thus do not return to the working memory.
         FOR v_item IN
             SELECT d.number, d.based_on
             FROM recollect.distillates d

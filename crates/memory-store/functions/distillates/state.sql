@@ -124,7 +124,7 @@ BEGIN
         ORDER BY d.active DESC, d.to_depth DESC, d.number DESC
     LOOP
         CONTINUE WHEN v_item.number = ANY (v_hidden) OR v_item.reflects && v_hidden
-            -- What it condenses has to hold itself.
+            -- The observations that it condenses have to hold themselves.
             OR EXISTS (
                 SELECT FROM recollect.distillates d
                 WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation'

@@ -1,4 +1,4 @@
--- The summary that holds on a path: of those whose end is on it the one that reaches
+-- The summary that holds on a path: of the summaries whose end is on it the one that reaches
 -- deepest, and of these the newest. Null without one.
 CREATE OR REPLACE FUNCTION recollect.summary_on_path(
     p_tenant text, p_thread uuid, p_branches integer[], p_depths integer[]

@@ -1,5 +1,5 @@
 -- The documents with an indexed text that a search selects, to be compared with the query by their
--- meaning: those with the most words of the query first, then those stored last.
+-- meaning: first by the number of words of the query, then the one stored last first.
 CREATE OR REPLACE FUNCTION recollect.document_candidates(
     p_tenant text, p_owner bytea, p_prefix text[], p_fields text[], p_operators text[], p_values text[], p_words text,
     p_limit bigint
@@ -8,7 +8,7 @@ RETURNS TABLE (
     namespace text[], key text, text text,
     -- The number of words of the query that it has.
     word_count bigint,
-    -- The documents selected, those beyond the limit included.
+    -- All documents selected, also beyond the limit.
     selected_count bigint
 )
 LANGUAGE plpgsql STABLE AS $$

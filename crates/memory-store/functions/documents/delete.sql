@@ -30,7 +30,7 @@ BEGIN
         END IF;
     END LOOP;
     IF v_all > 0 THEN
-        PERFORM recollect.note(p_tenant, 'delete_documents', NULL, p_app, v_all);
+        PERFORM recollect.audit(p_tenant, 'delete_documents', NULL, p_app, v_all);
     END IF;
 END;
 $$;

@@ -1,13 +1,14 @@
--- Conditions as Postgres tests them fast. Of each condition p_fields has the path of a field as a JSON
--- list of names, p_operators eq, ne, gt, gte, lt or lte, and p_values a value as JSON. A field that
--- is absent counts as null. Numbers and texts have an order, each among themselves.
+-- Compiles conditions into forms that Postgres tests fast. For each condition p_fields has the path
+-- of a field as a JSON list of names, p_operators has eq, ne, gt, gte, lt or lte, and p_values a
+-- value as JSON. An absent field counts as null. Numbers are ordered among numbers, texts among
+-- texts.
 CREATE OR REPLACE FUNCTION recollect.document_filter(
     p_owner bytea, p_fields text[], p_operators text[], p_values text[],
     -- What must match a document's value, and its variables; null: everything matches.
     OUT path jsonpath, OUT vars jsonb,
-    -- The conditions that the path cannot express: those of lists and objects; null: none.
+    -- The conditions that the path cannot express: on lists and objects; null: none.
     OUT names jsonb[], OUT wanted jsonb[], OUT equal boolean[],
-    -- What a document has in the index; null: the index does not help.
+    -- The terms of a matching document in the index; null: the index does not help.
     OUT terms bigint[]
 )
 LANGUAGE plpgsql IMMUTABLE AS $$

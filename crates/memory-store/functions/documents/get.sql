@@ -1,4 +1,4 @@
--- Reads documents by name, in the order of the names; those that do not exist are left out.
+-- Reads documents by name, in the order of the names, without missing ones.
 CREATE OR REPLACE FUNCTION recollect.get_documents(
     p_tenant text, p_owner bytea, p_namespaces text[], p_keys text[],
     -- Documents that have a ttl live for it from now on.

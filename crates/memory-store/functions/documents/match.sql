@@ -1,4 +1,4 @@
--- Finds documents of an owner by the values of their fields, those stored last first.
+-- Finds documents of an owner by the values of their fields, the one stored last first.
 --
 -- Under row-level security Postgres does not use the index over terms, as match_messages explains.
 -- Different values may have the same term, so the caller compares the values under the policy.

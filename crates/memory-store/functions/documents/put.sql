@@ -57,6 +57,6 @@ BEGIN
         RETURNING d.xmax = 0 AS created
     )
     SELECT (SELECT count(*) FROM stored WHERE stored.created) + expired.count INTO created_count FROM expired;
-    PERFORM recollect.note(p_tenant, 'put_documents', NULL, p_app, cardinality(p_keys));
+    PERFORM recollect.audit(p_tenant, 'put_documents', NULL, p_app, cardinality(p_keys));
 END;
 $$;

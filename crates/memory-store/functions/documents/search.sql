@@ -139,7 +139,7 @@ BEGIN
             LIMIT p_limit + 1 OFFSET p_offset
         ) AS f;
     END IF;
-    -- Those that the answer contains.
+    -- The documents that the answer contains.
     SELECT array_agg(s.path ORDER BY s.place) FILTER (WHERE s.fits), array_agg(s.key ORDER BY s.place) FILTER (WHERE s.fits),
         array_agg(s.score ORDER BY s.place) FILTER (WHERE s.fits), bool_or(NOT s.fits)
     INTO v_paths, v_keys, v_scores, v_more

@@ -15,7 +15,7 @@ BEGIN
         FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS v_count = ROW_COUNT;
     IF v_count > 0 THEN
-        PERFORM recollect.note(p_tenant, 'expire_documents', NULL, '', v_count);
+        PERFORM recollect.audit(p_tenant, 'expire_documents', NULL, '', v_count);
     END IF;
     RETURN v_count;
 END;

@@ -1,6 +1,5 @@
 -- Begins to erase a user (p_app, p_user; in all apps without p_app), an app (p_app) or a tenant,
--- as p_kind says. Nothing is
--- created in it from then on until it is erased. Returns the unfinished erasure of the same
+-- as p_kind says. From then on nothing is created in it until it is erased. Returns the unfinished erasure of the same
 -- kind if there is one.
 CREATE OR REPLACE FUNCTION recollect.begin_erasure(
     p_tenant text, p_actor text, p_erasure uuid, p_kind text, p_app text, p_user text
@@ -12,7 +11,7 @@ DECLARE
     v_erasure uuid;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    -- Waits for what is being created now: it is erased too.
+    -- Waits for calls that are creating something now: it is erased too.
     PERFORM pg_advisory_xact_lock(recollect.creation_lock(p_tenant));
     SELECT e.erasure_id INTO v_erasure FROM recollect.erasures e
     WHERE e.tenant_id = p_tenant AND e.kind = p_kind AND e.finished_at IS NULL
@@ -23,9 +22,9 @@ BEGIN
     INSERT INTO recollect.erasures (tenant_id, erasure_id, kind, app_id, user_id, actor, step)
     VALUES (p_tenant, p_erasure, p_kind, p_app, p_user, p_actor, 'threads');
     CASE p_kind
-        WHEN 'user' THEN PERFORM recollect.note(p_tenant, 'delete_user', NULL, p_erasure::text, 1);
-        WHEN 'app' THEN PERFORM recollect.note(p_tenant, 'delete_app', NULL, p_erasure::text, 1);
-        ELSE PERFORM recollect.note(p_tenant, 'delete_tenant', NULL, p_erasure::text, 1);
+        WHEN 'user' THEN PERFORM recollect.audit(p_tenant, 'delete_user', NULL, p_erasure::text, 1);
+        WHEN 'app' THEN PERFORM recollect.audit(p_tenant, 'delete_app', NULL, p_erasure::text, 1);
+        ELSE PERFORM recollect.audit(p_tenant, 'delete_tenant', NULL, p_erasure::text, 1);
     END CASE;
     RETURN p_erasure;
 END;

@@ -1,5 +1,5 @@
--- How many rows of each table the erasure of a user, an app or a tenant has erased, and how many
--- it was to erase and are there. What was created after it had finished does not count.
+-- The number of rows of each table that the erasure of a user, an app or a tenant has erased, and of
+-- rows that are still there. Rows created after it had finished do not count.
 CREATE OR REPLACE FUNCTION recollect.count_erased(p_tenant text, p_erasure uuid)
 RETURNS TABLE (place text, deleted_count bigint, remaining_count bigint)
 LANGUAGE plpgsql AS $$
@@ -52,10 +52,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     -- By the threads that were erased.
-    FOREACH place IN ARRAY ARRAY[
-        'agent_events', 'branches', 'checkpoint_chunks', 'checkpoint_values', 'checkpoint_writes', 'checkpoints', 'distill_jobs', 'distillates', 'extract_again', 'attempts', 'memory_ranges', 'memory_sources', 'node_copies',
-        'node_memories', 'node_messages', 'node_requests', 'node_turns', 'object_deletions', 'outbox', 'plans',
-        'requests', 'working_memories', 'working_records']
+    FOREACH place IN ARRAY recollect.thread_tables()
     LOOP
         EXECUTE format(
             'SELECT count(*) FROM recollect.erasures e
@@ -66,7 +63,7 @@ BEGIN
         deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
         RETURN NEXT;
     END LOOP;
-    -- Content is erased with the last row that refers to it, whatever this row belonged to.
+    -- Content is erased with the last row that refers to it.
     place := 'contents';
     deleted_count := COALESCE((v_counts ->> 'contents')::bigint, 0) + COALESCE((v_counts ->> 'content_holders')::bigint, 0);
     SELECT count(*) INTO remaining_count FROM recollect.contents c

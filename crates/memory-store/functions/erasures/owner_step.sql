@@ -3,7 +3,7 @@
 --
 -- The steps: threads (end all of them; each is erased on its own), memories (and documents), rest (once all
 -- threads are erased), queues (wait for the index and object storage), outside (a worker erases
--- what is left in the index, and in the files of a database of our own), check.
+-- the rest in the index, and in the files of an embedded database), check.
 CREATE OR REPLACE FUNCTION recollect.erase_owner_step(p_tenant text, p_erasure uuid, p_limit bigint)
 RETURNS text
 LANGUAGE plpgsql AS $$
@@ -48,7 +48,7 @@ BEGIN
             WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
             RETURN 'more';
         END IF;
-        -- Those that were locked.
+        -- Threads that were locked.
         EXECUTE format(
             'SELECT EXISTS (
                 SELECT FROM recollect.threads x
@@ -76,7 +76,7 @@ BEGIN
             USING p_tenant, v_erasure.app_id, v_erasure.user_id, p_limit;
             GET DIAGNOSTICS v_count = ROW_COUNT;
             IF v_count > 0 THEN
-                PERFORM recollect.note(
+                PERFORM recollect.audit(
                     p_tenant, 'delete_documents', NULL, COALESCE(v_erasure.app_id, ''), v_count);
                 UPDATE recollect.erasures
                 SET counts = recollect.add_count(v_erasure.counts, 'documents', v_count)
@@ -92,7 +92,7 @@ BEGIN
               WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories)
               ORDER BY m.app_id, m.user_id OFFSET 0) AS o;
         PERFORM recollect.erase_memories(p_tenant, v_memories);
-        PERFORM recollect.note(
+        PERFORM recollect.audit(
             p_tenant, 'delete_memories', NULL, COALESCE(v_erasure.app_id, ''), cardinality(v_memories));
         UPDATE recollect.erasures
         SET counts = recollect.add_count(v_erasure.counts, 'memories', cardinality(v_memories))
@@ -144,7 +144,7 @@ BEGIN
             OR EXISTS (
                 SELECT FROM recollect.object_deletions d
                 WHERE d.tenant_id = p_tenant AND d.id <= v_erasure.awaited_object)
-            -- Content of writes that were interrupted: whose it is, is not recorded.
+            -- Content of interrupted writes: its owner is not recorded.
             OR EXISTS (
                 SELECT FROM recollect.content_holders h
                 WHERE h.tenant_id = p_tenant AND NOT h.settled AND h.held_at <= v_erasure.created_at

@@ -1,4 +1,4 @@
--- Erases what is left of a tenant once its threads and memories are erased, about p_limit rows
+-- Erases the rest of a tenant once its threads and memories are erased, about p_limit rows
 -- of each table: policies, contents, files, secrets, usage, and all its keys but p_actor, with
 -- which the deletion can be followed.
 CREATE OR REPLACE FUNCTION recollect.erase_tenant_rows(
@@ -13,7 +13,13 @@ DECLARE
 BEGIN
     counts := p_counts;
     done := true;
-    FOREACH v_table IN ARRAY recollect.tenant_tables() LOOP
+    FOREACH v_table IN ARRAY recollect.tables_with('tenant_id', ARRAY[
+        -- The record of changes, erasures, and the queue to object storage with the writes that it
+        -- waits for: kept.
+        'transactions', 'erasures', 'object_deletions', 'object_writes',
+        -- Emptied by the index worker, and below.
+        'outbox', 'contents', 'api_keys', 'ephemeral_totals'])
+    LOOP
         EXECUTE format(
             'DELETE FROM recollect.%1$I d
              WHERE d.tenant_id = $1 AND d.ctid = ANY (ARRAY(

@@ -9,7 +9,7 @@ LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
     SELECT c.number, c.collection, c.state, c.queued_at IS NOT NULL,
-        -- What was queued to fill it is applied, and so is all else but the changes of the last minute.
+        -- The changes queued to fill it are applied, and so are all others but the last minute's.
         c.state IN ('serving', 'beside') AND c.queued_at IS NOT NULL AND q.lag_seconds < 60 AND NOT EXISTS (
             SELECT FROM recollect.outbox o
             WHERE o.target = c.number AND o.dead_at IS NULL AND o.created_at <= c.queued_at),

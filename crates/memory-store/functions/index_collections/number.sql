@@ -1,5 +1,5 @@
--- The number of a collection that receives changes; null if this one does not. Without a name,
--- or before any is recorded: of the serving one.
+-- The number of a collection, or null if it receives no changes. Without a name, or before any is
+-- recorded: the number of the serving one.
 CREATE OR REPLACE FUNCTION recollect.collection_number(p_collection text)
 RETURNS integer
 LANGUAGE plpgsql STABLE AS $$

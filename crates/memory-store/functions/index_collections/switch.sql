@@ -1,4 +1,4 @@
--- Makes a collection the serving one, and the serving one the one beside it. Returns done, or
+-- Makes a collection the serving one, and the serving one the second. Returns done, or
 -- why not: not_found, outdated (it receives no changes), incomplete or dead_letters (these two
 -- unless p_force).
 CREATE OR REPLACE FUNCTION recollect.switch_collection(p_collection text, p_force boolean)

@@ -45,9 +45,9 @@ BEGIN
     IF v_created THEN
         PERFORM recollect.check_memory_count(p_tenant, p_app, p_user, p_items -> 0);
     END IF;
-    -- One record for each thread, so that those who watch a thread learn of its
+    -- One record for each thread, so that the watchers of a thread learn of its
     -- memories.
-    PERFORM recollect.note(p_tenant, 'add_memories', u.thread_id, p_app, u.changes)
+    PERFORM recollect.audit(p_tenant, 'add_memories', u.thread_id, p_app, u.changes)
     FROM (SELECT u.thread_id, count(*) AS changes
           FROM unnest(v_threads) AS u (thread_id) GROUP BY u.thread_id) AS u;
 END;

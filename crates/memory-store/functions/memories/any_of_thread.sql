@@ -1,6 +1,6 @@
--- Whether memories have a hidden thread as a source, or anything else is kept for making memories
--- of it. What was being written when the thread was hidden is waited for. The lock for that is not
--- kept: erasing the thread's other rows may wait, and nothing else of the user is to wait for it.
+-- Whether a hidden thread is a source of memories, or rows are left that memories are made from.
+-- It waits for calls that were writing when the thread was hidden, and then releases their lock:
+-- erasing the thread's other rows may take long, and the user's other calls must not wait for it.
 CREATE OR REPLACE FUNCTION recollect.any_memory_of_thread(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$

@@ -15,7 +15,7 @@ BEGIN
     IF deleted THEN
         SELECT e.queue, e.revision INTO queue, revision
         FROM recollect.erase_memories(p_tenant, ARRAY[p_memory]) AS e;
-        PERFORM recollect.note(p_tenant, 'delete_memory', v_thread, p_memory::text, 1);
+        PERFORM recollect.audit(p_tenant, 'delete_memory', v_thread, p_memory::text, 1);
     END IF;
 END;
 $$;

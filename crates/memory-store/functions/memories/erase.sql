@@ -1,7 +1,8 @@
 -- Erases memories with their index entries, and with them the extracted memories that were
--- built on them, unless they are pinned: the messages that these were made of are read
--- again. With p_alone, which is for memories that are too old or too many, what was built on
--- them stays, and their sources with it: it is erased with these. Chains of memories that superseded each other are joined where these are missing.
+-- built on them, unless they are pinned: facts are extracted again from the messages of these.
+-- With p_alone, for memories that are too old or too many, the memories built on them stay and
+-- inherit their sources. In a chain of memories that superseded each other, the neighbors of an
+-- erased one are linked.
 -- The caller holds lock_memories of their owners.
 CREATE OR REPLACE FUNCTION recollect.erase_memories(
     p_tenant text, p_memories uuid[], p_alone boolean DEFAULT false,
@@ -21,8 +22,7 @@ BEGIN
         FROM built
         JOIN recollect.memory_ancestors a ON a.tenant_id = p_tenant AND a.ancestor_id = built.memory_id
         LEFT JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = a.memory_id
-        -- One that does not exist was erased alone, or another memory was kept in its place
-        -- when it was imported.
+        -- A missing one was erased alone, or an import kept another memory in its place.
         WHERE m.memory_id IS NULL OR (m.origin = 'extracted' AND NOT m.pinned)
     )
     SELECT array_agg(built.memory_id) INTO v_built FROM built WHERE NOT built.memory_id = ANY (p_memories);
@@ -36,7 +36,7 @@ BEGIN
         FROM recollect.memory_sources s
         WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (v_built)
         ON CONFLICT (tenant_id, thread_id, message_id) DO UPDATE SET queued = false;
-        PERFORM recollect.note(p_tenant, 'delete_memories', NULL, max(m.app_id), count(*))
+        PERFORM recollect.audit(p_tenant, 'delete_memories', NULL, max(m.app_id), count(*))
         FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_built);
         p_memories := p_memories || v_built;
@@ -70,7 +70,7 @@ BEGIN
         RETURNING m.memory_id, recollect.memory_queue(p_tenant, m.app_id, m.user_id) AS queue
     ),
     unqueued AS (
-        -- Not what a worker has claimed: if it dies, its replay finds the memory
+        -- Not changes that a worker has claimed: if it dies, the next one finds the memory
         -- gone.
         DELETE FROM recollect.outbox o
         USING gone

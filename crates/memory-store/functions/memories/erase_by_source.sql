@@ -1,7 +1,7 @@
 -- Removes a message, or without p_message all messages of a thread, from the sources of
--- memories. An extracted memory is erased with its last source, unless it is pinned; a
--- summary of the thread with the first message whose words it may contain, and the one before
--- it holds again. Returns how many sources it removed: at most p_limit; null: all.
+-- memories. An extracted memory is erased with its last source, unless it is pinned. A summary
+-- of the thread is erased with the first message whose words it may contain, and the summary
+-- before it holds again. Returns the number of sources removed: at most p_limit; null: all.
 CREATE OR REPLACE FUNCTION recollect.erase_memories_by_source(
     p_tenant text, p_thread uuid, p_message uuid, p_limit bigint
 )
@@ -46,7 +46,7 @@ BEGIN
                 SELECT FROM recollect.memory_sources s
                 WHERE s.tenant_id = p_tenant AND s.memory_id = m.memory_id)
         UNION
-        -- Erased before, alone; what was built on it goes now.
+        -- Erased before, alone; memories built on it are erased now.
         SELECT u.id
         FROM unnest(v_memories) AS u (id)
         WHERE NOT EXISTS (
@@ -66,7 +66,7 @@ BEGIN
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND m.left_path
             AND p_message IS NOT NULL);
     PERFORM recollect.erase_memories(p_tenant, v_memories);
-    PERFORM recollect.note(p_tenant, 'delete_memories', p_thread, '', cardinality(v_memories));
+    PERFORM recollect.audit(p_tenant, 'delete_memories', p_thread, '', cardinality(v_memories));
     IF v_summaries <> '{}' AND p_message IS NOT NULL THEN
         UPDATE recollect.memories m
         SET left_path = true

@@ -1,5 +1,5 @@
 -- Erases the ranges of a thread's summaries whose summary may contain the words of a message
--- that has just been erased, with those that continue them, and returns these summaries; pinned
+-- that has just been erased, with the summaries that continue them, and returns these summaries; pinned
 -- ones stay. The caller has the thread's lock and lock_memories.
 CREATE OR REPLACE FUNCTION recollect.erase_ranges_of_message(p_tenant text, p_thread uuid, p_message uuid)
 RETURNS uuid[]
@@ -32,7 +32,7 @@ BEGIN
         LEFT JOIN recollect.memories m
             ON m.tenant_id = p_tenant AND m.memory_id = r.memory_id AND m.thread_id = p_thread AND m.strategy = 'summary'
         WHERE r.tenant_id = p_tenant AND r.thread_id = p_thread
-        -- Those that a range continues are older.
+        -- A range is newer than the ranges that it continues.
         ORDER BY r.number
     LOOP
         v_is_end := v_range.branch = v_message.branch AND v_range.to_depth > v_last;
@@ -44,7 +44,7 @@ BEGIN
                     SELECT FROM recollect.path(p_tenant, p_thread, v_range.branch, v_range.to_depth) p
                     WHERE p.branch = v_message.branch AND p.depth >= v_message.depth));
         v_gone := v_gone || v_range.number;
-        -- The messages of a summary that was erased otherwise are not summarized again.
+        -- The messages of a summary that was erased for another reason are not summarized again.
         CONTINUE WHEN NOT v_is_end AND v_range.memory_id IS NOT NULL AND v_range.pinned IS NOT FALSE;
         v_erased := v_erased || v_range.number;
         IF NOT v_range.pinned THEN
@@ -59,7 +59,7 @@ BEGIN
     END IF;
     -- Another strategy would not summarize again.
     IF (SELECT p.extraction FROM recollect.policy_of_thread(p_tenant, p_thread) AS p) = 'summary' THEN
-        -- What an imported summary was made of is read, unless facts came with it.
+        -- The sources of an imported summary are read, unless facts came with it.
         UPDATE recollect.messages x
         SET imported = false
         FROM recollect.memory_ranges r

@@ -1,15 +1,14 @@
--- Stores what was extracted from the messages of a path that facts had not been
--- extracted from, up to the one with seq p_to, once: extract_generation must still be
--- p_generation, and the memories in p_built_on ({id, text}) must still have these texts.
--- With p_to 0 the messages had been extracted from before.
+-- Stores the facts extracted from the unread messages of a path, up to the one with seq p_to, and
+-- marks these as read, once: extract_generation must still be p_generation, and the memories in
+-- p_built_on ({id, text}) must still have these texts. With p_to 0 the messages had been read before.
 --
 -- A summary is stored with its range, which begins where the last one on the path ends
--- (schema/020_memory_ranges.sql). Its base must be on the path, too.
+-- (schema/004_memories.sql). Its base must be on the path, too.
 --
--- An element of p_facts is that of put_memory, with the ids of the memories that it
--- supersedes, and of those that it was built on, which must still exist. Sources that are not readable any more are dropped, and so is a fact
--- without any. A fact of an ephemeral thread ends with the thread, so it supersedes only
--- memories that end with it, too: those without a source in another thread.
+-- An element of p_facts is what put_memory takes, with the ids of the memories that it supersedes
+-- and of the memories that it was built on, which must still exist. Sources that are not readable
+-- any more are dropped, and so is a fact without any. A fact of an ephemeral thread ends with the
+-- thread, so it supersedes only memories without a source in another thread.
 CREATE OR REPLACE FUNCTION recollect.extract_memories(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_to bigint, p_facts jsonb, p_made_by text,
     p_strategy text, p_built_on jsonb,
@@ -174,7 +173,7 @@ BEGIN
                 ELSE COALESCE(v_range.based_on, '{}') END);
     END IF;
     IF stored + superseded > 0 THEN
-        PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, array_to_string(v_new[1:20], ','), stored);
+        PERFORM recollect.audit(p_tenant, 'extract_memories', p_thread, array_to_string(v_new[1:20], ','), stored);
     END IF;
 END;
 $$;

@@ -1,7 +1,7 @@
--- Erases memories of an app by age, by time without use and by number, those used
--- longest ago first, at most p_limit of 256 users; with p_dry_run it only returns them.
--- Null does not limit. After the first p_listed of them comes one row without a memory,
--- which has the numbers.
+-- Erases memories of an app by age, by time without use and by number, the one used longest ago
+-- first, at most p_limit of 256 users; with p_dry_run it only returns them. A limit of null is
+-- none. Returns the first p_listed of them, and then one row without a memory, which has the
+-- numbers.
 CREATE OR REPLACE FUNCTION recollect.delete_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_all_users boolean,
     p_max_age double precision, p_max_inactivity double precision, p_max_count integer,
@@ -31,8 +31,7 @@ BEGIN
         FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND (p_all_users OR m.user_id = p_user)
     ),
-    -- Pinned memories stay, so they are placed first; those that no longer hold,
-    -- last.
+    -- Pinned memories stay, so they are placed first; superseded ones come last.
     placed AS (
         SELECT own.memory_id,
             row_number() OVER (
@@ -87,7 +86,7 @@ BEGIN
     END LOOP;
     IF NOT p_dry_run AND forgotten > 0 THEN
         PERFORM recollect.erase_memories(p_tenant, v_memories, true);
-        PERFORM recollect.note(p_tenant, 'delete_memories', NULL, p_app, forgotten);
+        PERFORM recollect.audit(p_tenant, 'delete_memories', NULL, p_app, forgotten);
     END IF;
     memory := NULL;
     sources := NULL;

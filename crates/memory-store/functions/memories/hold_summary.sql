@@ -1,5 +1,5 @@
--- Makes the summary hold that the path to a thread's head has, and ends the others. Returns
--- whether anything was changed. The caller has the thread's lock and lock_memories.
+-- Makes the summary of the path to a thread's head hold, and ends the others. Returns whether
+-- anything changed. The caller has the thread's lock and lock_memories.
 CREATE OR REPLACE FUNCTION recollect.hold_summary(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -29,7 +29,7 @@ BEGIN
     PERFORM recollect.enqueue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')
     FROM unnest(v_changes.ends) AS u (id);
     PERFORM recollect.raise_generations(p_tenant, p_thread, 'extract');
-    PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', 0);
+    PERFORM recollect.audit(p_tenant, 'extract_memories', p_thread, '', 0);
     RETURN true;
 END;
 $$;

@@ -2,7 +2,7 @@
 -- that exists already, by its id, or by its text or its record where it holds, stays as
 -- it is.
 --
--- An element of p_items is that of put_memory, with origin, thread, made_by, strategy
+-- An element of p_items is what put_memory takes, with origin, thread, made_by, strategy
 -- and superseded_by, and with valid_from, valid_until, created and used in microseconds
 -- since 1970, and with built_on, the ids of memories that may be imported later. thread,
 -- superseded_by, valid_until and used may be null.
@@ -23,7 +23,7 @@ DECLARE
     v_sources uuid[];
     v_stored bigint := 0;
     v_id uuid;
-    -- Memories that hold in place of given ones, by the ids of those.
+    -- Memories that hold in place of given ones, by the ids of the given ones.
     v_kept jsonb := '{}';
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
@@ -111,7 +111,7 @@ BEGIN
     ) AS summary;
     IF v_stored > 0 THEN
         PERFORM recollect.check_memory_count(p_tenant, p_app, p_user, p_items -> 0);
-        PERFORM recollect.note(p_tenant, 'import_memories', NULL, p_app, v_stored);
+        PERFORM recollect.audit(p_tenant, 'import_memories', NULL, p_app, v_stored);
     END IF;
 END;
 $$;

@@ -1,6 +1,5 @@
--- Gives the summaries of a thread that have none a range: they were imported, or made before
--- ranges were recorded. It ends at the deepest source, and at the place before the first
--- message without one. The caller holds lock_memories.
+-- Gives a range to the imported summaries of a thread, which have none. It ends at the deepest
+-- source; without a source, at the place before the first message. The caller holds lock_memories.
 CREATE OR REPLACE FUNCTION recollect.place_summaries(p_tenant text, p_thread uuid)
 RETURNS void
 LANGUAGE plpgsql AS $$
@@ -29,7 +28,7 @@ BEGIN
         ORDER BY x.depth DESC, x.seq DESC
         LIMIT 1;
         IF v_summary.valid_until IS NULL AND NOT v_end.imported THEN
-            -- One that was made here and holds covers all that was read on the path to the head.
+            -- A summary that was made here and holds covers all messages read on the path to the head.
             SELECT e.* INTO v_read
             FROM recollect.extracted_place(p_tenant, p_thread, v_thread.head_branch, v_thread.head_depth) e;
             IF v_read.depth > v_end.depth AND EXISTS (
@@ -50,7 +49,7 @@ BEGIN
                 SELECT FROM recollect.memories o
                 WHERE o.tenant_id = p_tenant AND o.memory_id = v_summary.superseded_by AND o.thread_id = p_thread
                     AND o.strategy = 'summary');
-        -- Those that it superseded may have been imported, and placed, before it.
+        -- The summaries that it superseded may have been imported, and placed, before it.
         UPDATE recollect.memories m
         SET left_path = true
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'

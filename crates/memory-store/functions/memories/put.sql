@@ -29,7 +29,7 @@ DECLARE
     -- Whether the text of a known record changes.
     v_changed boolean := false;
 BEGIN
-    -- Again where another call erases meanwhile what was found.
+    -- Again where another call erases the found memory meanwhile.
     LOOP
         created := false;
         v_changed := false;
@@ -112,10 +112,10 @@ BEGIN
     END LOOP;
 
     IF v_changed AND cardinality(v_sources) > 0 THEN
-        -- They prove the text before.
+        -- They prove the former text.
         DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = memory.memory_id;
     END IF;
-    -- More sources for a known memory; one that a caller has put keeps the caller's.
+    -- More sources for a known memory; a caller's memory keeps the caller's sources.
     IF created OR p_origin = 'extracted' AND memory.origin = 'extracted' OR v_known.memory_id IS NOT NULL THEN
         PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
     END IF;

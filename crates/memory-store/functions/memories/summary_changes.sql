@@ -1,10 +1,10 @@
--- What is to change so that of the summaries of a thread the one holds that its head's path
--- has. Pinned ones stay as they are.
+-- The changes after which the summary of the path to a thread's head holds, and no other summary of
+-- the thread. Pinned ones stay as they are.
 CREATE OR REPLACE FUNCTION recollect.summary_changes(
     p_tenant text, p_thread uuid,
     -- The summary of the path, if it holds or is to hold again; and whether it is to.
     OUT summary uuid, OUT returns boolean,
-    -- Those that are to end.
+    -- The summaries that are to end.
     OUT ends uuid[]
 )
 LANGUAGE plpgsql STABLE AS $$
@@ -39,7 +39,7 @@ BEGIN
         FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'
             AND m.valid_until IS NULL AND NOT m.pinned AND m.memory_id IS DISTINCT FROM v_summary.memory_id
-            -- While the path's own is to hold again, all others end. Otherwise those that
+            -- If the path's own summary is to hold again, all others end. Otherwise summaries that
             -- were imported with another one for the same path wait for the next summary.
             AND (returns OR NOT EXISTS (
                 SELECT FROM recollect.memory_ranges r

@@ -2,21 +2,17 @@
 --
 -- Returns a status instead of raising, and needs only its arguments, so that several
 -- appends may share one transaction. Appends to one thread wait at its row; every
--- statement after that lock sees what the append before has committed.
---
--- p_parents is null where every message follows the one before it. Otherwise an
--- element is null for that, empty for a root, or names a message, as recollect.named_message
--- takes it.
+-- statement after that lock sees the messages that the append before it has committed.
 CREATE OR REPLACE FUNCTION recollect.append(
-    p_tenant text, p_actor text, p_thread uuid, p_ids uuid[], p_parents text[], p_roles text[], p_names text[],
-    p_parts json[], p_metadata jsonb[], p_tokens integer[], p_words text[], p_said timestamptz[],
+    p_tenant text, p_actor text, p_thread uuid,
+    -- An array of recollect.new_message, and for each the parts and the text that searches by word
+    -- find it with.
+    p_messages json, p_parts json[], p_words text[],
     p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head text, p_imported boolean,
     -- The most bytes of messages that the tenant's ephemeral threads may have; null: no limit.
     p_max_ephemeral_bytes bigint DEFAULT NULL,
-    -- The callers' own ids, null for a message without one; null: no message has one.
-    p_external text[] DEFAULT NULL,
-    -- Which of p_ids the caller chose. Only read with p_external.
-    p_chosen boolean[] DEFAULT NULL,
+    -- Replaces the parent of the first message; null: it stays.
+    p_parent text DEFAULT NULL,
     -- ok, replayed, request_reused, thread_not_found, head_moved (fault_id: the
     -- head), parent_not_found, external_exists (both fault_index: the message, from 0),
     -- message_exists (fault_id: the message) or ephemeral_full.
@@ -34,9 +30,14 @@ DECLARE
     v_request record;
     v_known record;
     v_now timestamptz;
-    v_count integer := cardinality(p_ids);
+    v_messages recollect.new_message[];
+    v_ids uuid[];
+    v_external text[];
+    v_given_parents text[];
+    v_tokens integer[];
+    v_count integer := cardinality(p_parts);
     v_stored integer;
-    v_bytes bigint := 0;
+    v_bytes bigint;
     v_branch_count integer;
     -- The parent of the next message, its place, and whether it is the end of its branch.
     v_id uuid;
@@ -91,11 +92,13 @@ BEGIN
         END IF;
     END IF;
 
-    IF p_external IS NOT NULL THEN
-        SELECT r.* INTO v_known
-        FROM recollect.replay_messages(
-            p_tenant, p_thread, p_external, p_ids, p_chosen, p_parents, p_roles, p_names, p_parts, p_metadata,
-            p_said) r;
+    SELECT array_agg(n), array_agg(n.message_id), array_agg(n.external_id), array_agg(n.parent), array_agg(n.tokens),
+        sum(octet_length(n.metadata::text))
+    INTO v_messages, v_ids, v_external, v_given_parents, v_tokens, v_bytes
+    FROM json_populate_recordset(NULL::recollect.new_message, p_messages) AS n;
+    v_given_parents[1] := COALESCE(p_parent, v_given_parents[1]);
+    IF array_remove(v_external, NULL) <> '{}' THEN
+        SELECT r.* INTO v_known FROM recollect.replay_messages(p_tenant, p_thread, v_messages, p_parts) r;
         IF v_known.status <> 'new' THEN
             status := v_known.status;
             fault_index := v_known.fault_index;
@@ -125,15 +128,15 @@ BEGIN
     v_tip := v_thread.head_seq = v_thread.last_seq
         OR recollect.is_tip(p_tenant, p_thread, v_branch, v_depth);
     FOR i IN 1..v_count LOOP
-        v_parent := p_parents[i];
+        v_parent := v_given_parents[i];
         IF v_parent = '' THEN
             v_id := NULL;
         ELSIF v_parent IS NOT NULL THEN
             v_at := COALESCE(
-                array_position(p_ids[1:i - 1], recollect.uuid_of(v_parent)),
-                array_position(p_external[1:i - 1], v_parent));
+                array_position(v_ids[1:i - 1], recollect.uuid_of(v_parent)),
+                array_position(v_external[1:i - 1], v_parent));
             IF v_at IS NOT NULL THEN
-                v_id := p_ids[v_at];
+                v_id := v_ids[v_at];
                 v_branch := v_branches[v_at];
                 v_depth := v_depths[v_at];
                 v_path := v_paths[v_at];
@@ -174,13 +177,13 @@ BEGIN
             v_branch := v_branch_count;
         END IF;
         v_depth := v_depth + 1;
-        v_path := v_path + p_tokens[i];
-        v_bytes := v_bytes + octet_length(p_parts[i]::text) + octet_length(p_metadata[i]::text);
+        v_path := v_path + v_tokens[i];
+        v_bytes := v_bytes + octet_length(p_parts[i]::text);
         v_parents := v_parents || v_id;
         v_branches := v_branches || v_branch;
         v_depths := v_depths || v_depth;
         v_paths := v_paths || v_path;
-        v_id := p_ids[i];
+        v_id := v_ids[i];
         v_tip := true;
     END LOOP;
 
@@ -194,16 +197,14 @@ BEGIN
     INSERT INTO recollect.messages
         (tenant_id, thread_id, app_id, user_id, seq, message_id, parent_id, branch, depth, role, name, parts,
          metadata, tokens, path_tokens, bytes, said_at, appended_at, imported, words, external_id, external_digest)
-    SELECT p_tenant, p_thread, v_thread.app_id, v_thread.user_id, v_thread.last_seq + u.place, u.message_id,
-        u.parent_id, u.branch, u.depth, u.role, u.name, u.parts, u.metadata, u.tokens, u.path_tokens,
-        octet_length(u.parts::text) + octet_length(u.metadata::text),
-        COALESCE(u.said_at, v_now), v_now, p_imported,
-        strip(to_tsvector('pg_catalog.english', u.words)) || v_thread.scope,
-        u.external, recollect.external_digest(p_thread, u.external)
-    FROM unnest(p_ids, v_parents, v_branches, v_depths, p_roles, p_names, p_parts, p_metadata, p_tokens, v_paths,
-                p_said, p_words, p_external) WITH ORDINALITY
-        AS u (message_id, parent_id, branch, depth, role, name, parts, metadata, tokens, path_tokens,
-              said_at, words, external, place)
+    SELECT p_tenant, p_thread, v_thread.app_id, v_thread.user_id, v_thread.last_seq + n.ordinality, n.message_id,
+        n.parent_id, n.branch, n.depth, n.role, n.name, n.parts, n.metadata, n.tokens, n.path_tokens,
+        octet_length(n.parts::text) + octet_length(n.metadata::text),
+        COALESCE(n.said_at, v_now), v_now, p_imported,
+        strip(to_tsvector('pg_catalog.english', n.words)) || v_thread.scope,
+        n.external_id, recollect.external_digest(p_thread, n.external_id)
+    FROM unnest(v_parents, v_branches, v_depths, v_paths, p_parts, p_words, v_messages) WITH ORDINALITY
+        AS n (parent_id, branch, depth, path_tokens, parts, words)
     ON CONFLICT (tenant_id, message_id) DO NOTHING;
     GET DIAGNOSTICS v_stored = ROW_COUNT;
     IF v_stored < v_count THEN
@@ -212,9 +213,9 @@ BEGIN
         status := 'message_exists';
         fault_id := COALESCE(
             (SELECT m.message_id FROM recollect.messages m
-             WHERE m.tenant_id = p_tenant AND m.message_id = ANY (p_ids) LIMIT 1),
-            (SELECT u.id FROM unnest(p_ids) AS u (id) GROUP BY u.id HAVING count(*) > 1 LIMIT 1),
-            p_ids[1]);
+             WHERE m.tenant_id = p_tenant AND m.message_id = ANY (v_ids) LIMIT 1),
+            (SELECT u.id FROM unnest(v_ids) AS u (id) GROUP BY u.id HAVING count(*) > 1 LIMIT 1),
+            v_ids[1]);
         RETURN;
     END IF;
 
@@ -222,7 +223,7 @@ BEGIN
         INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, app_id, user_queue, bulk)
         SELECT p_tenant, p_thread, u.id, v_thread.last_seq + u.place, 'upsert', v_thread.app_id,
             recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id), p_imported
-        FROM unnest(p_ids) WITH ORDINALITY AS u (id, place)
+        FROM unnest(v_ids) WITH ORDINALITY AS u (id, place)
         ORDER BY u.place
         RETURNING id
     )
@@ -234,14 +235,14 @@ BEGIN
         INSERT INTO recollect.requests
             (tenant_id, request_id, thread_id, content_hash, message_ids, first_seq, branches, tokens, revision)
         VALUES
-            (p_tenant, p_request, p_thread, p_hash, p_ids, v_thread.last_seq + 1, v_branches, p_tokens, revision)
+            (p_tenant, p_request, p_thread, p_hash, v_ids, v_thread.last_seq + 1, v_branches, v_tokens, revision)
         ON CONFLICT (tenant_id, request_id) DO NOTHING;
         IF NOT FOUND THEN
             DELETE FROM recollect.messages
             WHERE tenant_id = p_tenant AND thread_id = p_thread AND seq > v_thread.last_seq;
             DELETE FROM recollect.outbox
             WHERE tenant_id = p_tenant AND thread_id = p_thread AND id <= revision
-                AND message_id = ANY (p_ids) AND seq > v_thread.last_seq;
+                AND message_id = ANY (v_ids) AND seq > v_thread.last_seq;
             revision := NULL;
             status := 'request_reused';
             RETURN;
@@ -269,12 +270,12 @@ BEGIN
         PERFORM recollect.enqueue_distill(p_tenant, p_thread, p_imported);
     END IF;
 
-    PERFORM recollect.note(p_tenant, 'append_messages', p_thread, (v_thread.last_seq + 1)::text, v_count);
+    PERFORM recollect.audit(p_tenant, 'append_messages', p_thread, (v_thread.last_seq + 1)::text, v_count);
 
     status := 'ok';
-    message_ids := p_ids;
+    message_ids := v_ids;
     first_seq := v_thread.last_seq + 1;
     branches := v_branches;
-    tokens := p_tokens;
+    tokens := v_tokens;
 END;
 $$;

@@ -5,10 +5,8 @@ CREATE OR REPLACE FUNCTION recollect.append_to_session(
     -- The id and the search terms of the thread if this call creates it.
     p_tenant text, p_actor text, p_thread uuid, p_scope text[],
     p_app text, p_user text, p_key text, p_digest bytea,
-    p_ids uuid[], p_parents text[], p_roles text[], p_names text[],
-    p_parts json[], p_metadata jsonb[], p_tokens integer[], p_words text[], p_said timestamptz[],
-    p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head text,
-    p_max_ephemeral_bytes bigint, p_external text[], p_chosen boolean[],
+    p_messages json, p_parts json[], p_words text[], p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head text,
+    p_max_ephemeral_bytes bigint,
     -- As recollect.append answers.
     OUT status text, OUT fault_index integer, OUT fault_id uuid,
     OUT message_ids uuid[], OUT first_seq bigint, OUT branches integer[], OUT tokens integer[],
@@ -21,16 +19,15 @@ DECLARE
     v_thread record;
     v_appended record;
 BEGIN
-    -- The thread of a refused append is not kept.
+    -- The thread of a rejected append is not kept.
     BEGIN
         SELECT o.created, (o.thread).thread_id INTO v_thread
         FROM recollect.open_thread(
             p_tenant, p_actor, p_thread, p_app, p_user, p_key, p_digest, '', '{}', NULL, p_scope, '{}', NULL, NULL) o;
         SELECT a.* INTO v_appended
         FROM recollect.append(
-            p_tenant, p_actor, v_thread.thread_id, p_ids, p_parents, p_roles, p_names, p_parts, p_metadata, p_tokens,
-            p_words, p_said, p_request, p_hash, p_check_head, p_expected_head, false, p_max_ephemeral_bytes,
-            p_external, p_chosen) a;
+            p_tenant, p_actor, v_thread.thread_id, p_messages, p_parts, p_words, p_request, p_hash, p_check_head, p_expected_head, false,
+            p_max_ephemeral_bytes) a;
         IF v_thread.created AND v_appended.status <> 'ok' THEN
             RAISE SQLSTATE 'RC001';
         END IF;

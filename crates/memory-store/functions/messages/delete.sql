@@ -33,7 +33,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Not what a worker has claimed: if it dies, its replay finds the message gone.
+    -- Not changes that a worker has claimed: if it dies, the next one finds the message gone.
     DELETE FROM recollect.outbox
     WHERE tenant_id = p_tenant AND thread_id = p_thread AND message_id = v_id AND lease_id IS NULL;
     INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
@@ -53,7 +53,7 @@ BEGIN
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.thread_id = p_thread
             AND m.branch = below.branch AND m.depth = below.depth AND m.deleted_at IS NULL
-        -- Those queued and unclaimed will be indexed without the words anyway, but a second
+        -- Queued, unclaimed messages will be indexed without the words anyway, but a second
         -- collection may be ahead.
         WHERE EXISTS (SELECT FROM recollect.index_collections c WHERE c.state = 'beside') OR NOT EXISTS (
             SELECT FROM recollect.outbox o
@@ -97,7 +97,7 @@ BEGIN
             WHERE e.tenant_id = p_tenant AND e.thread_id = p_thread)
             + recollect.checkpoint_bytes(p_tenant, p_thread) END
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    PERFORM recollect.note(p_tenant, 'delete_message', p_thread, v_id::text, 1);
+    PERFORM recollect.audit(p_tenant, 'delete_message', p_thread, v_id::text, 1);
     status := 'ok';
 END;
 $$;

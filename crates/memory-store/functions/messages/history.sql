@@ -2,10 +2,10 @@
 -- parents, the newest first. Then comes one row without a message, with the status (ok, thread_not_found,
 -- message_not_found, unchanged), whether older messages remain, and the number and the
 -- tokens of all readable messages of the path. Where messages of the thread were erased,
--- those of the path that are older than what is returned are read and subtracted.
+-- all messages of the path are counted, also the older ones that are not returned.
 --
--- That row also has what the path to the thread's head depends on: last_seq, message_count,
--- update_count and head_id. While these stay, so does the path: messages come, with a new seq,
+-- That row also has the values that the path to the thread's head depends on: last_seq,
+-- message_count, update_count and head_id. While these stay, so does the path: messages come, with a new seq,
 -- go, and are updated. Where they equal p_known_…, nothing else is read, and the status is
 -- unchanged.
 --
@@ -15,7 +15,7 @@
 -- Stops after p_max_rows messages or p_max_bytes of content, or, once the tokens exceed
 -- p_max_tokens, at the start of the turn that it is in: turns are kept or dropped whole.
 -- Each branch on the path is a backward scan of one index, and the walk stops with the
--- messages, so the cost is that of what is returned.
+-- messages, so the cost depends on the messages returned.
 CREATE OR REPLACE FUNCTION recollect.history(
     p_tenant text, p_thread uuid, p_head text, p_max_tokens bigint, p_max_rows integer,
     p_max_bytes bigint,
@@ -24,8 +24,7 @@ CREATE OR REPLACE FUNCTION recollect.history(
 )
 RETURNS TABLE (
     status text, older boolean,
-    message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
-    parts json, metadata jsonb, tokens integer, said_at timestamptz,
+    message recollect.message,
     last_seq bigint, message_count bigint, update_count bigint, head_id uuid, path_messages bigint, path_tokens bigint
 )
 LANGUAGE plpgsql STABLE
@@ -41,7 +40,7 @@ DECLARE
     v_rows integer := 0;
     v_tokens bigint := 0;
     v_bytes bigint := 0;
-    v_size integer;
+    v_message record;
     v_last_role text := '';
     v_older boolean := false;
     v_oldest integer;
@@ -86,10 +85,8 @@ BEGIN
 
     <<path>>
     WHILE v_branch > 0 LOOP
-        FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at,
-            v_size IN
-            SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-                m.parts, m.metadata, m.tokens, m.said_at, m.bytes
+        FOR v_message IN
+            SELECT recollect.readable(m) AS message, m.depth, m.role, m.tokens, m.bytes
             FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread
                 AND m.branch = v_branch AND m.depth <= v_depth AND m.deleted_at IS NULL
@@ -98,14 +95,15 @@ BEGIN
         LOOP
             IF v_rows = p_max_rows OR v_bytes > p_max_bytes OR (v_tokens > p_max_tokens AND v_last_role = 'user') THEN
                 v_older := true;
-                v_oldest := depth;
+                v_oldest := v_message.depth;
                 EXIT path;
             END IF;
+            message := v_message.message;
             RETURN NEXT;
             v_rows := v_rows + 1;
-            v_tokens := v_tokens + tokens;
-            v_bytes := v_bytes + v_size;
-            v_last_role := role;
+            v_tokens := v_tokens + v_message.tokens;
+            v_bytes := v_bytes + v_message.bytes;
+            v_last_role := v_message.role;
         END LOOP;
         SELECT p.branch, p.depth INTO STRICT v_branch, v_depth
         FROM recollect.parent_of_branch(p_tenant, p_thread, v_branch, v_depth) p;
@@ -124,7 +122,7 @@ BEGIN
         END IF;
     END IF;
 
-    message_id := NULL;
+    message := NULL;
     status := 'ok';
     older := v_older;
     last_seq := v_thread.last_seq;

@@ -19,8 +19,7 @@ RETURNS TABLE (
     scanned bigint, last_time timestamptz, last_id uuid,
     -- How many rows there were before the bytes bounded the page.
     found_count bigint,
-    thread_id uuid, message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text,
-    name text, parts json, metadata jsonb, tokens integer, said_at timestamptz
+    message recollect.message
 )
 LANGUAGE plpgsql STABLE
 -- Statistics that lag behind a young table could suggest to sort all messages.
@@ -71,8 +70,7 @@ BEGIN
             ) AS c
         )
         SELECT final.place, final.said_at, final.message_id, page.found_count,
-            m.thread_id, m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role,
-            m.name, m.parts, m.metadata, m.tokens, m.said_at
+            CASE WHEN m.message_id IS NOT NULL THEN recollect.readable(m) END
         FROM (SELECT c.* FROM candidates c ORDER BY c.place DESC LIMIT 1) AS final
         -- The first message is returned even if it is too large.
         LEFT JOIN page ON page.running_bytes <= $13 OR page.running_bytes = page.bytes

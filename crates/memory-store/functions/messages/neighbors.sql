@@ -9,9 +9,7 @@ CREATE OR REPLACE FUNCTION recollect.neighbors(
     p_head text, p_before integer, p_after integer
 )
 RETURNS TABLE (
-    anchor_id uuid, distance integer, ordinal bigint, thread_id uuid,
-    message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
-    parts json, metadata jsonb, tokens integer, said_at timestamptz
+    anchor_id uuid, distance integer, ordinal bigint, message recollect.message
 )
 LANGUAGE plpgsql STABLE
 SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
@@ -76,15 +74,13 @@ BEGIN
         END IF;
         anchor_id := v_anchor.message_id;
         ordinal := v_anchor.ordinal;
-        thread_id := v_anchor.thread_id;
 
         distance := 0;
         v_branch := v_anchor.branch;
         v_depth := v_anchor.depth - 1;
         WHILE v_branch > 0 AND -distance < p_before LOOP
-            FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
-                SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-                    m.parts, m.metadata, m.tokens, m.said_at
+            FOR message IN
+                SELECT (recollect.readable(m)).*
                 FROM recollect.messages m
                 WHERE m.tenant_id = p_tenant AND m.thread_id = v_anchor.thread_id
                     AND m.branch = v_branch AND m.depth <= v_depth AND m.deleted_at IS NULL
@@ -121,9 +117,8 @@ BEGIN
         distance := 0;
         FOR i IN 1..cardinality(v_branches) LOOP
             EXIT WHEN distance >= p_after;
-            FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
-                SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-                    m.parts, m.metadata, m.tokens, m.said_at
+            FOR message IN
+                SELECT (recollect.readable(m)).*
                 FROM recollect.messages m
                 WHERE m.tenant_id = p_tenant AND m.thread_id = v_anchor.thread_id
                     AND m.branch = v_branches[i] AND m.depth > v_anchor.depth AND m.depth <= v_depths[i]
@@ -141,15 +136,12 @@ BEGIN
         RETURN;
     END IF;
     RETURN QUERY
-    SELECT a.id, n.distance, a.ordinal, a.thread_id,
-        n.message_id, n.external_id, n.parent_id, n.seq, n.branch, n.depth, n.role, n.name,
-        n.parts, n.metadata, n.tokens, n.said_at
+    SELECT a.id, n.distance, a.ordinal, n.message
     FROM unnest(v_own_ids, v_own_threads, v_own_ordinals, v_own_branches, v_own_depths, v_own_ends)
         AS a (id, thread_id, ordinal, branch, depth, last_depth)
     CROSS JOIN LATERAL (
         (SELECT -(row_number() OVER (ORDER BY m.depth DESC))::integer AS distance,
-            m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-            m.parts, m.metadata, m.tokens, m.said_at
+            recollect.readable(m) AS message
         FROM recollect.messages m
         WHERE m.tenant_id = p_tenant AND m.thread_id = a.thread_id
             AND m.branch = a.branch AND m.depth < a.depth AND m.deleted_at IS NULL
@@ -157,8 +149,7 @@ BEGIN
         LIMIT p_before)
         UNION ALL
         (SELECT (row_number() OVER (ORDER BY m.depth))::integer,
-            m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-            m.parts, m.metadata, m.tokens, m.said_at
+            recollect.readable(m) AS message
         FROM recollect.messages m
         WHERE m.tenant_id = p_tenant AND m.thread_id = a.thread_id
             AND m.branch = a.branch AND m.depth > a.depth AND m.depth <= a.last_depth AND m.deleted_at IS NULL

@@ -1,8 +1,7 @@
--- Compares the messages of an append, as recollect.append takes them, with those that have
--- the same external ids, under the thread's lock.
+-- Compares the messages of an append with the stored ones that have the same external ids, under
+-- the thread's lock.
 CREATE OR REPLACE FUNCTION recollect.replay_messages(
-    p_tenant text, p_thread uuid, p_external text[], p_ids uuid[], p_chosen boolean[], p_parents text[], p_roles text[],
-    p_names text[], p_parts json[], p_metadata jsonb[], p_said timestamptz[],
+    p_tenant text, p_thread uuid, p_messages recollect.new_message[], p_parts json[],
     -- new: no external id is known. replayed: each message is stored with this content.
     -- external_exists (fault_index: the message, from 0): neither.
     OUT status text, OUT fault_index integer,
@@ -19,7 +18,7 @@ AS $$
 DECLARE
     v_known bigint;
     v_same bigint;
-    -- Metadata of messages was replaced since: what was sent first is not known any more.
+    -- Metadata of messages was replaced since: the first metadata is not known any more.
     v_updated boolean := EXISTS (
         SELECT FROM recollect.threads t
         WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND t.update_count > 0);
@@ -29,28 +28,32 @@ BEGIN
         array_agg(k.branch ORDER BY k.place), array_agg(k.tokens ORDER BY k.place)
     INTO v_known, v_same, fault_index, message_ids, seqs, branches, tokens
     FROM (
-        SELECT u.place, m.message_id, m.seq, m.branch, m.tokens,
-            COALESCE(m.deleted_at IS NULL AND m.role = u.role AND m.name = u.name AND m.parts::text = u.parts::text
-            AND (m.metadata = u.metadata OR v_updated) AND (u.said_at IS NULL OR m.said_at = u.said_at)
-            AND (NOT u.chosen OR m.message_id = u.id)
+        SELECT u.ordinality AS place, m.message_id, m.seq, m.branch, m.tokens,
+            COALESCE(m.deleted_at IS NULL AND m.parts::text = u.parts::text
+            -- All other fields that the caller chose: laid over the stored ones they change nothing.
+            AND to_jsonb(recollect.readable(m)) || (
+                to_jsonb(u) - ARRAY[
+                    'chosen', 'parent', 'parts', 'tokens', 'ordinality',
+                    CASE WHEN NOT u.chosen THEN 'message_id' END,
+                    CASE WHEN v_updated THEN 'metadata' END,
+                    CASE WHEN u.said_at IS NULL THEN 'said_at' END]) = to_jsonb(recollect.readable(m))
             AND (u.parent IS NULL OR u.parent = '' AND m.parent_id IS NULL OR m.parent_id = recollect.uuid_of(u.parent)
                 OR EXISTS (
                     SELECT FROM recollect.messages p
                     WHERE p.tenant_id = p_tenant AND p.message_id = m.parent_id
                         AND p.external_digest = recollect.external_digest(p_thread, u.parent))), false) AS same
-        FROM unnest(p_external, p_ids, p_chosen, p_parents, p_roles, p_names, p_parts, p_metadata, p_said)
-            WITH ORDINALITY AS u (external, id, chosen, parent, role, name, parts, metadata, said_at, place)
+        FROM unnest(p_parts, p_messages) WITH ORDINALITY AS u (parts)
         -- The limit keeps Postgres from reading all messages for a join.
         CROSS JOIN LATERAL (
             SELECT f.*
             FROM recollect.messages f
-            WHERE f.tenant_id = p_tenant AND f.external_digest = recollect.external_digest(p_thread, u.external)
+            WHERE f.tenant_id = p_tenant AND f.external_digest = recollect.external_digest(p_thread, u.external_id)
             LIMIT 1
         ) AS m
     ) AS k;
     IF v_known = 0 THEN
         status := 'new';
-    ELSIF v_same < cardinality(p_external) THEN
+    ELSIF v_same < cardinality(p_messages) THEN
         status := 'external_exists';
     ELSE
         status := 'replayed';

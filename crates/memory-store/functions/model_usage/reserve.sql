@@ -1,4 +1,4 @@
--- Reserves tokens for one request, if today's budget has as many left; a budget of 0 is
+-- Reserves tokens for one request, if they are left of today's budget; a budget of 0 is
 -- unlimited.
 CREATE OR REPLACE FUNCTION recollect.reserve_tokens(
     p_tenant text, p_reservation uuid, p_model text, p_input bigint, p_output bigint, p_budget bigint,

@@ -1,4 +1,4 @@
--- Ends a reservation, and records what the request did cost. A reservation that has
+-- Ends a reservation, and records the cost of the request. A reservation that has
 -- expired counted as spent, and stays so.
 CREATE OR REPLACE FUNCTION recollect.settle_tokens(
     p_tenant text, p_reservation uuid, p_failed boolean, p_input bigint, p_output bigint

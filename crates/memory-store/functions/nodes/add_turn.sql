@@ -32,7 +32,7 @@ DECLARE
     v_is_own boolean;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    -- Keeps the thread from being deleted; appends go on.
+    -- Keeps the thread from being deleted; appends continue.
     SELECT t.last_seq INTO v_last_seq
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -51,7 +51,7 @@ BEGIN
         FOR UPDATE;
         IF FOUND THEN
             EXIT WHEN v_node.expired IS NOT TRUE;
-            -- Recorded as the worker's: its time ended it, not this caller.
+            -- Recorded under the worker's name: time ended it, not this caller.
             PERFORM recollect.expire_node_memory(p_tenant, 'worker', p_thread, p_node);
             PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
@@ -179,7 +179,7 @@ BEGIN
             updated_at = clock_timestamp(),
             expires_at = clock_timestamp() + make_interval(secs => p_ttl_seconds)
         WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node;
-        PERFORM recollect.note(p_tenant, 'add_node_turn', p_thread, p_node, 1);
+        PERFORM recollect.audit(p_tenant, 'add_node_turn', p_thread, p_node, 1);
         status := 'ok';
         user_id := p_user;
         assistant_id := p_assistant;

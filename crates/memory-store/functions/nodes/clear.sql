@@ -19,7 +19,7 @@ BEGIN
     SELECT e.existed, e.message_count INTO v_existed, message_count
     FROM recollect.erase_node(p_tenant, p_thread, p_node) e;
     IF v_existed THEN
-        PERFORM recollect.note(p_tenant, 'delete_node_memory', p_thread, p_node, message_count);
+        PERFORM recollect.audit(p_tenant, 'delete_node_memory', p_thread, p_node, message_count);
     END IF;
     status := 'ok';
 END;

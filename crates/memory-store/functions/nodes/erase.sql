@@ -1,8 +1,8 @@
 -- Erases the memory of one node, and queues the deletion of its object and of the copies of
 -- objects that could not be read. Returns whether there was one, and how many messages it had.
 --
--- The row is deleted first. A call that adds a turn holds it: what that has added is
--- erased too, and later turns start a new memory.
+-- The row is deleted first. A call that adds a turn locks it: its turn is erased too, and later
+-- turns start a new memory.
 CREATE OR REPLACE FUNCTION recollect.erase_node(p_tenant text, p_thread uuid, p_node text, OUT existed boolean, OUT message_count bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column

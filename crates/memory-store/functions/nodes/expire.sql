@@ -17,7 +17,7 @@ BEGIN
         RETURN false;
     END IF;
     SELECT e.message_count INTO v_count FROM recollect.erase_node(p_tenant, p_thread, p_node) e;
-    PERFORM recollect.note(p_tenant, 'expire_node_memory', p_thread, p_node, v_count);
+    PERFORM recollect.audit(p_tenant, 'expire_node_memory', p_thread, p_node, v_count);
     RETURN true;
 END;
 $$;

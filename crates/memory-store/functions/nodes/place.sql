@@ -93,7 +93,7 @@ BEGIN
                 p_tenant, p_thread, branch, depth, v_last.child_seq, v_last.after_seq), v_newest + 1) < v_newest
             OR v_last.message_id IS NULL
         THEN
-            -- The newest answer has no turns yet, or only such as came after it.
+            -- The newest answer has no turns yet, or only turns that came after it.
             v_answer := v_newest;
             child_seq := v_newest;
         END IF;

@@ -1,5 +1,5 @@
--- Records that an object with the turns p_turns was written. False where the memory was
--- erased meanwhile, also where it was used again since.
+-- Records that an object with the turns p_turns was written. False if the memory was erased
+-- meanwhile, even if it was used again since.
 CREATE OR REPLACE FUNCTION recollect.record_node_flush(
     p_tenant text, p_thread uuid, p_node text, p_ordinal bigint, p_turns bigint[], p_etag text, p_size bigint
 )
@@ -35,7 +35,7 @@ BEGIN
         flushed_at = clock_timestamp(), last_error = '', failed_at = NULL, failures = 0, retry_at = NULL
     WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node;
     IF v_count > 0 THEN
-        PERFORM recollect.note(p_tenant, 'flush_node_memory', p_thread, p_node, v_count);
+        PERFORM recollect.audit(p_tenant, 'flush_node_memory', p_thread, p_node, v_count);
     END IF;
     RETURN true;
 END;

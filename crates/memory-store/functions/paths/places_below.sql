@@ -1,4 +1,4 @@
--- The places up to p_steps below a place, on its branch and on those that fork off. Not each
+-- The places up to p_steps below a place, on its branch and on branches that fork off. Not each
 -- has a message. In SQL, so that Postgres inlines it: MATERIALIZED in the caller keeps the
 -- walk out of its joins.
 CREATE OR REPLACE FUNCTION recollect.places_below(

@@ -1,7 +1,7 @@
--- The number and the tokens of the readable messages of a range: those on a path with
--- p_after < depth ≤ p_to. It is the difference between two messages' tokens from the root.
+-- The number and the tokens of the readable messages of a range: on a path, with
+-- p_after < depth ≤ p_to. The tokens are the difference of two messages' tokens from the root.
 -- If a message of the thread was ever erased (not p_whole), the erased messages of the range
--- are subtracted: that reads these, and costs nothing for the others.
+-- are read and subtracted.
 CREATE OR REPLACE FUNCTION recollect.range_size(
     p_tenant text, p_thread uuid, p_whole boolean, p_branches integer[], p_above integer[], p_depths integer[],
     p_after integer, p_to integer,

@@ -1,5 +1,5 @@
--- Reads the readable messages of a range of the path to p_head (null: the thread's head),
--- those with p_after < depth ≤ p_to, the oldest first. Then comes one row without a message,
+-- Reads the readable messages of a range of the path to p_head (null: the thread's head), with
+-- p_after < depth ≤ p_to, the oldest first. Then comes one row without a message,
 -- which has the status (ok, thread_not_found, message_not_found) and whether more of the
 -- range remain. Stops after p_max_rows messages, or when they have p_max_tokens or
 -- p_max_bytes; the first message is always returned.
@@ -9,8 +9,7 @@ CREATE OR REPLACE FUNCTION recollect.read_range(
 )
 RETURNS TABLE (
     status text, more boolean, summary_generation bigint, observation_generation bigint,
-    message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
-    parts json, metadata jsonb, tokens integer, said_at timestamptz, imported boolean
+    message recollect.message, imported boolean
 )
 LANGUAGE plpgsql STABLE
 -- As in `history`: the index has the order.
@@ -25,7 +24,7 @@ DECLARE
     v_rows integer := 0;
     v_tokens bigint := 0;
     v_bytes bigint := 0;
-    v_size integer;
+    v_message record;
 BEGIN
     more := false;
     SELECT t.head_branch, t.head_depth, t.summary_generation, t.observation_generation INTO v_thread
@@ -58,10 +57,8 @@ BEGIN
     <<branches>>
     FOR i IN REVERSE cardinality(v_path.branches)..1 LOOP
         CONTINUE WHEN v_path.depths[i] <= p_after;
-        FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at,
-            imported, v_size IN
-            SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-                m.parts, m.metadata, m.tokens, m.said_at, m.imported, m.bytes
+        FOR v_message IN
+            SELECT recollect.readable(m) AS message, m.imported, m.tokens, m.bytes
             FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = v_path.branches[i]
                 AND m.depth > GREATEST(v_path.above[i], p_after) AND m.depth <= LEAST(v_path.depths[i], p_to)
@@ -69,18 +66,21 @@ BEGIN
             ORDER BY m.depth
             LIMIT p_max_rows - v_rows + 1
         LOOP
-            IF v_rows > 0 AND (v_rows >= p_max_rows OR v_tokens + tokens > p_max_tokens OR v_bytes + v_size > p_max_bytes)
+            IF v_rows > 0 AND (v_rows >= p_max_rows OR v_tokens + v_message.tokens > p_max_tokens
+                OR v_bytes + v_message.bytes > p_max_bytes)
             THEN
                 more := true;
                 EXIT branches;
             END IF;
+            message := v_message.message;
+            imported := v_message.imported;
             RETURN NEXT;
             v_rows := v_rows + 1;
-            v_tokens := v_tokens + tokens;
-            v_bytes := v_bytes + v_size;
+            v_tokens := v_tokens + v_message.tokens;
+            v_bytes := v_bytes + v_message.bytes;
         END LOOP;
     END LOOP;
-    message_id := NULL;
+    message := NULL;
     status := 'ok';
     RETURN NEXT;
 END;

@@ -1,5 +1,5 @@
 -- The seqs of the messages right below a place, deleted ones included: on its branch, and on
--- those that fork off there.
+-- branches that fork off there.
 CREATE OR REPLACE FUNCTION recollect.seqs_below(p_tenant text, p_thread uuid, p_branch integer, p_depth integer)
 RETURNS TABLE (seq bigint)
 LANGUAGE sql STABLE AS $$

@@ -13,7 +13,7 @@ BEGIN
     DELETE FROM recollect.plans WHERE tenant_id = p_tenant AND thread_id = p_thread;
     deleted := FOUND;
     IF deleted THEN
-        PERFORM recollect.note(p_tenant, 'delete_plan', p_thread, '', 1);
+        PERFORM recollect.audit(p_tenant, 'delete_plan', p_thread, '', 1);
     END IF;
     status := 'ok';
 END;

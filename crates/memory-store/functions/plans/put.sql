@@ -33,7 +33,7 @@ BEGIN
         iteration_count = EXCLUDED.iteration_count, steps = EXCLUDED.steps, data = EXCLUDED.data,
         updated_at = EXCLUDED.updated_at
     RETURNING p.* INTO plan;
-    PERFORM recollect.note(p_tenant, 'put_plan', p_thread, '', 1);
+    PERFORM recollect.audit(p_tenant, 'put_plan', p_thread, '', 1);
     status := 'ok';
 END;
 $$;

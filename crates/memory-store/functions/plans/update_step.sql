@@ -41,7 +41,7 @@ BEGIN
         version = gen_random_uuid(), updated_at = clock_timestamp()
     WHERE p.tenant_id = p_tenant AND p.thread_id = p_thread
     RETURNING p.* INTO plan;
-    PERFORM recollect.note(p_tenant, 'update_plan_step', p_thread, p_step, 1);
+    PERFORM recollect.audit(p_tenant, 'update_plan_step', p_thread, p_step, 1);
     status := 'ok';
 END;
 $$;

@@ -1,5 +1,5 @@
 -- A policy after a change: with p_replace it is p_set, otherwise the fields p_clear are
--- removed, and those of p_set replace the stored ones.
+-- removed, and the fields of p_set replace the stored ones.
 CREATE OR REPLACE FUNCTION recollect.policy_changed(p_policy jsonb, p_replace boolean, p_clear text[], p_set jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$

@@ -1,5 +1,5 @@
 -- The fields of a policy that SQL reads; null where it does not set them. The names are
--- those that Rust serializes; a test compares them.
+-- the names that Rust serializes; a test compares them.
 CREATE OR REPLACE FUNCTION recollect.policy_fields(
     p_policy jsonb,
     OUT ttl_seconds double precision, OUT rebuild_expired boolean, OUT extraction text

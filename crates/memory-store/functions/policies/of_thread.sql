@@ -1,4 +1,4 @@
--- The fields that the policy of a thread sets, or else that of its app, or else the server.
+-- The fields that the policy of a thread sets, or else the policy of its app, or else the server.
 CREATE OR REPLACE FUNCTION recollect.policy_of_thread(
     p_tenant text, p_thread uuid,
     OUT ttl_seconds double precision, OUT rebuild_expired boolean, OUT extraction text

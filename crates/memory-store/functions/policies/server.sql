@@ -1,4 +1,4 @@
--- The fields that the server's configuration sets, of those that SQL reads. Each connection
+-- The fields that the server's configuration sets, as far as SQL reads them. Each connection
 -- of the server has them as a setting.
 CREATE OR REPLACE FUNCTION recollect.server_policy()
 RETURNS jsonb

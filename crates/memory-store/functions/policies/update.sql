@@ -43,9 +43,8 @@ BEGIN
     SET policy = recollect.policy_changed(p.policy, p_replace, p_clear, p_set),
         version = EXCLUDED.version, updated_at = clock_timestamp()
     RETURNING p.* INTO app_policy;
-    -- The app's newest threads are queued for distilling with their next message, and all
-    -- others in time; also those whose rows are locked now, so that this call does not wait
-    -- for them.
+    -- The app's newest threads are queued for distilling with their next message. All others
+    -- follow in time, also threads whose rows are locked now, so that this call does not wait.
     WITH newest AS (
         SELECT t.thread_id
         FROM recollect.threads t
@@ -65,7 +64,7 @@ BEGIN
     SET wanted = j.wanted + 1
     FROM newest
     WHERE j.tenant_id = p_tenant AND j.thread_id = newest.thread_id AND j.lease_id IS NOT NULL;
-    PERFORM recollect.note(p_tenant, 'update_app_policy', NULL, p_app, 1);
+    PERFORM recollect.audit(p_tenant, 'update_app_policy', NULL, p_app, 1);
     status := 'ok';
 END;
 $$;

@@ -1,7 +1,7 @@
--- After the clock was set back: what waits in a queue until a time waits no longer for that.
--- Workers call it every second, and again at once while some was done and some is left. It
--- changes about p_limit rows of each queue, waits for no lock, and leaves locked rows to the next
--- call. Rows with times of the former clock are those written before it was seen to be set back.
+-- After the clock was set back: shifts the times until which rows wait in queues by as much.
+-- Workers call it every second, and again at once while rows are left. It changes about p_limit
+-- rows of each queue, waits for no lock, and leaves locked rows to the next call. Rows that were
+-- written before the setback was noticed have times of the former clock.
 CREATE OR REPLACE FUNCTION recollect.follow_clock(
     p_limit bigint,
     -- By how many seconds the clock was set back; 0: it was not, or all follow it by now.

@@ -6,8 +6,8 @@
 -- transaction names. It returns ids and scores; content is read under the policy.
 --
 -- p_scope has the lexeme of a thread, a user or an app, or of a user in several apps. It
--- is a condition of the index: the size of other scopes costs nothing. Each word is looked up by itself, at most 5,000 messages
--- of it. The score is BM25 with k1 = 1.2, b = 0.75 and every word counted once, over the
+-- is a condition of the index: the size of other scopes costs nothing. Each word is looked up by
+-- itself, in at most 5,000 messages. The score is BM25 with k1 = 1.2, b = 0.75 and every word counted once, over the
 -- messages found.
 CREATE OR REPLACE FUNCTION recollect.match_messages(
     p_scope text, p_words text, p_roles text[], p_names text[], p_start timestamptz, p_end timestamptz,

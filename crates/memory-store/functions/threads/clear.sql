@@ -52,7 +52,7 @@ BEGIN
         VALUES (p_tenant, p_thread, 'thread', 'clear', v_rows.erased_seq, v_rows.counts, v_thread.expires_at,
                 clock_timestamp() + interval '5 seconds');
     END IF;
-    PERFORM recollect.note(p_tenant, 'clear_thread', p_thread, '', message_count);
+    PERFORM recollect.audit(p_tenant, 'clear_thread', p_thread, '', message_count);
     status := CASE WHEN v_rows.done THEN 'ok' ELSE 'clearing' END;
 END;
 $$;

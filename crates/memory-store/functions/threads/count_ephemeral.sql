@@ -17,7 +17,7 @@ BEGIN
 END;
 $$;
 
--- Once: creating a trigger waits for all who write threads.
+-- Once: creating a trigger waits for all transactions that write threads.
 DO $$
 BEGIN
     IF NOT EXISTS (

@@ -1,6 +1,5 @@
--- Ends a thread, as hide_thread does. With p_only_expired, only a thread that has expired and
--- was not ended; without, an expired thread counts as not found, but not one that is being
--- cleared.
+-- Ends a thread, as hide_thread does. With p_only_expired it ends only a thread that has expired
+-- and was not ended. Without it an expired thread counts as not found, unless it is being cleared.
 CREATE OR REPLACE FUNCTION recollect.delete_thread(
     p_tenant text, p_actor text, p_thread uuid, p_only_expired boolean,
     -- ok or thread_not_found.

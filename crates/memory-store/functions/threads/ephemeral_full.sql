@@ -1,5 +1,5 @@
 -- Whether a tenant's ephemeral threads would exceed a limit with p_threads more of them or
--- p_bytes more of their messages; null means no limit. Those who create or fill them wait
+-- p_bytes more of their messages; null means no limit. Calls that create or fill them wait
 -- for each other at the tenant's row of totals until they commit, so that together they do
 -- not exceed a limit.
 CREATE OR REPLACE FUNCTION recollect.ephemeral_full(

@@ -3,8 +3,8 @@
 -- memories with other sources stay.
 CREATE OR REPLACE FUNCTION recollect.erase_thread_rows(
     p_tenant text, p_thread uuid, p_limit bigint,
-    -- The messages up to this seq are erased; null: not known. What is returned is the
-    -- argument of the next call.
+    -- The messages up to this seq are erased; null: not known. The result is the argument of the
+    -- next call.
     INOUT erased_seq bigint,
     -- Rows erased by this call, by table.
     OUT counts jsonb,
@@ -25,8 +25,8 @@ DECLARE
 BEGIN
     counts := '{}';
     done := true;
-    -- First, because callers may still read them. Of a hidden thread in steps of their own, because
-    -- the lock of the user's memories lasts as long as the transaction.
+    -- First, because callers may still read them. For a hidden thread this is a step of its own,
+    -- because the lock of the user's memories lasts as long as the transaction.
     v_hidden := p_limit IS NOT NULL AND EXISTS (
         SELECT FROM recollect.threads t
         WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND t.expires_at <= clock_timestamp());
@@ -71,16 +71,21 @@ BEGIN
     done := done AND erased_seq >= v_last;
     v_left := v_left - (erased_seq - v_from);
 
-    FOREACH v_table IN ARRAY ARRAY[
-        'node_turns', 'node_messages', 'node_requests', 'plans', 'attempts', 'agent_events', 'distillates',
-        'memory_ranges', 'checkpoint_writes', 'checkpoints', 'checkpoint_values', 'checkpoint_chunks', 'distill_jobs', 'working_memories', 'working_records', 'branches', 'outbox']
+    FOREACH v_table IN ARRAY recollect.thread_tables()
     LOOP
+        CONTINUE WHEN v_table IN (
+            -- Erased above and below.
+            'memory_sources', 'extract_again', 'node_copies', 'node_memories',
+            -- Kept while a thread is cleared; erase_thread_step erases it.
+            'requests',
+            -- The queue to object storage.
+            'object_deletions');
         EXECUTE format(
             'DELETE FROM recollect.%1$I d
              WHERE d.tenant_id = $1 AND d.ctid = ANY (ARRAY(
                 SELECT x.ctid FROM recollect.%1$I x WHERE x.tenant_id = $1 AND x.thread_id = $2 %2$s LIMIT $3))',
             v_table,
-            -- Not what a worker has claimed: if it dies, its replay finds the message gone.
+            -- Not changes that a worker has claimed: if it dies, the next one finds the message gone.
             CASE v_table WHEN 'outbox' THEN 'AND x.op <> ''purge'' AND x.lease_id IS NULL' ELSE '' END)
         USING p_tenant, p_thread, v_left;
         GET DIAGNOSTICS v_count = ROW_COUNT;

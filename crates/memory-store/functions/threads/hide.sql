@@ -1,5 +1,5 @@
--- Ends a thread: nothing can read it any more, its session key is free for a new thread, and
--- its erasure is queued, from the index too. The caller has the thread's lock. Its expiry is
+-- Ends a thread: it cannot be read any more, its session key is free for a new thread, and
+-- its erasure is queued, also in the index. The caller has the thread's lock. Its expiry is
 -- '-infinity', so that a clock that is set back does not show it again.
 CREATE OR REPLACE FUNCTION recollect.hide_thread(
     p_tenant text, p_thread uuid,
@@ -27,6 +27,6 @@ BEGIN
         VALUES (p_tenant, p_thread, v_last_seq, 'purge')
         RETURNING id INTO revision;
     END IF;
-    PERFORM recollect.note(p_tenant, 'delete_thread', p_thread, '', message_count);
+    PERFORM recollect.audit(p_tenant, 'delete_thread', p_thread, '', message_count);
 END;
 $$;

@@ -1,5 +1,5 @@
 -- Whether a thread is hidden because it is cleared in steps. Volatile, so that a statement that
--- waited for the thread's row sees what was committed meanwhile.
+-- waited for the thread's row sees changes committed meanwhile.
 CREATE OR REPLACE FUNCTION recollect.is_clearing(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$

@@ -1,7 +1,7 @@
 -- Finds the thread of a session, or creates it. A thread that has expired
 -- is deleted first. Without p_ttl_seconds a new one lives as long as the policy of the
--- app or the server says, or without end. With p_idle_seconds a new one is ephemeral: it ends when it is
--- not used for that long, and a tenant has at most p_max_ephemeral of them.
+-- app or the server says, or without end. With p_idle_seconds a new one is ephemeral: it ends when
+-- it has not been used for that time, and a tenant has at most p_max_ephemeral of them.
 CREATE OR REPLACE FUNCTION recollect.open_thread(
     p_tenant text, p_actor text, p_thread uuid, p_app text, p_user text, p_key text, p_digest bytea,
     p_title text, p_metadata jsonb, p_ttl_seconds double precision, p_scope text[],
@@ -25,7 +25,7 @@ BEGIN
                 RETURN;
             END IF;
             PERFORM recollect.refuse_clearing(p_tenant, thread.thread_id);
-            -- Recorded as the worker's: its time ended it, not this caller.
+            -- Recorded under the worker's name: time ended it, not this caller.
             PERFORM recollect.delete_thread(p_tenant, 'worker', thread.thread_id, true);
             PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
@@ -56,7 +56,7 @@ BEGIN
         ON CONFLICT (tenant_id, session_digest) DO NOTHING
         RETURNING * INTO thread;
         IF FOUND THEN
-            PERFORM recollect.note(p_tenant, 'create_thread', p_thread, '', 1);
+            PERFORM recollect.audit(p_tenant, 'create_thread', p_thread, '', 1);
             RETURN;
         END IF;
         -- Another caller created it just now: read theirs.

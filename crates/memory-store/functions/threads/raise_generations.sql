@@ -1,5 +1,5 @@
 -- Raises the generations of a thread for kinds of derived text: `summary`, `observation`
--- and `extract`. A commit made under an older one is refused. Called with each
+-- and `extract`. A commit made under an older one is rejected. Called with each
 -- change of the kind and with each erasure, under the thread's lock.
 CREATE OR REPLACE FUNCTION recollect.raise_generations(p_tenant text, p_thread uuid, VARIADIC p_kinds text[])
 RETURNS void

@@ -40,6 +40,6 @@ BEGIN
     RETURNING * INTO thread;
     -- This path may never have been distilled, or not lately.
     PERFORM recollect.enqueue_distill(p_tenant, p_thread);
-    PERFORM recollect.note(p_tenant, 'set_head', p_thread, v_id::text, 1);
+    PERFORM recollect.audit(p_tenant, 'set_head', p_thread, v_id::text, 1);
 END;
 $$;

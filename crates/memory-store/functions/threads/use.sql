@@ -1,7 +1,7 @@
 -- Counts as a use of an ephemeral thread: it lives for its idle_ttl from now on. Returns
 -- its new expiry; null where that did not change: the thread is not ephemeral, or the
 -- expiry was moved less than a minute, or a tenth of a shorter idle_ttl, ago. It does not
--- wait for a lock, whose holder uses the thread, too.
+-- wait for a lock: its holder uses the thread, too.
 CREATE OR REPLACE FUNCTION recollect.use_thread(p_tenant text, p_thread uuid)
 RETURNS timestamptz
 LANGUAGE sql AS $$

@@ -1,4 +1,4 @@
--- Empties the contexts of a thread's working memory, also those of other paths. The
+-- Empties the contexts of a thread's working memory, also the contexts of other paths. The
 -- messages that they cover stay out of the working memory. The caller has the
 -- thread's lock.
 CREATE OR REPLACE FUNCTION recollect.clear_contexts(p_tenant text, p_thread uuid)

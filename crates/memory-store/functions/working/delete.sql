@@ -20,7 +20,7 @@ BEGIN
     PERFORM recollect.clear_contexts(p_tenant, p_thread);
     PERFORM recollect.set_aside(p_tenant, p_actor, p_thread, 2147483647, '', 0, 'caller');
     IF deleted THEN
-        PERFORM recollect.note(p_tenant, 'delete_working_memory', p_thread, '', 1);
+        PERFORM recollect.audit(p_tenant, 'delete_working_memory', p_thread, '', 1);
     END IF;
 END;
 $$;

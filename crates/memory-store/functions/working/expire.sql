@@ -1,6 +1,6 @@
 -- Ends the working memory of a thread if it has expired. With the policy's
--- rebuild_expired all messages of the thread are in the new one, otherwise those
--- appended since it expired. The caller has the thread's lock. Returns whether it had
+-- rebuild_expired all messages of the thread are in the new one, otherwise the
+-- messages appended since it expired. The caller has the thread's lock. Returns whether it had
 -- expired.
 CREATE OR REPLACE FUNCTION recollect.expire_working_memory(p_tenant text, p_thread uuid)
 RETURNS boolean
@@ -20,7 +20,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    -- Recorded as the worker's: its time ended it, not this caller.
+    -- Recorded under the worker's name: time ended it, not this caller.
     PERFORM set_config('recollect.actor', 'worker', true);
     DELETE FROM recollect.working_records WHERE tenant_id = p_tenant AND thread_id = p_thread;
     IF v_rebuild THEN
@@ -46,7 +46,7 @@ BEGIN
         PERFORM recollect.set_aside(
             p_tenant, 'worker', p_thread, COALESCE(v_since, 2147483647), '', 0, 'worker');
     END IF;
-    PERFORM recollect.note(p_tenant, 'expire_working_memory', p_thread, '', 1);
+    PERFORM recollect.audit(p_tenant, 'expire_working_memory', p_thread, '', 1);
     PERFORM set_config('recollect.actor', v_actor, true);
     RETURN true;
 END;

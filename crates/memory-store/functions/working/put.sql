@@ -1,5 +1,5 @@
 -- Replaces the working memory of a thread: all of it or nothing, because it is one
--- statement, and what cannot be stored is refused before anything is.
+-- statement, and all conditions are checked before anything is stored.
 CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     p_tenant text, p_actor text, p_thread uuid,
     -- The etag of the state that is to be replaced.
@@ -10,8 +10,7 @@ CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     -- before it becomes the head. Null: they follow the head.
     p_branch_at integer,
     -- The messages to append, as recollect.append takes them; may be empty.
-    p_ids uuid[], p_roles text[], p_names text[], p_parts json[], p_metadata jsonb[], p_tokens integer[],
-    p_words text[], p_said timestamptz[],
+    p_messages json, p_parts json[], p_words text[],
     -- Null: the context stays.
     p_context text, p_context_tokens integer,
     -- Memories, as put_memory takes them. Null: they stay.
@@ -26,8 +25,8 @@ CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     p_policy jsonb,
     -- Null: the model stays. Empty: none.
     p_model text, p_window integer,
-    -- As recollect.append takes them.
-    p_max_ephemeral_bytes bigint, p_external text[], p_chosen boolean[],
+    -- As recollect.append takes it.
+    p_max_ephemeral_bytes bigint,
     -- ok, thread_not_found, changed, message_exists (fault_id), external_exists
     -- (fault_index: the message to append, from 0), ephemeral_full or
     -- source_not_found (item and source: which one, from 0).
@@ -46,7 +45,9 @@ DECLARE
     v_changes bigint := 0;
     v_created boolean := false;
     v_fork record;
-    v_parents text[];
+    v_new recollect.new_message[] := ARRAY(
+        SELECT n FROM json_populate_recordset(NULL::recollect.new_message, p_messages) AS n);
+    v_parent text;
     v_keep_from integer;
     v_context text := p_context;
     v_context_tokens integer := p_context_tokens;
@@ -64,7 +65,9 @@ BEGIN
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
     SELECT s.* INTO item, source
-    FROM recollect.missing_source(p_tenant, v_thread.app_id, v_thread.user_id, p_items, p_ids) AS s;
+    FROM recollect.missing_source(
+        p_tenant, v_thread.app_id, v_thread.user_id, p_items,
+        ARRAY(SELECT n.message_id FROM unnest(v_new) AS n)) AS s;
     IF item IS NOT NULL THEN
         status := 'source_not_found';
         RETURN;
@@ -85,7 +88,7 @@ BEGIN
         ORDER BY m.depth DESC
         LIMIT 1;
         v_keep_from := LEAST(v_keep_from, COALESCE(v_fork.depth, 0) + 1);
-        v_parents := ARRAY[COALESCE(v_fork.message_id::text, '')];
+        v_parent := COALESCE(v_fork.message_id::text, '');
         -- The context stays, also where its summary is not on the branch.
         v_context := COALESCE(p_context, v_state.context);
         v_context_tokens := CASE WHEN p_context IS NULL THEN v_state.context_tokens ELSE p_context_tokens END;
@@ -96,13 +99,13 @@ BEGIN
             UPDATE recollect.messages
             SET external_id = NULL, external_digest = NULL
             WHERE tenant_id = p_tenant AND deleted_at IS NULL AND external_digest IN (
-                SELECT recollect.external_digest(p_thread, u.external) FROM unnest(p_external) AS u (external));
+                SELECT recollect.external_digest(p_thread, n.external_id) FROM unnest(v_new) AS n);
         END IF;
-        IF cardinality(p_ids) > 0 THEN
+        IF cardinality(v_new) > 0 THEN
             SELECT a.* INTO v_appended
             FROM recollect.append(
-                p_tenant, p_actor, p_thread, p_ids, v_parents, p_roles, p_names, p_parts, p_metadata, p_tokens,
-                p_words, p_said, NULL, NULL, false, NULL, false, p_max_ephemeral_bytes, p_external, p_chosen) AS a;
+                p_tenant, p_actor, p_thread, p_messages, p_parts, p_words, NULL, NULL, false, NULL, false,
+                p_max_ephemeral_bytes, v_parent) AS a;
             IF v_appended.status <> 'ok' THEN
                 RAISE SQLSTATE 'RC001';
             END IF;
@@ -139,7 +142,7 @@ BEGIN
         PERFORM recollect.check_memory_count(p_tenant, v_thread.app_id, v_thread.user_id, p_items -> 0);
     END IF;
     IF v_changes > 0 THEN
-        PERFORM recollect.note(p_tenant, 'add_memories', p_thread, v_thread.app_id, v_changes);
+        PERFORM recollect.audit(p_tenant, 'add_memories', p_thread, v_thread.app_id, v_changes);
     END IF;
 
     INSERT INTO recollect.working_memories AS w (tenant_id, thread_id, data, expires_at)
@@ -150,7 +153,7 @@ BEGIN
         updated_at = clock_timestamp();
     PERFORM recollect.set_model(p_tenant, p_thread, p_model, p_window);
     PERFORM recollect.put_thread(p_tenant, p_thread, CASE WHEN p_ttl_erases THEN p_ttl_seconds END, p_policy);
-    PERFORM recollect.note(p_tenant, 'put_working_memory', p_thread, '', COALESCE(cardinality(p_ids), 0));
+    PERFORM recollect.audit(p_tenant, 'put_working_memory', p_thread, '', cardinality(v_new));
     status := 'ok';
 END;
 $$;

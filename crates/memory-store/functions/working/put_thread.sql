@@ -24,6 +24,6 @@ BEGIN
     IF v_policy IS NOT NULL THEN
         PERFORM recollect.enqueue_distill(p_tenant, p_thread);
     END IF;
-    PERFORM recollect.note(p_tenant, 'update_thread', p_thread, '', 1);
+    PERFORM recollect.audit(p_tenant, 'update_thread', p_thread, '', 1);
 END;
 $$;

@@ -5,8 +5,7 @@ CREATE OR REPLACE FUNCTION recollect.read_working_memory(
     p_tenant text, p_thread uuid, p_max_rows integer, p_max_bytes bigint
 )
 RETURNS TABLE (
-    message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
-    parts json, metadata jsonb, tokens integer, said_at timestamptz,
+    message recollect.message,
     status text, context text, context_tokens integer, summarized_count bigint,
     message_count bigint, message_tokens bigint,
     model text, context_window integer, data json, expires_at timestamptz, expired boolean, rebuilt boolean,
@@ -21,17 +20,15 @@ DECLARE
     v_state record;
     v_rows integer := 0;
     v_bytes bigint := 0;
-    v_size integer;
+    v_message record;
 BEGIN
     SELECT s.* INTO v_state FROM recollect.working_state(p_tenant, p_thread) s;
     IF v_state.status = 'ok' THEN
         <<path>>
         FOR i IN 1..cardinality(v_state.branches) LOOP
             EXIT WHEN v_state.depths[i] <= v_state.covered OR v_rows >= p_max_rows;
-            FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at,
-                v_size IN
-                SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-                    m.parts, m.metadata, m.tokens, m.said_at, m.bytes
+            FOR v_message IN
+                SELECT recollect.readable(m) AS message, m.bytes
                 FROM recollect.messages m
                 WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = v_state.branches[i]
                     AND m.depth > GREATEST(v_state.above[i], v_state.covered) AND m.depth <= v_state.depths[i]
@@ -39,14 +36,15 @@ BEGIN
                 ORDER BY m.depth DESC
                 LIMIT p_max_rows - v_rows
             LOOP
-                v_bytes := v_bytes + v_size;
+                v_bytes := v_bytes + v_message.bytes;
                 EXIT path WHEN v_bytes > p_max_bytes AND v_rows > 0;
+                message := v_message.message;
                 RETURN NEXT;
                 v_rows := v_rows + 1;
             END LOOP;
         END LOOP;
     END IF;
-    message_id := NULL;
+    message := NULL;
     status := v_state.status;
     context := v_state.context;
     context_tokens := v_state.context_tokens;

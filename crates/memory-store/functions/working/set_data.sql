@@ -9,7 +9,7 @@ BEGIN
     VALUES (p_tenant, p_thread, p_data)
     ON CONFLICT (tenant_id, thread_id) DO UPDATE
     SET data = EXCLUDED.data, version = EXCLUDED.version, updated_at = clock_timestamp();
-    PERFORM recollect.note(p_tenant, 'update_working_memory_data', p_thread, '', 1);
+    PERFORM recollect.audit(p_tenant, 'update_working_memory_data', p_thread, '', 1);
     RETURN (SELECT s.etag FROM recollect.working_state(p_tenant, p_thread) s);
 END;
 $$;

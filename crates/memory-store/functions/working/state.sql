@@ -1,4 +1,4 @@
--- Reads the working memory of a thread without its messages, all of one moment.
+-- Reads the working memory of a thread without its messages, as of one moment.
 CREATE OR REPLACE FUNCTION recollect.working_state(
     p_tenant text, p_thread uuid,
     -- ok or thread_not_found.
@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION recollect.working_state(
     -- The number, the end and the text of the summary that holds; null, 0, 0 and ''
     -- without one.
     OUT tip bigint, OUT tip_branch integer, OUT covered integer, OUT context text, OUT context_tokens integer,
-    -- Readable messages that the summary covers, and those in the working memory.
+    -- Readable messages that the summary covers, and readable messages in the working memory.
     OUT summarized_count bigint, OUT message_count bigint, OUT message_tokens bigint,
     OUT model text, OUT context_window integer, OUT data json, OUT expires_at timestamptz,
     -- It has expired, and was not ended yet.

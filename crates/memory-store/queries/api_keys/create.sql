@@ -4,5 +4,5 @@ WITH made AS (
     ON CONFLICT (tenant_id, name) DO NOTHING
     RETURNING name, scopes, created_at, expires_at
 )
-SELECT m.name, m.scopes, m.created_at, m.expires_at, recollect.note($1, 'create_api_key', NULL, m.name, 1)
+SELECT m.name, m.scopes, m.created_at, m.expires_at, recollect.audit($1, 'create_api_key', NULL, m.name, 1)
 FROM made m

@@ -3,5 +3,5 @@ WITH gone AS (
     WHERE k.tenant_id = $1 AND k.name = $2
     RETURNING k.name
 )
-SELECT g.name, recollect.note($1, 'revoke_api_key', NULL, g.name, 1)
+SELECT g.name, recollect.audit($1, 'revoke_api_key', NULL, g.name, 1)
 FROM gone g

@@ -1,4 +1,4 @@
--- The newest attempts that failed, as many as rows and bytes allow, and how many there are.
+-- The newest failed attempts, within limits of rows and bytes, and the number of all failed ones.
 SELECT page.number, page.task, page.task_number, page.action, page.result, page.error, page.diagnosis, page.fix,
     page.created_at, page.found_count
 FROM (

@@ -1,4 +1,4 @@
--- Tenants with documents that have expired, those of the oldest first.
+-- Tenants with expired documents, the tenant of the oldest one first.
 SELECT d.tenant_id
 FROM (
     SELECT x.tenant_id, x.expires_at

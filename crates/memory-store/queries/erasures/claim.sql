@@ -2,7 +2,7 @@ WITH next AS MATERIALIZED (
     SELECT e.tenant_id, e.erasure_id
     FROM recollect.erasures e
     WHERE e.finished_at IS NULL AND e.available_at <= clock_timestamp()
-        -- $4: only those whose step is `outside`, which has a job of its own, or only others.
+        -- $4: only erasures whose step is `outside`, which has a job of its own, or only others.
         AND (e.step = 'outside') = $4
     ORDER BY e.available_at
     LIMIT $1

@@ -3,5 +3,5 @@ WITH gone AS (
     WHERE f.tenant_id = $1 AND f.digest = $2
     RETURNING f.digest
 )
-SELECT recollect.note($1, 'delete_file', NULL, $3, 1)
+SELECT recollect.audit($1, 'delete_file', NULL, $3, 1)
 FROM gone

@@ -12,5 +12,5 @@ WITH stored AS (
     RETURNING f.created_at, f.updated_at, f.xmax = 0 AS created
 )
 SELECT stored.created_at, stored.updated_at, stored.created,
-    recollect.note($1, 'register_file', NULL, $10, 1)
+    recollect.audit($1, 'register_file', NULL, $10, 1)
 FROM stored

@@ -1,5 +1,5 @@
 -- Records that the index has memories, each in the state of a version: one that was changed
--- since is queued again. Returns those that another transaction holds, which are recorded one
+-- since is queued again. Returns memories that another transaction holds, which are recorded one
 -- by one (memories/persisted_one): changes of memories lock them in any order, under
 -- lock_memories, so this statement must not wait for one while it holds others.
 WITH free AS (

@@ -1,5 +1,4 @@
-SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-    m.parts, m.metadata, m.tokens, m.said_at
+SELECT recollect.readable(m) AS message
 FROM recollect.messages m
 JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = m.thread_id
 WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.message_id = recollect.named_message($1, $2, $3)

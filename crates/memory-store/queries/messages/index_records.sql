@@ -1,11 +1,10 @@
--- The requested messages and up to $3 before each, along its parents: those of at most $4
--- bytes. A deleted one is returned too, empty, because the path leads through it.
+-- The requested messages and up to $3 before each, along its parents, of at most $4 bytes each. A
+-- deleted one is returned too, empty, because the path leads through it.
 WITH needed AS MATERIALIZED (
     SELECT b.message_id, b.distance FROM recollect.messages_before($1, $2, $3) AS b
 )
-SELECT t.thread_id, t.app_id, t.user_id, t.ordinal, n.distance = 0 AS wanted, m.deleted_at IS NULL AS readable,
-    m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-    m.parts, m.metadata, m.tokens, m.said_at
+SELECT t.app_id, t.user_id, t.ordinal, n.distance = 0 AS wanted, m.deleted_at IS NULL AS readable,
+    recollect.readable(m) AS message
 FROM needed n
 CROSS JOIN LATERAL recollect.message_by_id($1, n.message_id) AS m
 CROSS JOIN LATERAL recollect.thread_by_id($1, m.thread_id) AS t

@@ -1,12 +1,10 @@
 -- A page is limited by rows and by bytes; the running sum is over one page at most.
-SELECT page.message_id, page.external_id, page.parent_id, page.seq, page.branch, page.depth, page.role, page.name,
-    page.parts, page.metadata, page.tokens, page.said_at, page.found_count
+SELECT page.message, page.found_count
 FROM (
     SELECT found.*, sum(found.bytes) OVER (ORDER BY found.seq ASC) AS running_bytes,
         count(*) OVER () AS found_count
     FROM (
-        SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-            m.parts, m.metadata, m.tokens, m.said_at, m.bytes
+        SELECT recollect.readable(m) AS message, m.seq, m.bytes
         FROM recollect.messages m
         WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.seq > $3
             AND m.deleted_at IS NULL

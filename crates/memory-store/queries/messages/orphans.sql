@@ -1,4 +1,4 @@
--- Of these messages, those whose parent was erased, each with the nearest readable message
+-- The messages, of these, whose parent was erased, each with the nearest readable message
 -- before it; null: none.
 SELECT m.message_id, nearest.message_id AS nearest_id
 FROM recollect.messages m

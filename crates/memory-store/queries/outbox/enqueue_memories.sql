@@ -28,7 +28,7 @@ queued AS (
     RETURNING 1
 )
 SELECT done.count AS queued_count, last.ordinal,
-    CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', NULL, '', done.count) END AS note
+    CASE WHEN done.count > 0 THEN recollect.audit($1, 'reindex', NULL, '', done.count) END AS note
 FROM (SELECT count(*) AS count FROM queued) AS done,
     (SELECT max(page.ordinal) AS ordinal FROM page) AS last
 WHERE last.ordinal IS NOT NULL

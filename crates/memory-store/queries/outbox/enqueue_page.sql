@@ -32,6 +32,6 @@ queued AS (
     RETURNING 1
 )
 SELECT done.count AS queued_count, last.thread_id, last.seq,
-    CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', $6, '', done.count) END AS note
+    CASE WHEN done.count > 0 THEN recollect.audit($1, 'reindex', $6, '', done.count) END AS note
 FROM (SELECT count(*) AS count FROM queued) AS done,
     (SELECT page.thread_id, page.seq FROM page ORDER BY page.thread_id DESC, page.seq DESC LIMIT 1) AS last

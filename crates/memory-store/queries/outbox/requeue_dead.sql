@@ -6,5 +6,5 @@ WITH requeued AS (
     RETURNING 1
 )
 SELECT done.count AS requeued_count,
-    CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', $2, '', done.count) END AS note
+    CASE WHEN done.count > 0 THEN recollect.audit($1, 'reindex', $2, '', done.count) END AS note
 FROM (SELECT count(*) AS count FROM requeued) AS done

@@ -3,5 +3,5 @@ WITH gone AS (
     WHERE s.tenant_id = $1 AND s.name = $2
     RETURNING s.name
 )
-SELECT g.name, recollect.note($1, 'delete_secret', NULL, g.name, 1)
+SELECT g.name, recollect.audit($1, 'delete_secret', NULL, g.name, 1)
 FROM gone g

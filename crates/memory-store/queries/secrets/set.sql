@@ -6,5 +6,5 @@ WITH changed AS (
         updated_at = clock_timestamp()
     RETURNING name, created_at, updated_at
 )
-SELECT c.name, c.created_at, c.updated_at, recollect.note($1, 'set_secret', NULL, c.name, 1)
+SELECT c.name, c.created_at, c.updated_at, recollect.audit($1, 'set_secret', NULL, c.name, 1)
 FROM changed c

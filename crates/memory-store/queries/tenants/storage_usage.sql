@@ -1,1 +1,1 @@
-SELECT message_count, stored_bytes FROM recollect.storage_usage($1, $2)
+SELECT message_count, stored_bytes FROM recollect.storage_usage($1)

@@ -30,5 +30,5 @@ wanted AS (
 )
 SELECT c.thread_id, c.app_id, c.user_id, c.session_key, c.title, c.metadata,
     c.last_seq, c.head_id, c.message_count, c.created_at, c.updated_at, c.expires_at, c.policy, c.version, c.idle_ttl IS NOT NULL AS ephemeral,
-    recollect.note($1, 'update_thread', $2, '', 1)
+    recollect.audit($1, 'update_thread', $2, '', 1)
 FROM changed c

@@ -5,7 +5,7 @@ CROSS JOIN LATERAL (
     SELECT n.*
     FROM recollect.transactions n
     WHERE n.tenant_id = $1 AND n.thread_id = watched.thread_id AND n.id > watched.place
-        -- A refused call has changed nothing.
+        -- A rejected call has changed nothing.
         AND n.result = 'ok'
     ORDER BY n.id
     LIMIT $4

@@ -1,5 +1,4 @@
-SELECT r.message_id, r.external_id, r.parent_id, r.seq, r.branch, r.depth, r.role, r.name,
-    r.parts, r.metadata, r.tokens, r.said_at,
+SELECT r.message,
     r.status, r.context, r.context_tokens, r.summarized_count, r.message_count, r.message_tokens,
     r.model, r.context_window, r.data, r.expires_at, r.expired, r.rebuilt, r.anything, r.etag, r.updated_at,
     r.covered, r.head_depth

@@ -13,16 +13,16 @@ use memory_postgres::{Params, query};
 use crate::{
     CheckpointError, CheckpointStore, Page, StoreError, ThreadError,
     rows::{self, column, only, scalar, unknown_status},
-    thread::session_digest,
+    threads::session::session_digest,
 };
 use pack::{Packed, Unpacker, digest, pack};
 
-/// Whose checkpoints are read.
+/// The threads whose checkpoints are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointScope {
-    /// One thread's.
+    /// One thread.
     Thread(ThreadId),
-    /// Those of all threads of a user, or with an empty user of an app's threads without one.
+    /// All threads of a user; with an empty user, an app's threads without a user.
     User(AppId, UserId),
 }
 
@@ -40,19 +40,19 @@ pub struct CheckpointPlace {
 /// Which checkpoints are read; all conditions must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointQuery {
-    /// Whose.
+    /// The threads.
     pub scope: CheckpointScope,
-    /// Those of this namespace.
+    /// Only this namespace.
     pub namespace: Option<String>,
-    /// The one with this id.
+    /// Only this id.
     pub id: Option<String>,
-    /// Those with smaller ids.
+    /// Only smaller ids.
     pub before: Option<String>,
-    /// Those whose metadata has all fields of this JSON object.
+    /// Only checkpoints whose metadata has all fields of this JSON object.
     pub metadata: Option<String>,
-    /// Those after this one.
+    /// Only checkpoints after this one.
     pub after: Option<CheckpointPlace>,
-    /// The largest number.
+    /// The most checkpoints.
     pub limit: u32,
 }
 
@@ -62,9 +62,9 @@ pub type CheckpointPage = Page<Checkpoint, CheckpointPlace>;
 /// Which checkpoints are erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointSelection {
-    /// Those of some threads.
+    /// Checkpoints of some threads.
     Sessions(Vec<Session>),
-    /// Those of all threads of a user.
+    /// Checkpoints of all threads of a user.
     User(AppId, UserId),
 }
 
@@ -73,7 +73,7 @@ impl CheckpointStore<'_> {
     /// many of the values that it keeps are not stored.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `ThreadError::EphemeralFull`, those of checkpoints.
+    /// `ThreadNotFound`, `ThreadError::EphemeralFull`, `CheckpointError`.
     pub async fn put_checkpoint(
         self,
         thread: ThreadId,
@@ -179,7 +179,7 @@ impl CheckpointStore<'_> {
     /// `limit` where more would be too large for an answer.
     ///
     /// # Errors
-    /// Only those of the database. A thread that does not exist has no checkpoints.
+    /// Only errors of the database. A thread that does not exist has no checkpoints.
     pub async fn read_checkpoints(
         self,
         wanted: &CheckpointQuery,
@@ -256,7 +256,7 @@ impl CheckpointStore<'_> {
     /// The bytes that the checkpoints of a thread take.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn checkpoint_bytes(self, thread: ThreadId) -> Result<i64, StoreError> {
         let params: Params<'_> = &[&self.caller.tenant.as_str(), &thread.uuid()];
         let query = query!("checkpoints/bytes");
@@ -264,7 +264,7 @@ impl CheckpointStore<'_> {
         scalar(&only(rows)?)
     }
 
-    /// Copies the checkpoints of a thread into another one, where those that exist stay.
+    /// Copies the checkpoints of a thread into another one, whose own checkpoints stay.
     /// Returns how many were copied.
     ///
     /// # Errors
@@ -287,12 +287,12 @@ impl CheckpointStore<'_> {
         column(&row, "copied_count")
     }
 
-    /// Erases checkpoints: those whose metadata has all fields of one of these JSON objects, or all
+    /// Erases checkpoints whose metadata has all fields of one of these JSON objects, or all
     /// if there are none; with `keep_latest` all but the latest of each namespace. Returns how
     /// many.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn delete_checkpoints(
         self,
         selection: &CheckpointSelection,

@@ -1,8 +1,8 @@
-//! How values are stored: compressed, and large ones in chunks that are found again.
+//! Stores values compressed, and large ones in chunks, each once.
 //!
 //! Packed bytes begin with a byte that says how: [`PLAIN`] or [`ZSTD`]. A large value
-//! is cut where its content says so (FastCDC), so that a change moves no boundary but those
-//! beside it, and each chunk is stored once in its thread. The first bytes are kept apart:
+//! is cut at boundaries that its content determines (FastCDC), so that a change moves only the
+//! nearest ones, and each chunk is stored once in its thread. The first bytes are stored separately:
 //! encodings begin with a length, which differs each time a list grows.
 
 use std::collections::{HashMap, HashSet};

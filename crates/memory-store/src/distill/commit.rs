@@ -211,8 +211,7 @@ impl DistillateStore<'_> {
         self.commit(activate, params).await
     }
 
-    /// Stores a reflection. One that is active drops those that were ready for
-    /// the same observations.
+    /// Stores a reflection. An active one drops the ready ones of the same observations.
     ///
     /// # Errors
     /// As [`DistillateStore::commit_summary`](crate::DistillateStore::commit_summary).

@@ -63,12 +63,12 @@ pub fn retry_pause(attempts: i32) -> Duration {
 }
 
 impl WorkerStore {
-    /// Claims unclaimed threads, at most `limit`: those that have waited longest of each
-    /// tenant in turn, and those that only an import enqueued after all others. Threads not
-    /// finished when the lease ends are claimed again.
+    /// Claims unclaimed threads, at most `limit`: of each tenant in turn the thread that has waited
+    /// longest, and threads that only an import enqueued after all others. A thread that is not
+    /// finished when the lease ends can be claimed again.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn claim_distill(
         &self,
         limit: u32,
@@ -88,7 +88,7 @@ impl WorkerStore {
     /// Prolongs the lease of a thread to `lease` from now. Returns whether it still held.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn extend_distill(
         &self,
         claim: LeaseId,
@@ -110,7 +110,7 @@ impl WorkerStore {
     /// [`retry_pause`].
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn retry_distill(
         &self,
         claim: LeaseId,
@@ -132,7 +132,7 @@ impl WorkerStore {
     /// Returns a claimed thread without an attempt, for a graceful stop.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn release_distill(
         &self,
         claim: LeaseId,
@@ -151,7 +151,7 @@ impl WorkerStore {
     /// threads were claimed.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn end_distill_leases(&self) -> Result<u64, StoreError> {
         let end = query!("distill_jobs/end_leases");
         Ok(self.pool.execute(end, &[]).await?)
@@ -160,7 +160,7 @@ impl WorkerStore {
     /// Whether a thread of any tenant has been due for `time` and waits.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn distill_is_behind(&self, time: Duration) -> Result<bool, StoreError> {
         let params: Params<'_> = &[&time.as_secs_f64()];
         let is_behind = query!("distill_jobs/is_behind");
@@ -170,7 +170,7 @@ impl WorkerStore {
     /// Measures the queue of all tenants.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn distill_stats(&self) -> Result<DistillStats, StoreError> {
         let stats = query!("distill_jobs/stats");
         stats_of(&only(self.pool.call(stats, &[]).await?)?)
@@ -184,7 +184,7 @@ impl Store {
     /// where its path has `next` tokens already.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn distill_done(
         &self,
         claim: LeaseId,
@@ -210,7 +210,7 @@ impl Store {
     /// due after a time. It does not count as a failure.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn distill_postpone(
         &self,
         claim: LeaseId,
@@ -239,7 +239,7 @@ impl DistillateStore<'_> {
     /// Enqueues a thread of any size. Unknown threads are ignored.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn enqueue_distill(self, thread: ThreadId) -> Result<(), StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
@@ -251,7 +251,7 @@ impl DistillateStore<'_> {
     /// Measures the queue of a tenant.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn distill_stats(self) -> Result<DistillStats, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str()];

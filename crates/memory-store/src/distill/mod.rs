@@ -7,6 +7,7 @@
 
 mod commit;
 mod jobs;
+mod ledger;
 mod range;
 mod state;
 

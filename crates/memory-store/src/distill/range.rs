@@ -7,6 +7,7 @@ use memory_postgres::{Params, query};
 
 use crate::{
     DistillateStore, StoreError,
+    messages::row::read_message,
     rows::{self, column, only, scalar},
 };
 
@@ -77,19 +78,19 @@ impl DistillateStore<'_> {
                 why: "it has no status".to_owned(),
             });
         };
+        let mut read = Vec::with_capacity(messages.len());
         let mut imported = Vec::new();
         for row in messages {
+            let message = read_message(row)?;
             if column(row, "imported")? {
-                imported.push(rows::id(row, "message_id")?);
+                imported.push(message.id);
             }
+            read.push(message);
         }
         match column(last, "status")? {
             "ok" => Ok(MessageRange {
                 imported,
-                messages: messages
-                    .iter()
-                    .map(|row| rows::message(row, *thread))
-                    .collect::<Result<_, _>>()?,
+                messages: read,
                 more: column(last, "more")?,
                 generations: Generations::of(last)?,
             }),
@@ -102,7 +103,7 @@ impl DistillateStore<'_> {
     /// Whether the path to a place has a user's message deeper than this.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn user_speaks_after(
         self,
         thread: ThreadId,

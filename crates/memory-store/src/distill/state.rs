@@ -1,4 +1,4 @@
-//! Reads the derived text of a path, and what it does not cover.
+//! Reads the derived text of a path, and the messages that it does not cover.
 
 use memory_contract::{MessageId, MessageName, ThreadId};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ pub struct Raw {
 }
 
 /// The generation of a thread for each kind of derived text. A commit that names an older
-/// one is refused, because text of the kind was derived or content was erased since.
+/// one is rejected, because text of the kind was derived or content was erased since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Generations {
     /// Raised by each commit of a summary and by erasures.
@@ -46,7 +46,7 @@ impl Generations {
     }
 }
 
-/// The derived text of the path to a head, and what it does not cover: one snapshot.
+/// The derived text of the path to a head, and the messages that it does not cover: one snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistillState {
     /// The generations at the read.
@@ -56,11 +56,10 @@ pub struct DistillState {
     /// The branches of the path, the newest first, each with the depth down to
     /// which it belongs to the path.
     pub path: Vec<Place>,
-    /// Tokens from the root to the head, those of erased messages included: compared with
+    /// Tokens from the root to the head, including the tokens of erased messages: compared with
     /// `distill_at`.
     pub path_tokens: i64,
-    /// The summary that holds and, if requested, those that were replaced, in order of
-    /// number.
+    /// The summary that holds and, if requested, the replaced ones, in order of number.
     pub summaries: Vec<Distillate>,
     /// Readable messages of the path that a summary covers.
     pub summarized_count: i64,
@@ -91,7 +90,7 @@ impl DistillState {
         self.summaries.iter().find(holds)
     }
 
-    /// The observations of a standing, in the order of what they cover.
+    /// The observations of a standing, in the order of the messages that they cover.
     pub fn observations_that(&self, standing: Standing) -> Vec<&Distillate> {
         let mut found: Vec<_> = self
             .observations

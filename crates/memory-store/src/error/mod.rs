@@ -87,10 +87,10 @@ pub enum StoreError {
     /// No object storage is configured.
     #[error("no object storage is configured")]
     NoObjectStore,
-    /// The object storage does not answer, refuses, or cannot be used.
+    /// The object storage does not answer, rejects the call, or cannot be used.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
-    /// Postgres does not answer, or refuses work for the moment.
+    /// Postgres does not answer, or rejects work for the moment.
     #[error("the database is not available")]
     Unavailable {
         /// Why.
@@ -112,7 +112,7 @@ pub enum StoreError {
     /// A stored row has a form that this version does not know.
     #[error("the stored {what} cannot be read: {why}")]
     Corrupt {
-        /// What was being read.
+        /// The kind of value that was being read.
         what: &'static str,
         /// What is wrong with it. It never has stored content.
         why: String,
@@ -130,7 +130,7 @@ pub enum StoreError {
     Migration {
         /// In words, with what to do where that is known.
         why: String,
-        /// What the database said.
+        /// The database's message.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },

@@ -15,7 +15,8 @@ use memory_postgres::{Params, query};
 
 use crate::{
     Caller, MemoryError, MemoryStore, Revision, Store, StoreError, WorkerStore,
-    rows::{column, id as id_of, message, only, optional_id, scalar, unknown_status},
+    messages::row::read_message,
+    rows::{column, id as id_of, only, optional_id, scalar, unknown_status},
 };
 
 /// Something that was extracted.
@@ -33,7 +34,7 @@ pub struct Fact {
     pub event: Option<OffsetDateTime>,
     /// The messages that prove it.
     pub sources: Vec<MessageId>,
-    /// The memories that it supersedes. Pinned ones, and those of other users, are kept;
+    /// The memories that it supersedes. Pinned ones, and memories of other users, are kept;
     /// a fact of an ephemeral thread supersedes only memories of that thread.
     pub supersedes: Vec<MemoryId>,
     /// The memories that it was built on: it is erased with the first of them.
@@ -87,7 +88,7 @@ pub struct Unextracted {
     pub path_tokens: i64,
     /// The part begins below this depth; it is empty if this is the head's depth.
     pub after_depth: i32,
-    /// Its tokens, including those of erased messages.
+    /// Its tokens, including the tokens of erased messages.
     pub tokens: i64,
     /// How long ago the head was appended.
     pub quiet: Duration,
@@ -135,7 +136,7 @@ impl MemoryStore<'_> {
     /// ignored.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn ask_extraction(self, thread: ThreadId) -> Result<(), StoreError> {
         let params: Params<'_> = &[&self.caller.tenant.as_str(), &thread.uuid()];
         let ask = query!("distill_jobs/ask_extraction");
@@ -147,7 +148,7 @@ impl MemoryStore<'_> {
     /// summary strategy keeps one; others were imported. Pinned ones are omitted.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn summary_memories(
         self,
         thread: ThreadId,
@@ -168,7 +169,7 @@ impl MemoryStore<'_> {
     /// another that it was built on: the oldest first.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn extract_again(
         self,
         thread: ThreadId,
@@ -178,13 +179,13 @@ impl MemoryStore<'_> {
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &i64::from(limit)];
         let again = query!("memories/extract_again");
         let found = self.store.pool.within(self.caller, again, params).await?;
-        found.iter().map(|row| message(row, thread)).collect()
+        found.iter().map(read_message).collect()
     }
 
     /// Memories have been extracted once more from these messages. Idempotent.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn extracted_again(
         self,
         thread: ThreadId,
@@ -201,7 +202,7 @@ impl MemoryStore<'_> {
     /// How many memories wait for the index.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn waiting_memories(self) -> Result<i64, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str()];
@@ -215,7 +216,7 @@ impl MemoryStore<'_> {
     /// the one that reaches deepest on this path holds. Returns whether anything was changed.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn align_summary(self, thread: ThreadId) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
@@ -223,7 +224,7 @@ impl MemoryStore<'_> {
         scalar(&only(self.store.pool.call(align, params).await?)?)
     }
 
-    /// Stores what was extracted from messages for the thread's app and user, and marks
+    /// Stores facts that were extracted from messages for the thread's app and user, and marks
     /// the messages as read, in one transaction. Repeated, also by another worker, it
     /// changes nothing.
     ///
@@ -281,7 +282,7 @@ impl WorkerStore {
     /// more, at most `limit`. Returns how many.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn queue_extraction(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
         let unqueued = query!("memories/unqueued_again");
         let found = self.pool.call(unqueued, &[&i64::from(limit)]).await?;

@@ -116,12 +116,12 @@ impl MemoryStore<'_> {
 }
 
 impl WorkerStore {
-    /// Forgets through `store` what the policies of the next apps do not keep: at
+    /// Forgets through `store` memories that the policies of the next apps do not keep: at
     /// most `apps` of them after the key `after`, and at most `limit` memories of
     /// each. Returns the key to continue after; `None` at the end.
     ///
     /// # Errors
-    /// Only those of the database; a part may have been erased.
+    /// Only errors of the database; a part may have been erased.
     pub async fn sweep_memories(
         &self,
         store: &Store,

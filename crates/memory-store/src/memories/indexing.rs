@@ -1,4 +1,4 @@
-//! Reads memories for the indexer, and records what is indexed.
+//! Reads memories for the indexer, and records the indexed ones.
 
 use std::collections::HashMap;
 
@@ -54,11 +54,11 @@ pub struct MemoryRecord {
 }
 
 impl MemoryStore<'_> {
-    /// Reads memories for indexing. Those that no longer exist are left out; with
-    /// long-term memory switched off, all are.
+    /// Reads memories for indexing. Erased memories are left out; with long-term memory
+    /// switched off, all are.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn memory_records(self, ids: &[MemoryId]) -> Result<Vec<MemoryRecord>, StoreError> {
         let tenant = &self.caller.tenant;
         if !self.store.remembers {
@@ -106,7 +106,7 @@ impl MemoryStore<'_> {
     /// `counted` more are counted.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn unindexed_memories(
         self,
         owners: &MemoryOwners,
@@ -134,10 +134,10 @@ impl MemoryStore<'_> {
         Unindexed::read(&only(found.await?)?)
     }
 
-    /// Returns the versions of those of these memories that exist.
+    /// Returns the versions of these memories, as far as they exist.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn memory_versions(
         self,
         ids: &[MemoryId],
@@ -161,7 +161,7 @@ impl MemoryStore<'_> {
     /// queue again.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn memories_persisted(self, memories: &[(MemoryId, i64)]) -> Result<(), StoreError> {
         let tenant = &self.caller.tenant;
         let ids: Vec<MemoryId> = memories.iter().map(|(id, _)| *id).collect();
@@ -181,11 +181,11 @@ impl MemoryStore<'_> {
         Ok(())
     }
 
-    /// Queues the memories of a tenant for indexing; those that wait in the queue
-    /// already are not queued twice. Returns how many were queued.
+    /// Queues the memories of a tenant for indexing; a memory that waits already is not queued
+    /// twice. Returns how many were queued.
     ///
     /// # Errors
-    /// Only those of the database; a part may have been queued.
+    /// Only errors of the database; a part may have been queued.
     pub(crate) async fn enqueue_memories(self, collection: Option<i32>) -> Result<i64, StoreError> {
         let tenant = &self.caller.tenant;
         let (mut queued, mut after) = (0, 0_i64);

@@ -30,8 +30,8 @@ pub(crate) use write::{index as index_of, new_item, scope_of};
 
 impl Store {
     /// Switches long-term memory on or off; without this, it is on. Switched off,
-    /// nothing is stored, found or indexed; what was stored before stays, and is
-    /// erased with what it came from.
+    /// nothing is stored, found or indexed; stored memories stay, and are
+    /// erased with their sources.
     #[must_use]
     pub fn with_long_term_memory(mut self, enabled: bool) -> Self {
         self.remembers = enabled;

@@ -13,12 +13,12 @@ use memory_postgres::{Params, query};
 
 use crate::{
     MemoryError, MemoryOwners, MemoryStore, Page, Policies, StoreError,
+    page::one_more,
     rows::{column, id as id_of, only, scalar},
-    thread::one_more,
     words,
 };
 
-/// A memory, and those that it superseded.
+/// A memory, and the memories that it superseded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryWithHistory {
     /// The memory that was asked for.
@@ -140,7 +140,7 @@ impl MemoryStore<'_> {
         )
     }
 
-    /// Reads a memory, and what it took the place of, in one round trip.
+    /// Reads a memory, and the memories that it superseded, in one round trip.
     ///
     /// # Errors
     /// `MemoryError::NotFound`, `MemoryError::Off`.
@@ -231,7 +231,7 @@ impl MemoryStore<'_> {
     /// is left out. The order is undefined.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn hydrate_memories(
         self,
         owners: &MemoryOwners,
@@ -262,12 +262,12 @@ impl MemoryStore<'_> {
         found.iter().map(rows::memory).collect()
     }
 
-    /// Finds memories of some owners by word, the best first: what a search falls back to when
+    /// Finds memories of some owners by word, the best first: the fallback of a search when
     /// the index is down. Words match as in
     /// [`MessageStore::search_text`](crate::MessageStore::search_text).
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn search_memories(
         self,
         owners: &MemoryOwners,
@@ -308,7 +308,7 @@ impl MemoryStore<'_> {
     /// Whether a user has any memories.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn has_memories(self, owner: &MemoryOwner) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         if !self.store.remembers {
@@ -346,7 +346,7 @@ impl MemoryStore<'_> {
     /// whether the session's user has any memories, in one round trip.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn session_policies_and_memories(
         self,
         session: &Session,

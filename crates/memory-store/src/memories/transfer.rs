@@ -1,4 +1,4 @@
-//! Exports memories, and imports those of another server.
+//! Exports memories, and imports memories of another server.
 
 use memory_contract::{AppId, ExtractionStrategy, Memory, MemoryId, MemoryOwner, UserId};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use tokio_postgres::types::Json;
 use super::{Item, item_of, items, micros, newer, revision, rows, write::scope_of};
 use memory_postgres::{Params, query};
 
-use crate::{MemoryStore, Page, Revision, StoreError, rows::column, thread::one_more};
+use crate::{MemoryStore, Page, Revision, StoreError, page::one_more, rows::column};
 
 /// The result of importing a memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +82,7 @@ impl MemoryStore<'_> {
     /// superseded ones, and also when long-term memory is switched off.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn export_memories(
         self,
         app: Option<&AppId>,

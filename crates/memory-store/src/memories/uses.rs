@@ -1,5 +1,5 @@
 //! Records the day on which memories were last returned. A bounded queue keeps it off
-//! the path of reads; what does not fit is dropped.
+//! the path of reads; answers that do not fit are dropped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +25,7 @@ impl Uses {
     pub(crate) fn new(pool: Pool) -> Self {
         let (send, receive) = mpsc::channel(QUEUE_CAPACITY);
         // Ends with the store.
-        task::spawn("memory_uses", note(pool, receive));
+        task::spawn("memory_uses", record(pool, receive));
         Self(send)
     }
 }
@@ -47,7 +47,7 @@ impl MemoryStore<'_> {
     }
 }
 
-async fn note(pool: Pool, mut queue: mpsc::Receiver<(TenantId, Vec<MemoryId>)>) {
+async fn record(pool: Pool, mut queue: mpsc::Receiver<(TenantId, Vec<MemoryId>)>) {
     let mut batch = Vec::new();
     while queue.recv_many(&mut batch, BATCH).await > 0 {
         let mut used: HashMap<TenantId, HashSet<MemoryId>> = HashMap::new();

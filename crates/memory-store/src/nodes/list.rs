@@ -10,8 +10,8 @@ use memory_postgres::{Params, query};
 
 use crate::{
     NodeStore, Page, StoreError,
-    rows::{column, only},
-    thread::{one_more, one_thread},
+    page::one_more,
+    rows::{column, one_thread, only},
 };
 
 /// The memory of one node, without its messages.
@@ -21,7 +21,7 @@ pub struct NodeMemory {
     pub node: String,
     /// The key of its object.
     pub object_key: String,
-    /// Messages, those that wait included.
+    /// Messages, waiting ones included.
     pub message_count: i64,
     /// Turns that wait for a flush.
     pub waiting_count: i64,
@@ -84,7 +84,7 @@ impl NodeStore<'_> {
     /// Reads the state of the tenant's memories of nodes.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn node_status(self) -> Result<NodeStatus, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str()];

@@ -97,7 +97,7 @@ fn waiting(rows: &[Row]) -> Result<Vec<WaitingTurn>, StoreError> {
 /// Reads an object.
 ///
 /// # Errors
-/// The inner error: what is wrong with the object.
+/// The inner error describes the fault of the object.
 async fn parse(
     objects: &Objects,
     bytes: Option<Vec<u8>>,

@@ -11,8 +11,7 @@ use memory_postgres::{Params, query};
 
 use crate::{
     NodeStore, StoreError,
-    rows::{column, unknown_status},
-    thread::one_thread,
+    rows::{column, one_thread, unknown_status},
 };
 
 /// Attempts to read, because the memory may be cleared meanwhile.

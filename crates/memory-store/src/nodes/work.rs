@@ -53,7 +53,7 @@ impl WorkerStore {
     /// Returns how many there were.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn flush_forgotten(
         &self,
         store: &Store,
@@ -89,7 +89,7 @@ impl WorkerStore {
     /// Returns how many.
     ///
     /// # Errors
-    /// Only those of the database; a part may have been erased.
+    /// Only errors of the database; a part may have been erased.
     pub async fn sweep_nodes(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
         let found = self
             .pool
@@ -118,7 +118,7 @@ impl WorkerStore {
     /// how many there were.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn erase_objects(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
         if store.objects().is_none() {
             return Ok(0);
@@ -144,7 +144,7 @@ impl WorkerStore {
     /// `limit`. Returns how many.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn sweep_node_requests(&self, limit: u32) -> Result<u64, StoreError> {
         let params: Params<'_> = &[&self.request_retention.as_secs_f64(), &i64::from(limit)];
         Ok(self
@@ -157,7 +157,7 @@ impl WorkerStore {
     /// Returns how many.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn sweep_object_writes(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
         let Some(objects) = store.objects() else {
             return Ok(0);
@@ -173,7 +173,7 @@ impl WorkerStore {
     /// Measures the waiting work.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn node_stats(&self) -> Result<NodeStats, StoreError> {
         let row = only(self.pool.call(query!("nodes/stats"), &[]).await?)?;
         Ok(NodeStats {

@@ -1,4 +1,4 @@
-//! Reads what the events of a watch are about, as it is now. Reading it is not a use of an
+//! Reads the present content that the events of a watch are about. Reading it is not a use of an
 //! ephemeral thread, and returns nothing of a deleted or expired one.
 
 use memory_contract::{Message, MessageFilter, MessageId, ThreadId};
@@ -8,9 +8,8 @@ use memory_postgres::{Params, query};
 
 use crate::{
     DistillKind, StoreError, ThreadStore,
-    message::Filter,
-    rows::{self, column, id},
-    thread::one_thread,
+    messages::{filter::Filter, row::read_message},
+    rows::{column, id, one_thread},
 };
 
 /// Consecutive messages of a thread.
@@ -33,7 +32,7 @@ impl ThreadStore<'_> {
     /// The readable messages of some ranges, in order of seq: id, seq and external id.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn watched_ids(
         self,
         thread: ThreadId,
@@ -59,7 +58,7 @@ impl ThreadStore<'_> {
     /// without one are left out.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn watched_digests(
         self,
         thread: ThreadId,
@@ -78,7 +77,7 @@ impl ThreadStore<'_> {
     /// The readable messages of a range, in order of seq.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn watched_messages(
         self,
         thread: ThreadId,
@@ -120,7 +119,7 @@ impl ThreadStore<'_> {
             Err(StoreError::ThreadNotFound) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         }
-        let messages = messages.iter().map(|row| rows::message(row, thread));
+        let messages = messages.iter().map(read_message);
         let messages = messages.collect::<Result<Vec<_>, _>>()?;
         let messages = messages.into_iter();
         Ok(messages
@@ -131,7 +130,7 @@ impl ThreadStore<'_> {
     /// The text of a summary, an observation or a reflection; `None` if it was erased.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn watched_text(
         self,
         thread: ThreadId,

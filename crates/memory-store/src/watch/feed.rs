@@ -17,7 +17,7 @@ use memory_postgres::{Params, Pool, query, task};
 use crate::{
     Caller, StoreError, Transaction,
     rows::{column, only},
-    transaction::transaction,
+    tenants::audit::transaction,
 };
 
 /// The pause between two polls.
@@ -28,10 +28,10 @@ pub(super) const ROWS: usize = 256;
 /// The changes of one database. Clones share the task that polls.
 #[derive(Clone)]
 pub(crate) struct Feed {
-    shared: Arc<Shared>,
+    shared: Arc<FeedState>,
 }
 
-struct Shared {
+struct FeedState {
     pool: Pool,
     horizon: Mutex<Horizon>,
     watched: Mutex<Watched>,
@@ -41,11 +41,11 @@ struct Shared {
 struct Watched {
     /// Whether the polling task runs.
     polling: bool,
-    tenants: HashMap<TenantId, HashMap<ThreadId, Entry>>,
+    tenants: HashMap<TenantId, HashMap<ThreadId, WatchedThread>>,
 }
 
 /// A watched thread.
-struct Entry {
+struct WatchedThread {
     windows: watch::Sender<Arc<Window>>,
     /// Everything up to this position was shown.
     place: i64,
@@ -61,12 +61,12 @@ pub(super) struct Window {
     pub(super) after: i64,
     /// Changes that become visible later lie after this position.
     pub(super) settled: i64,
-    pub(super) changes: Vec<Noted>,
+    pub(super) changes: Vec<NumberedChange>,
 }
 
 /// A change with its id.
 #[derive(Clone, Debug)]
-pub(super) struct Noted {
+pub(super) struct NumberedChange {
     pub(super) id: i64,
     pub(super) transaction: Transaction,
 }
@@ -76,7 +76,7 @@ impl Feed {
     /// the service may live after it has written its audit row.
     pub(super) fn new(pool: Pool, overlap: Duration) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(FeedState {
                 pool,
                 horizon: Mutex::new(Horizon::new(overlap)),
                 watched: Mutex::default(),
@@ -105,7 +105,7 @@ impl Feed {
         tenant: &TenantId,
         thread: ThreadId,
         after: i64,
-    ) -> Result<Vec<Noted>, StoreError> {
+    ) -> Result<Vec<NumberedChange>, StoreError> {
         self.shared.read(tenant, &[(thread, after)]).await
     }
 
@@ -119,9 +119,11 @@ impl Feed {
     ) -> watch::Receiver<Arc<Window>> {
         let mut watched = self.shared.watched();
         let threads = watched.tenants.entry(tenant.clone()).or_default();
-        let entry = threads.entry(thread).or_insert_with(|| Entry::new(place));
+        let entry = threads
+            .entry(thread)
+            .or_insert_with(|| WatchedThread::new(place));
         let mut windows = entry.windows.subscribe();
-        // What was shown before may be new to this receiver.
+        // Changes that were shown before may be new to this receiver.
         windows.mark_changed();
         if !watched.polling {
             watched.polling = true;
@@ -132,7 +134,7 @@ impl Feed {
     }
 }
 
-impl Entry {
+impl WatchedThread {
     fn new(place: i64) -> Self {
         let window = Window {
             after: place,
@@ -146,10 +148,10 @@ impl Entry {
         }
     }
 
-    /// Shows changes after a position, if one of them was not shown yet or if those that
-    /// were shown are settled.
-    fn show(&mut self, after: i64, settled: i64, changes: Vec<Noted>) {
-        let shown = |change: &Noted| self.shown.binary_search(&change.id).is_ok();
+    /// Shows changes after a position, if one of them was not shown yet or if all shown ones
+    /// are settled.
+    fn show(&mut self, after: i64, settled: i64, changes: Vec<NumberedChange>) {
+        let shown = |change: &NumberedChange| self.shown.binary_search(&change.id).is_ok();
         let is_news = !changes.iter().all(shown);
         let is_over = self.shown.last().is_some_and(|last| *last <= settled);
         if !is_news && !is_over {
@@ -172,7 +174,7 @@ impl Entry {
 }
 
 /// Polls until no thread is watched.
-async fn poll_while_watched(shared: Arc<Shared>) {
+async fn poll_while_watched(shared: Arc<FeedState>) {
     let mut ticks = interval(POLL_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
@@ -192,7 +194,7 @@ async fn poll_while_watched(shared: Arc<Shared>) {
 /// The threads of a tenant, each with the place after which to read.
 type Places = Vec<(ThreadId, i64)>;
 
-impl Shared {
+impl FeedState {
     /// The threads to read; `None` ends the polling because no thread is watched.
     fn asked(&self) -> Option<Vec<(TenantId, Places)>> {
         let mut watched = self.watched();
@@ -204,8 +206,8 @@ impl Shared {
             watched.polling = false;
             return None;
         }
-        let places = |threads: &HashMap<ThreadId, Entry>| {
-            let place = |(thread, entry): (&ThreadId, &Entry)| (*thread, entry.place);
+        let places = |threads: &HashMap<ThreadId, WatchedThread>| {
+            let place = |(thread, entry): (&ThreadId, &WatchedThread)| (*thread, entry.place);
             threads.iter().map(place).collect()
         };
         let tenants = watched.tenants.iter();
@@ -218,7 +220,7 @@ impl Shared {
 
     /// Shows new changes of all tenants; an error of one tenant does not affect others.
     async fn show(&self, asked: &[(TenantId, Places)]) -> Result<(), StoreError> {
-        // Polled before reading: every settled change is in what is read.
+        // Polled before reading, so the read has every settled change.
         let settled = self.poll().await?;
         let mut result = Ok(());
         for (tenant, places) in asked {
@@ -230,8 +232,14 @@ impl Shared {
         result
     }
 
-    fn show_to(&self, tenant: &TenantId, places: &Places, settled: i64, changes: Vec<Noted>) {
-        let mut of_threads: HashMap<ThreadId, Vec<Noted>> = HashMap::new();
+    fn show_to(
+        &self,
+        tenant: &TenantId,
+        places: &Places,
+        settled: i64,
+        changes: Vec<NumberedChange>,
+    ) {
+        let mut of_threads: HashMap<ThreadId, Vec<NumberedChange>> = HashMap::new();
         for change in changes {
             if let Some(thread) = change.transaction.thread {
                 of_threads.entry(thread).or_default().push(change);
@@ -263,7 +271,7 @@ impl Shared {
         &self,
         tenant: &TenantId,
         places: &[(ThreadId, i64)],
-    ) -> Result<Vec<Noted>, StoreError> {
+    ) -> Result<Vec<NumberedChange>, StoreError> {
         let threads: Vec<Uuid> = places.iter().map(|(thread, _)| thread.uuid()).collect();
         let after: Vec<i64> = places.iter().map(|(_, after)| *after).collect();
         let limit = ROWS as i64;
@@ -277,7 +285,7 @@ impl Shared {
             )
             .await?;
         let noted = |row| {
-            Ok(Noted {
+            Ok(NumberedChange {
                 id: column(row, "id")?,
                 transaction: transaction(row)?,
             })

@@ -8,7 +8,7 @@ use memory_contract::{TenantId, ThreadId};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::feed::{Feed, Noted, ROWS, Window};
+use super::feed::{Feed, NumberedChange, ROWS, Window};
 use crate::{StoreError, Transaction};
 
 /// Follows a thread after a position.
@@ -165,10 +165,14 @@ impl Follower {
         Ok(self.deliver(changes.into_iter(), settled))
     }
 
-    /// Leaves out what was delivered before.
-    fn deliver(&mut self, changes: impl Iterator<Item = Noted>, settled: i64) -> Vec<Delivered> {
+    /// Leaves out delivered changes.
+    fn deliver(
+        &mut self,
+        changes: impl Iterator<Item = NumberedChange>,
+        settled: i64,
+    ) -> Vec<Delivered> {
         let mut news = Vec::new();
-        for Noted { id, transaction } in changes {
+        for NumberedChange { id, transaction } in changes {
             if id > self.place && self.delivered.insert(id) {
                 news.push((self.place.max(settled.min(id)), transaction));
             }

@@ -2,7 +2,7 @@
 //!
 //! A change's id is the time of its writing, which precedes its commit, so it may become
 //! visible after changes with later ids. Transaction numbers bound the delay: a number
-//! assigned now is greater than those of all transactions that have written by now. Once
+//! assigned now is greater than the number of each transaction that has written by now. Once
 //! all transactions up to it have ended, changes that become visible were written later.
 //! A transaction has its number before it takes the id of its change, because it has
 //! written or locked something else before.

@@ -126,12 +126,12 @@ impl Watch {
         }
     }
 
-    /// Waits for changes and returns those not delivered yet, in order; one that
-    /// committed late follows those that overtook it. Cancelling while it waits loses
+    /// Waits for changes and returns the undelivered ones, in order; a change that
+    /// committed late follows the changes that overtook it. Cancelling while it waits loses
     /// nothing; after cancelling while it reads, watch again.
     ///
     /// # Errors
-    /// Only those of the conversations' database.
+    /// Only errors of the conversations' database.
     pub async fn next(&mut self) -> Result<Vec<Change>, StoreError> {
         loop {
             let is_main = match &mut self.main {

@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 
 /// A message that a caller puts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked<'a> {
+pub(super) struct PutMessage<'a> {
     /// Its id, where the caller gave one.
     pub(super) id: Option<MessageId>,
     pub(super) role: Role,
@@ -25,7 +25,7 @@ pub(super) struct Asked<'a> {
 
 /// A message of the working set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct StoredMessage {
     pub(super) id: MessageId,
     pub(super) depth: i32,
     pub(super) role: Role,
@@ -36,7 +36,7 @@ pub(super) struct Standing {
 
 /// A message of the thread that a caller names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct NamedMessage {
     pub(super) depth: i32,
     /// Whether it is on the path to the head.
     pub(super) on_path: bool,
@@ -45,7 +45,7 @@ pub(super) struct Known {
 /// The newest messages of the working set, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WorkingSet {
-    pub(super) messages: Vec<Standing>,
+    pub(super) messages: Vec<StoredMessage>,
     /// The depth down to which a summary covers the path.
     pub(super) covered: i32,
 }
@@ -61,63 +61,64 @@ pub(super) struct Alignment {
     /// The depth at which a branch starts, below the message before it; `None`: the new
     /// messages follow the head.
     pub(super) branch_at: Option<i32>,
-    /// The messages to append. Those of a branch may have ids that the thread has.
+    /// The messages to append. Where they start a branch, the thread may have their ids already.
     pub(super) new: Vec<usize>,
 }
 
 /// Aligns a caller's messages with the working set, keeping as many as possible.
 pub(super) fn align(
-    asked: &[Asked<'_>],
+    put: &[PutMessage<'_>],
     set: &WorkingSet,
-    known: &HashMap<MessageId, Known>,
+    known: &HashMap<MessageId, NamedMessage>,
 ) -> Alignment {
-    let known_of = |one: &Asked<'_>| one.id.and_then(|id| known.get(&id)).copied();
-    let on_path = |one: &Asked<'_>| known_of(one).filter(|known| known.on_path);
-    let is_covered = |one: &Asked<'_>| on_path(one).is_some_and(|known| known.depth <= set.covered);
-    let covered = asked.iter().take_while(|one| is_covered(one)).count();
-    let rest: Vec<usize> = (covered..asked.len()).collect();
+    let known_of = |one: &PutMessage<'_>| one.id.and_then(|id| known.get(&id)).copied();
+    let on_path = |one: &PutMessage<'_>| known_of(one).filter(|known| known.on_path);
+    let is_covered =
+        |one: &PutMessage<'_>| on_path(one).is_some_and(|known| known.depth <= set.covered);
+    let covered = put.iter().take_while(|one| is_covered(one)).count();
+    let rest: Vec<usize> = (covered..put.len()).collect();
     let covered: Vec<usize> = (0..covered).collect();
-    let standing = &set.messages;
-    let is_elsewhere = |one: &Asked<'_>| {
+    let stored = &set.messages;
+    let is_elsewhere = |one: &PutMessage<'_>| {
         known_of(one).is_some_and(|known| !known.on_path || known.depth <= set.covered)
     };
     let same =
-        |index: usize, one: &Standing| matches(&asked[index], one, is_elsewhere(&asked[index]));
-    // How many messages of the request are those from a place on.
+        |index: usize, one: &StoredMessage| matches(&put[index], one, is_elsewhere(&put[index]));
+    // How many messages of the request equal the stored ones from a place on.
     let run = |from: usize| {
-        let pairs = standing[from..].iter().zip(&rest);
+        let pairs = stored[from..].iter().zip(&rest);
         pairs.take_while(|(one, index)| same(**index, one)).count()
     };
-    let is_new = |index: &usize| known_of(&asked[*index]).is_none();
+    let is_new = |index: &usize| known_of(&put[*index]).is_none();
 
     // From the longest run that stays to the shortest.
-    let fits = (0..standing.len()).find(|from| {
-        let stays = standing.len() - from;
+    let fits = (0..stored.len()).find(|from| {
+        let stays = stored.len() - from;
         run(*from) == stays && rest[stays..].iter().all(is_new)
     });
     if let Some(from) = fits {
         return Alignment {
             covered,
-            keep_from: Some(standing[from].depth),
+            keep_from: Some(stored[from].depth),
             branch_at: None,
-            new: rest[standing.len() - from..].to_vec(),
+            new: rest[stored.len() - from..].to_vec(),
         };
     }
-    let longest = (0..standing.len()).map(|from| (run(from), from)).max();
+    let longest = (0..stored.len()).map(|from| (run(from), from)).max();
     if let Some((stays @ 1.., from)) = longest {
         return Alignment {
             covered,
-            keep_from: Some(standing[from].depth),
-            branch_at: Some(standing[from + stays - 1].depth + 1),
+            keep_from: Some(stored[from].depth),
+            branch_at: Some(stored[from + stays - 1].depth + 1),
             new: rest[stays..].to_vec(),
         };
     }
     // The first message of the request that the path has, changed or not, says where the
     // first one belongs.
     let place_of = |index: usize| {
-        let named = on_path(&asked[index]).map(|known| known.depth);
+        let named = on_path(&put[index]).map(|known| known.depth);
         let alike = || {
-            standing
+            stored
                 .iter()
                 .find(|one| same(index, one))
                 .map(|one| one.depth)
@@ -138,14 +139,12 @@ pub(super) fn align(
 
 /// Whether a message of the request is the stored one. An id in the working set names its
 /// message alone; one elsewhere in the thread also names what replaced that message.
-fn matches(asked: &Asked<'_>, standing: &Standing, is_elsewhere: bool) -> bool {
-    let alike = asked.role == standing.role
-        && asked.name == standing.name
-        && asked.digest == standing.digest;
-    match asked.id {
-        Some(id) if id == standing.id => alike,
+fn matches(put: &PutMessage<'_>, stored: &StoredMessage, is_elsewhere: bool) -> bool {
+    let alike = put.role == stored.role && put.name == stored.name && put.digest == stored.digest;
+    match put.id {
+        Some(id) if id == stored.id => alike,
         Some(_) if !is_elsewhere => false,
-        _ => alike && asked.said.is_none_or(|said| said == standing.said),
+        _ => alike && put.said.is_none_or(|said| said == stored.said),
     }
 }
 

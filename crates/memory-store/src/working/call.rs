@@ -1,16 +1,63 @@
-//! The parameters of `working/put`.
+//! A working memory to store, and the parameters of `working/put`.
 
-use memory_contract::{JsonObject, MemoryOwner, MemoryPolicy, NewMemory, Session, ThreadId};
+use std::time::Duration;
+
+use memory_contract::{
+    JsonObject, MemoryOwner, MemoryPolicy, MessageId, NewMemory, Precondition, Session, ThreadId,
+};
 use serde_json::Value;
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
-use super::put::WorkingPut;
+use super::read::NamedModel;
 use crate::{
     Caller, CountedMessage, EphemeralConfig,
-    append::Columns,
     memories::{items, new_item, scope_of},
+    messages::row::NewRows,
 };
+
+/// The thread or session whose working memory is replaced.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkingTarget {
+    /// The working memory of a thread.
+    Thread(ThreadId),
+    /// The working memory of a session, whose thread is created if it does not exist.
+    Session(Session),
+}
+
+/// A working memory to store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkingPut<'a> {
+    /// The whole working set, in order; `None` keeps the stored one. One whose id the caller
+    /// chose, or with an external id, may be there already.
+    pub messages: Option<Vec<CountedMessage>>,
+    /// The claims to the content of messages, with the places of the messages.
+    pub contents: Vec<(usize, MessageId)>,
+    /// The summary with its size in tokens; `None` keeps the stored one.
+    pub context: Option<(String, i32)>,
+    /// The memories of the session; `None` keeps the stored ones.
+    pub memories: Option<Vec<NewMemory>>,
+    /// The session's own data; `None` keeps the stored data.
+    pub data: Option<JsonObject>,
+    /// How long it lives from now, `Some(None)` without end; `None` keeps the stored expiry.
+    pub ttl: Option<Option<Duration>>,
+    /// Whether the thread expires with it. Only with `ttl`.
+    pub ttl_erases_thread: bool,
+    /// The fields of the thread's policy to set; `None` for none.
+    pub policy: Option<MemoryPolicy>,
+    /// The model that counts from now on; `None` keeps the stored one.
+    pub model: Option<NamedModel<'a>>,
+    /// The condition that the stored working memory must meet. An empty one does not exist, but has
+    /// an etag.
+    pub precondition: Precondition,
+}
+
+impl WorkingPut<'_> {
+    /// The messages of the request; none if the stored ones stay.
+    pub(super) fn given(&self) -> &[CountedMessage] {
+        self.messages.as_deref().unwrap_or_default()
+    }
+}
 
 /// The thread that a working memory is stored in.
 pub(super) struct Place<'a> {
@@ -31,7 +78,7 @@ pub(super) struct PutCall<'a> {
     etag: &'a str,
     keep_from: i32,
     branch_at: Option<i32>,
-    columns: Columns<'a>,
+    new: NewRows<'a>,
     context: Option<&'a str>,
     context_tokens: i32,
     items: Option<Json<Vec<Value>>>,
@@ -89,7 +136,7 @@ impl<'a> PutCall<'a> {
             etag,
             keep_from: keep_from.unwrap_or(i32::MAX),
             branch_at,
-            columns: Columns::of(messages),
+            new: NewRows::of(messages),
             context: put.context.as_ref().map(|(text, _)| text.as_str()),
             context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
             items: put.memories.as_ref().map(items_of),
@@ -108,20 +155,12 @@ impl<'a> PutCall<'a> {
     }
 
     /// In the order of the query.
-    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 30] {
-        let Columns {
-            ids,
-            parents: _,
-            roles,
-            names,
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 23] {
+        let NewRows {
+            messages,
             parts,
-            metadata,
-            tokens,
             words,
-            said,
-            external,
-            chosen,
-        } = &self.columns;
+        } = &self.new;
         [
             &self.tenant,
             &self.actor,
@@ -129,14 +168,9 @@ impl<'a> PutCall<'a> {
             &self.etag,
             &self.keep_from,
             &self.branch_at,
-            ids,
-            roles,
-            names,
+            messages,
             parts,
-            metadata,
-            tokens,
             words,
-            said,
             &self.context,
             &self.context_tokens,
             &self.items,
@@ -149,8 +183,6 @@ impl<'a> PutCall<'a> {
             &self.model,
             &self.window,
             &self.max_ephemeral_bytes,
-            external,
-            chosen,
             &self.claims,
             &self.holders,
         ]

@@ -17,7 +17,7 @@ impl WorkingMemoryStore<'_> {
     /// empty where none was named.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn working_model(
         self,
         thread: ThreadId,
@@ -105,7 +105,7 @@ impl WorkingMemoryStore<'_> {
     /// Forgets the working memory of a thread if it has expired. Returns whether it had.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     pub async fn expire_working_memory(self, thread: ThreadId) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
@@ -124,7 +124,7 @@ impl WorkerStore {
     /// how many had expired.
     ///
     /// # Errors
-    /// Only those of the database; a part may have been forgotten.
+    /// Only errors of the database; a part may have been forgotten.
     pub async fn sweep_working_memories(
         &self,
         store: &Store,

@@ -1,6 +1,6 @@
-//! Working memory: what a model currently needs of one session.
+//! Working memory: the part of one session that a model currently needs.
 //!
-//! Its messages are those on the path to the thread's head that no summary covers,
+//! Its messages are the ones on the path to the thread's head that no summary covers,
 //! so appending adds to it. Only its data, its records and the model's name have
 //! separate rows.
 
@@ -10,5 +10,6 @@ mod change;
 mod put;
 mod read;
 
-pub use put::{PutDone, WorkingPut, WorkingTarget};
+pub use call::{WorkingPut, WorkingTarget};
+pub use put::PutDone;
 pub use read::{NamedModel, WorkingMemory};

@@ -4,31 +4,26 @@
 //! statement stores the result if the state is still the same; otherwise the state is
 //! read again. So all is stored or nothing, and the comparison holds no lock.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::collections::{HashMap, HashSet};
 
-use memory_contract::{
-    JsonObject, MemoryPolicy, MessageId, NewMemory, Part, Precondition, Role, Session, ThreadId,
-};
+use memory_contract::{MessageId, Part, Precondition, Role, Session, ThreadId};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
 
 use super::{
-    align::{Alignment, Asked, Known, Standing, WorkingSet, align},
-    call::{Place, PutCall},
-    read::{NamedModel, check_status, etag_of},
+    align::{Alignment, NamedMessage, PutMessage, StoredMessage, WorkingSet, align},
+    call::{Place, PutCall, WorkingPut, WorkingTarget},
+    read::{check_status, etag_of},
 };
 use memory_postgres::{Params, query};
 
 use crate::{
     AppendError, CountedMessage, MemoryError, NewThread, Revision, StoreError, ThreadError,
     WorkingMemoryStore,
-    append::external_exists,
     memories::index_of,
-    opening::Opening,
+    messages::append::external_exists,
     rows::{self, column, only},
+    threads::open::Opening,
 };
 
 /// The most messages of a working set that are compared with the caller's, who sends at
@@ -38,42 +33,6 @@ const COMPARED: usize = memory_contract::limits::BATCH_MESSAGES;
 /// means that another one succeeded.
 const TRIES: usize = 32;
 
-/// The thread or session whose working memory is replaced.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WorkingTarget {
-    /// The working memory of a thread.
-    Thread(ThreadId),
-    /// The working memory of a session, whose thread is created if it does not exist.
-    Session(Session),
-}
-
-/// A working memory to store.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkingPut<'a> {
-    /// The whole working set, in order; `None` keeps the stored one. One whose id the caller
-    /// chose, or with an external id, may be there already.
-    pub messages: Option<Vec<CountedMessage>>,
-    /// The claims to the content of messages, with the places of the messages.
-    pub contents: Vec<(usize, MessageId)>,
-    /// The summary with its size in tokens; `None` keeps the stored one.
-    pub context: Option<(String, i32)>,
-    /// The memories of the session; `None` keeps the stored ones.
-    pub memories: Option<Vec<NewMemory>>,
-    /// The session's own data; `None` keeps the stored data.
-    pub data: Option<JsonObject>,
-    /// How long it lives from now, `Some(None)` without end; `None` keeps the stored expiry.
-    pub ttl: Option<Option<Duration>>,
-    /// Whether the thread expires with it. Only with `ttl`.
-    pub ttl_erases_thread: bool,
-    /// The fields of the thread's policy to set; `None` for none.
-    pub policy: Option<MemoryPolicy>,
-    /// The model that counts from now on; `None` keeps the stored one.
-    pub model: Option<NamedModel<'a>>,
-    /// What the stored working memory must be. An empty one does not exist, but has an
-    /// etag.
-    pub precondition: Precondition,
-}
-
 /// The result of replacing a working memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutDone {
@@ -81,19 +40,12 @@ pub struct PutDone {
     pub thread: ThreadId,
     /// The places in the request of the messages that were appended.
     pub appended: Vec<usize>,
-    /// The places of those that a summary covers; they were skipped.
+    /// The places of the messages that a summary covers; they were skipped.
     pub covered: Vec<usize>,
     /// Whether the messages are on another branch than before.
     pub branched: bool,
     /// The revision of the appended messages; `None` if none was appended.
     pub revision: Option<Revision>,
-}
-
-impl WorkingPut<'_> {
-    /// The messages of the request; none if the stored ones stay.
-    fn given(&self) -> &[CountedMessage] {
-        self.messages.as_deref().unwrap_or_default()
-    }
 }
 
 impl WorkingMemoryStore<'_> {
@@ -295,7 +247,10 @@ impl WorkingMemoryStore<'_> {
         let [tail, known] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        let mut messages = tail.iter().map(standing).collect::<Result<Vec<_>, _>>()?;
+        let mut messages = tail
+            .iter()
+            .map(stored_message)
+            .collect::<Result<Vec<_>, _>>()?;
         messages.reverse();
         let set = WorkingSet { messages, covered };
         let mut ids: HashMap<&str, MessageId> = HashMap::new();
@@ -304,31 +259,33 @@ impl WorkingMemoryStore<'_> {
             let id = rows::id(row, "message_id")?;
             let (depth, on_path) = (column(row, "depth")?, column(row, "on_path")?);
             ids.insert(column(row, "name")?, id);
-            places.insert(id, Known { depth, on_path });
+            places.insert(id, NamedMessage { depth, on_path });
         }
-        let asked: Vec<Asked<'_>> = given
+        let put_messages: Vec<PutMessage<'_>> = given
             .iter()
             .zip(digests)
             .zip(&names)
-            .map(|((CountedMessage { message, .. }, digest), names)| Asked {
-                // A message that is named and not known is new.
-                id: names.first().map(|_| {
-                    let known = names.iter().find_map(|name| ids.get(name.as_str()));
-                    known.copied().unwrap_or(message.id)
-                }),
-                role: message.role,
-                name: &message.name,
-                digest: digest.clone(),
-                said: message.created,
-            })
+            .map(
+                |((CountedMessage { message, .. }, digest), names)| PutMessage {
+                    // A message that is named and not known is new.
+                    id: names.first().map(|_| {
+                        let known = names.iter().find_map(|name| ids.get(name.as_str()));
+                        known.copied().unwrap_or(message.id)
+                    }),
+                    role: message.role,
+                    name: &message.name,
+                    digest: digest.clone(),
+                    said: message.created,
+                },
+            )
             .collect();
-        let aligned = align(&asked, &set, &places);
+        let aligned = align(&put_messages, &set, &places);
         let newest = set.messages.last().map_or(0, |one| one.depth);
         Ok((aligned, places.into_keys().collect(), newest))
     }
 }
 
-/// Checks what a working memory must be. An empty one does not exist, but has an etag.
+/// Checks the condition of a put. An empty working memory does not exist, but has an etag.
 pub(super) fn check_working(
     precondition: &Precondition,
     anything: bool,
@@ -399,9 +356,9 @@ fn names_of(CountedMessage { message, .. }: &CountedMessage) -> Vec<String> {
     id.into_iter().chain(external.cloned()).collect()
 }
 
-fn standing(row: &Row) -> Result<Standing, StoreError> {
+fn stored_message(row: &Row) -> Result<StoredMessage, StoreError> {
     let role: &str = column(row, "role")?;
-    Ok(Standing {
+    Ok(StoredMessage {
         id: rows::id(row, "message_id")?,
         depth: column(row, "depth")?,
         role: Role::from_name(role).ok_or_else(|| StoreError::Corrupt {

@@ -9,6 +9,7 @@ use memory_postgres::{Params, query};
 use crate::{
     Policies, StoreError, WorkingMemoryStore,
     memories::memory_of,
+    messages::row::read_message,
     rows::{self, column},
 };
 
@@ -57,7 +58,7 @@ pub struct NamedModel<'a> {
 }
 
 /// The stored state.
-pub(super) struct Seen {
+pub(super) struct WorkingState {
     pub(super) memory: WorkingMemory,
     /// It expires now and has to be forgotten.
     pub(super) expired: bool,
@@ -123,7 +124,7 @@ impl WorkingMemoryStore<'_> {
         thread: ThreadId,
         max_messages: usize,
         max_bytes: usize,
-    ) -> Result<Seen, StoreError> {
+    ) -> Result<WorkingState, StoreError> {
         let tenant = &self.caller.tenant;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let max_messages = i32::try_from(max_messages).unwrap_or(i32::MAX);
@@ -131,7 +132,7 @@ impl WorkingMemoryStore<'_> {
         let of_thread: Params<'_> = &[&name, &id];
         let of_state: Params<'_> = &[&name, &id, &max_messages, &max_bytes];
         let of_policies: Params<'_> = &[&name, &id, &false];
-        // The state first: what is read after it is never older than its etag says.
+        // The state first: later reads are never older than its etag says.
         let results = self
             .store
             .pool
@@ -147,7 +148,7 @@ impl WorkingMemoryStore<'_> {
         let [state, records, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        seen_of(thread, state, records, Policies::of(self.store, policies)?)
+        state_of(state, records, Policies::of(self.store, policies)?)
     }
 }
 
@@ -165,12 +166,11 @@ pub(super) fn etag_of(row: &Row) -> Result<String, StoreError> {
     column(row, "etag")
 }
 
-fn seen_of(
-    thread: ThreadId,
+fn state_of(
     state: &[Row],
     records: &[Row],
     policies: Policies,
-) -> Result<Seen, StoreError> {
+) -> Result<WorkingState, StoreError> {
     let Some((last, messages)) = state.split_last() else {
         return Err(StoreError::Corrupt {
             what: "working memory",
@@ -180,7 +180,7 @@ fn seen_of(
     check_status(last)?;
     let mut messages = messages
         .iter()
-        .map(|row| rows::message(row, thread))
+        .map(read_message)
         .collect::<Result<Vec<_>, _>>()?;
     messages.reverse();
     let memory = WorkingMemory {
@@ -200,7 +200,7 @@ fn seen_of(
         etag: etag_of(last)?,
         updated: column(last, "updated_at")?,
     };
-    Ok(Seen {
+    Ok(WorkingState {
         memory,
         expired: column(last, "expired")?,
         rebuilt: column(last, "rebuilt")?,

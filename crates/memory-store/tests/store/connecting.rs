@@ -48,9 +48,17 @@ async fn a_schema_of_another_build_is_refused_with_instructions() {
         panic!("{error:?}");
     };
     assert!(
-        why.contains("schema/002_conversations.sql") && why.contains("export"),
+        why.contains("schema/002_conversations.sql") && why.contains("create a new database"),
         "{why}"
     );
+    // Nor does a server start, also where the other build has more files.
+    let more = "INSERT INTO recollect.schema_files (number, name, sha256)
+                SELECT max(number) + 1, 'later', '' FROM recollect.schema_files";
+    owner.execute(more, &[]).await.unwrap();
+    let Err(StoreError::Migration { why, .. }) = Store::connect(&config(&world.url)).await else {
+        panic!("it has to be refused");
+    };
+    assert!(why.contains("create a new database"), "{why}");
 }
 
 #[tokio::test]

@@ -748,9 +748,11 @@ impl<'a> Model<'a> {
             }
             _ => {
                 let append = "SELECT status FROM recollect.append(
-                    'a', 'x', $1, ARRAY[$2::uuid], NULL, ARRAY['user'], ARRAY[''],
-                    ARRAY['[{\"text\": \"said\"}]']::json[], ARRAY['{}']::jsonb[], ARRAY[10],
-                    ARRAY['said'], ARRAY[NULL]::timestamptz[], NULL, NULL, false, NULL, false)";
+                    'a', 'x', $1, json_build_array(json_build_object(
+                        'message_id', $2::uuid, 'chosen', false, 'role', 'user', 'name', '',
+                        'metadata', '{}'::json, 'tokens', 10)),
+                    ARRAY['[{\"text\": \"said\"}]']::json[], ARRAY['said'],
+                    NULL, NULL, false, NULL, false)";
                 let id = MessageId::new().uuid();
                 transaction.query_one(append, &[&thread, &id]).await
             }

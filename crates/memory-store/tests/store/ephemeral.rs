@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use memory_contract::{Role, Thread, ThreadId};
 use memory_store::{
-    EphemeralConfig, EphemeralStats, NewThread, Presence, Store, StoreConfig, StoreError,
+    EphemeralConfig, EphemeralStats, NewThread, ServerLock, Store, StoreConfig, StoreError,
     ThreadError,
 };
 use time::OffsetDateTime;
@@ -54,16 +54,16 @@ async fn only_a_server_that_starts_alone_ends_ephemeral_threads() {
     };
     let kept = world.thread().await.id;
     let before = ephemeral(&world, &world.store, "before").await.unwrap().id;
-    let first = Presence::announce(&config).await.unwrap();
+    let first = ServerLock::acquire(&config).await.unwrap();
     assert_eq!(there(&world, [kept, before]).await, [true, false]);
 
     let during = ephemeral(&world, &world.store, "during").await.unwrap().id;
-    let second = Presence::announce(&config).await.unwrap();
+    let second = ServerLock::acquire(&config).await.unwrap();
     drop(first);
-    let third = Presence::announce(&config).await.unwrap();
+    let third = ServerLock::acquire(&config).await.unwrap();
     assert!(there(&world, [during]).await[0]);
     drop((second, third));
-    let last = Presence::announce(&config).await.unwrap();
+    let last = ServerLock::acquire(&config).await.unwrap();
     assert_eq!(there(&world, [kept, during]).await, [true, false]);
     assert_eq!(
         world.outbox.sweep_threads(&world.store, 10).await.unwrap(),
@@ -76,7 +76,7 @@ async fn only_a_server_that_starts_alone_ends_ephemeral_threads() {
 async fn a_lost_lock_is_taken_again_and_ends_nothing() {
     let world = World::new().await;
     let config = config(&world.url);
-    let presence = Presence::announce(&config).await.unwrap();
+    let presence = ServerLock::acquire(&config).await.unwrap();
     let thread = ephemeral(&world, &world.store, "brief").await.unwrap().id;
     let owner = world.owner().await;
     let locks = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'
@@ -106,7 +106,7 @@ async fn a_lost_lock_is_taken_again_and_ends_nothing() {
 async fn a_server_that_starts_waits_for_one_that_has_just_lost_its_lock() {
     let world = World::new().await;
     let config = config(&world.url);
-    let living = Presence::announce(&config).await.unwrap();
+    let living = ServerLock::acquire(&config).await.unwrap();
     let thread = ephemeral(&world, &world.store, "brief").await.unwrap().id;
     // A restart of Postgres ends all connections, too.
     let disconnect = "SELECT pg_terminate_backend(pid) FROM pg_locks
@@ -114,10 +114,10 @@ async fn a_server_that_starts_waits_for_one_that_has_just_lost_its_lock() {
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     let owner = world.owner().await;
     assert_eq!(owner.execute(disconnect, &[]).await.unwrap(), 1);
-    let starting = Presence::announce(&config).await.unwrap();
+    let starting = ServerLock::acquire(&config).await.unwrap();
     assert!(there(&world, [thread]).await[0]);
     drop((living, starting));
-    let _alone = Presence::announce(&config).await.unwrap();
+    let _alone = ServerLock::acquire(&config).await.unwrap();
     assert!(!there(&world, [thread]).await[0]);
 }
 

@@ -371,8 +371,8 @@ async fn hits_are_looked_up_alone_however_many_messages_the_app_has() {
     let scope = "'app', NULL, NULL, NULL, NULL, NULL";
     let service = world.role("recollect_service").await;
     for call in [
-        format!("SELECT * FROM recollect.hydrate('a', {hits}, {scope})"),
-        format!("SELECT * FROM recollect.hydrate_paths('a', {hits}, {scope})"),
+        format!("SELECT * FROM recollect.hydrate('a', {hits}, {scope}, true)"),
+        format!("SELECT * FROM recollect.hydrate('a', {hits}, {scope}, false)"),
         format!("SELECT * FROM recollect.neighbors('a', {hits}, {scope}, 2, 1)"),
     ] {
         for table in ["messages", "threads"] {

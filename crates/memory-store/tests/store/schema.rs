@@ -8,10 +8,13 @@ use std::{
 use memory_contract::{
     AppId, ChannelValue, Encoded, ExtractionStrategy, JsonObject, MemoryPolicy, NewAgentEvent,
     NewAttempt, NewCheckpoint, NewNodeMessage, NewPlan, NodeParent, NodePlace, Parent, RequestId,
-    Role, TaskWrite, ThreadId,
+    Role, TaskWrite, ThreadId, text_of_parts,
 };
 use memory_objects::{Objects, ObjectsConfig};
-use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};
+use memory_store::{
+    Append, Extraction, Fact, HistoryQuery, Node, NodeTurn, Store, StoreError, WorkingTarget,
+    migrate,
+};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::{Client, types::Json};
 
@@ -61,33 +64,6 @@ async fn an_upgraded_database_equals_a_new_one() {
         cluster::catalog(&url),
         cluster::catalog(&cluster::database())
     );
-}
-
-#[tokio::test]
-async fn an_upgrade_hides_the_threads_that_are_being_erased_from_any_clock() {
-    let url = cluster::empty_database();
-    let owner = connect(&url).await;
-    let files = sql_files(&Path::new(ROOT).join("schema"));
-    let is_later = |file: &PathBuf| file.ends_with("022_hidden_threads.sql");
-    let earlier = files.iter().position(is_later).unwrap();
-    apply_schema(&owner, &files[..earlier]).await;
-    owner
-        .batch_execute(
-            "INSERT INTO recollect.threads
-                 (tenant_id, thread_id, app_id, user_id, session_key, session_digest, title, metadata, scope, expires_at)
-             SELECT 'a', gen_random_uuid(), 'app', 'ada', step, convert_to(step, 'UTF8'), '', '{}', '', now()
-             FROM unnest(ARRAY['hide', 'rows', 'clear', 'none']) AS step;
-             INSERT INTO recollect.erasures (tenant_id, erasure_id, kind, step)
-             SELECT t.tenant_id, t.thread_id, 'thread', t.session_key FROM recollect.threads t
-             WHERE t.session_key <> 'none'",
-        )
-        .await
-        .unwrap();
-    migrate(&config(&url)).await.unwrap();
-    let hidden = "SELECT array_agg(t.session_key ORDER BY t.session_key) FROM recollect.threads t
-                  WHERE t.expires_at = '-infinity'";
-    let hidden: Vec<String> = owner.query_one(hidden, &[]).await.unwrap().get(0);
-    assert_eq!(hidden, ["clear", "rows"]);
 }
 
 #[tokio::test]
@@ -163,6 +139,42 @@ async fn an_older_version_leaves_the_functions_of_a_newer_one_and_works_with_the
 }
 
 #[tokio::test]
+async fn a_release_works_with_a_field_of_messages_that_a_newer_one_added() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world.say(thread, Role::User, "before").await;
+    let read = async |store: &Store| {
+        let query = HistoryQuery {
+            thread,
+            head: None,
+            max_tokens: i64::MAX,
+            limit: 10,
+        };
+        let history = store.messages(&world.caller).history(&query).await.unwrap();
+        let texts = history.messages.iter().map(|one| text_of_parts(&one.parts));
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(read(&world.store).await, ["before"]);
+    let fields = "m.message_id, m.thread_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+        m.parts, m.metadata, m.tokens, m.said_at";
+    let newer = format!(
+        "BEGIN;
+         ALTER TYPE recollect.new_message ADD ATTRIBUTE note text;
+         ALTER TYPE recollect.message ADD ATTRIBUTE note text;
+         CREATE OR REPLACE FUNCTION recollect.readable(m recollect.messages) RETURNS recollect.message
+         LANGUAGE sql IMMUTABLE AS 'SELECT ROW({fields}, chr(110))::recollect.message';
+         COMMIT"
+    );
+    world.owner().await.batch_execute(&newer).await.unwrap();
+    // Connections that knew the types before, and new ones.
+    world.say(thread, Role::User, "between").await;
+    let other = Store::connect(&config(&world.url)).await.unwrap();
+    for store in [&world.store, &other] {
+        assert_eq!(read(store).await, ["between", "before"]);
+    }
+}
+
+#[tokio::test]
 async fn a_failed_migration_changes_nothing() {
     let url = cluster::empty_database();
     let owner = connect(&url).await;
@@ -184,7 +196,7 @@ async fn a_failed_migration_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_database_with_another_record_of_its_schema_is_refused_with_instructions() {
+async fn a_database_without_a_record_of_its_schema_is_refused_with_instructions() {
     let url = cluster::empty_database();
     let owner = connect(&url).await;
     owner
@@ -194,7 +206,7 @@ async fn a_database_with_another_record_of_its_schema_is_refused_with_instructio
         .await
         .unwrap();
     let error = migrate(&config(&url)).await.unwrap_err().to_string();
-    assert!(error.contains("export with that build"), "{error}");
+    assert!(error.contains("create a new database"), "{error}");
 }
 
 #[tokio::test]

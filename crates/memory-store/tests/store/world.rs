@@ -182,15 +182,8 @@ pub fn said(role: Role, text: &str) -> CountedMessage {
 pub fn after(parent: Parent, role: Role, text: &str) -> CountedMessage {
     CountedMessage {
         message: NewMessage {
-            id: MessageId::new(),
-            caller_chose_id: false,
-            external_id: String::new(),
             parent,
-            role,
-            name: String::new(),
-            parts: vec![Part::text(text)],
-            metadata: JsonObject::default(),
-            created: None,
+            ..NewMessage::new(role, vec![Part::text(text)])
         },
         tokens: 10,
     }

@@ -140,16 +140,11 @@ impl Import {
         let mut input = MessageInput {
             message_id: id.to_string(),
             parent,
-            role: message.role,
-            name: message.name,
-            parts: message.parts,
-            metadata: message.metadata,
-            create_time: message.create_time,
-            external_id: match new_ids {
-                true => String::new(),
-                false => message.external_id,
-            },
+            ..MessageInput::from(message)
         };
+        if new_ids {
+            input.external_id.clear();
+        }
         thread.repair(&mut input);
         // One that is wrong may not keep the others of its batch out.
         if let Err(invalid) = NewMessage::try_from(input.clone()) {
@@ -231,16 +226,7 @@ impl Import {
         };
         let files = found.parts.iter_mut().flat_map(Part::files_mut);
         restore_contents(store, &self.caller, files.collect(), CONTENT_BYTES).await?;
-        let wanted = Message {
-            message_id: wanted.message_id.clone(),
-            role: wanted.role,
-            name: wanted.name.clone(),
-            parts: wanted.parts.clone(),
-            metadata: wanted.metadata.clone(),
-            create_time: wanted.create_time,
-            external_id: wanted.external_id.clone(),
-            ..Message::default()
-        };
+        let wanted = Message::from(wanted.clone());
         match message_digest(&found.into()) == message_digest(&wanted) {
             true => Ok(Outcome::Known),
             false => Err(ApiError::RecordDiffers {

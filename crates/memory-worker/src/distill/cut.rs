@@ -142,27 +142,15 @@ fn wait(messages: &[Message], call: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{MessageId, Part, ThreadId, ToolCall, ToolOutput, ToolResult};
+    use memory_contract::{Part, ToolCall, ToolOutput, ToolResult};
     use proptest::prelude::*;
-    use time::OffsetDateTime;
 
     use super::*;
 
     fn message(role: Role, tokens: i32, parts: Vec<Part>) -> Message {
         Message {
-            id: MessageId::new(),
-            external_id: String::new(),
-            thread: ThreadId::new(),
-            parent: None,
-            seq: 1,
-            branch: 1,
-            depth: 1,
-            role,
-            name: String::new(),
-            parts,
-            metadata: memory_contract::JsonObject::default(),
             tokens,
-            created: OffsetDateTime::UNIX_EPOCH,
+            ..Message::new(role, parts)
         }
     }
 

@@ -385,8 +385,7 @@ pub(super) fn describe_metrics() {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{MessageId, Part, ThreadId};
-    use time::OffsetDateTime;
+    use memory_contract::Part;
 
     use super::*;
 
@@ -401,19 +400,9 @@ mod tests {
             .chars()
             .zip(11..)
             .map(|(letter, seq)| Message {
-                id: MessageId::new(),
-                external_id: String::new(),
-                thread: ThreadId::new(),
-                parent: None,
                 seq,
-                branch: 1,
-                depth: 1,
-                role: role(letter),
-                name: String::new(),
-                parts: vec![Part::text("Hello.")],
-                metadata: memory_contract::JsonObject::default(),
                 tokens: 1,
-                created: OffsetDateTime::UNIX_EPOCH,
+                ..Message::new(role(letter), vec![Part::text("Hello.")])
             })
             .collect()
     }

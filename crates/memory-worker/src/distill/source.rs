@@ -23,27 +23,16 @@ fn is_injected(message: &Message) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{MessageId, Part, Role, ThreadId};
+    use memory_contract::{Part, Role};
     use serde_json::{Value, json};
-    use time::OffsetDateTime;
 
     use super::*;
 
     fn message(text: &str, metadata: Value) -> Message {
         Message {
-            id: MessageId::new(),
-            external_id: String::new(),
-            thread: ThreadId::new(),
-            parent: None,
-            seq: 1,
-            branch: 1,
-            depth: 1,
-            role: Role::User,
-            name: String::new(),
-            parts: vec![Part::text(text)],
             metadata: serde_json::from_value(metadata).unwrap(),
             tokens: 1,
-            created: OffsetDateTime::UNIX_EPOCH,
+            ..Message::new(Role::User, vec![Part::text(text)])
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use memory_recall::{Collections, Index};
 use memory_server::health::{self, Health, Readiness, Watched};
 use memory_server::{Server, Services, Tls};
-use memory_store::{Presence, error_chain};
+use memory_store::{ServerLock, error_chain};
 use memory_worker::{Rewrite, Worker};
 use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -50,7 +50,7 @@ pub struct Running {
     /// connections close with the last task that has them.
     index: Option<Arc<dyn Index>>,
     /// Shows other servers that this one is alive.
-    presence: Option<Presence>,
+    server_lock: Option<ServerLock>,
     grace: Duration,
 }
 
@@ -102,7 +102,7 @@ impl Running {
             watching,
             work,
             index,
-            presence,
+            server_lock,
             grace,
             ..
         } = self;
@@ -132,7 +132,7 @@ impl Running {
         {
             tracing::warn!("the index did not close in time");
         }
-        drop(presence);
+        drop(server_lock);
         drop(stop_rest);
         tracing::info!("stopped");
     }
@@ -152,7 +152,7 @@ impl Running {
             work: TaskTracker::new(),
             rest: TaskTracker::new(),
             index: None,
-            presence: None,
+            server_lock: None,
             grace: config.server.grace_period,
         };
         if let Some((listener, _)) = http {
@@ -183,8 +183,8 @@ impl Running {
         mut parts: Parts,
         grpc: Option<Listener>,
     ) -> Result<(), ServerError> {
-        let presence = Presence::announce(&config.database).await;
-        self.presence = Some(presence.map_err(ServerError::Store)?);
+        let server_lock = ServerLock::acquire(&config.database).await;
+        self.server_lock = Some(server_lock.map_err(ServerError::Store)?);
         let services = Services {
             store: parts.store.clone(),
             recall: parts.recall.clone(),

@@ -2,7 +2,7 @@
 
 use memory_contract::json_line;
 use memory_contract::limits::BRIEFING_TOKENS_MIN;
-use memory_contract::{JsonObject, MessageId, Part, PlanStep, PlanStepStatus, Role, ThreadId};
+use memory_contract::{JsonObject, Part, PlanStep, PlanStepStatus, Role};
 use proptest::prelude::*;
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -80,20 +80,10 @@ fn message() -> impl Strategy<Value = Message> {
 
 fn said(text: &str, user: bool) -> Message {
     let parts = vec![Part::text(text)];
+    let role = if user { Role::User } else { Role::Assistant };
     Message {
-        id: MessageId::new(),
-        external_id: String::new(),
-        thread: ThreadId::new(),
-        parent: None,
-        seq: 1,
-        branch: 1,
-        depth: 1,
-        role: if user { Role::User } else { Role::Assistant },
-        name: String::new(),
         tokens: Tokenizer::O200kBase.count_message("", &parts),
-        parts,
-        metadata: JsonObject::default(),
-        created: OffsetDateTime::UNIX_EPOCH,
+        ..Message::new(role, parts)
     }
 }
 

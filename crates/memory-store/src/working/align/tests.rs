@@ -6,7 +6,7 @@ fn set(said: &str) -> WorkingSet {
         messages: said
             .chars()
             .zip(1..)
-            .map(|(letter, depth)| Standing {
+            .map(|(letter, depth)| StoredMessage {
                 id: id(depth),
                 depth,
                 role: Role::User,
@@ -23,8 +23,8 @@ fn id(depth: i32) -> MessageId {
     uuid::Uuid::from_u128(depth.unsigned_abs().into()).into()
 }
 
-fn said(letter: char) -> Asked<'static> {
-    Asked {
+fn said(letter: char) -> PutMessage<'static> {
+    PutMessage {
         id: None,
         role: Role::User,
         name: "",
@@ -35,8 +35,8 @@ fn said(letter: char) -> Asked<'static> {
 
 /// A digit names the message at that depth, which is `a` at depth 1 and so on; a capital
 /// letter names it and says something else; a small letter says something.
-fn asked(text: &str) -> Vec<Asked<'static>> {
-    let named = |depth: u32, said: Asked<'static>| Asked {
+fn put(text: &str) -> Vec<PutMessage<'static>> {
+    let named = |depth: u32, said: PutMessage<'static>| PutMessage {
         id: Some(id(depth.cast_signed())),
         ..said
     };
@@ -54,9 +54,9 @@ fn run(set: &WorkingSet, text: &str) -> Alignment {
         .filter(|depth| *depth <= set.covered || set.messages.iter().any(|m| m.depth == *depth))
         .map(|depth| {
             let on_path = true;
-            (id(depth), Known { depth, on_path })
+            (id(depth), NamedMessage { depth, on_path })
         });
-    align(&asked(text), set, &known.collect())
+    align(&put(text), set, &known.collect())
 }
 
 fn check(said: &str, text: &str, keep_from: Option<i32>, new: &[usize]) {
@@ -132,7 +132,7 @@ fn messages_that_a_summary_covers_are_skipped() {
 
 #[test]
 fn a_message_of_another_branch_names_what_replaced_it() {
-    let other = Known {
+    let other = NamedMessage {
         depth: 7,
         on_path: false,
     };
@@ -140,17 +140,17 @@ fn a_message_of_another_branch_names_what_replaced_it() {
         (id(7), other),
         (
             id(1),
-            Known {
+            NamedMessage {
                 depth: 1,
                 on_path: true,
             },
         ),
     ]);
     // The message at depth 2 says `g` too.
-    let aligned = align(&asked("17"), &set("ag"), &known);
+    let aligned = align(&put("17"), &set("ag"), &known);
     assert_eq!((aligned.keep_from, aligned.branch_at), (Some(1), None));
     assert_eq!(aligned.new, [0_usize; 0]);
-    let aligned = align(&asked("17"), &set("ab"), &known);
+    let aligned = align(&put("17"), &set("ab"), &known);
     assert_eq!((aligned.keep_from, aligned.branch_at), (Some(1), Some(2)));
     assert_eq!(aligned.new, [1]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use memory_contract::proto::{Message, MessageInput, Role, record::Kind};
+use memory_contract::proto::{MessageInput, Role, record::Kind};
 use memory_contract::{ExportChecksum, NewMessage, check_summary};
 use tokio::sync::mpsc;
 
@@ -92,7 +92,7 @@ impl Seen {
             Kind::Message(message) => {
                 summary.stored += 1;
                 // What else would keep it out, the server says.
-                let read = NewMessage::try_from(input_of(message));
+                let read = NewMessage::try_from(MessageInput::from(message.clone()));
                 read.map_err(|invalid| invalid.to_string())?;
             }
             Kind::NodeMessage(message) => {
@@ -112,19 +112,5 @@ impl Seen {
             }
         }
         Ok(())
-    }
-}
-
-fn input_of(message: &Message) -> MessageInput {
-    let message = message.clone();
-    MessageInput {
-        message_id: message.message_id,
-        role: message.role,
-        name: message.name,
-        parts: message.parts,
-        metadata: message.metadata,
-        create_time: message.create_time,
-        external_id: message.external_id,
-        parent: None,
     }
 }

@@ -1,0 +1,9 @@
+-- The tables with rows of a thread, found by its id: all but those whose rows are found by app and
+-- user, and the record of changes, which is kept.
+CREATE OR REPLACE FUNCTION recollect.thread_tables()
+RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN recollect.tables_with('thread_id', ARRAY['threads', 'messages', 'memories', 'transactions']);
+END;
+$$;

@@ -1,0 +1,150 @@
+//! Reads and erases messages.
+
+pub(crate) mod append;
+pub(crate) mod cache;
+mod contents;
+pub(crate) mod filter;
+mod history;
+mod list;
+mod path;
+mod recall;
+pub(crate) mod row;
+
+use memory_contract::{JsonObject, Message, MessageId, MessageName, ThreadId};
+use tokio_postgres::types::Json;
+
+use memory_postgres::{Params, query};
+
+pub use self::append::{Append, Appended};
+pub use self::contents::{HeldContent, Hold};
+pub use self::list::{MessageQuery, Order, OwnerMessageQuery, SaidPlace};
+pub use self::path::{History, HistoryQuery};
+pub use self::recall::{Freshness, Hydrated, Neighbor, TextMatch, Unindexed};
+pub use self::row::CountedMessage;
+use self::{history::not_found, row::read_message};
+use crate::{
+    MessageStore, Revision, StoreError,
+    rows::{column, id, one_thread, only},
+};
+
+impl MessageStore<'_> {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`.
+    pub async fn get_message(
+        self,
+        thread: ThreadId,
+        message: impl Into<MessageName>,
+    ) -> Result<Message, StoreError> {
+        let message = message.into();
+        let tenant = &self.caller.tenant;
+        let (name, id, message) = (tenant.as_str(), thread.uuid(), message.as_str());
+        let of_thread: Params<'_> = &[&name, &id];
+        let of_message: Params<'_> = &[&name, &id, &message];
+        let results = self
+            .store
+            .pool
+            .within_all(
+                self.caller,
+                &[
+                    (query!("threads/get"), of_thread),
+                    (query!("messages/get"), of_message),
+                ],
+            )
+            .await?;
+        let [threads, messages] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        let store = self.store.threads(self.caller);
+        store.used(&mut one_thread(threads)?).await?;
+        read_message(messages.first().ok_or(StoreError::MessageNotFound)?)
+    }
+
+    /// Reads the newest message of the user on the path to a message; `None`: to the
+    /// thread's head.
+    ///
+    /// # Errors
+    /// Only errors of the database.
+    pub async fn newest_of_user(
+        self,
+        thread: ThreadId,
+        head: Option<&MessageName>,
+    ) -> Result<Option<Message>, StoreError> {
+        let (tenant, head) = (&self.caller.tenant, head.map(MessageName::as_str));
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &head];
+        let newest = query!("messages/newest_of_user");
+        let found = self.store.pool.within(self.caller, newest, params).await?;
+        let found = found.first();
+        found.map(read_message).transpose()
+    }
+
+    /// Replaces the metadata of a message, and returns its id.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`, `ThreadError::EphemeralFull`.
+    pub async fn update_message(
+        self,
+        thread: ThreadId,
+        message: impl Into<MessageName>,
+        metadata: &JsonObject,
+    ) -> Result<(MessageId, Revision), StoreError> {
+        let message = message.into();
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &self.caller.actor,
+            &thread.uuid(),
+            &message.as_str(),
+            &Json(metadata),
+            &self.store.ephemeral.byte_limit(),
+        ];
+        let update = query!("messages/update");
+        let row = only(self.store.pool.call(update, params).await?)?;
+        self.store.windows.forget(tenant, thread).await;
+        match column(&row, "status")? {
+            "ok" => Ok((
+                id(&row, "id")?,
+                Revision {
+                    thread,
+                    change: column(&row, "revision")?,
+                },
+            )),
+            other => Err(not_found(other)),
+        }
+    }
+
+    /// Erases a message: its content is deleted, its place stays. The head of the
+    /// thread falls back to the nearest readable message before it.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`, also on the second call.
+    pub async fn delete_message(
+        self,
+        thread: ThreadId,
+        message: impl Into<MessageName>,
+    ) -> Result<Revision, StoreError> {
+        let message = message.into();
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &self.caller.actor,
+            &thread.uuid(),
+            &message.as_str(),
+        ];
+        let row = only(
+            self.store
+                .pool
+                .call(query!("messages/delete"), params)
+                .await?,
+        )?;
+        self.store.windows.forget(tenant, thread).await;
+        match column(&row, "status")? {
+            "ok" => Ok(Revision {
+                thread,
+                change: column(&row, "revision")?,
+            }),
+            other => Err(not_found(other)),
+        }
+    }
+}
