@@ -19,6 +19,8 @@ const LEVELS: [&[&str]; 10] = [
     &["memory-contract"],
     &[
         "memory-budget",
+        "memory-checksum",
+        "memory-formats",
         "memory-http",
         "memory-ledger",
         "memory-objects",

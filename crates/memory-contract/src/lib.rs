@@ -2,14 +2,12 @@
 
 pub mod check;
 mod checkpoint;
-mod checksum;
 mod convert;
 mod deletion;
 mod document;
 mod domain;
 pub mod duration_text;
 mod file;
-pub mod formats;
 pub mod heap;
 mod ids;
 mod inline;
@@ -35,23 +33,20 @@ mod size;
 pub mod text;
 
 pub use checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite};
-pub use checksum::{
-    ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, canonical_object, check_summary,
-    document_digest, file_digest, memory_digest, message_digest, plan_digest,
-};
 pub use convert::{
-    Outcome, ReportedChange, action_from, action_name, attempt_from, change_of, check_period,
-    checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
-    conditions_from, document_names_from, document_query_from, documents_from, duration,
-    duration_in, event_from, events_from, exact_duration, exported_document_from,
-    file_location_from, file_ref_from, filter_from, format_from, key_scopes_from, memories_from,
-    memory_change_from, memory_filter_from, memory_from, metadata_filter_from, metadata_from,
-    namespace_query_from, new_file_from, new_messages_from, node_parent_from, node_place_from,
-    node_turn_from, nothing_to_change, object_from, optional_checkpoint_id_from, optional_float,
-    outcome_from, paths_from, plan_from, policy_change_from, policy_from, precondition_from,
-    scope_from, session_from, step_status_from, stored_memories_from, text_origin, timestamp,
-    timestamp_of, transfer_method_from, unknown_path, user_parts_from, working_data_from,
-    working_messages_from, working_records_from, working_summary_from,
+    Outcome, ReportedChange, action_from, action_name, attempt_from, bare_part, bare_reference,
+    change_of, check_period, checkpoint_from, checkpoint_id_from, checkpoint_namespace_from,
+    checkpoint_writes_from, conditions_from, document_names_from, document_query_from,
+    documents_from, duration, duration_in, event_from, events_from, exact_duration,
+    exported_document_from, file_location_from, file_ref_from, filter_from, key_scopes_from,
+    memories_from, memory_change_from, memory_filter_from, memory_from, messages_from,
+    metadata_filter_from, metadata_from, namespace_query_from, new_file_from, node_parent_from,
+    node_place_from, node_turn_from, nothing_to_change, object_from, optional_checkpoint_id_from,
+    optional_float, outcome_from, paths_from, plan_from, policy_change_from, policy_from,
+    precondition_from, provider_from, scope_from, session_from, step_status_from,
+    stored_memories_from, text_origin, timestamp, timestamp_of, transfer_method_from, unknown_path,
+    user_parts_from, working_data_from, working_messages_from, working_records_from,
+    working_summary_from,
 };
 pub use deletion::{DeletionScope, ErasedPlace, Receipt};
 pub use document::{

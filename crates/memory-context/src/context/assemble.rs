@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use memory_budget::{Amount, Budget, Cut, Size};
-use memory_contract::formats::{Format, Labels, Said};
 use memory_contract::{
     MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes,
 };
+use memory_formats::{Format, Labels, Said};
 use memory_recall::{Omission as RecallOmission, Reason};
 
 use super::Context;

@@ -23,11 +23,11 @@ mod request;
 use std::time::Instant;
 
 use memory_budget::{Budget, Tokenizer};
-use memory_contract::formats::Rendered;
 use memory_contract::{
     FileDelivery, FileRef, FileType, ImageDetail, Invalid, MemoryMode, MemoryOwner, Part,
     PolicyLevel, ResolvedPolicy, Session, ThreadId, limits,
 };
+use memory_formats::Rendered;
 use memory_recall::{Degradation, Method, Recall};
 use memory_store::{Caller, Scope, Space, Store};
 

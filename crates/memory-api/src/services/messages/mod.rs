@@ -15,8 +15,8 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     Invalid, InvalidFields, MessageName, NewMessage, ThreadId, check, metadata_from,
-    new_messages_from,
 };
+use memory_formats::new_messages_from;
 use memory_recall::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, Store, StoreError};
 use prost::Message as _;

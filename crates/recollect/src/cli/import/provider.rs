@@ -1,8 +1,8 @@
 //! Detects the formats of providers' APIs, and reads conversations in them.
 
 use memory_contract::Provider;
-use memory_contract::formats::messages_in;
 use memory_contract::proto::MessageInput;
+use memory_formats::messages_in;
 use serde_json::Value;
 
 use crate::cli::args::Format;

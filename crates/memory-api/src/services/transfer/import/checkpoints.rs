@@ -1,10 +1,11 @@
 //! Checkpoints with their values and writes, which come in records of their own.
 
+use memory_checksum::canonical_object;
 use memory_contract::proto::{
     Checkpoint, CheckpointValue, CheckpointWrite, GetCheckpointRequest, PutCheckpointRequest,
     PutCheckpointWritesRequest,
 };
-use memory_contract::{Invalid, canonical_object, limits};
+use memory_contract::{Invalid, limits};
 use prost::Message as _;
 
 use super::tally::Outcome;

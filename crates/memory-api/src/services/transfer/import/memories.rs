@@ -1,6 +1,6 @@
 //! Long-term memories, those of one user together.
 
-use memory_contract::memory_digest;
+use memory_checksum::memory_digest;
 use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 
 use super::tally::Outcome;

@@ -14,13 +14,14 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, stream};
+use memory_checksum::{ExportChecksum, UnitDigest, check_summary};
+use memory_contract::Invalid;
 use memory_contract::proto::import_records_response::Answer;
 use memory_contract::proto::record::Kind;
 use memory_contract::proto::{
     ExportCompleteness, ExportSummary, ImportOptions, ImportProgress, ImportRecordsRequest,
     ImportRecordsResponse, ImportSummary, RefusedRecord,
 };
-use memory_contract::{ExportChecksum, Invalid, UnitDigest, check_summary};
 use memory_store::Caller;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;

@@ -2,14 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use memory_checksum::message_digest;
 use memory_context::restore_contents;
 use memory_contract::proto::{
     AgentEvent, AppendEventsRequest, ImportMessagesRequest, Message, MessageInput,
     ResolveThreadRequest, SessionRef, SetHeadRequest, Thread, message_input::Parent,
 };
-use memory_contract::{
-    EventQuery, MessageId, MessageName, NewMessage, Part, check, limits, message_digest,
-};
+use memory_contract::{EventQuery, MessageId, MessageName, NewMessage, Part, check, limits};
 use memory_store::{AppendError, StoreError};
 use prost_types::Duration;
 use time::OffsetDateTime;

@@ -1,12 +1,13 @@
 //! Policies, files, plans, attempts and documents. What is there with the same content is
 //! known. With other content it stays, unless the import replaces it.
 
+use memory_checksum::{app_policy_digest, document_digest, file_digest, plan_digest};
+use memory_contract::FileLocation;
 use memory_contract::proto::{
     AppPolicy, AppendAttemptRequest, Attempt, ExportedDocument, File, GetAppPolicyRequest,
     GetFileRequest, GetPlanRequest, Plan, Precondition, PutPlanRequest, RegisterFileRequest,
     UpdateAppPolicyRequest, precondition::State,
 };
-use memory_contract::{FileLocation, app_policy_digest, document_digest, file_digest, plan_digest};
 use memory_store::{PlanError, StoreError};
 use prost_types::FieldMask;
 

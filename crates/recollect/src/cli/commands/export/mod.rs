@@ -4,10 +4,10 @@ mod part;
 
 use std::io::{self, BufWriter, Write};
 
+use memory_checksum::{ExportChecksum, check_summary};
 use memory_contract::proto::{
     ExportRecordsRequest, ExportRecordsResponse, ExportSummary, Record, record::Kind,
 };
-use memory_contract::{ExportChecksum, check_summary};
 use tonic::{Code, Streaming};
 
 use crate::cli::args::ExportArgs;

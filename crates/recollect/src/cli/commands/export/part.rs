@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use memory_contract::ExportChecksum;
+use memory_checksum::ExportChecksum;
 use memory_contract::proto::{
     ExportRecordsRequest, Record, record::Kind, target::Target, thread_ref::Thread,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory_contract::memory_digest;
+use memory_checksum::memory_digest;
 use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 use tonic::{Code, Status};
 

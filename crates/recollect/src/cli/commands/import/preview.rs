@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use memory_checksum::{ExportChecksum, check_summary};
+use memory_contract::NewMessage;
 use memory_contract::proto::{Message, MessageInput, Role, record::Kind};
-use memory_contract::{ExportChecksum, NewMessage, check_summary};
 use tokio::sync::mpsc;
 
 use super::Job;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use memory_contract::ExportChecksum;
+use memory_checksum::ExportChecksum;
 use memory_contract::proto::{
     ErrorReason, ExportCompleteness, ImportError, ImportOptions, ImportRecordsRequest,
     ImportSummary, Record, RecordCounts, SessionRef, Thread, import_records_response::Answer,
@@ -112,7 +112,7 @@ impl Sender {
         self.sent
     }
 
-    fn note_ended(&mut self, ended: Option<memory_contract::ExportedThread>) {
+    fn note_ended(&mut self, ended: Option<memory_checksum::ExportedThread>) {
         let Some(exported) = ended else { return };
         if let Some((position, session)) = self.thread.take() {
             self.sent.threads.push(Expected {

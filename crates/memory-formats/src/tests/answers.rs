@@ -1,7 +1,7 @@
 //! What is stored of recorded answers of each provider.
 
 use super::*;
-use crate::{Opaque, Reasoning, ToolCall};
+use memory_contract::{Opaque, Reasoning, ToolCall};
 
 /// The only message of an answer.
 fn answer(provider: Provider, json: &str) -> NewMessage {

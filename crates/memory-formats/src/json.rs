@@ -6,25 +6,25 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use crate::Invalid;
+use memory_contract::Invalid;
 
 /// A JSON value within a text, with its path in that text.
 #[derive(Clone, Debug)]
-pub(super) struct Node<'a> {
+pub(crate) struct Node<'a> {
     text: &'a str,
     path: String,
 }
 
 /// The fields of a JSON object. Of a repeated key, the last one counts.
 #[derive(Clone, Debug)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     fields: Vec<(Cow<'a, str>, &'a str)>,
     node: Node<'a>,
 }
 
 impl<'a> Node<'a> {
     /// Reads a text, whose path is `path`.
-    pub(super) fn parse(text: &'a str, path: String) -> Result<Self, Invalid> {
+    pub(crate) fn parse(text: &'a str, path: String) -> Result<Self, Invalid> {
         match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Ok(Self {
                 text: text.trim(),
@@ -35,37 +35,37 @@ impl<'a> Node<'a> {
     }
 
     /// The value as it is written.
-    pub(super) fn text(&self) -> &'a str {
+    pub(crate) fn text(&self) -> &'a str {
         self.text
     }
 
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
     /// An error about the value.
-    pub(super) fn invalid(&self, problem: impl Into<String>) -> Invalid {
+    pub(crate) fn invalid(&self, problem: impl Into<String>) -> Invalid {
         Invalid::new(self.path.clone(), problem)
     }
 
-    pub(super) fn is_object(&self) -> bool {
+    pub(crate) fn is_object(&self) -> bool {
         self.text.starts_with('{')
     }
 
-    pub(super) fn is_list(&self) -> bool {
+    pub(crate) fn is_list(&self) -> bool {
         self.text.starts_with('[')
     }
 
-    pub(super) fn is_string(&self) -> bool {
+    pub(crate) fn is_string(&self) -> bool {
         self.text.starts_with('"')
     }
 
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         self.text == "null"
     }
 
     /// A string, decoded.
-    pub(super) fn string(&self) -> Result<String, Invalid> {
+    pub(crate) fn string(&self) -> Result<String, Invalid> {
         if !self.is_string() {
             return Err(self.invalid("must be a string"));
         }
@@ -73,7 +73,7 @@ impl<'a> Node<'a> {
     }
 
     /// The items of a list.
-    pub(super) fn items(&self) -> Result<Vec<Self>, Invalid> {
+    pub(crate) fn items(&self) -> Result<Vec<Self>, Invalid> {
         if !self.is_list() {
             return Err(self.invalid("must be a list"));
         }
@@ -91,7 +91,7 @@ impl<'a> Node<'a> {
     }
 
     /// The fields of an object.
-    pub(super) fn fields(&self) -> Result<Fields<'a>, Invalid> {
+    pub(crate) fn fields(&self) -> Result<Fields<'a>, Invalid> {
         if !self.is_object() {
             return Err(self.invalid("must be an object"));
         }
@@ -118,17 +118,17 @@ impl<'a> Node<'a> {
 
 impl<'a> Fields<'a> {
     /// The object itself.
-    pub(super) fn node(&self) -> &Node<'a> {
+    pub(crate) fn node(&self) -> &Node<'a> {
         &self.node
     }
 
     /// A field that is neither missing nor null, by any of its names.
-    pub(super) fn any(&self, keys: &[&str]) -> Option<Node<'a>> {
+    pub(crate) fn any(&self, keys: &[&str]) -> Option<Node<'a>> {
         keys.iter().find_map(|key| self.get(key))
     }
 
     /// A field that is neither missing nor null.
-    pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
+    pub(crate) fn get(&self, key: &str) -> Option<Node<'a>> {
         let text = self.fields.iter().rev().find(|(name, _)| name == key)?.1;
         let node = Node {
             text,
@@ -138,29 +138,29 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that must be there.
-    pub(super) fn required(&self, key: &str) -> Result<Node<'a>, Invalid> {
+    pub(crate) fn required(&self, key: &str) -> Result<Node<'a>, Invalid> {
         self.get(key)
             .ok_or_else(|| Invalid::missing(format!("{}.{key}", self.node.path)))
     }
 
     /// A string; empty if it is missing.
-    pub(super) fn string(&self, key: &str) -> Result<String, Invalid> {
+    pub(crate) fn string(&self, key: &str) -> Result<String, Invalid> {
         self.get(key)
             .map_or(Ok(String::new()), |node| node.string())
     }
 
     /// A string that must be there.
-    pub(super) fn required_string(&self, key: &str) -> Result<String, Invalid> {
+    pub(crate) fn required_string(&self, key: &str) -> Result<String, Invalid> {
         self.required(key)?.string()
     }
 
     /// Whether a field is `true`.
-    pub(super) fn is_true(&self, key: &str) -> bool {
+    pub(crate) fn is_true(&self, key: &str) -> bool {
         self.get(key).is_some_and(|node| node.text == "true")
     }
 
     /// The names of the fields that are not null.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let fields = self.fields.iter().filter(|(_, text)| *text != "null");
         fields.map(|(name, _)| &**name)
     }
@@ -207,29 +207,29 @@ fn after_comma(text: &str) -> &str {
 }
 
 /// A string as JSON.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     // A string always serializes.
     serde_json::to_string(text).unwrap_or_default()
 }
 
 /// A list of values that are JSON.
-pub(super) fn list(items: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
     let items: Vec<String> = items.into_iter().collect();
     format!("[{}]", items.join(","))
 }
 
 /// An object being written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Object(String);
+pub(crate) struct Object(String);
 
 impl Object {
     /// An object with a string in it, such as its type.
-    pub(super) fn with(key: &str, text: &str) -> Self {
+    pub(crate) fn with(key: &str, text: &str) -> Self {
         Self::default().string(key, text)
     }
 
     /// Adds a value that is JSON.
-    pub(super) fn json(mut self, key: &str, json: &str) -> Self {
+    pub(crate) fn json(mut self, key: &str, json: &str) -> Self {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
         self.0.push_str(&quoted(key));
         self.0.push(':');
@@ -238,12 +238,12 @@ impl Object {
     }
 
     /// Adds a string.
-    pub(super) fn string(self, key: &str, text: &str) -> Self {
+    pub(crate) fn string(self, key: &str, text: &str) -> Self {
         self.json(key, &quoted(text))
     }
 
     /// Adds a string unless it is empty.
-    pub(super) fn optional(self, key: &str, text: &str) -> Self {
+    pub(crate) fn optional(self, key: &str, text: &str) -> Self {
         match text {
             "" => self,
             text => self.string(key, text),
@@ -251,7 +251,7 @@ impl Object {
     }
 
     /// The object as JSON.
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         match self.0.as_str() {
             "" => "{}".to_owned(),
             _ => self.0 + "}",

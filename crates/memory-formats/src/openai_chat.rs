@@ -8,11 +8,13 @@
 //! turns in which the model called a tool and ignores it in others, so only such turns have
 //! it; `reasoning_details` likewise.
 
-use super::json::{Fields, Node, Object, list, quoted};
-use super::steps::{Answered, Piece, PieceContent, Rules, Step, is_web_image, plain, steps};
-use super::{ReadMessage, Reading, Said, Written, image, is_reference, only_item, opaque};
-use crate::proto::{self, part::Content, tool_result_part};
-use crate::{FileRef, ImageDetail, Invalid, Provider, Role, ToolOutput, text};
+use crate::format::{Said, Written};
+use crate::image::{image, is_reference};
+use crate::json::{Fields, Node, Object, list, quoted};
+use crate::reading::{ReadMessage, Reading, only_item, opaque};
+use crate::steps::{Answered, Piece, PieceContent, Rules, Step, is_web_image, plain, steps};
+use memory_contract::proto::{self, part::Content, tool_result_part};
+use memory_contract::{FileRef, ImageDetail, Invalid, Provider, Role, ToolOutput, text};
 
 const PROVIDER: Provider = Provider::OpenaiChat;
 const RULES: Rules = Rules {
@@ -27,7 +29,7 @@ const DETAILS: &str = "reasoning_details";
 const SPEAKER_CHARS: usize = 64;
 
 /// Writes messages.
-pub(super) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
+pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
     let mut written = Vec::new();
     let mut provider_parts = 0;
     let steps = steps(messages, RULES, is_web_image);
@@ -219,7 +221,7 @@ fn speaker(name: &str) -> Option<String> {
 }
 
 /// Reads a message, a list of them, a request or a response.
-pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
+pub(crate) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     let mut reading = Reading::default();
     if root.is_list() {
         reading.each(&root, read_message)?;

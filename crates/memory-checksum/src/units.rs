@@ -1,10 +1,10 @@
 //! The fields of each exported unit that its digest covers: those that an import stores
 //! again.
 
+use memory_contract::proto::{AppPolicy, ExportedDocument, File, Memory, Plan};
 use sha2::{Digest as _, Sha256};
 
-use super::{UnitDigest, canonical_object, put};
-use crate::proto::{AppPolicy, ExportedDocument, File, Memory, Plan};
+use crate::digest::{UnitDigest, canonical_object, put};
 
 /// The digest of an app's policy, without its update time.
 pub fn app_policy_digest(policy: &AppPolicy) -> UnitDigest {
@@ -127,7 +127,7 @@ pub fn plan_digest(plan: &Plan) -> UnitDigest {
     UnitDigest(hash.finalize().into())
 }
 
-pub(super) fn bare_plan(plan: &Plan) -> Plan {
+pub(crate) fn bare_plan(plan: &Plan) -> Plan {
     let Plan {
         goal,
         current_phase,

@@ -2,11 +2,12 @@
 //!
 //! The files in `tests/golden/` follow the published schemas of the providers' APIs.
 
+use memory_contract::{Content, NewMessage, Part, Provider, Role, proto, proto::ProviderMessages};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::{Content, NewMessage, new_messages_from, proto::ProviderMessages};
+use crate::json::Node;
 
 const PROVIDERS: [Provider; 4] = [
     Provider::OpenaiChat,

@@ -1,18 +1,29 @@
 //! The digest of a thread and what belongs to it.
 
+use memory_contract::{bare_part, bare_reference};
 use sha2::{Digest as _, Sha256};
 
-use super::units::bare_plan;
-use super::{ExportedThread, UnitDigest, canonical_object, put};
-use crate::convert::{bare_part, bare_reference};
-use crate::proto::{
+use crate::digest::{UnitDigest, canonical_object, put};
+use crate::units::bare_plan;
+use memory_contract::proto::{
     self, AgentEvent, Attempt, Checkpoint, CheckpointValue, CheckpointWrite, ExportedNode, Message,
     NodeMessage, Plan, Thread,
 };
 
+/// A complete thread of an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportedThread {
+    /// The id on the exporting server.
+    pub thread_id: String,
+    /// The digest of the thread and everything that belongs to it.
+    pub digest: UnitDigest,
+    /// Number of messages.
+    pub message_count: i64,
+}
+
 /// A thread whose records are being added.
 #[derive(Clone, Debug)]
-pub(super) struct OpenThread {
+pub(crate) struct OpenThread {
     id: String,
     hash: Sha256,
     head: String,
@@ -22,7 +33,7 @@ pub(super) struct OpenThread {
 }
 
 impl OpenThread {
-    pub(super) fn new(thread: &Thread) -> Self {
+    pub(crate) fn new(thread: &Thread) -> Self {
         let Thread {
             thread_id,
             app_id,
@@ -63,7 +74,7 @@ impl OpenThread {
         }
     }
 
-    pub(super) fn message(&mut self, message: &Message) {
+    pub(crate) fn message(&mut self, message: &Message) {
         self.messages += 1;
         if message.message_id == self.head {
             self.head_place = Some(self.messages);
@@ -71,15 +82,15 @@ impl OpenThread {
         put(&mut self.hash, b"message", &bare_message(message));
     }
 
-    pub(super) fn plan(&mut self, plan: &Plan) {
+    pub(crate) fn plan(&mut self, plan: &Plan) {
         put(&mut self.hash, b"plan", &bare_plan(plan));
     }
 
-    pub(super) fn node(&mut self, node: &ExportedNode) {
+    pub(crate) fn node(&mut self, node: &ExportedNode) {
         put(&mut self.hash, b"node", node);
     }
 
-    pub(super) fn node_message(&mut self, message: &NodeMessage) {
+    pub(crate) fn node_message(&mut self, message: &NodeMessage) {
         let NodeMessage {
             message_id,
             parent_message_id,
@@ -104,7 +115,7 @@ impl OpenThread {
         put(&mut self.hash, b"node_message", &content);
     }
 
-    pub(super) fn attempt(&mut self, attempt: &Attempt) {
+    pub(crate) fn attempt(&mut self, attempt: &Attempt) {
         let Attempt {
             // Derived from the order of records.
             number: _,
@@ -129,7 +140,7 @@ impl OpenThread {
         put(&mut self.hash, b"attempt", &content);
     }
 
-    pub(super) fn event(&mut self, event: &AgentEvent) {
+    pub(crate) fn event(&mut self, event: &AgentEvent) {
         let content = AgentEvent {
             number: 0,
             ..event.clone()
@@ -137,7 +148,7 @@ impl OpenThread {
         put(&mut self.hash, b"event", &content);
     }
 
-    pub(super) fn checkpoint(&mut self, checkpoint: &Checkpoint) {
+    pub(crate) fn checkpoint(&mut self, checkpoint: &Checkpoint) {
         let Checkpoint {
             thread_id: _,
             session_key: _,
@@ -164,15 +175,15 @@ impl OpenThread {
         put(&mut self.hash, b"checkpoint", &content);
     }
 
-    pub(super) fn checkpoint_value(&mut self, value: &CheckpointValue) {
+    pub(crate) fn checkpoint_value(&mut self, value: &CheckpointValue) {
         put(&mut self.hash, b"checkpoint_value", value);
     }
 
-    pub(super) fn checkpoint_write(&mut self, write: &CheckpointWrite) {
+    pub(crate) fn checkpoint_write(&mut self, write: &CheckpointWrite) {
         put(&mut self.hash, b"checkpoint_write", write);
     }
 
-    pub(super) fn end(mut self) -> ExportedThread {
+    pub(crate) fn end(mut self) -> ExportedThread {
         let head = self.head_place.unwrap_or(self.messages);
         self.hash.update(b"head");
         self.hash.update(head.to_be_bytes());

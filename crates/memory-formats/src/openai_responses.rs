@@ -5,11 +5,13 @@
 //! this API `reasoning`. Reasoning that no item of the model follows is left out, because the
 //! API refuses it. Names of speakers have no field there.
 
-use super::json::{Node, Object, list, quoted};
-use super::steps::{Answered, PieceContent, Rules, Step, is_web_image, steps};
-use super::{ReadMessage, Reading, Said, Written, image, is_reference, opaque};
-use crate::proto::{self, part::Content, tool_result_part};
-use crate::{
+use crate::format::{Said, Written};
+use crate::image::{image, is_reference};
+use crate::json::{Node, Object, list, quoted};
+use crate::reading::{ReadMessage, Reading, opaque};
+use crate::steps::{Answered, PieceContent, Rules, Step, is_web_image, steps};
+use memory_contract::proto::{self, part::Content, tool_result_part};
+use memory_contract::{
     ImageDetail, Invalid, Opaque, Provider, Reasoning, Role, ToolOutput, ToolResult, text,
 };
 
@@ -22,7 +24,7 @@ const RULES: Rules = Rules {
 };
 
 /// Writes messages.
-pub(super) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
+pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
     let (prompts, spoken): (Vec<Said<'_>>, Vec<Said<'_>>) =
         messages.iter().partition(|said| said.is_prompt);
     let instructions: Vec<String> = prompts
@@ -226,7 +228,7 @@ fn reasoning(reasoning: &Reasoning) -> Option<String> {
 }
 
 /// Reads an item, a list of them, a request or a response.
-pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
+pub(crate) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     let mut reading = Reading::default();
     if root.is_list() {
         reading.each(&root, read_item)?;

@@ -5,10 +5,10 @@
 //! `System` and `Tool`. An empty line separates messages. The text ends with the
 //! assistant's label, so that the model continues with the answer.
 
-use super::{Labels, Said};
-use crate::{Content, text};
+use crate::format::{Labels, Said};
+use memory_contract::{Content, text};
 
-pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> String {
+pub(crate) fn write(messages: &[Said<'_>], labels: &Labels) -> String {
     let mut written = String::new();
     for said in messages.iter().filter(|said| is_text(said)) {
         if !said.is_prompt {

@@ -8,43 +8,44 @@ use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Said, base64_of};
-use crate::{
+use crate::format::Said;
+use crate::image::base64_of;
+use memory_contract::{
     Content, FileLocation, FileRef, FileType, Opaque, Provider, Reasoning, Role, ToolCall,
     ToolOutput, ToolResult, text,
 };
 
 /// What a provider accepts as ids of calls and names of tools, besides letters and digits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
-    pub(super) provider: Provider,
+pub(crate) struct Rules {
+    pub(crate) provider: Provider,
     /// The longest id of a call.
-    pub(super) id_chars: usize,
+    pub(crate) id_chars: usize,
     /// The longest name of a tool.
-    pub(super) name_chars: usize,
+    pub(crate) name_chars: usize,
     /// The further characters in ids and names.
-    pub(super) marks: &'static str,
+    pub(crate) marks: &'static str,
 }
 
 /// A message with the results of its calls. Its role is user, assistant or system.
 #[derive(Debug)]
-pub(super) struct Step<'a> {
-    pub(super) role: Role,
-    pub(super) name: &'a str,
-    pub(super) pieces: Vec<Piece<'a>>,
+pub(crate) struct Step<'a> {
+    pub(crate) role: Role,
+    pub(crate) name: &'a str,
+    pub(crate) pieces: Vec<Piece<'a>>,
 }
 
 /// A part of a message as a provider is sent it.
 #[derive(Debug)]
-pub(super) struct Piece<'a> {
-    pub(super) content: PieceContent<'a>,
+pub(crate) struct Piece<'a> {
+    pub(crate) content: PieceContent<'a>,
     /// Gemini's signature; empty for none.
-    pub(super) signature: &'a str,
+    pub(crate) signature: &'a str,
 }
 
 /// What a piece is.
 #[derive(Debug)]
-pub(super) enum PieceContent<'a> {
+pub(crate) enum PieceContent<'a> {
     Text(String),
     /// A file that the provider can fetch, in a message of the user.
     File(&'a FileRef, &'a str),
@@ -57,18 +58,18 @@ pub(super) enum PieceContent<'a> {
 
 /// A call and its result.
 #[derive(Debug)]
-pub(super) struct Answered<'a> {
+pub(crate) struct Answered<'a> {
     /// An id that is unique among the messages.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The tool's name as the provider takes it.
-    pub(super) tool: String,
-    pub(super) call: &'a ToolCall,
-    pub(super) result: &'a ToolResult,
+    pub(crate) tool: String,
+    pub(crate) call: &'a ToolCall,
+    pub(crate) result: &'a ToolResult,
 }
 
 impl<'a> Step<'a> {
     /// The step's calls, in order.
-    pub(super) fn calls(&self) -> impl Iterator<Item = &Answered<'a>> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Answered<'a>> {
         self.pieces.iter().filter_map(|piece| match &piece.content {
             PieceContent::Call(answered) => Some(answered),
             _ => None,
@@ -79,12 +80,12 @@ impl<'a> Step<'a> {
 impl Answered<'_> {
     /// The arguments as JSON of an object: as the model wrote them where they are one, else
     /// the text in an object.
-    pub(super) fn object(&self) -> String {
+    pub(crate) fn object(&self) -> String {
         let written = self.call.arguments.trim();
         match written {
             "" => "{}".to_owned(),
             _ if written.starts_with('{') && self.call.is_json() => written.to_owned(),
-            _ => super::json::Object::with("arguments", &self.call.arguments).finish(),
+            _ => crate::json::Object::with("arguments", &self.call.arguments).finish(),
         }
     }
 }
@@ -92,7 +93,7 @@ impl Answered<'_> {
 /// Pairs each result with the nearest earlier call of its id. A call without a result,
 /// and a result without a call, become text. Reasoning and opaque parts of other providers
 /// are left out; `files` says which files the provider fetches.
-pub(super) fn steps<'a>(
+pub(crate) fn steps<'a>(
     messages: &[Said<'a>],
     rules: Rules,
     files: impl Fn(&FileRef) -> bool,
@@ -159,7 +160,7 @@ pub(super) fn steps<'a>(
 }
 
 /// The number of reasoning and opaque parts in messages.
-pub(super) fn provider_parts(messages: &[Said<'_>]) -> usize {
+pub(crate) fn provider_parts(messages: &[Said<'_>]) -> usize {
     let parts = messages.iter().flat_map(|said| said.parts);
     parts
         .map(|part| match &part.content {
@@ -194,7 +195,7 @@ fn answers<'a>(messages: &[Said<'a>]) -> HashMap<*const ToolCall, &'a ToolResult
 }
 
 /// Whether a file is an image on the web, or one that its URL contains.
-pub(super) fn is_web_image(file: &FileRef) -> bool {
+pub(crate) fn is_web_image(file: &FileRef) -> bool {
     let is_sent = match &file.location {
         FileLocation::Url(url) => {
             let on_the_web = url.starts_with("https://") || url.starts_with("http://");
@@ -224,7 +225,7 @@ impl Ids {
 }
 
 /// A name in letters, digits and `marks`; other characters become `_`.
-pub(super) fn plain(name: &str, max_chars: usize, marks: &str) -> String {
+pub(crate) fn plain(name: &str, max_chars: usize, marks: &str) -> String {
     name.chars()
         .take(max_chars)
         .map(|c| {

@@ -1,7 +1,9 @@
 //! Tests of the checksum.
 
 use super::*;
-use crate::proto::{ExtractionStrategy, File, Memory, Message, Part, Thread, part::Content};
+use memory_contract::proto::{
+    ExtractionStrategy, File, Memory, Message, Part, Thread, part::Content,
+};
 
 fn thread(key: &str, head: &str) -> Kind {
     Kind::Thread(Thread {

@@ -9,11 +9,14 @@
 //! Gemini 3 refuses a call of the current turn without a signature. For calls that another
 //! model made, its documentation names a value that skips this check.
 
-use super::json::{Fields, Node, Object, list};
-use super::steps::{Answered, Piece, PieceContent, Rules, is_web_image, steps};
-use super::{Labels, ReadMessage, Reading, Said, UserFirst, Written, base64_of, data_url, opaque};
-use crate::proto::{self, part::Content as Part, tool_result_part};
-use crate::{
+use crate::format::{Labels, Said, Written};
+use crate::image::{base64_of, data_url};
+use crate::json::{Fields, Node, Object, list};
+use crate::reading::{ReadMessage, Reading, opaque};
+use crate::steps::{Answered, Piece, PieceContent, Rules, is_web_image, steps};
+use crate::user_first::UserFirst;
+use memory_contract::proto::{self, part::Content as Part, tool_result_part};
+use memory_contract::{
     FileLocation, FileRef, FileType, Invalid, Provider, Role, ToolOutput, ToolResult, limits, text,
 };
 
@@ -30,12 +33,12 @@ const UNSIGNED: &str = "skip_thought_signature_validator";
 const FETCHED: [&str; 2] = ["gs://", "https://generativelanguage.googleapis.com/"];
 
 /// Writes messages.
-pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
+pub(crate) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
     let UserFirst {
         system,
         before,
         rest,
-    } = UserFirst::of(messages, PROVIDER, labels);
+    } = UserFirst::split(messages, PROVIDER, labels);
 
     let mut contents = Contents::default();
     for text in before {
@@ -237,7 +240,7 @@ fn part(content: &PieceContent<'_>, signature: &str) -> Vec<String> {
 }
 
 /// Reads a content, a list of them, a request or a response.
-pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
+pub(crate) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     let mut reading = Reading::default();
     let read_own = |reading: &mut Reading, content: &Node<'_>| read_content(reading, content, None);
     if root.is_list() {
@@ -265,7 +268,9 @@ pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
 }
 
 fn only_candidate<'a>(candidates: &Node<'a>) -> Result<Node<'a>, Invalid> {
-    super::only_item(candidates)?.fields()?.required("content")
+    crate::reading::only_item(candidates)?
+        .fields()?
+        .required("content")
 }
 
 /// Reads a content; `role` overrides its own. The results in a user's content become a

@@ -1,44 +1,16 @@
-//! The checksum of an export, which stays the same when the export is imported elsewhere.
-//!
-//! Policies, files, threads, memories and documents are units. A unit's digest is the SHA-256 of its
-//! records, each as the length and the bytes of its protobuf encoding, in which
-//! only those fields are set that an import stores again; maps are encoded in
-//! the order of their keys. The checksum is the SHA-256 of the sorted digests, so
-//! the order of units does not count.
+//! Counts and checksum of an export, from its records.
 
 #[cfg(test)]
 mod tests;
-mod thread;
-mod units;
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Display, Formatter};
 
-use serde_json::value::RawValue;
+use memory_contract::proto::{ExportSummary, record::Kind};
 use sha2::{Digest as _, Sha256};
 
-use crate::canonical_json;
-use crate::proto::{ExportSummary, record::Kind};
-
-use thread::OpenThread;
-
-pub use thread::message_digest;
-pub use units::{app_policy_digest, document_digest, file_digest, memory_digest, plan_digest};
-
-/// The digest of one policy, file, thread, memory or document. It is shown in hex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UnitDigest([u8; 32]);
-
-/// A complete thread of an export.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExportedThread {
-    /// The id on the exporting server.
-    pub thread_id: String,
-    /// The digest of the thread and everything that belongs to it.
-    pub digest: UnitDigest,
-    /// Number of messages.
-    pub message_count: i64,
-}
+use crate::digest::UnitDigest;
+use crate::thread::{ExportedThread, OpenThread};
+use crate::units::{app_policy_digest, document_digest, file_digest, memory_digest};
 
 /// Computes the counts and the checksum of an export from its records, in order. Takes 32
 /// bytes of memory for each policy, file, thread, memory and document.
@@ -224,30 +196,4 @@ pub fn check_summary(said: &ExportSummary, seen: &ExportSummary) -> Result<(), S
         ),
         false => format!("there are {}", missing.join(", ")),
     })
-}
-
-impl Display for UnitDigest {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
-    }
-}
-
-/// JSON text of an object whose digest does not depend on how it is written; empty without
-/// members.
-pub fn canonical_object(object: &str) -> String {
-    match serde_json::from_str::<&RawValue>(object) {
-        Ok(value) => match canonical_json(value) {
-            text if text == "{}" => String::new(),
-            text => text,
-        },
-        Err(_) => object.to_owned(),
-    }
-}
-
-/// Adds a record: its kind, its length, and its encoding.
-fn put(hash: &mut Sha256, kind: &[u8], content: &impl prost::Message) {
-    let bytes = content.encode_to_vec();
-    hash.update(kind);
-    hash.update((bytes.len() as u64).to_be_bytes());
-    hash.update(&bytes);
 }

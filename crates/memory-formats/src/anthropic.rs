@@ -7,14 +7,16 @@
 //! speaker's label. Blank texts are left out, and so are names, which the format does not
 //! have. Thinking is written with its signature, or not at all.
 
-use super::json::{Node, Object, list, quoted};
-use super::steps::{Answered, PieceContent, Rules, is_web_image, steps};
-use super::{
-    Labels, ReadMessage, Reading, Said, UserFirst, Written, base64_of, data_url, image,
-    is_reference, opaque,
+use crate::format::{Labels, Said, Written};
+use crate::image::{base64_of, data_url, image, is_reference};
+use crate::json::{Node, Object, list, quoted};
+use crate::reading::{ReadMessage, Reading, opaque};
+use crate::steps::{Answered, PieceContent, Rules, is_web_image, steps};
+use crate::user_first::UserFirst;
+use memory_contract::proto::{self, part::Content as Part, tool_result_part};
+use memory_contract::{
+    FileRef, Invalid, Provider, Reasoning, Role, ToolOutput, ToolResult, limits, text,
 };
-use crate::proto::{self, part::Content as Part, tool_result_part};
-use crate::{FileRef, Invalid, Provider, Reasoning, Role, ToolOutput, ToolResult, limits, text};
 
 const PROVIDER: Provider = Provider::AnthropicMessages;
 const RULES: Rules = Rules {
@@ -28,12 +30,12 @@ const RULES: Rules = Rules {
 const INLINE_KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// Writes messages.
-pub(super) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
+pub(crate) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
     let UserFirst {
         system,
         before,
         rest,
-    } = UserFirst::of(messages, PROVIDER, labels);
+    } = UserFirst::split(messages, PROVIDER, labels);
 
     let mut turns = Alternating::default();
     for text in before {
@@ -207,7 +209,7 @@ fn output(result: &ToolResult) -> (Option<String>, usize) {
 }
 
 /// Reads a message, a list of them, a request or a response.
-pub(super) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
+pub(crate) fn read(root: Node<'_>) -> Result<Vec<ReadMessage>, Invalid> {
     let mut reading = Reading::default();
     if root.is_list() {
         reading.each(&root, read_message)?;
