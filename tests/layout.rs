@@ -15,7 +15,7 @@ use serde_json::Value;
 
 /// The workspace's crates from the bottom up. A crate depends on crates of lower
 /// levels alone.
-const LEVELS: [&[&str]; 10] = [
+const LEVELS: [&[&str]; 13] = [
     &["memory-contract"],
     &[
         "memory-budget",
@@ -26,15 +26,19 @@ const LEVELS: [&[&str]; 10] = [
         "memory-objects",
         "memory-postgres",
     ],
-    &["memory-store"],
+    &["memory-import", "memory-store"],
     &["memory-recall", "memory-distill", "memory-embedded"],
     &["memory-context"],
     &["memory-mcp", "memory-worker"],
     &["memory-api"],
+    &["memory-config"],
+    &["memory-server"],
     &["recollect"],
     // For tests and measurements.
     &["memory-testing"],
     &["memory-bench", "recollect-tests"],
+    // Outside the product.
+    &["ranking"],
 ];
 
 /// Third-party crates that are the business of few, and the crates that may
@@ -88,15 +92,18 @@ const OWNERS: [(&str, &[&str]); 31] = [
     ("governor", &["memory-api"]),
     ("rmcp", &["memory-mcp"]),
     // The metrics listener. Every crate may record; these export.
-    ("axum", &["memory-api", "recollect"]),
-    ("metrics-exporter-prometheus", &["memory-api", "recollect"]),
-    ("opentelemetry-otlp", &["recollect"]),
-    ("tracing-subscriber", &["recollect"]),
+    ("axum", &["memory-api", "memory-server"]),
+    (
+        "metrics-exporter-prometheus",
+        &["memory-api", "memory-server"],
+    ),
+    ("opentelemetry-otlp", &["memory-server"]),
+    ("tracing-subscriber", &["memory-config", "memory-server"]),
     // The command line and the configuration.
-    ("clap", &["recollect", "memory-bench"]),
+    ("clap", &["recollect", "memory-bench", "ranking"]),
     ("comfy-table", &["recollect", "memory-bench"]),
     ("indicatif", &["recollect", "memory-bench"]),
-    ("figment", &["recollect"]),
+    ("figment", &["memory-config"]),
 ];
 
 /// Lines of a crate's `src`, without tests in files of their own, whose names end in `tests.rs`.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
 
-use crate::config::ConfigError;
-use crate::process::ServerError;
+use memory_config::ConfigError;
+use memory_server::ServerError;
 use tonic_types::StatusExt;
 
 use memory_embedded::EmbeddedError;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{ClientArgs, Named};
+use super::target::{ClientArgs, Named};
 
 /// `recollect observations`.
 #[derive(Debug, Clone, Args)]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, value_parser};
 
-use super::{ClientArgs, DataDirArgs};
+use super::target::{ClientArgs, DataDirArgs};
 
 /// `recollect index`.
 #[derive(Debug, Clone, Args)]

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::Config;
+use memory_config::Config;
 use memory_contract::duration_text::format_duration;
 use memory_distill::{ModelConfig, Provider};
 use memory_objects::Objects;

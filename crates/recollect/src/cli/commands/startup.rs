@@ -4,9 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::config::Loaded;
-use crate::process::{self, Roles, Running, ServerError};
 use memory_api::Readiness;
+use memory_config::Loaded;
+use memory_config::Roles;
+use memory_server::{Running, ServerError};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::migrate::not_migrated;
@@ -106,7 +107,7 @@ impl Embedded {
             });
         progress.step("Loading the model and the index");
         let step = Instant::now();
-        let started = process::start(loaded.config, Roles::ALL).await;
+        let started = memory_server::start(loaded.config, Roles::ALL).await;
         let running = match started {
             Ok(running) => running,
             Err(error) => {

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use memory_checksum::ExportChecksum;
 use memory_contract::proto::{
-    ExportRecordsRequest, Record, record::Kind, target::Target, thread_ref::Thread,
+    ExportRecordsRequest, record::Kind, target::Target, thread_ref::Thread,
 };
+use memory_import::record_from;
 use serde_json::json;
 
-use super::RECORD;
 use crate::cli::failure::Failure;
-use crate::cli::output::message_from_json;
 
 /// Only the owner may read exported conversations.
 const MODE: u32 = 0o600;
@@ -216,10 +215,10 @@ fn records(mut file: impl BufRead) -> impl Iterator<Item = io::Result<(u64, u64,
             Ok(_) if line.last() != Some(&b'\n') => None,
             Ok(length) => {
                 let json = serde_json::from_slice(&line).ok()?;
-                let record = message_from_json::<Record>(RECORD, &json).ok()?;
+                let record = record_from(&json).ok()?;
                 let end = start + length as u64;
                 let place = std::mem::replace(&mut start, end);
-                Some(Ok((place, end, record.kind?)))
+                Some(Ok((place, end, record)))
             }
         }
     })

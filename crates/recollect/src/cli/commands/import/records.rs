@@ -2,12 +2,13 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use memory_checksum::ExportChecksum;
+use memory_checksum::{ExportChecksum, ExportedThread};
 use memory_contract::proto::{
     ErrorReason, ExportCompleteness, ImportError, ImportOptions, ImportRecordsRequest,
     ImportSummary, Record, RecordCounts, SessionRef, Thread, import_records_response::Answer,
     record::Kind,
 };
+use memory_import::thread_key;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
@@ -16,7 +17,6 @@ use tonic::Status;
 use super::check::Expected;
 use super::summary::{Besides, Summary};
 use crate::cli::client::Client;
-use crate::cli::import::thread_key;
 use crate::cli::output::{Progress, count};
 
 /// What is wrong with an export that has no summary.
@@ -112,7 +112,7 @@ impl Sender {
         self.sent
     }
 
-    fn note_ended(&mut self, ended: Option<memory_checksum::ExportedThread>) {
+    fn note_ended(&mut self, ended: Option<ExportedThread>) {
         let Some(exported) = ended else { return };
         if let Some((position, session)) = self.thread.take() {
             self.sent.threads.push(Expected {

@@ -8,19 +8,18 @@ use memory_contract::proto::{
     ImportMessagesRequest, ImportMessagesResponse, ImportOptions, ResolveThreadRequest,
     import_messages_response::Outcome,
 };
+use memory_import::{Format, Placed, Unit, named_session, thread_key};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::Job;
 use super::check::compare;
+use super::job::Job;
 use super::memories::Memories;
-use super::read::{Unit, produce};
 use super::records::{self, Sender, Sent};
 use super::summary::{Besides, Summary, WHOLE_FILE, messages_of};
 use super::units::Units;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::{Placed, named_session, thread_key};
 use crate::cli::output::Progress;
 
 /// Requests that may be under way; each has at most 2 MiB.
@@ -32,17 +31,22 @@ const IN_FLIGHT: usize = 8;
 /// When the stream as a whole breaks.
 pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Summary, Failure> {
     let begin = Instant::now();
-    let file = job.file.display().to_string();
+    let Job {
+        source,
+        replace,
+        check,
+    } = job;
+    let file = source.file.display().to_string();
     progress.detail(&format!("Importing {file}"));
     let options = ImportOptions {
-        replace: job.replace,
-        new_ids: job.again,
+        replace,
+        new_ids: source.again,
     };
-    let check = job.check && !job.again && !job.format.is_foreign();
+    let check = check && !source.again && !matches!(source.format, Format::System(_));
     let (units, incoming) = mpsc::channel(IN_FLIGHT);
     // Reading blocks, so it has a separate thread; a full channel makes it
     // wait, and it ends when the receiver is dropped.
-    let reader = std::thread::spawn(move || produce(&job, &units));
+    let reader = std::thread::spawn(move || source.read(|unit| units.blocking_send(unit).is_ok()));
 
     let (requests, stream) = mpsc::channel::<ImportMessagesRequest>(1);
     let (sent, mut places) = mpsc::unbounded_channel();
