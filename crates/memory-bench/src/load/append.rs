@@ -12,9 +12,10 @@ use super::{Rounds, pgbench};
 use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},
+    clients::{Clients, new_app},
     progress,
     random::Random,
-    service::{Clients, Service, new_app},
+    service::Service,
     stats::Spread,
 };
 

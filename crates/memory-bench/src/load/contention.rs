@@ -17,9 +17,10 @@ use super::{Rounds, tool_log};
 use crate::{
     Failure,
     blocks::{Block, Figures, Series},
+    clients::{Clients, new_app},
     progress,
     random::Random,
-    service::{Clients, Service, new_app},
+    service::Service,
     stats::{Latencies, Spread},
 };
 

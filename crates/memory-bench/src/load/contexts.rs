@@ -11,8 +11,10 @@ use memory_contract::proto::{
 use serde::Serialize;
 
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -133,7 +135,7 @@ pub async fn measure(service: &Service) -> Result<Measured, Failure> {
         let shown = shown(&build(&mut clients, long, mode, 0).await?);
         let key = format!("short {}", name(mode));
         let short = conversation(&mut clients, &app, &key, mode, shown).await?;
-        crate::importing::indexed(&mut clients).await?;
+        crate::indexed::indexed(&mut clients).await?;
         modes.push(alternate(&mut clients, mode, [long, &short], shown).await?);
     }
     Ok(Measured {
@@ -148,7 +150,7 @@ async fn alternate(
     threads: [&String; 2],
     short_conversation_messages: usize,
 ) -> Result<OfMode, Failure> {
-    crate::importing::indexed(clients).await?;
+    crate::indexed::indexed(clients).await?;
     let label = format!("building contexts, {}", name(mode));
     let bar = progress::count(label, (BUILDS + WARM_UP) as u64);
     let mut latencies = [Latencies::new()?, Latencies::new()?];

@@ -10,8 +10,10 @@ use memory_contract::proto::{
 use serde::Serialize;
 
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::rounded,
 };
 
@@ -78,7 +80,7 @@ pub async fn measure(service: &Service, facts: usize) -> Result<Measured, Failur
         };
         clients.memories.add_memories(request).await?;
     }
-    crate::importing::indexed(&mut clients).await?;
+    crate::indexed::indexed(&mut clients).await?;
     let promoting = begin.elapsed();
     step.finish_and_clear();
 

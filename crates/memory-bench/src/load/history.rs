@@ -8,8 +8,10 @@ use memory_contract::proto::{
 use serde::Serialize;
 
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -58,7 +60,7 @@ pub async fn measure(service: &Service, long: usize) -> Result<Measured, Failure
     let app = new_app();
     let long_thread = fill(&mut clients, &app, "long", long).await?;
     let short_thread = fill(&mut clients, &app, "short", SHORT).await?;
-    crate::importing::indexed(&mut clients).await?;
+    crate::indexed::indexed(&mut clients).await?;
 
     let sides = [(clients.clone(), long_thread), (clients, short_thread)];
     let (returned, [long_latencies, short_latencies]) =

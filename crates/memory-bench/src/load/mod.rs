@@ -23,12 +23,13 @@ use serde::Serialize;
 
 use crate::{
     Failure, Target,
+    clients::{Clients, new_app},
     conversation::{self, Conversation},
     importing,
     machine::{Machine, resident_mib},
     questions::Questions,
     random::Random,
-    service::{Clients, Service, new_app},
+    service::Service,
     stats::{Spread, rounded},
 };
 

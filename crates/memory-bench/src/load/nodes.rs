@@ -22,8 +22,10 @@ use serde::{Deserialize, Serialize};
 
 use super::history::fill;
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 

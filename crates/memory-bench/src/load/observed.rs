@@ -11,8 +11,10 @@ use serde::Serialize;
 
 use super::tool_log::{self, Step};
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::rounded,
 };
 

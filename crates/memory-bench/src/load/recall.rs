@@ -16,10 +16,11 @@ use super::{
 use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},
+    clients::Clients,
     progress,
     questions::Questions,
     random::Random,
-    service::{Clients, Service},
+    service::Service,
     stats::Spread,
 };
 

@@ -12,11 +12,12 @@ use serde::Serialize;
 use super::recall::recall;
 use crate::{
     Failure, Target,
+    clients::new_app,
     conversation::Conversation,
     importing, progress,
     questions::Questions,
     random::Random,
-    service::{Service, new_app},
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 

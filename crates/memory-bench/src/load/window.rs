@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::history::{alternate, fill};
 use crate::{
     Failure,
-    service::{Clients, Service, new_app},
+    clients::{Clients, new_app},
+    service::Service,
     stats::{Quantiles, rounded},
 };
 
@@ -56,6 +57,6 @@ async fn side(service: &Service) -> Result<(Clients, String), Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();
     let thread = fill(&mut clients, &app, "window", MESSAGES).await?;
-    crate::importing::indexed(&mut clients).await?;
+    crate::indexed::indexed(&mut clients).await?;
     Ok((clients, thread))
 }

@@ -16,10 +16,11 @@ use super::{
 use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},
+    clients::Clients,
     machine::read_from_disk,
     progress,
     random::Random,
-    service::{Clients, Service},
+    service::Service,
     stats::rounded,
 };
 

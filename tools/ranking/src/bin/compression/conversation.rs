@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use memory_bench::conversation as locomo;
 use memory_contract::{JsonObject, Message, MessageId, NewMessage, Part, Role, ThreadId};
 use memory_distill::SourceMessage;
 use time::OffsetDateTime;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::locomo;
 use crate::words::{content, flat};
 
 pub struct Conversation {

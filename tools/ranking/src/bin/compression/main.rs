@@ -1,7 +1,7 @@
 //! Measures how many facts survive compression without a model.
 //!
 //! ```text
-//! cargo run --release -p memory-bench --example compression -- DIR
+//! cargo run --release -p ranking --bin compression -- DIR
 //! ```
 //!
 //! DIR has conversations of the LoCoMo format (`*.json`): sessions of turns, and
@@ -37,13 +37,10 @@
 //!
 //! The floors are the first and the last whole messages of the same size, with
 //! their speakers, and messages spread evenly.
-#![allow(clippy::print_stdout, reason = "an example prints")]
+#![allow(clippy::print_stdout, reason = "a measuring program prints")]
 
 mod conversation;
 mod fitted;
-#[expect(dead_code, reason = "the example needs a part of the reader")]
-#[path = "../../src/conversation.rs"]
-mod locomo;
 mod log;
 mod oracle;
 mod search;
@@ -57,9 +54,6 @@ use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::ExtractionStrategy;
 use memory_distill::{Extractive, SentenceVectors, SourceMessage};
-
-/// An error that ends the run.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const TOKENIZER: Tokenizer = Tokenizer::O200kBase;
 /// Compression factors.

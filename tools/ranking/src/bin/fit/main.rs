@@ -1,25 +1,36 @@
 //! Fits the weights of recall's ranking to questions with known evidence.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a measuring program prints"
+)]
 
 mod network;
+mod sample;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use clap::Args;
+use clap::Parser;
+use memory_bench::conversation::{self, Conversation, dia_id};
+use memory_bench::table::table;
+use memory_bench::tally::{Method, Tally, header, rows};
+use memory_bench::{Failure, progress, report};
 use memory_contract::{AppId, Message, MessageId, NewMessage, Role, ThreadId, UserId};
-use memory_recall::{Corpus, Embedder, EmbedderConfig, FEATURES, SearchConfig, Weights};
+use memory_recall::{Corpus, Embedder, EmbedderConfig, SearchConfig, Weights};
 use memory_store::IndexRecord;
 use serde::Serialize;
 use time::OffsetDateTime;
 
-use crate::conversation::{self, Conversation, dia_id};
-use crate::quality::{Method, Tally, header, rows};
-use crate::{Failure, progress, table::table};
+use sample::{Candidate, Sample};
 
-/// What to fit to.
-#[derive(Args)]
-pub struct Options {
+/// Fits the weights of recall's ranking to conversations with questions.
+#[derive(Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Options {
     /// Directories of conversations in the LoCoMo or REALTALK format (*.json) to fit to.
     #[arg(required = true)]
     dirs: Vec<PathBuf>,
@@ -29,27 +40,27 @@ pub struct Options {
     /// File to write the weights to.
     #[arg(long)]
     output: Option<PathBuf>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
 }
 
-const COUNT: usize = FEATURES.len();
 /// Messages before each one whose words it is indexed with.
 const CONTEXT: usize = 3;
 
-/// A question with the features of its candidates.
-struct Sample<'a> {
-    conversation: usize,
-    question: &'a conversation::Question,
-    candidates: Vec<Candidate>,
-}
-
-struct Candidate {
-    dia_id: String,
-    is_evidence: bool,
-    features: [f64; COUNT],
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(&Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            report("fit", &failure);
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Fits, and prints how well the weights rank.
-pub async fn run(options: &Options, json: bool) -> Result<(), Failure> {
+async fn run(options: &Options) -> Result<(), Failure> {
     let embedder = tokio::task::spawn_blocking(|| Embedder::start(&EmbedderConfig::default()));
     let embedder = embedder
         .await??
@@ -111,7 +122,7 @@ pub async fn run(options: &Options, json: bool) -> Result<(), Failure> {
     if let Some(path) = &options.output {
         write(path, &weights)?;
     }
-    print(&tables, json)
+    print(&tables, options.json)
 }
 
 async fn samples<'a>(

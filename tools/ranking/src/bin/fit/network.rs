@@ -4,10 +4,9 @@ use std::thread;
 
 use memory_recall::{FEATURES, MATCHES, Unit, Weights};
 
-use super::Sample;
-use crate::random::Random;
+use crate::sample::{COUNT, Sample};
+use memory_bench::random::Random;
 
-const COUNT: usize = FEATURES.len();
 /// Hidden units of the network.
 const UNITS: usize = 24;
 /// Evidence among so many candidates counts as found: being better than all others matters
