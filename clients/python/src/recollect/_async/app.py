@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recollect import _requests, _results, types, v1
 from recollect._async.pages import pages
-
-if TYPE_CHECKING:
-    from recollect._async.client import AsyncRecollect
+from recollect._connect import AsyncChannels
 
 
 class AsyncApp:
     """An app: a bot, flow or workflow. `AsyncRecollect.app` makes it."""
 
-    def __init__(self, client: AsyncRecollect, app: str) -> None:
-        self._client = client
+    def __init__(self, channels: AsyncChannels, app: str) -> None:
+        self._channels = channels
         self.id = app
         """The app's id."""
         self.ref = v1.AppRef(app_id=app)
@@ -32,7 +30,7 @@ class AsyncApp:
     async def policy(self, *, timeout: float | None = None) -> dict[str, Any]:
         """The fields that the app's policy sets, named as in `Policy`; durations in seconds."""
         request = v1.GetAppPolicyRequest(app_id=self.id)
-        response = await self._client.stubs.policy.GetAppPolicy(request, timeout=timeout)
+        response = await self._channels.stubs().policy.GetAppPolicy(request, timeout=timeout)
         return _results.policy_values(response.app_policy.policy)
 
     async def set_policy(
@@ -53,19 +51,19 @@ class AsyncApp:
             update_mask=_requests.policy_mask(policy),
             precondition=_requests.precondition(etag),
         )
-        response = await self._client.stubs.policy.UpdateAppPolicy(request, timeout=timeout)
+        response = await self._channels.stubs().policy.UpdateAppPolicy(request, timeout=timeout)
         return _results.policy_values(response.app_policy.policy)
 
     async def delete_policy(self, *, timeout: float | None = None) -> bool:
         """Deletes the app's policy, so that the defaults apply. Returns whether it had one."""
         request = v1.DeleteAppPolicyRequest(app_id=self.id)
-        response = await self._client.stubs.policy.DeleteAppPolicy(request, timeout=timeout)
+        response = await self._channels.stubs().policy.DeleteAppPolicy(request, timeout=timeout)
         return response.deleted
 
     async def users(self, *, timeout: float | None = None) -> AsyncIterator[types.UserInfo]:
         """The users that have threads or memories, by id."""
         request = v1.ListUsersRequest(app_id=self.id, page_size=500)
-        async for page in pages(self._client.stubs.thread.ListUsers, request, timeout):
+        async for page in pages(self._channels.stubs().thread.ListUsers, request, timeout):
             for user in page.users:
                 yield _results.user(user)
 
@@ -80,7 +78,7 @@ class AsyncApp:
         """The threads of all users of the app. Arguments: as in `AsyncRecollect.threads`."""
         request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
         _requests.fill(request, {"metadata": metadata})
-        async for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
+        async for page in pages(self._channels.stubs().thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
 
@@ -96,7 +94,7 @@ class AsyncApp:
         request = v1.ListMemoriesRequest(
             target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
         )
-        async for page in pages(self._client.stubs.memory.ListMemories, request, timeout):
+        async for page in pages(self._channels.stubs().memory.ListMemories, request, timeout):
             for memory in page.memories:
                 yield _results.memory(memory)
 
@@ -123,7 +121,7 @@ class AsyncApp:
             method=_requests.search_method(method),
             freshness=_requests.freshness(at_least_as_fresh, max_wait),
         )
-        response = await self._client.stubs.memory.SearchMemories(request, timeout=timeout)
+        response = await self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
 
     async def recall(
@@ -154,4 +152,4 @@ class AsyncApp:
             method=_requests.search_method(method),
         )
         _requests.fill(request, {"max_tokens": max_tokens})
-        return _results.recall(await self._client.stubs.recall.Recall(request, timeout=timeout))
+        return _results.recall(await self._channels.stubs().recall.Recall(request, timeout=timeout))

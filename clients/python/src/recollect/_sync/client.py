@@ -65,7 +65,7 @@ class Recollect:
             allow_plaintext_key: whether the key may be sent without TLS to another machine,
                 as on a private network. Default: RECOLLECT_ALLOW_PLAINTEXT_KEY, or else False.
         """
-        self._connection = Connection(
+        connection = Connection(
             addr,
             api_key,
             tls,
@@ -76,7 +76,7 @@ class Recollect:
             retry,
             allow_plaintext_key,
         )
-        self._channels = Channels(self._connection)
+        self._channels = Channels(connection)
 
     @property
     def stubs(self) -> Stubs:
@@ -120,24 +120,24 @@ class Recollect:
         ref = v1.SessionRef(
             app_id=app, user_id=user, session_key=session, agent_session_key=agent_session
         )
-        return Session(self, session=ref)
+        return Session(self._channels, session=ref)
 
     def thread(self, thread_id: str) -> Session:
         """A conversation by the UUID of its thread. No call is made."""
-        return Session(self, thread_id=thread_id)
+        return Session(self._channels, thread_id=thread_id)
 
     def user(self, *, app: str, user: str) -> User:
         """A user of an app. No call is made. An empty user is the data that belongs to none."""
-        return User(self, v1.UserRef(app_id=app, user_id=user))
+        return User(self._channels, v1.UserRef(app_id=app, user_id=user))
 
     def app(self, app: str) -> App:
         """An app. No call is made."""
-        return App(self, app)
+        return App(self._channels, app)
 
     @property
     def admin(self) -> Admin:
         """What operators do: deleting users, and reading the audit log."""
-        return Admin(self)
+        return Admin(self._channels)
 
     def apps(self, *, timeout: float | None = None) -> Iterator[str]:
         """The ids of the apps that have threads or memories."""
@@ -201,7 +201,7 @@ class Recollect:
             for response in stream:
                 yield response.record
         except grpc.RpcError as failed:
-            raise stream_error(failed, self._connection.settings, _EXPORT) from failed
+            raise stream_error(failed, self._channels.connection.settings, _EXPORT) from failed
         finally:
             stream.cancel()
 
@@ -241,7 +241,7 @@ class Recollect:
                 elif answer == "summary":
                     summary = response.summary
         except grpc.RpcError as failed:
-            raise stream_error(failed, self._connection.settings, _IMPORT) from failed
+            raise stream_error(failed, self._channels.connection.settings, _IMPORT) from failed
         finally:
             stream.cancel()
         return types.ImportedRecords(summary=summary, refused=refused)

@@ -5,21 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from recollect import _requests, _results, types, v1
 from recollect._sync.pages import pages
+from recollect._connect import Channels
 from recollect.types import UNCHANGED, Unchanged
-
-if TYPE_CHECKING:
-    from recollect._sync.client import Recollect
 
 
 class User:
     """A user of an app. `Recollect.user` makes it."""
 
-    def __init__(self, client: Recollect, ref: v1.UserRef) -> None:
-        self._client = client
+    def __init__(self, channels: Channels, ref: v1.UserRef) -> None:
+        self._channels = channels
         self.ref = ref
         """The user, for requests of the stubs."""
 
@@ -73,7 +70,7 @@ class User:
             metadata,
         )
         request = v1.AddMemoriesRequest(user=self.ref, memories=[memory])
-        response = self._client.stubs.memory.AddMemories(request, timeout=timeout)
+        response = self._channels.stubs().memory.AddMemories(request, timeout=timeout)
         return _results.memory(response.memories[0].memory)
 
     def memories(
@@ -93,7 +90,7 @@ class User:
         request = v1.ListMemoriesRequest(
             target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
         )
-        for page in pages(self._client.stubs.memory.ListMemories, request, timeout):
+        for page in pages(self._channels.stubs().memory.ListMemories, request, timeout):
             for memory in page.memories:
                 yield _results.memory(memory)
 
@@ -131,13 +128,13 @@ class User:
             method=_requests.search_method(method),
             freshness=_requests.freshness(at_least_as_fresh, max_wait),
         )
-        response = self._client.stubs.memory.SearchMemories(request, timeout=timeout)
+        response = self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
 
     def get_memory(self, memory_id: str, *, timeout: float | None = None) -> types.Memory:
         """One memory by its UUID."""
         request = v1.GetMemoryRequest(memory_id=memory_id)
-        response = self._client.stubs.memory.GetMemory(request, timeout=timeout)
+        response = self._channels.stubs().memory.GetMemory(request, timeout=timeout)
         return _results.memory(response.memory)
 
     def update_memory(
@@ -184,7 +181,7 @@ class User:
             update_mask=_requests.mask(changes),
             precondition=_requests.precondition(etag),
         )
-        response = self._client.stubs.memory.UpdateMemory(request, timeout=timeout)
+        response = self._channels.stubs().memory.UpdateMemory(request, timeout=timeout)
         return _results.memory(response.memory)
 
     def replace_memory(
@@ -201,13 +198,13 @@ class User:
         request = v1.SupersedeMemoryRequest(
             memory_id=memory_id, replacement=v1.MemoryInput(text=text)
         )
-        response = self._client.stubs.memory.SupersedeMemory(request, timeout=timeout)
+        response = self._channels.stubs().memory.SupersedeMemory(request, timeout=timeout)
         return _results.memory(response.memory)
 
     def forget(self, memory_id: str, *, timeout: float | None = None) -> bool:
         """Deletes a memory. Returns whether it existed."""
         request = v1.DeleteMemoryRequest(memory_id=memory_id)
-        response = self._client.stubs.memory.DeleteMemory(request, timeout=timeout)
+        response = self._channels.stubs().memory.DeleteMemory(request, timeout=timeout)
         return response.deleted
 
     def recall(
@@ -238,7 +235,7 @@ class User:
             method=_requests.search_method(method),
         )
         _requests.fill(request, {"max_tokens": max_tokens})
-        return _results.recall(self._client.stubs.recall.Recall(request, timeout=timeout))
+        return _results.recall(self._channels.stubs().recall.Recall(request, timeout=timeout))
 
     def threads(
         self,
@@ -251,6 +248,6 @@ class User:
         """The user's threads. Arguments: as in `Recollect.threads`."""
         request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
         _requests.fill(request, {"metadata": metadata})
-        for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
+        for page in pages(self._channels.stubs().thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
