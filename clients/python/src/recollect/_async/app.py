@@ -76,8 +76,7 @@ class AsyncApp:
         timeout: float | None = None,
     ) -> AsyncIterator[types.ThreadInfo]:
         """The threads of all users of the app. Arguments: as in `AsyncRecollect.threads`."""
-        request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
-        _requests.fill(request, {"metadata": metadata})
+        request = _requests.list_threads(self._target, metadata, order_by, page_size)
         async for page in pages(self._channels.stubs().thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
@@ -91,9 +90,7 @@ class AsyncApp:
     ) -> AsyncIterator[types.Memory]:
         """The memories of all users of the app, newest first; `user` says whose they are.
         Arguments: as in `AsyncUser.memories`."""
-        request = v1.ListMemoriesRequest(
-            target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
-        )
+        request = _requests.list_memories(self._target, filter, page_size)
         async for page in pages(self._channels.stubs().memory.ListMemories, request, timeout):
             for memory in page.memories:
                 yield _results.memory(memory)
@@ -112,14 +109,15 @@ class AsyncApp:
     ) -> list[types.Memory]:
         """The memories of all users that match a query by meaning and by keyword, best first;
         `user` says whose they are. Arguments: as in `AsyncUser.search_memories`."""
-        request = v1.SearchMemoriesRequest(
-            target=self._target,
-            query=query,
-            top_k=top_k,
-            min_score=min_score,
-            filter=_requests.memory_filter(filter),
-            method=_requests.search_method(method),
-            freshness=_requests.freshness(at_least_as_fresh, max_wait),
+        request = _requests.search_memories(
+            self._target,
+            query,
+            top_k,
+            min_score,
+            filter,
+            method,
+            at_least_as_fresh,
+            max_wait,
         )
         response = await self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
@@ -144,12 +142,5 @@ class AsyncApp:
             method: how to match. Default: `hybrid`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.RecallRequest(
-            target=self._target,
-            query=query,
-            policy=_requests.policy({"top_k": top_k}),
-            filter=_requests.message_filter(filter),
-            method=_requests.search_method(method),
-        )
-        _requests.fill(request, {"max_tokens": max_tokens})
+        request = _requests.recall(self._target, query, top_k, max_tokens, filter, method)
         return _results.recall(await self._channels.stubs().recall.Recall(request, timeout=timeout))

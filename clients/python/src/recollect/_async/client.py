@@ -9,7 +9,7 @@ from types import TracebackType
 import grpc
 import grpc.aio
 
-from recollect import _results, types, v1
+from recollect import _requests, _results, types, v1
 from recollect._async.admin import AsyncAdmin
 from recollect._async.app import AsyncApp
 from recollect._async.pages import pages
@@ -17,7 +17,6 @@ from recollect._async.session import AsyncSession
 from recollect._async.user import AsyncUser
 from recollect._calls import stream_error
 from recollect._connect import AsyncChannels, Connection
-from recollect._requests import fill
 from recollect._retry import Retry
 from recollect.v1.stubs import AsyncStubs
 
@@ -163,8 +162,7 @@ class AsyncRecollect:
             page_size: the number of threads a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListThreadsRequest(page_size=page_size, order_by=order_by)
-        fill(request, {"metadata": metadata})
+        request = _requests.list_threads(None, metadata, order_by, page_size)
         async for page in pages(self.stubs.thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)

@@ -86,9 +86,7 @@ class AsyncUser:
             page_size: the number of memories a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListMemoriesRequest(
-            target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
-        )
+        request = _requests.list_memories(self._target, filter, page_size)
         async for page in pages(self._channels.stubs().memory.ListMemories, request, timeout):
             for memory in page.memories:
                 yield _results.memory(memory)
@@ -118,14 +116,15 @@ class AsyncUser:
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.SearchMemoriesRequest(
-            target=self._target,
-            query=query,
-            top_k=top_k,
-            min_score=min_score,
-            filter=_requests.memory_filter(filter),
-            method=_requests.search_method(method),
-            freshness=_requests.freshness(at_least_as_fresh, max_wait),
+        request = _requests.search_memories(
+            self._target,
+            query,
+            top_k,
+            min_score,
+            filter,
+            method,
+            at_least_as_fresh,
+            max_wait,
         )
         response = await self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
@@ -226,14 +225,7 @@ class AsyncUser:
             method: how to match. Default: `hybrid`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.RecallRequest(
-            target=self._target,
-            query=query,
-            policy=_requests.policy({"top_k": top_k}),
-            filter=_requests.message_filter(filter),
-            method=_requests.search_method(method),
-        )
-        _requests.fill(request, {"max_tokens": max_tokens})
+        request = _requests.recall(self._target, query, top_k, max_tokens, filter, method)
         return _results.recall(await self._channels.stubs().recall.Recall(request, timeout=timeout))
 
     async def threads(
@@ -245,8 +237,7 @@ class AsyncUser:
         timeout: float | None = None,
     ) -> AsyncIterator[types.ThreadInfo]:
         """The user's threads. Arguments: as in `AsyncRecollect.threads`."""
-        request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
-        _requests.fill(request, {"metadata": metadata})
+        request = _requests.list_threads(self._target, metadata, order_by, page_size)
         async for page in pages(self._channels.stubs().thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)

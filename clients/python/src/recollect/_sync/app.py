@@ -77,8 +77,7 @@ class App:
         timeout: float | None = None,
     ) -> Iterator[types.ThreadInfo]:
         """The threads of all users of the app. Arguments: as in `Recollect.threads`."""
-        request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
-        _requests.fill(request, {"metadata": metadata})
+        request = _requests.list_threads(self._target, metadata, order_by, page_size)
         for page in pages(self._channels.stubs().thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
@@ -92,9 +91,7 @@ class App:
     ) -> Iterator[types.Memory]:
         """The memories of all users of the app, newest first; `user` says whose they are.
         Arguments: as in `User.memories`."""
-        request = v1.ListMemoriesRequest(
-            target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
-        )
+        request = _requests.list_memories(self._target, filter, page_size)
         for page in pages(self._channels.stubs().memory.ListMemories, request, timeout):
             for memory in page.memories:
                 yield _results.memory(memory)
@@ -113,14 +110,15 @@ class App:
     ) -> list[types.Memory]:
         """The memories of all users that match a query by meaning and by keyword, best first;
         `user` says whose they are. Arguments: as in `User.search_memories`."""
-        request = v1.SearchMemoriesRequest(
-            target=self._target,
-            query=query,
-            top_k=top_k,
-            min_score=min_score,
-            filter=_requests.memory_filter(filter),
-            method=_requests.search_method(method),
-            freshness=_requests.freshness(at_least_as_fresh, max_wait),
+        request = _requests.search_memories(
+            self._target,
+            query,
+            top_k,
+            min_score,
+            filter,
+            method,
+            at_least_as_fresh,
+            max_wait,
         )
         response = self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
@@ -145,12 +143,5 @@ class App:
             method: how to match. Default: `hybrid`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.RecallRequest(
-            target=self._target,
-            query=query,
-            policy=_requests.policy({"top_k": top_k}),
-            filter=_requests.message_filter(filter),
-            method=_requests.search_method(method),
-        )
-        _requests.fill(request, {"max_tokens": max_tokens})
+        request = _requests.recall(self._target, query, top_k, max_tokens, filter, method)
         return _results.recall(self._channels.stubs().recall.Recall(request, timeout=timeout))

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import grpc
 
-from recollect import _results, types, v1
+from recollect import _requests, _results, types, v1
 from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.pages import pages
@@ -17,7 +17,6 @@ from recollect._sync.session import Session
 from recollect._sync.user import User
 from recollect._calls import stream_error
 from recollect._connect import Channels, Connection
-from recollect._requests import fill
 from recollect._retry import Retry
 from recollect.v1.stubs import Stubs
 
@@ -162,8 +161,7 @@ class Recollect:
             page_size: the number of threads a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListThreadsRequest(page_size=page_size, order_by=order_by)
-        fill(request, {"metadata": metadata})
+        request = _requests.list_threads(None, metadata, order_by, page_size)
         for page in pages(self.stubs.thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
