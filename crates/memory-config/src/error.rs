@@ -14,7 +14,7 @@ pub enum ConfigError {
         key: String,
         /// Where the value came from, in words.
         origin: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A key that does not exist.
@@ -38,7 +38,7 @@ pub enum ConfigError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }

@@ -65,7 +65,7 @@ impl Loaded {
         keys::values(&self.config)
             .into_iter()
             .map(|(key, value)| EffectiveValue {
-                source: self.provenance.of(&key),
+                source: self.provenance.source_of(&key),
                 value: match value {
                     Value::Null => String::new(),
                     Value::String(text) => text,
@@ -79,7 +79,7 @@ impl Loaded {
 
 impl Provenance {
     /// Where the value of a key came from.
-    pub fn of(&self, key: &str) -> ValueSource {
+    pub fn source_of(&self, key: &str) -> ValueSource {
         self.0.get(key).cloned().unwrap_or(ValueSource::Default)
     }
 
@@ -88,7 +88,7 @@ impl Provenance {
     pub fn locate(&self, error: ConfigError) -> ConfigError {
         match error {
             ConfigError::Value { key, problem, .. } => ConfigError::Value {
-                origin: self.of(&key).to_string(),
+                origin: self.source_of(&key).to_string(),
                 key,
                 problem,
             },
@@ -105,7 +105,7 @@ impl Provenance {
             .keys()
             .find(|key| path == **key || path.starts_with(&format!("{key}.")));
         let origin = key
-            .map_or(ValueSource::Default, |key| self.of(key))
+            .map_or(ValueSource::Default, |key| self.source_of(key))
             .to_string();
         match error.kind {
             Kind::UnknownField(field, expected) => ConfigError::UnknownKey {
@@ -125,7 +125,7 @@ impl Provenance {
     }
 }
 
-/// What is wrong with a value that must not be shown.
+/// The problem of a value that must not be shown.
 fn without_value(kind: Kind) -> String {
     match kind {
         Kind::MissingField(field) => format!("missing field `{field}`"),

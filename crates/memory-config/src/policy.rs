@@ -33,8 +33,8 @@ pub struct PolicyConfig {
     pub neighbors_after: i32,
     /// Matches with a lower score are excluded.
     pub min_score: f64,
-    /// The threads that a search covers; `None`: those of the user, in an app with a memory
-    /// space those of the space.
+    /// The threads that a search covers; `None`: the user's, in an app with a memory
+    /// space the space's.
     pub scope: Option<MemoryScope>,
     /// The user's label in text.
     pub user_label: String,

@@ -181,7 +181,7 @@ impl Sources {
         let mut variables = Vec::new();
         for (name, key) in FOREIGN_NAMES {
             if let Some(text) = self.set(name) {
-                variables.push(Variable::of(name, key, text.to_owned()));
+                variables.push(Variable::new(name, key, text.to_owned()));
             }
             variables.extend(self.read_file(name, key)?);
         }
@@ -197,7 +197,7 @@ impl Sources {
             let key = rest.strip_suffix(FILE_SUFFIX).map(key_of);
             match whole.zip(key.filter(|key| known.contains_key(key))) {
                 Some((whole, key)) => variables.extend(self.read_file(whole, &key)?),
-                None => variables.push(Variable::of(name, &key_of(rest), text.clone())),
+                None => variables.push(Variable::new(name, &key_of(rest), text.clone())),
             }
         }
         Ok(variables)
@@ -226,12 +226,12 @@ impl Sources {
         let content = fs::read_to_string(path)
             .map_err(|error| wrong(format!("the file {path} cannot be read: {error}")))?;
         let text = content.trim_end_matches(['\r', '\n']).to_owned();
-        Ok(Some(Variable::of(&file_name, key, text)))
+        Ok(Some(Variable::new(&file_name, key, text)))
     }
 }
 
 impl Variable {
-    fn of(name: &str, key: &str, text: String) -> Self {
+    fn new(name: &str, key: &str, text: String) -> Self {
         Self {
             name: name.to_owned(),
             key: key.to_owned(),

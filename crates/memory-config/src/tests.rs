@@ -293,7 +293,7 @@ fn the_file_beats_the_default_the_environment_the_file_and_a_flag_both() {
         (2, 3, 4)
     );
     assert_eq!(server.call_timeout, Duration::from_secs(30));
-    let source = |key: &str| loaded.provenance.of(key);
+    let source = |key: &str| loaded.provenance.source_of(key);
     assert_eq!(
         source("server.max_calls"),
         ValueSource::File(sources.file.clone().unwrap())

@@ -122,7 +122,7 @@ pub async fn render_history(
     let sending =
         Sending::prepare(store, caller, &policy, &formats, known, files, deadline).await?;
     let rendering = move || {
-        let labels = Labels::of(&policy);
+        let labels = Labels::from_policy(&policy);
         loop {
             let said: Vec<Said<'_>> = cut.messages.iter().map(said).collect();
             let rendered = sending.render(&formats, &said, &labels);

@@ -1,13 +1,13 @@
 //! `{"system": …, "messages": […]}` of Anthropic's messages.
 //!
-//! Written, all system messages are in `system`, in their order, with an empty line between
+//! Body, all system messages are in `system`, in their order, with an empty line between
 //! two. Consecutive messages of one role become one message, so that user and assistant
 //! alternate; results come first in the message after their calls. The first message is
 //! the user's: messages before the user's first are included in it, each after its
 //! speaker's label. Blank texts are left out, and so are names, which the format does not
 //! have. Thinking is written with its signature, or not at all.
 
-use crate::format::{Labels, Said, Written};
+use crate::format::{Body, Labels, Said};
 use crate::image::{base64_of, data_url, image, is_reference};
 use crate::json::{Node, Object, list, quoted};
 use crate::reading::{ReadMessage, Reading, opaque};
@@ -30,7 +30,7 @@ const RULES: Rules = Rules {
 const INLINE_KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// Writes messages.
-pub(crate) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
+pub(crate) fn write(messages: &[Said<'_>], labels: &Labels) -> Body {
     let UserFirst {
         system,
         before,
@@ -81,7 +81,7 @@ impl Alternating {
         }
     }
 
-    fn finish(self, system: &str) -> Written {
+    fn finish(self, system: &str) -> Body {
         let mut turns = Self::default();
         for (role, mut blocks) in self.0 {
             while blocks.pop_if(|block| block.thinks).is_some() {}
@@ -96,7 +96,7 @@ impl Alternating {
                 .finish()
         });
         let body = Object::default().optional("system", system);
-        Written {
+        Body {
             body: body.json("messages", &list(messages)).finish(),
             provider_parts,
         }

@@ -1,4 +1,4 @@
-//! What is written, how, and what comes of it.
+//! Messages to write, how they are written, and the result.
 
 use memory_contract::proto::{self, ProviderFormat};
 use memory_contract::{ImageDetail, Part, Provider, ResolvedPolicy, Role};
@@ -39,7 +39,7 @@ pub struct Labels {
 
 impl Labels {
     /// The labels of a policy.
-    pub fn of(policy: &ResolvedPolicy) -> Self {
+    pub fn from_policy(policy: &ResolvedPolicy) -> Self {
         Self {
             user: policy.user_label.clone(),
             assistant: policy.assistant_label.clone(),
@@ -71,7 +71,7 @@ pub struct Rendered {
 
 /// What a provider's module writes.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct Body {
     pub(crate) body: String,
     /// Reasoning and opaque parts in the body.
     pub(crate) provider_parts: usize,

@@ -1,6 +1,6 @@
 //! `{"systemInstruction": …, "contents": […]}` of Gemini's generateContent.
 //!
-//! Written, all system messages are in `systemInstruction`. Consecutive messages of one role
+//! Body, all system messages are in `systemInstruction`. Consecutive messages of one role
 //! become one content, except that results are a content of their own right after their
 //! calls. The first content is the user's: messages before the user's first are included in
 //! it, each after its speaker's label. Blank texts without a signature are left out, and so
@@ -9,7 +9,7 @@
 //! Gemini 3 refuses a call of the current turn without a signature. For calls that another
 //! model made, its documentation names a value that skips this check.
 
-use crate::format::{Labels, Said, Written};
+use crate::format::{Body, Labels, Said};
 use crate::image::{base64_of, data_url};
 use crate::json::{Fields, Node, Object, list};
 use crate::reading::{ReadMessage, Reading, opaque};
@@ -33,7 +33,7 @@ const UNSIGNED: &str = "skip_thought_signature_validator";
 const FETCHED: [&str; 2] = ["gs://", "https://generativelanguage.googleapis.com/"];
 
 /// Writes messages.
-pub(crate) fn write(messages: &[Said<'_>], labels: &Labels) -> Written {
+pub(crate) fn write(messages: &[Said<'_>], labels: &Labels) -> Body {
     let UserFirst {
         system,
         before,
@@ -95,7 +95,7 @@ fn is_taken(file: &FileRef) -> bool {
     }
 }
 
-/// The images that a tool returned, which stand beside its response.
+/// The images that a tool returned, which come next to its response.
 fn images(result: &ToolResult) -> impl Iterator<Item = String> {
     result.output.iter().filter_map(|output| match output {
         ToolOutput::File(file) if is_taken(file) => {
@@ -171,7 +171,7 @@ impl Contents {
             .finish()
     }
 
-    fn finish(self, system: &str) -> Written {
+    fn finish(self, system: &str) -> Body {
         let contents = self.written.into_iter().map(|(role, parts)| {
             Object::with("role", role)
                 .json("parts", &list(parts))
@@ -185,7 +185,7 @@ impl Contents {
                 Object::default().json("systemInstruction", &instruction)
             }
         };
-        Written {
+        Body {
             body: body.json("contents", &list(contents)).finish(),
             provider_parts: self.provider_parts,
         }

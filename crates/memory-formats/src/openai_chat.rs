@@ -1,6 +1,6 @@
 //! `{"messages": […]}` of OpenAI's chat completions.
 //!
-//! Written, the content of a message is a string if it is one text, else an array of parts.
+//! Body, the content of a message is a string if it is one text, else an array of parts.
 //! Names are reduced to the characters that OpenAI accepts, and left out if nothing is
 //! left. The format cannot say whether a tool failed.
 //!
@@ -8,7 +8,7 @@
 //! turns in which the model called a tool and ignores it in others, so only such turns have
 //! it; `reasoning_details` likewise.
 
-use crate::format::{Said, Written};
+use crate::format::{Body, Said};
 use crate::image::{image, is_reference};
 use crate::json::{Fields, Node, Object, list, quoted};
 use crate::reading::{ReadMessage, Reading, only_item, opaque};
@@ -29,7 +29,7 @@ const DETAILS: &str = "reasoning_details";
 const SPEAKER_CHARS: usize = 64;
 
 /// Writes messages.
-pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
+pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Body {
     let mut written = Vec::new();
     let mut provider_parts = 0;
     let steps = steps(messages, RULES, is_web_image);
@@ -54,7 +54,7 @@ pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
             let opaque = |piece: &&&Piece<'_>| matches!(piece.content, PieceContent::Opaque(_));
             provider_parts += contents.iter().filter(opaque).count();
             let thoughts = match has_calls {
-                true => Thoughts::of(step),
+                true => Thoughts::collect(step),
                 false => Thoughts::default(),
             };
             provider_parts += thoughts.provider_parts;
@@ -63,7 +63,7 @@ pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
             written.extend(images(step, detail));
         }
     }
-    Written {
+    Body {
         body: Object::default().json("messages", &list(written)).finish(),
         provider_parts,
     }
@@ -79,7 +79,7 @@ struct Thoughts<'a> {
 }
 
 impl<'a> Thoughts<'a> {
-    fn of(step: &Step<'a>) -> Self {
+    fn collect(step: &Step<'a>) -> Self {
         let mut thoughts = Self::default();
         for piece in &step.pieces {
             match &piece.content {

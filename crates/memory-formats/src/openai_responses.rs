@@ -1,11 +1,11 @@
 //! `{"instructions": …, "input": […]}` of OpenAI's responses.
 //!
-//! Written, the system prompt is `instructions`, and each message becomes items: texts and
+//! Body, the system prompt is `instructions`, and each message becomes items: texts and
 //! images a `message`, calls `function_call`, results `function_call_output`, reasoning of
 //! this API `reasoning`. Reasoning that no item of the model follows is left out, because the
 //! API refuses it. Names of speakers have no field there.
 
-use crate::format::{Said, Written};
+use crate::format::{Body, Said};
 use crate::image::{image, is_reference};
 use crate::json::{Node, Object, list, quoted};
 use crate::reading::{ReadMessage, Reading, opaque};
@@ -24,7 +24,7 @@ const RULES: Rules = Rules {
 };
 
 /// Writes messages.
-pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
+pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Body {
     let (prompts, spoken): (Vec<Said<'_>>, Vec<Said<'_>>) =
         messages.iter().partition(|said| said.is_prompt);
     let instructions: Vec<String> = prompts
@@ -39,7 +39,7 @@ pub(crate) fn write(messages: &[Said<'_>], detail: ImageDetail) -> Written {
         items.step(&step);
     }
     let body = Object::default().optional("instructions", &instructions.join("\n\n"));
-    Written {
+    Body {
         body: body.json("input", &list(items.written)).finish(),
         provider_parts: items.provider_parts,
     }
@@ -139,7 +139,7 @@ impl Items {
 
 static EMPTY: PieceContent<'static> = PieceContent::Text(String::new());
 
-/// Whether an opaque part stands in the content of a message and not beside messages.
+/// Whether an opaque part is in the content of a message and not between messages.
 fn is_content(opaque: &Opaque) -> bool {
     let kind = opaque.kind.as_str();
     kind.starts_with("input_") || kind.starts_with("output_") || kind == "refusal"

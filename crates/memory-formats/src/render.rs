@@ -2,7 +2,7 @@
 
 use memory_contract::Provider;
 
-use crate::format::{Format, Labels, Rendered, Said, Written};
+use crate::format::{Body, Format, Labels, Rendered, Said};
 use crate::{anthropic, gemini, openai_chat, openai_responses, steps, text};
 
 /// Writes messages. Equal messages give equal bytes.
@@ -14,7 +14,7 @@ pub fn render(format: Format, messages: &[Said<'_>], labels: &Labels) -> Rendere
         }
         Format::Provider(Provider::AnthropicMessages) => anthropic::write(messages, labels),
         Format::Provider(Provider::Gemini) => gemini::write(messages, labels),
-        Format::Text => Written {
+        Format::Text => Body {
             body: text::write(messages, labels),
             provider_parts: 0,
         },

@@ -66,7 +66,7 @@ impl Batcher {
         done
     }
 
-    /// The request with what has been collected; `None` where that is nothing.
+    /// The request of the collected messages; `None` if there are none.
     pub(crate) fn take(&mut self) -> Option<Batch> {
         if self.messages.is_empty() {
             return None;

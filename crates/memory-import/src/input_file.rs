@@ -219,7 +219,7 @@ impl InputFile<'_> {
         })
     }
 
-    /// The messages of a conversation, or what is wrong with one of them or with all.
+    /// The messages of a conversation, or the problem of one or of all of them.
     fn messages(&self, provider: Provider, json: &str) -> Result<Vec<ReadMessage>, String> {
         if provider == Provider::OpenaiChat {
             let document = parse(json)?;
@@ -234,7 +234,7 @@ impl InputFile<'_> {
     }
 }
 
-/// A message, or what is wrong with it.
+/// A message, or its problem.
 type ReadMessage = Result<MessageInput, String>;
 
 fn parse(line: &str) -> Result<Value, String> {

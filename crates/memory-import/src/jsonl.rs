@@ -31,7 +31,7 @@ impl<'a> Jsonl<'a> {
     /// Reads one line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The line has a problem, which the error names.
     pub(crate) fn line(&mut self, json: &Value) -> Result<ImportRecord, String> {
         match is_record(json) {
             true => record_from(json).map(|kind| ImportRecord::Exported(Box::new(kind))),
@@ -62,7 +62,7 @@ impl<'a> Jsonl<'a> {
 /// Reads messages, one a line, in OpenAI's chat format.
 ///
 /// # Errors
-/// What is wrong, and in which line.
+/// A line has a problem; the error names both.
 pub fn messages_of_lines(text: &str) -> Result<Vec<MessageInput>, String> {
     let mut chat = Chat::default();
     let lines = text.lines().enumerate();

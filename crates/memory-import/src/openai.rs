@@ -22,7 +22,7 @@ impl Chat {
     /// One entry of `messages`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The message has a problem, which the error names.
     pub(crate) fn message(&mut self, json: &Value) -> Result<MessageInput, String> {
         let message = json.as_object().ok_or("a message has to be an object")?;
         let role_text = text(message, "role").ok_or("`role` is missing")?;

@@ -76,7 +76,7 @@ fn is_anthropic(kind: &str) -> bool {
 /// the provider gave them.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The JSON has a problem; the error names it and its place.
 pub(crate) fn messages(
     provider: Provider,
     json: &str,

@@ -26,7 +26,7 @@ pub enum ImportRecord {
     LeftOut(&'static str, u64),
 }
 
-/// A record with its place, or what is wrong there.
+/// A record, or another value, with its place.
 #[derive(Debug)]
 pub struct Placed<T> {
     /// Its place, such as `chat.jsonl, line 17`.
@@ -35,5 +35,5 @@ pub struct Placed<T> {
     pub value: T,
 }
 
-/// A record, or what is wrong with it, and where.
+/// A record or its problem, with the place.
 pub type Read = Placed<Result<ImportRecord, String>>;

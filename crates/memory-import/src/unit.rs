@@ -83,7 +83,7 @@ impl Source {
                             && send(place, Unit::Memory(memory));
                     }
                     Ok(ImportRecord::WorkingMemory(request)) => {
-                        // A later message of the session follows those of the request.
+                        // A later message of the session follows the messages of the request.
                         return send_batch(&mut send, batcher.take())
                             && send(place, Unit::WorkingMemory(request));
                     }
@@ -115,7 +115,7 @@ impl Refused {
     /// before that.
     ///
     /// # Errors
-    /// What is wrong with the message.
+    /// The message has a problem, which the error names.
     fn check(&mut self, mut message: MessageInput) -> Result<MessageInput, String> {
         while let Some(Parent::ParentMessageId(id)) = &message.parent {
             match self.parents.get(id) {

@@ -343,7 +343,7 @@ fn index_error(error: RecallError) -> ServerError {
     }
 }
 
-/// Describes what is missing. An invalid configuration is an error instead.
+/// Describes the missing parts. An invalid configuration is an error instead.
 fn missing_model(error: RecallError) -> Result<String, ServerError> {
     match error {
         RecallError::Config { key, problem } => Err(config_error(key, problem)),

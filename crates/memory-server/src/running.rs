@@ -31,7 +31,7 @@ const INDEX_GRACE: Duration = Duration::from_secs(30);
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// A server at work. Dropped without [`Running::stop`], it stops without
-/// waiting for what is under way; nothing acknowledged is lost by that.
+/// waiting for calls under way; nothing acknowledged is lost by that.
 pub struct Running {
     addr: Option<SocketAddr>,
     metrics_addr: Option<SocketAddr>,

@@ -32,13 +32,13 @@ const SIZES: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 51
 /// How long the last traces may take to leave.
 const FLUSH: Duration = Duration::from_secs(5);
 const SERVICE: &str = "recollect";
-/// Dependencies that say at `info` what is of no use to an operator. A
+/// Dependencies that log at `info` lines of no use to an operator. A
 /// configured directive for the same target wins.
 const QUIET: &str = "qdrant_edge=error";
 /// A dependency whose events below `error` contain what clients send.
 const TALKATIVE: &str = "rmcp";
 
-/// Keeps traces flowing; dropped, it sends what is left.
+/// Keeps traces flowing; dropped, it sends the last ones.
 #[derive(Debug)]
 #[must_use = "dropped, it ends tracing"]
 pub struct Telemetry {

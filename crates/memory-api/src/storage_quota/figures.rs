@@ -4,7 +4,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Amount, Exceeded, FAILURE_PAUSE, Limits, MIN_PAUSE, PAUSE_FACTOR, ROUTINE, WAIT};
+use super::amount::{Amount, Exceeded, Limits};
+
+/// Age at which a sum is replaced while its tenant writes.
+const ROUTINE: Duration = Duration::from_secs(10);
+/// How long a call waits for a sum.
+pub(super) const WAIT: Duration = Duration::from_secs(2);
+/// The pause after a sum, in durations of it.
+const PAUSE_FACTOR: u32 = 20;
+/// The shortest pause after a sum.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+/// The shortest pause after one that failed.
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
 /// The last sum, and what this process has accepted since.
 #[derive(Debug, Default)]

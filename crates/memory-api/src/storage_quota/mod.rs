@@ -4,16 +4,16 @@
 //! process sums up the usage instead ([`UsageStore::storage`](memory_store::UsageStore)), only
 //! of tenants that write and only where a quota is configured, and adds what it has accepted
 //! since. So within one process no quota is exceeded; another process's writes are unknown
-//! until the next sum, at most [`ROUTINE`] later.
+//! until the next sum, at most [`figures::ROUTINE`] later.
 //!
 //! A refusal comes from a sum that began after the call, so that deletions count, unless that
-//! would take too long. After each sum its [`PAUSE_FACTOR`]-fold duration passes, at least,
+//! would take too long. After each sum its [`figures::PAUSE_FACTOR`]-fold duration passes, at least,
 //! before the next: sums of a tenant take at most a twentieth of one connection's time.
 
+mod amount;
 mod figures;
 
 use std::collections::HashMap;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,48 +21,18 @@ use memory_context::Conversation;
 use memory_contract::{NewMessage, RequestId, TenantId};
 use memory_store::{Caller, Store, StoreError, error_chain, task};
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
-use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::ServerConfig;
 use crate::error::ApiError;
 use crate::layers::Quota;
-use figures::{Figures, Step};
+use amount::Exceeded;
+pub(crate) use amount::{Amount, Limits};
+use figures::{Figures, Step, WAIT};
 
-/// Age at which a sum is replaced while its tenant writes.
-const ROUTINE: Duration = Duration::from_secs(10);
-/// How long a call waits for a sum.
-const WAIT: Duration = Duration::from_secs(2);
-/// The pause after a sum, in durations of it.
-const PAUSE_FACTOR: u32 = 20;
-/// The shortest pause after a sum.
-const MIN_PAUSE: Duration = Duration::from_millis(100);
-/// The shortest pause after one that failed.
-const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 /// Tenants whose sums are kept. Those without calls under way are dropped beyond it.
 const TENANTS: usize = 10_000;
-
-/// Stored messages and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Amount {
-    pub(crate) messages: i64,
-    pub(crate) bytes: i64,
-}
-
-/// The configured quotas of each tenant.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) messages: Option<i64>,
-    pub(crate) bytes: Option<i64>,
-}
-
-/// A quota that a write would exceed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Exceeded {
-    limit: String,
-    setting: &'static str,
-}
 
 /// What a tenant stores, and its quotas.
 #[derive(Clone, Copy, Debug)]
@@ -270,82 +240,6 @@ impl Drop for Place {
     }
 }
 
-impl Limits {
-    fn exceeded_by(&self, used: Amount) -> Option<Exceeded> {
-        let limits = [
-            (
-                self.messages,
-                used.messages,
-                "messages",
-                "server.tenant_messages",
-            ),
-            (self.bytes, used.bytes, "bytes", "server.tenant_bytes"),
-        ];
-        limits.into_iter().find_map(|(limit, used, unit, setting)| {
-            let limit = limit.filter(|limit| used > *limit)?;
-            Some(Exceeded {
-                limit: format!("at most {limit} {unit}"),
-                setting,
-            })
-        })
-    }
-}
-
-impl Amount {
-    /// Messages as they are stored: the JSON of parts and metadata. Content of `data:` URLs
-    /// counts as it was sent.
-    pub(crate) fn of_messages(messages: &[NewMessage]) -> Self {
-        let bytes =
-            |message: &NewMessage| json_bytes(&message.parts) + json_bytes(&message.metadata);
-        Self {
-            messages: count(messages.len()),
-            bytes: count(messages.iter().map(bytes).sum()),
-        }
-    }
-
-    /// Messages and bytes of another kind: those of a request.
-    pub(crate) fn of_request(messages: usize, bytes: usize) -> Self {
-        Self {
-            messages: count(messages),
-            bytes: count(bytes),
-        }
-    }
-}
-
-impl Add for Amount {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            messages: self.messages.saturating_add(other.messages),
-            bytes: self.bytes.saturating_add(other.bytes),
-        }
-    }
-}
-
-impl Sub for Amount {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self {
-            messages: self.messages.saturating_sub(other.messages),
-            bytes: self.bytes.saturating_sub(other.bytes),
-        }
-    }
-}
-
-impl AddAssign for Amount {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl SubAssign for Amount {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
-
 /// Whether an append repeats a stored one.
 pub(crate) async fn is_stored(
     store: &Store,
@@ -380,31 +274,6 @@ pub(crate) async fn is_remembered(
     }
     let usage = store.usage(caller);
     usage.is_known(kind, request, (None, None), &[]).await
-}
-
-fn json_bytes(value: &impl Serialize) -> usize {
-    let mut counter = Counter(0);
-    // Counting does not fail, and what cannot be written is not stored.
-    serde_json::to_writer(&mut counter, value).ok();
-    counter.0
-}
-
-/// Counts what is written.
-struct Counter(usize);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn count(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn describe_metrics() {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tonic::transport::Channel;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use super::{Rounds, pgbench};
+use super::{pgbench, rounds::Rounds};
 use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},

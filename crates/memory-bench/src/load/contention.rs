@@ -13,7 +13,7 @@ use memory_contract::proto::{
 };
 use serde::Serialize;
 
-use super::{Rounds, tool_log};
+use super::{rounds::Rounds, tool_log};
 use crate::{
     Failure,
     blocks::{Block, Figures, Series},

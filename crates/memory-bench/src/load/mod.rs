@@ -11,6 +11,7 @@ mod observed;
 mod pgbench;
 mod recall;
 mod report;
+mod rounds;
 mod tool_log;
 mod unindexed;
 mod window;
@@ -19,7 +20,6 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use memory_contract::proto::{AddMemoriesRequest, MemoryInput, UserRef, part};
-use serde::Serialize;
 
 use crate::{
     Failure, Target,
@@ -30,8 +30,10 @@ use crate::{
     questions::Questions,
     random::Random,
     service::Service,
-    stats::{Spread, rounded},
+    stats::rounded,
 };
+use report::{Distilled, ImportMeasured, Report};
+use rounds::Rounds;
 
 /// A service without an embedding model, so that embedding does not take time from appends
 /// and histories.
@@ -122,64 +124,6 @@ impl Options {
             block: Duration::from_secs(self.seconds.max(1)),
         }
     }
-}
-
-/// How often and how long blocks are measured.
-pub struct Rounds {
-    /// Rounds.
-    pub count: usize,
-    /// The length of a block.
-    pub block: Duration,
-}
-
-#[derive(Serialize)]
-struct Report {
-    machine: Machine,
-    /// The index: `embedded` or `qdrant`.
-    index: &'static str,
-    rounds: usize,
-    block_s: u64,
-    /// Absent for a running service, whose indexer cannot be held.
-    recall_p50_ratio_with_20_unindexed: Option<f64>,
-    history_ratio_100k_to_100: Option<f64>,
-    /// Absent for a running service, whose cache cannot be switched off.
-    window_ratio_cached_to_uncached: Option<f64>,
-    /// Absent for a running service, which may not distill.
-    #[serde(flatten)]
-    context_long: contexts::Ratios,
-    rss_mb: Option<f64>,
-    cold_start_s: Option<f64>,
-    warm_start_s: Option<f64>,
-    append: append::Measured,
-    import: ImportMeasured,
-    recall: recall::Measured,
-    unindexed: Option<unindexed::Measured>,
-    history: Option<history::Measured>,
-    window: Option<window::Measured>,
-    /// Absent for a running service, whose objects cannot be read.
-    nodes: Option<nodes::Measured>,
-    /// Absent for a running service, which may not distill.
-    distilled: Option<Distilled>,
-}
-
-/// The results of distilling, and its cost for appends.
-#[derive(Serialize)]
-struct Distilled {
-    compression: f64,
-    answerable_percent: f64,
-    same_prefix_percent: f64,
-    append_p95_ratio: Spread,
-    observed: observed::Measured,
-    contexts: contexts::Measured,
-    contention: contention::Measured,
-    facts: facts::Measured,
-}
-
-#[derive(Serialize)]
-struct ImportMeasured {
-    messages: usize,
-    durable_messages_per_s: f64,
-    searchable_messages_per_s: f64,
 }
 
 /// Runs all measurements and prints the report.

@@ -10,8 +10,8 @@ use memory_recall::IndexConfig;
 use serde::Serialize;
 
 use super::{
-    Rounds,
     floor::{Floor, PARTS},
+    rounds::Rounds,
 };
 use crate::{
     Failure,

@@ -2,8 +2,62 @@
 
 use comfy_table::Table;
 
-use super::{Distilled, Report, append, nodes, recall};
-use crate::{blocks::Figures, stats::Spread, table::table};
+use serde::Serialize;
+
+use super::{
+    append, contention, contexts, facts, history, nodes, observed, recall, unindexed, window,
+};
+use crate::{blocks::Figures, machine::Machine, stats::Spread, table::table};
+
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub(super) machine: Machine,
+    /// The index: `embedded` or `qdrant`.
+    pub(super) index: &'static str,
+    pub(super) rounds: usize,
+    pub(super) block_s: u64,
+    /// Absent for a running service, whose indexer cannot be held.
+    pub(super) recall_p50_ratio_with_20_unindexed: Option<f64>,
+    pub(super) history_ratio_100k_to_100: Option<f64>,
+    /// Absent for a running service, whose cache cannot be switched off.
+    pub(super) window_ratio_cached_to_uncached: Option<f64>,
+    /// Absent for a running service, which may not distill.
+    #[serde(flatten)]
+    pub(super) context_long: contexts::Ratios,
+    pub(super) rss_mb: Option<f64>,
+    pub(super) cold_start_s: Option<f64>,
+    pub(super) warm_start_s: Option<f64>,
+    pub(super) append: append::Measured,
+    pub(super) import: ImportMeasured,
+    pub(super) recall: recall::Measured,
+    pub(super) unindexed: Option<unindexed::Measured>,
+    pub(super) history: Option<history::Measured>,
+    pub(super) window: Option<window::Measured>,
+    /// Absent for a running service, whose objects cannot be read.
+    pub(super) nodes: Option<nodes::Measured>,
+    /// Absent for a running service, which may not distill.
+    pub(super) distilled: Option<Distilled>,
+}
+
+/// The results of distilling, and its cost for appends.
+#[derive(Serialize)]
+pub(super) struct Distilled {
+    pub(super) compression: f64,
+    pub(super) answerable_percent: f64,
+    pub(super) same_prefix_percent: f64,
+    pub(super) append_p95_ratio: Spread,
+    pub(super) observed: observed::Measured,
+    pub(super) contexts: contexts::Measured,
+    pub(super) contention: contention::Measured,
+    pub(super) facts: facts::Measured,
+}
+
+#[derive(Serialize)]
+pub(super) struct ImportMeasured {
+    pub(super) messages: usize,
+    pub(super) durable_messages_per_s: f64,
+    pub(super) searchable_messages_per_s: f64,
+}
 
 /// A row of the summary: the figure, its value, and the aim.
 type Row = (&'static str, String, &'static str);

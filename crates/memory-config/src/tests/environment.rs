@@ -13,7 +13,7 @@ fn a_variable_with_the_suffix_file_names_a_file_with_the_value() {
         let loaded = load("", &[(&file, path)]).unwrap();
         let url = loaded.config.database.url.expose_secret();
         assert_eq!(url, "postgres://me:1234@host/recollect");
-        let source = loaded.provenance.of("database.url").to_string();
+        let source = loaded.provenance.source_of("database.url").to_string();
         assert_eq!(source, format!("environment variable {file}"));
 
         let both = error("", &[(&file, path), (name, "postgres://host/other")]);

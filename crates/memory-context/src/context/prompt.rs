@@ -83,7 +83,7 @@ fn templated(
     if texts.is_empty() {
         return Ok(input);
     }
-    let labels = Labels::of(policy);
+    let labels = Labels::from_policy(policy);
     let text = QueryTemplate::compile(source)
         .and_then(|template| {
             let query = texts.join("\n");

@@ -1,4 +1,4 @@
-//! Takes the fields of a JSON object one by one; what is left becomes metadata.
+//! Takes the fields of a JSON object one by one; the rest becomes metadata.
 
 use memory_contract::limits;
 use prost_types::Timestamp;
@@ -17,7 +17,7 @@ pub(super) struct Fields {
 impl Fields {
     /// # Errors
     /// If the value is no object.
-    pub(super) fn of(json: Value) -> Result<Self, String> {
+    pub(super) fn from_json(json: Value) -> Result<Self, String> {
         match json {
             Value::Object(left) => Ok(Self {
                 left,

@@ -15,7 +15,7 @@ const COMPUTED: [&str; 4] = ["hash", "score", "text_lemmatized", "embedding"];
 pub(super) fn read(reader: &mut Reader<'_>, json: Value) {
     let mut fields = match json {
         Value::Array(items) => return reader.each("", items, memory),
-        other => match Fields::of(other) {
+        other => match Fields::from_json(other) {
             Ok(fields) => fields,
             Err(problem) => return reader.put("", Err(problem)),
         },
@@ -105,7 +105,7 @@ struct Change {
 fn changes(history: Vec<Value>) -> Result<Vec<Change>, String> {
     let mut changes = Vec::new();
     for entry in history {
-        let mut entry = Fields::of(entry)?;
+        let mut entry = Fields::from_json(entry)?;
         let is_update = entry.text(&["event"]).as_deref() == Some("UPDATE");
         let old = entry.text(&["old_memory", "previous_value"]);
         let at = entry.time(&["updated_at", "created_at"])?;

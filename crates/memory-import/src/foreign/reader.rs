@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         self.open
     }
 
-    /// Hands on a record, or what is wrong with it; `at` is its place in the document.
+    /// Hands on a record or its problem; `at` is its place in the document.
     pub(super) fn put(&mut self, at: &str, value: Result<ImportRecord, String>) {
         if !self.open {
             return;
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
     ) {
         for (index, item) in items.into_iter().enumerate() {
             let at = format!("{list}[{index}]");
-            let done = Fields::of(item).and_then(|fields| read(self, &at, fields));
+            let done = Fields::from_json(item).and_then(|fields| read(self, &at, fields));
             if let Err(problem) = done {
                 self.put(&at, Err(problem));
             }

@@ -183,7 +183,7 @@ fn message(
     })
 }
 
-/// A record; those of a working memory belong to its session.
+/// A record; a record of a working memory belongs to its session.
 fn record(
     reader: &mut Reader<'_>,
     mut fields: Fields,

@@ -26,7 +26,7 @@ pub(super) fn read(reader: &mut Reader<'_>, json: Value) {
         }
         return;
     }
-    let mut fields = match Fields::of(json) {
+    let mut fields = match Fields::from_json(json) {
         Ok(fields) => fields,
         Err(problem) => return reader.put("", Err(problem)),
     };
@@ -95,7 +95,7 @@ pub(super) fn read(reader: &mut Reader<'_>, json: Value) {
 
 /// The id of a user. The profile has no place here.
 fn user_of(reader: &mut Reader<'_>, user: Map<String, Value>) -> Option<String> {
-    let mut user = Fields::of(Value::Object(user)).ok()?;
+    let mut user = Fields::from_json(Value::Object(user)).ok()?;
     let (own, uuid) = (user.text(&["user_id"]), user.text(&["uuid", "uuid_"]));
     let profile = ["first_name", "last_name", "email", "metadata"];
     let has_profile = profile.iter().any(|name| user.has(name));
@@ -134,7 +134,7 @@ impl Graph {
         let messages = match fields.object("messages") {
             // A page of the API.
             Some(page) => {
-                let mut page = Fields::of(Value::Object(page))?;
+                let mut page = Fields::from_json(Value::Object(page))?;
                 let list = if page.has("items") {
                     "items"
                 } else {

@@ -40,7 +40,7 @@ pub enum Failure {
         /// The cause, if known.
         problem: String,
     },
-    /// What was asked for does not exist (4).
+    /// The requested thing does not exist (4).
     #[error("{message}")]
     NotFound {
         /// What does not exist.

@@ -15,7 +15,7 @@ use memory_store::{Append, Appended, Caller, NewThread, Store, StoreError, Threa
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
-use super::read_messages;
+use super::read::read_messages;
 use crate::error::ApiError;
 use crate::layers::unreadable;
 use crate::services::request::{

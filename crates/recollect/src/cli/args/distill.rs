@@ -1,4 +1,4 @@
-//! Flags of the commands that show what was derived from a conversation.
+//! Flags of the commands that show the derived text of a conversation.
 
 use clap::Args;
 

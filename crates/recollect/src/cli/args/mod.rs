@@ -129,7 +129,7 @@ pub enum Command {
     Status(ClientArgs),
     /// Show the tokens that language models have used, by day and model.
     Usage(UsageArgs),
-    /// Check the setup and say how to fix what is wrong.
+    /// Check the setup and say how to fix each problem.
     Doctor(DoctorArgs),
     /// Print the effective configuration, with the source of each value.
     Config(ConfigArgs),

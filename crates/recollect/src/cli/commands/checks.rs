@@ -30,11 +30,11 @@ pub enum Verdict {
 /// One line of the doctor's report.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// What was checked.
+    /// The subject of the check.
     pub check: &'static str,
     /// The result of the check.
     pub verdict: Verdict,
-    /// What was found.
+    /// The result.
     pub found: String,
     /// How to fix it; empty if nothing is wrong.
     pub fix: String,

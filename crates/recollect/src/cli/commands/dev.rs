@@ -42,7 +42,7 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
         );
     }
     let mut loaded = Config::load(&sources)?;
-    let is_default = |key: &str| loaded.provenance.of(key) == ValueSource::Default;
+    let is_default = |key: &str| loaded.provenance.source_of(key) == ValueSource::Default;
     // `--listen` with port 0 selects a free port for the metrics too.
     if is_default("telemetry.metrics_listen")
         && loaded.config.server.listen.port() == 0

@@ -10,7 +10,7 @@ use crate::cli::args::DoctorArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Table, print_json};
 
-/// Checks the setup, and says how to fix what is wrong.
+/// Checks the setup, and says how to fix each problem.
 ///
 /// # Errors
 /// When a check failed.

@@ -69,7 +69,7 @@ pub fn service_names() -> Vec<String> {
 /// Checks that a value of the command line is a JSON object, and returns it as it was given.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The problem, in words.
 pub fn parse_object(text: &str) -> Result<String, String> {
     // The contract reads empty text as no object.
     if text.is_empty() {

@@ -13,7 +13,7 @@ use memory_store::{Lookup, MessageQuery, Node, NodeError, Order, StoreError};
 use super::Export;
 use super::output::{Output, Stop};
 use crate::error::ApiError;
-use crate::services::transfer::CONTENT_BYTES;
+use crate::services::transfer::transfers::CONTENT_BYTES;
 
 const MESSAGES: u32 = 200;
 const NODES: u32 = 100;

@@ -8,30 +8,14 @@ use memory_contract::proto::{
 use memory_contract::{Invalid, limits};
 use prost::Message as _;
 
+use super::errors::{orphan, renamed};
+use super::open::OpenCheckpoint;
+use super::state::Import;
 use super::tally::Outcome;
-use super::{Import, orphan, renamed};
 use crate::error::ApiError;
 
 /// Bytes of values or writes that are stored together.
 const BYTES: usize = 2 * 1024 * 1024;
-
-/// The checkpoint whose values and writes follow.
-#[derive(Debug)]
-pub(super) struct OpenCheckpoint {
-    pub(super) position: i64,
-    /// The checkpoint with the data of the values that wait.
-    request: PutCheckpointRequest,
-    writes: Vec<CheckpointWrite>,
-    /// Of the values or writes that wait.
-    bytes: usize,
-    /// Whether the checkpoint, or values of it, wait to be stored.
-    waits: bool,
-    outcome: Outcome,
-    /// Values that it names and that are not stored.
-    missing: i64,
-    /// Whether the checkpoint itself was refused.
-    refused: bool,
-}
 
 impl Import {
     pub(super) fn open_checkpoint(

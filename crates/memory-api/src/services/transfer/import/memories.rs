@@ -3,8 +3,9 @@
 use memory_checksum::memory_digest;
 use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 
+use super::errors::renamed;
+use super::state::Import;
 use super::tally::Outcome;
-use super::{Import, renamed};
 use crate::error::ApiError;
 
 impl Import {

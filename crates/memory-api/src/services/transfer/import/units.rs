@@ -11,8 +11,9 @@ use memory_contract::proto::{
 use memory_store::{PlanError, StoreError};
 use prost_types::FieldMask;
 
+use super::errors::renamed;
+use super::state::Import;
 use super::tally::Outcome;
-use super::{Import, renamed};
 use crate::error::ApiError;
 
 impl Import {

@@ -1,4 +1,4 @@
-//! Compares what is stored with the file.
+//! Compares the stored threads with the file.
 
 use memory_checksum::{ExportChecksum, ExportedThread};
 use memory_contract::proto::{

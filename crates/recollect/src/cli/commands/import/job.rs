@@ -1,4 +1,4 @@
-//! What is imported, and how.
+//! The import of one file.
 
 use memory_import::Source;
 
@@ -9,6 +9,6 @@ pub struct Job {
     pub source: Source,
     /// Whether policies, files and plans of the file replace existing ones.
     pub replace: bool,
-    /// Whether what is stored is to be compared with an export's file.
+    /// Whether the stored threads are to be compared with an export's file.
     pub check: bool,
 }

@@ -88,7 +88,7 @@ fn show(summaries: &[Summary], json: bool, searchable: bool) -> Result<(), Failu
     summaries.try_for_each(|summary| print_json(&summary.json(searchable)))
 }
 
-/// Waits until what was stored can be searched, and reports the result. A failure does
+/// Waits until the stored messages can be searched, and reports the result. A failure does
 /// not fail the import, because everything is stored.
 async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet: bool) -> bool {
     let stored = |summary: &Summary| summary.messages() + summary.besides.memories;

@@ -22,7 +22,7 @@ pub(super) async fn preview(source: Source) -> Summary {
         dry_run: true,
         ..Default::default()
     };
-    let mut seen = Seen::default();
+    let mut seen = ExportSoFar::default();
     let (units, mut incoming) = mpsc::channel(WAITING);
     let reader = std::thread::spawn(move || source.read(|unit| units.blocking_send(unit).is_ok()));
     while let Some(unit) = incoming.recv().await {
@@ -39,7 +39,7 @@ pub(super) async fn preview(source: Source) -> Summary {
     summary
 }
 
-fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>, seen: &mut Seen) {
+fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>, seen: &mut ExportSoFar) {
     match value {
         Unit::Exported(kind) => {
             if let Err(problem) = seen.see(&kind, summary) {
@@ -70,14 +70,14 @@ fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>, seen: &mu
 
 /// The records of an export so far.
 #[derive(Default)]
-struct Seen {
+struct ExportSoFar {
     checksum: ExportChecksum,
     /// Where the last one is that no summary has ended yet.
     place: String,
     open: bool,
 }
 
-impl Seen {
+impl ExportSoFar {
     fn see(&mut self, kind: &Kind, summary: &mut Summary) -> Result<(), String> {
         self.checksum.see(kind);
         self.open = !matches!(kind, Kind::Summary(_));
