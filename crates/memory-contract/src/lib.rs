@@ -36,7 +36,7 @@ pub mod text;
 
 pub use checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite};
 pub use convert::{
-    Outcome, ReportedChange, action_from, action_name, attempt_from, bare_part,
+    Outcome, ReportedChange, UpdateMask, action_from, action_name, attempt_from, bare_part,
     bare_reference, change_of, check_period, checkpoint_from, checkpoint_id_from,
     checkpoint_namespace_from, checkpoint_writes_from, conditions_from, document_names_from,
     document_query_from, documents_from, duration, duration_in, event_from, events_from,

@@ -49,7 +49,7 @@ pub use scalar::{
 pub use stored_memory::stored_memories_from;
 pub use text_origin::text_origin;
 pub use thread::session_from;
-pub use update::{nothing_to_change, paths_from, precondition_from, unknown_path};
+pub use update::{UpdateMask, nothing_to_change, paths_from, precondition_from, unknown_path};
 pub use working::{
     working_data_from, working_messages_from, working_records_from, working_summary_from,
 };
