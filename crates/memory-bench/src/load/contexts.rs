@@ -35,7 +35,7 @@ const NODE: &str = "planner";
 
 /// Latencies of contexts by mode.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct ContextFigures {
     long_conversation_messages: usize,
     modes: Vec<OfMode>,
 }
@@ -61,7 +61,7 @@ pub struct Ratios {
     pub context_long_observational_p50_ratio: Option<f64>,
 }
 
-impl Measured {
+impl ContextFigures {
     /// The ratios.
     pub fn ratios(&self) -> Ratios {
         let of = |mode: MemoryMode| {
@@ -114,7 +114,7 @@ fn name(mode: MemoryMode) -> &'static str {
 /// question of its own. In working
 /// and observational mode the short conversation has as many messages as the contexts of
 /// the long one show in full.
-pub async fn measure(service: &Service) -> Result<Measured, Failure> {
+pub async fn measure(service: &Service) -> Result<ContextFigures, Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();
     let long = conversation(&mut clients, &app, "long", MemoryMode::Hybrid, LONG).await?;
@@ -138,7 +138,7 @@ pub async fn measure(service: &Service) -> Result<Measured, Failure> {
         crate::indexed::indexed(&mut clients).await?;
         modes.push(alternate(&mut clients, mode, [long, &short], shown).await?);
     }
-    Ok(Measured {
+    Ok(ContextFigures {
         long_conversation_messages: LONG,
         modes,
     })

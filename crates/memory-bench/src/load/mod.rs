@@ -32,7 +32,7 @@ use crate::{
     service::Service,
     stats::rounded,
 };
-use report::{Distilled, ImportMeasured, Report};
+use report::{Distilled, ImportFigures, Report};
 use rounds::Rounds;
 
 /// A service without an embedding model, so that embedding does not take time from appends
@@ -179,9 +179,11 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         },
         rounds: rounds.count,
         block_s: rounds.block.as_secs(),
-        recall_p50_ratio_with_20_unindexed: unindexed.as_ref().map(unindexed::Measured::ratio),
-        history_ratio_100k_to_100: history.as_ref().map(history::Measured::ratio),
-        window_ratio_cached_to_uncached: window.as_ref().map(window::Measured::ratio),
+        recall_p50_ratio_with_20_unindexed: unindexed
+            .as_ref()
+            .map(unindexed::UnindexedFigures::ratio),
+        history_ratio_100k_to_100: history.as_ref().map(history::HistoryFigures::ratio),
+        window_ratio_cached_to_uncached: window.as_ref().map(window::WindowFigures::ratio),
         context_long: distilled
             .as_ref()
             .map_or_else(contexts::Ratios::default, |one| one.contexts.ratios()),
@@ -215,8 +217,8 @@ fn conversations(options: &Options) -> Result<Vec<Conversation>, Failure> {
 
 /// What was measured of a service that imports conversations and recalls from them.
 struct Found {
-    import: ImportMeasured,
-    recall: recall::Measured,
+    import: ImportFigures,
+    recall: recall::RecallFigures,
     rss_mb: Option<f64>,
     cold_start: Option<Duration>,
     warm_start: Option<Duration>,
@@ -260,7 +262,7 @@ async fn found(
     .await?;
     service.stop().await?;
     let rate = |time: Duration| rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0);
-    let import = ImportMeasured {
+    let import = ImportFigures {
         messages: imported.messages,
         durable_messages_per_s: rate(imported.durable),
         searchable_messages_per_s: rate(imported.searchable),
@@ -316,7 +318,7 @@ async fn contention(
     distilling: &Service,
     rounds: &Rounds,
     random: &mut Random,
-) -> Result<contention::Measured, Failure> {
+) -> Result<contention::ContentionFigures, Failure> {
     let idle = Service::start(target, WITHOUT_DISTILLING).await?;
     let measured = contention::measure(distilling, &idle, rounds, random).await?;
     idle.stop().await?;
@@ -329,7 +331,7 @@ async fn appends(
     options: &Options,
     rounds: &Rounds,
     random: &mut Random,
-) -> Result<append::Measured, Failure> {
+) -> Result<append::AppendFigures, Failure> {
     let service = match target.addr {
         None => Service::start(target, WITHOUT_DISTILLING).await?,
         Some(_) => Service::attach_or_start(target).await?,

@@ -45,7 +45,7 @@ const WRITES: &str = "recollect_object_writes_total";
 
 /// The two runs.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct NodeFigures {
     turns_per_flush: usize,
     one_writer: Run,
     many_writers: Run,
@@ -76,7 +76,7 @@ struct Run {
     doubled_turns: usize,
 }
 
-impl Measured {
+impl NodeFigures {
     /// Turns that were lost or duplicated in both runs; 0 is required.
     pub fn wrong(&self) -> usize {
         [&self.one_writer, &self.many_writers]
@@ -142,8 +142,8 @@ impl Run {
 }
 
 /// Measures on a throw-away service with its objects in its data directory.
-pub async fn measure(service: &Service, turns: usize) -> Result<Measured, Failure> {
-    Ok(Measured {
+pub async fn measure(service: &Service, turns: usize) -> Result<NodeFigures, Failure> {
+    Ok(NodeFigures {
         turns_per_flush: RUN,
         one_writer: run(service, 1, (turns / FEWER).max(1)).await?,
         many_writers: run(service, WRITERS, turns.max(1)).await?,

@@ -37,7 +37,7 @@ const FIRST: Duration = Duration::from_secs(300);
 
 /// The figures of each kind, in the order of [`KINDS`].
 #[derive(Serialize, Deserialize)]
-pub struct Measured {
+pub struct CallFigures {
     recall_user: Figures,
     recall_largest_tenant: Figures,
     append: Figures,
@@ -47,7 +47,7 @@ pub struct Measured {
     read_kib: [f64; 3],
 }
 
-impl Measured {
+impl CallFigures {
     /// The figures of the kind at this place.
     pub fn figures(&self, place: usize) -> &Figures {
         match place {
@@ -141,7 +141,7 @@ impl Callers {
         rounds: usize,
         block: Duration,
         random: &mut Random,
-    ) -> Result<Measured, Failure> {
+    ) -> Result<CallFigures, Failure> {
         let mut series = [Series::new()?, Series::new()?, Series::new()?];
         let mut read = [0; 3];
         let mut places = [0, 1, 2];
@@ -159,7 +159,7 @@ impl Callers {
             }
         }
         let [recall_user, recall_largest_tenant, append] = series.map(|one| one.figures());
-        let mut measured = Measured {
+        let mut measured = CallFigures {
             recall_user,
             recall_largest_tenant,
             append,

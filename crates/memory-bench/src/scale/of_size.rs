@@ -8,7 +8,7 @@ use super::measure;
 pub(super) struct OfSize {
     pub(super) messages: usize,
     /// The largest size's median to the smallest one's is what scaling is judged by.
-    pub(super) calls: measure::Measured,
+    pub(super) calls: measure::CallFigures,
     /// Messages that the size before did not have, less those of an interrupted run; 0 if all
     /// were there.
     pub(super) added_messages: usize,
