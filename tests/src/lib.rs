@@ -12,7 +12,6 @@
 mod binary;
 mod calls;
 mod certificates;
-pub mod chaos;
 mod cli;
 mod client;
 mod clock;
@@ -78,12 +77,12 @@ pub use messages::{
 pub use nodes::{node, node_texts, node_turn, says, thread_of};
 pub use plans::{attempt, briefing_request, plan, put, put_any, sections};
 pub use postgres::Cluster;
-pub use process::{free_addr, http_get, runs};
+pub use process::{bare_command, free_addr, http_get, runs, send_signal};
 pub use qdrant::{Fault, Qdrant};
 pub use raw::raw_call;
 pub use s3::{S3, S3Fault};
 pub use schemas::{check_model_request, check_rendered};
-pub use server::{Options, Ready, Server};
+pub use server::{GUARD, Options, Ready, Server};
 pub use shared::{BULK, PLAIN, SHARED, Shared};
 pub use short_calls::USER_DEFAULT;
 pub use skipped::Skipped;

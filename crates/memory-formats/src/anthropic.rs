@@ -267,24 +267,7 @@ fn read_message(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
         return Ok(());
     }
     let first = reading.messages.len();
-    let mut so_far = None;
-    for block in content.items()? {
-        let part = read_block(&block)?;
-        let role = match part {
-            Part::ToolResult(_) => Role::Tool,
-            _ => role,
-        };
-        let message = match so_far == Some(role) {
-            true => reading.same_or_new(role, node),
-            false => reading.message(role, node),
-        };
-        so_far = Some(role);
-        message.add(part, &block);
-    }
-    if so_far.is_none() {
-        let message = reading.message(role, node);
-        message.add(Part::Text(String::new()), &content);
-    }
+    reading.parts(role, node, &content, read_block)?;
     if let Some(message) = reading.messages.get_mut(first) {
         message.take_id(id);
     }

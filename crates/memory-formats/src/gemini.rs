@@ -291,25 +291,8 @@ fn read_content(reading: &mut Reading, node: &Node<'_>, role: Option<Role>) -> R
         },
     };
     let mut names = Names::default();
-    let mut so_far = None;
-    for part in fields.required("parts")?.items()? {
-        let read = read_part(&part, &mut names)?;
-        let role = match read.content {
-            Some(Part::ToolResult(_)) => Role::Tool,
-            _ => role,
-        };
-        let message = match so_far == Some(role) {
-            true => reading.same_or_new(role, node),
-            false => reading.message(role, node),
-        };
-        so_far = Some(role);
-        message.add(read, &part);
-    }
-    if so_far.is_none() {
-        let message = reading.message(role, node);
-        message.add(Part::Text(String::new()), node);
-    }
-    Ok(())
+    let parts = fields.required("parts")?;
+    reading.parts(role, node, &parts, |part| read_part(part, &mut names))
 }
 
 /// Ids for calls and results that have none: the name of the function, and from the second

@@ -1,5 +1,6 @@
 //! Collects the messages that are read from a provider's JSON.
 
+use memory_contract::proto::part::Content;
 use memory_contract::{Invalid, Provider, Role, limits, proto};
 
 use crate::json::Node;
@@ -48,6 +49,35 @@ impl Reading {
             }
             false => self.message(role, node),
         }
+    }
+
+    /// Reads the items of a message with `read`. Results of tools become messages of the tools.
+    pub(crate) fn parts<P: Into<proto::Part>>(
+        &mut self,
+        role: Role,
+        node: &Node<'_>,
+        items: &Node<'_>,
+        mut read: impl FnMut(&Node<'_>) -> Result<P, Invalid>,
+    ) -> Result<(), Invalid> {
+        let mut so_far = None;
+        for item in items.items()? {
+            let part = read(&item)?.into();
+            let role = match part.content {
+                Some(Content::ToolResult(_)) => Role::Tool,
+                _ => role,
+            };
+            let message = match so_far == Some(role) {
+                true => self.same_or_new(role, node),
+                false => self.message(role, node),
+            };
+            so_far = Some(role);
+            message.add(part, &item);
+        }
+        if so_far.is_none() {
+            let message = self.message(role, node);
+            message.add(Content::Text(String::new()), items);
+        }
+        Ok(())
     }
 
     /// Gives the first message the id of the answer that was read, if that is one.

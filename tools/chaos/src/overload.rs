@@ -13,7 +13,7 @@ use meter::{Meter, WINDOW};
 use super::memory::Memory;
 use super::progress::Progress;
 use super::report::{Report, rounded};
-use crate::{DataDir, Options, Server};
+use recollect_tests::{DataDir, Options, Server};
 
 /// Numbers of callers of which the one with the highest throughput is sustainable.
 const CALLERS: [usize; 3] = [16, 32, 64];

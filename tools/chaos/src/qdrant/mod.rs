@@ -18,9 +18,9 @@ use super::progress::Progress;
 use super::report::Report;
 use super::scene::Scene;
 use super::writers::{Manners, Writers};
-use crate::{Client, DataDir, Key, SOON, Skipped, eventually, free_addr};
 use nodes::Nodes;
 use readers::Readers;
+use recollect_tests::{Client, DataDir, Key, SOON, Skipped, eventually, free_addr};
 
 const THREADS: usize = 8;
 /// The writers' pause after each request.

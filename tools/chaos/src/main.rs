@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use recollect_tests::chaos::{
+use recollect_chaos::{
     ClockBack, Clocks, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Overload, Progress, QdrantFault,
     QdrantFaults, Reads, Report, SlowObjects, clock, disk, drain, fuzz, kill, objects, overload,
     qdrant, reads,

@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::report::Report;
 use super::scene::Scene;
 use super::wire::Wire;
-use crate::{DataDir, Server, free_addr, runs};
+use recollect_tests::{DataDir, Server, free_addr, runs};
 
 /// What to do.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use tonic::{Code, Response};
 use super::ledger::{compare, not_found};
 use super::report::Report;
 use super::writers::{Manners, Writers};
-use crate::{Call as _, Client, Key, SOON, by_id, eventually, eventually_some};
+use recollect_tests::{Call as _, Client, Key, SOON, by_id, eventually, eventually_some};
 
 /// Time limit of the service's return after a fault.
 const BACK_LIMIT: Duration = Duration::from_secs(60);

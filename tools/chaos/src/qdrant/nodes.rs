@@ -11,9 +11,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::process::kill;
-use crate::server::GUARD;
-use crate::{Skipped, eventually, free_addr, http_get, runs};
+use recollect_tests::GUARD;
+use recollect_tests::send_signal;
+use recollect_tests::{Skipped, eventually, free_addr, http_get, runs};
 
 /// The alias of the collections.
 const ALIAS: &str = "recollect";
@@ -103,7 +103,7 @@ impl Nodes {
     pub(super) fn kill(&mut self, place: usize) {
         if let Some((mut shell, pid)) = self.nodes[place].running.take() {
             self.crashes += usize::from(!runs(pid));
-            kill(pid, Signal::KILL);
+            send_signal(pid, Signal::KILL);
             shell.stdin.take();
             shell.wait().unwrap();
         }
@@ -112,7 +112,7 @@ impl Nodes {
     pub(super) fn start_node(&mut self, place: usize) {
         let first = self.nodes[0].peer.clone();
         let cluster = self.nodes.len() > 1;
-        let mut command = crate::process::bare(Path::new("/bin/sh"));
+        let mut command = recollect_tests::bare_command(Path::new("/bin/sh"));
         command.args(["-c", GUARD, "sh"]);
         if let Some(disk) = &self.disk {
             let holder = disk.holder.id().to_string();

@@ -4,6 +4,15 @@
 //! The seed determines what is sent, which process is killed, and the pauses between the
 //! kills. It does not determine how the operating system interleaves processes: a replay
 //! repeats the schedule, not the instant.
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a scenario fails by panicking"
+)]
 
 mod callers;
 mod clock;

@@ -20,7 +20,7 @@ use tonic::Code;
 use super::progress::Progress;
 use super::report::Report;
 use super::scene::Scene;
-use crate::{Client, DataDir, Dynamic, Key, SOON, eventually, free_addr};
+use recollect_tests::{Client, DataDir, Dynamic, Key, SOON, eventually, free_addr};
 
 const TENANTS: [Key; 2] = [Key::Acme, Key::Globex];
 const USERS: [&str; 2] = ["ada", "bob"];

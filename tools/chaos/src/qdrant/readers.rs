@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tonic::Request;
 
-use crate::chaos::report::{Report, rounded};
-use crate::{Client, Failure, Key, search_request, texts};
+use crate::report::{Report, rounded};
+use recollect_tests::{Client, Failure, Key, search_request, texts};
 
 /// A reader's pause between two searches.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tonic::{Code, Request, Status};
 use uuid::Uuid;
 
-use crate::{Client, Failure, by_id, say};
+use recollect_tests::{Client, Failure, by_id, say};
 
 /// Deadline of one attempt.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use super::callers::Callers;
 use super::progress::Progress;
 use super::report::Report;
 use super::scene::{NO_MODEL, Scene};
-use crate::{DataDir, Options, Server, Skipped, SmallDisk, free_addr, runs};
+use recollect_tests::{DataDir, Options, Server, Skipped, SmallDisk, free_addr, runs};
 
 /// How long to wait for the first refusal on a full disk.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(20);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use tonic::{Code, Status};
 
-use crate::Failure;
+use recollect_tests::Failure;
 
 /// Served calls are also counted by windows of this length.
 pub(super) const WINDOW: Duration = Duration::from_millis(250);

@@ -13,7 +13,7 @@ use tokio::time::{interval, sleep};
 use tonic::{Request, Status};
 
 use super::meter::Meter;
-use crate::{Client, Key, by_id, eventual, say, search_request};
+use recollect_tests::{Client, Key, by_id, eventual, say, search_request};
 
 /// Enough that the limit of calls on one connection is never reached.
 const CONNECTIONS: usize = 48;

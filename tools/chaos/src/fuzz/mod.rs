@@ -19,7 +19,7 @@ use world::World;
 use super::memory::Memory;
 use super::progress::Progress;
 use super::report::Report;
-use crate::{Client, DataDir, Dynamic, Key, Options, Server, runs};
+use recollect_tests::{Client, DataDir, Dynamic, Key, Options, Server, runs};
 
 /// Deadline of most calls.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);

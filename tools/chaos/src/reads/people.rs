@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use crate::{Client, Dynamic, Key};
+use recollect_tests::{Client, Dynamic, Key};
 
 /// The same app in both tenants.
 const APP: &str = "reads";

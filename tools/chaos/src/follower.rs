@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout_at};
 use tonic::{Code, Status};
 
 use super::report::Report;
-use crate::{Client, Failure, watch_request};
+use recollect_tests::{Client, Failure, watch_request};
 
 /// After this time a stream is ended, and another one resumes from its cursor.
 const STREAM_TIME: Duration = Duration::from_secs(2);

@@ -13,7 +13,7 @@ use super::progress::Progress;
 use super::report::Report;
 use super::scene::Scene;
 use super::writers::{Manners, Writers};
-use crate::{Client, DataDir, Key, free_addr};
+use recollect_tests::{Client, DataDir, Key, free_addr};
 
 const THREADS: usize = 8;
 /// Connections to each server.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Cluster, DataDir, Options, Qdrant, S3, Server};
+use recollect_tests::{Cluster, DataDir, Options, Qdrant, S3, Server};
 
 /// Where a scenario's servers run.
 pub(super) struct Scene {

@@ -10,7 +10,7 @@ use memory_contract::proto::{
 use prost_reflect::MethodDescriptor;
 use serde_json::{Value, json};
 
-use crate::{Call, Client, Dynamic, VALID_REQUESTS, by_id, of_user, session, turn};
+use recollect_tests::{Call, Client, Dynamic, VALID_REQUESTS, by_id, of_user, session, turn};
 
 const APP: &str = "fuzz";
 const USER: &str = "ada";

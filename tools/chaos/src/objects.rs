@@ -18,7 +18,7 @@ use super::memory::Memory;
 use super::progress::Progress;
 use super::report::{Report, rounded};
 use super::scene::Scene;
-use crate::{Client, DataDir, Failure, Key, S3, S3Fault, free_addr, node, node_turn};
+use recollect_tests::{Client, DataDir, Failure, Key, S3, S3Fault, free_addr, node, node_turn};
 
 /// Deadline of a call about a node's memory.
 const DEADLINE: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use memory_contract::proto::{Message, SearchMethod, SearchRequest};
 
 use super::report::Report;
 use super::writers::Sent;
-use crate::{Client, search_request, text_of};
+use recollect_tests::{Client, search_request, text_of};
 
 /// Replays and searches at the end of a scenario.
 const SAMPLES: usize = 200;

@@ -11,7 +11,7 @@ use super::follower::Follower;
 use super::progress::Progress;
 use super::report::Report;
 use super::scene::Scene;
-use crate::{Clock, DataDir, Skipped, free_addr, runs};
+use recollect_tests::{Clock, DataDir, Skipped, free_addr, runs};
 
 const HOUR: u64 = 3_600;
 
