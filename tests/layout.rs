@@ -37,7 +37,7 @@ const LEVELS: [&[&str]; 13] = [
     &["memory-mcp", "memory-worker"],
     &["memory-api"],
     &["memory-config"],
-    &["memory-server"],
+    &["memory-process"],
     &["recollect"],
     // For tests and measurements.
     &["memory-testing"],
@@ -97,13 +97,13 @@ const OWNERS: [(&str, &[&str]); 31] = [
     ("governor", &["memory-api"]),
     ("rmcp", &["memory-mcp"]),
     // The metrics listener. Every crate may record; these export.
-    ("axum", &["memory-api", "memory-server"]),
+    ("axum", &["memory-api", "memory-process"]),
     (
         "metrics-exporter-prometheus",
-        &["memory-api", "memory-server"],
+        &["memory-api", "memory-process"],
     ),
-    ("opentelemetry-otlp", &["memory-server"]),
-    ("tracing-subscriber", &["memory-config", "memory-server"]),
+    ("opentelemetry-otlp", &["memory-process"]),
+    ("tracing-subscriber", &["memory-config", "memory-process"]),
     // The command line and the configuration.
     ("clap", &["recollect", "memory-bench", "ranking"]),
     ("comfy-table", &["recollect", "memory-bench"]),

@@ -21,7 +21,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 impl Config {
     /// Checks every value that could be wrong by itself. [`Config::load`] and
-    /// `memory_server::start` do it too.
+    /// `memory_process::start` do it too.
     ///
     /// # Errors
     /// The first key whose value cannot be used.
@@ -203,7 +203,7 @@ impl Config {
         Ok(())
     }
 
-    /// Checks what only matters to a process with these roles. `memory_server::start`
+    /// Checks what only matters to a process with these roles. `memory_process::start`
     /// does it before anything else.
     ///
     /// # Errors

@@ -248,7 +248,7 @@ fn record(
         event_time: fields.time(&["event_date"])?,
         origin: origin.into(),
         made_by: match origin {
-            MemoryOrigin::Extracted => "agent-memory-server".to_owned(),
+            MemoryOrigin::Extracted => "agent-memory-process".to_owned(),
             _ => String::new(),
         },
         thread_id: session.as_ref().map(thread_key).unwrap_or_default(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use memory_contract::duration_text::format_duration;
 
 use memory_config::ConfigError;
-use memory_server::ServerError;
+use memory_process::ServerError;
 use tonic_types::StatusExt;
 
 use memory_embedded::EmbeddedError;

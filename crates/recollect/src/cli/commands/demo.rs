@@ -8,7 +8,7 @@ use memory_api::Readiness;
 use memory_config::{Config, Sources};
 use memory_contract::proto::{RecallReason, RecallRequest, RecalledMessage, UserRef};
 use memory_import::{Defaults, Format, Source};
-use memory_server::init_telemetry;
+use memory_process::init_telemetry;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

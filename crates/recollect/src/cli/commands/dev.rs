@@ -15,7 +15,7 @@ use crate::cli::args::DevArgs;
 use crate::cli::failure::{Failure, chain};
 use crate::cli::output::{Progress, duration, print_json};
 use memory_config::{Config, Sources, ValueSource};
-use memory_server::init_telemetry;
+use memory_process::init_telemetry;
 
 /// Runs a server with everything in one directory, until it receives a signal to stop.
 ///

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use memory_api::Readiness;
 use memory_config::Roles;
 use memory_config::{Config, Sources};
-use memory_server::{ServerError, init_telemetry};
+use memory_process::{ServerError, init_telemetry};
 use serde_json::json;
 
 use super::migrate::require_database;
@@ -60,7 +60,7 @@ async fn run(sources: Sources, roles: Roles) -> Result<(), Failure> {
     let _telemetry = init_telemetry(&loaded.config.telemetry)
         .map_err(|error| Failure::machine(chain(&error), ""))?;
     let started = tokio::select! {
-        started = memory_server::start(loaded.config, roles) => started,
+        started = memory_process::start(loaded.config, roles) => started,
         _ = stop.wait() => return Ok(()),
     };
     let running = started.map_err(|error| match error {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use memory_api::Readiness;
 use memory_config::Loaded;
 use memory_config::Roles;
-use memory_server::{Running, ServerError};
+use memory_process::{Running, ServerError};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::migrate::not_migrated;
@@ -107,7 +107,7 @@ impl Embedded {
             });
         progress.step("Loading the model and the index");
         let step = Instant::now();
-        let started = memory_server::start(loaded.config, Roles::ALL).await;
+        let started = memory_process::start(loaded.config, Roles::ALL).await;
         let running = match started {
             Ok(running) => running,
             Err(error) => {
