@@ -13,28 +13,39 @@ use std::process::Command;
 
 use serde_json::Value;
 
+#[path = "layout/modules.rs"]
+mod modules;
+
+use modules::{Module, Source};
+
 /// The workspace's crates from the bottom up. A crate depends on crates of lower
 /// levels alone.
-const LEVELS: [&[&str]; 12] = [
+const LEVELS: [&[&str]; 15] = [
     &["memory-contract"],
     &[
         "memory-budget",
+        "memory-checksum",
+        "memory-formats",
         "memory-http",
         "memory-ledger",
         "memory-objects",
         "memory-postgres",
     ],
-    &["memory-store"],
+    &["memory-import", "memory-store"],
     &["memory-recall", "memory-distill", "memory-embedded"],
     &["memory-context"],
     &["memory-mcp", "memory-worker", "memory-grpc"],
     &["memory-api"],
     &["memory-transfer"],
     &["memory-server"],
+    &["memory-config"],
+    &["memory-process"],
     &["recollect"],
     // For tests and measurements.
     &["memory-testing"],
     &["memory-bench", "recollect-tests"],
+    // Outside the product.
+    &["ranking", "recollect-chaos"],
 ];
 
 /// Third-party crates that are the business of few, and the crates that may
@@ -94,22 +105,30 @@ const OWNERS: [(&str, &[&str]); 31] = [
     ("governor", &["memory-server"]),
     ("rmcp", &["memory-mcp"]),
     // The metrics listener. Every crate may record; these export.
-    ("axum", &["memory-server", "recollect"]),
+    ("axum", &["memory-server", "memory-process"]),
     (
         "metrics-exporter-prometheus",
-        &["memory-server", "recollect"],
+        &["memory-server", "memory-process"],
     ),
-    ("opentelemetry-otlp", &["recollect"]),
-    ("tracing-subscriber", &["recollect"]),
+    ("opentelemetry-otlp", &["memory-process"]),
+    ("tracing-subscriber", &["memory-config", "memory-process"]),
     // The command line and the configuration.
-    ("clap", &["recollect", "memory-bench"]),
+    ("clap", &["recollect", "memory-bench", "ranking"]),
     ("comfy-table", &["recollect", "memory-bench"]),
     ("indicatif", &["recollect", "memory-bench"]),
-    ("figment", &["recollect"]),
+    ("figment", &["memory-config"]),
 ];
 
-/// Lines of a crate's `src`, without tests in files of their own, whose names end in `tests.rs`.
-const MAX_CRATE_LINES: usize = 17_500;
+/// Lines of a crate's `src`, tests included.
+const MAX_CRATE_LINES: usize = 10_000;
+/// Crates that are not divided yet, and their bounds.
+const LARGE_CRATES: [(&str, usize); 3] = [
+    ("memory-recall", 17_500),
+    ("memory-store", 17_500),
+    ("memory-api", 18_000),
+];
+/// Crates in which files still depend on each other in circles.
+const CIRCULAR_CRATES: [&str; 2] = ["memory-recall", "memory-store"];
 /// Lines of a file in `src`. The style asks for a second file from 400 on.
 const MAX_FILE_LINES: usize = 550;
 
@@ -150,7 +169,7 @@ fn third_party_crates_stay_with_their_owners() {
     let owners: BTreeMap<&str, &[&str]> = OWNERS.into_iter().collect();
     let misplaced: Vec<String> = packages
         .iter()
-        .filter(|package| package.name != "recollect-tests")
+        .filter(|package| !["recollect-tests", "recollect-chaos"].contains(&package.name.as_str()))
         .flat_map(|package| {
             package
                 .dependencies
@@ -173,14 +192,13 @@ fn crates_and_files_stay_small() {
         let mut total = 0;
         for file in rust_files(&package.directory.join("src")) {
             let lines = lines(&file);
-            if !file.to_string_lossy().ends_with("tests.rs") {
-                total += lines;
-            }
+            total += lines;
             if lines > MAX_FILE_LINES {
                 large.push(format!("{}: {lines} lines", file.display()));
             }
         }
-        if total > MAX_CRATE_LINES {
+        let large_crate = LARGE_CRATES.iter().find(|(name, _)| *name == package.name);
+        if total > large_crate.map_or(MAX_CRATE_LINES, |(_, bound)| *bound) {
             large.push(format!("{}: {total} lines", package.name));
         }
     }
@@ -209,19 +227,20 @@ fn each_source_file_is_a_module_of_the_file_above_it() {
             name => name,
         };
         let roots = ["main.rs", "lib.rs", "mod.rs"].map(|root| above.join(root));
+        let roots = roots.into_iter().chain([above.with_extension("rs")]);
+        let roots: Vec<PathBuf> = roots.filter(|one| one.is_file()).collect();
         // Such as the file of each test of a package, or of each program.
-        let Some(root) = roots
-            .into_iter()
-            .chain([above.with_extension("rs")])
-            .find(|one| one.is_file())
-        else {
+        if roots.is_empty() {
             continue;
-        };
+        }
         if matches!(name, "main" | "lib") {
             continue;
         }
         found += 1;
-        let code = fs::read_to_string(root).unwrap();
+        let code: String = roots
+            .iter()
+            .map(|root| fs::read_to_string(root).unwrap())
+            .collect();
         if ![format!("mod {name};"), format!("mod {name} {{")]
             .iter()
             .any(|one| code.contains(one))
@@ -234,41 +253,47 @@ fn each_source_file_is_a_module_of_the_file_above_it() {
 }
 
 #[test]
-fn services_do_not_use_each_other_in_a_circle() {
-    let services = root().join("crates/memory-api/src");
-    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for file in rust_files(&services) {
-        let path = file.strip_prefix(&services).unwrap().with_extension("");
-        let mut path: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).collect();
-        if path.last() == Some(&"mod") {
-            path.pop();
+fn no_files_depend_on_each_other_in_a_circle() {
+    let mut circles = Vec::new();
+    let mut dependencies = 0;
+    for package in packages() {
+        if CIRCULAR_CRATES.contains(&package.name.as_str()) {
+            continue;
         }
-        let Some(module) = path.first() else { continue };
-        let used = uses.entry((*module).to_owned()).or_default();
-        let text = fs::read_to_string(&file).unwrap();
-        let code: String = text
-            .lines()
-            .map(|line| line.split("//").next().unwrap_or_default().trim())
-            .collect();
-        used.extend(names_after(&code, "crate::"));
-        used.extend(names_after(&code, &"super::".repeat(path.len())));
-        used.remove(*module);
-    }
-    let modules: BTreeSet<String> = uses.keys().cloned().collect();
-    for used in uses.values_mut() {
-        used.retain(|name| modules.contains(name));
-    }
-    // A module that uses none of the others, or that none of them uses, is in no
-    // circle. Without those, others become such modules.
-    loop {
-        let using: BTreeSet<String> = uses.keys().cloned().collect();
-        let used: BTreeSet<String> = uses.values().flatten().cloned().collect();
-        uses.retain(|name, names| used.contains(name) && !names.is_disjoint(&using));
-        if uses.len() == using.len() {
-            break;
+        let source = package.directory.join("src");
+        let programs = fs::read_dir(source.join("bin")).into_iter().flatten();
+        let programs = programs.map(|program| program.unwrap().path());
+        for root in programs.filter(|one| one.is_dir()).chain([source.clone()]) {
+            let uses = Source::read(&root).dependencies();
+            dependencies += uses.values().map(BTreeSet::len).sum::<usize>();
+            for (module, used) in &uses {
+                let back = |one: &&Module| reached(&uses, one).contains(module);
+                circles.extend(used.iter().filter(back).map(|one| {
+                    let (module, one) = (module.join("::"), one.join("::"));
+                    format!("{}: {module} uses {one}", package.name)
+                }));
+            }
         }
     }
-    assert!(uses.is_empty(), "in circles: {uses:#?}");
+    assert!(dependencies > 1_000, "{dependencies} dependencies");
+    assert!(circles.is_empty(), "in circles: {circles:#?}");
+}
+
+/// The modules that a module uses, and those that these use.
+fn reached<'a>(
+    uses: &'a BTreeMap<Module, BTreeSet<Module>>,
+    from: &'a Module,
+) -> BTreeSet<&'a Module> {
+    let mut reached = BTreeSet::new();
+    let mut next = vec![from];
+    while let Some(module) = next.pop() {
+        for used in uses.get(module).into_iter().flatten() {
+            if reached.insert(used) {
+                next.push(used);
+            }
+        }
+    }
+    reached
 }
 
 #[test]
@@ -410,39 +435,4 @@ fn rust_files(directory: &Path) -> Vec<PathBuf> {
 
 fn lines(file: &Path) -> usize {
     fs::read_to_string(file).unwrap().lines().count()
-}
-
-/// The first names of all paths that begin with this prefix, those in a group as in
-/// `prefix::{a, b::c}` included.
-fn names_after(code: &str, prefix: &str) -> BTreeSet<String> {
-    let name = |path: &str| -> String {
-        let path = path.trim_start().chars();
-        path.take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect()
-    };
-    let mut names = BTreeSet::new();
-    for (at, _) in code.match_indices(prefix) {
-        // The end of a longer path.
-        if code[..at].ends_with("::") {
-            continue;
-        }
-        let rest = &code[at + prefix.len()..];
-        let Some(group) = rest.strip_prefix('{') else {
-            names.insert(name(rest));
-            continue;
-        };
-        let mut depth = 0;
-        let mut paths = String::new();
-        for c in group.chars() {
-            match c {
-                '{' => depth += 1,
-                '}' if depth == 0 => break,
-                '}' => depth -= 1,
-                _ if depth == 0 => paths.push(c),
-                _ => {}
-            }
-        }
-        names.extend(paths.split(',').map(name));
-    }
-    names
 }

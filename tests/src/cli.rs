@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::process::{bare, kill};
+use crate::process::{bare_command, send_signal};
 use crate::{Key, recollect_binary};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ pub struct Spawned {
 impl Spawned {
     /// Starts the binary with some arguments and environment variables.
     pub fn start(args: &[&str], env: &[(&str, &str)]) -> Self {
-        let mut child = bare(&recollect_binary())
+        let mut child = bare_command(&recollect_binary())
             .args(args)
             .envs(env.iter().copied())
             .env("NO_COLOR", "1")
@@ -101,7 +101,7 @@ impl Spawned {
 
     /// Stops it as Ctrl-C does.
     pub fn interrupt(&self) {
-        kill(self.child.id().try_into().unwrap(), Signal::INT);
+        send_signal(self.child.id().try_into().unwrap(), Signal::INT);
     }
 
     /// The exit code; none after a signal.
@@ -171,7 +171,7 @@ fn run(binary: &Path, args: &[&str], env: &[(&str, &str)], input: Option<&str>) 
         fs::write(path("stdin"), input).unwrap();
         fs::File::open(path("stdin")).unwrap().into()
     });
-    let mut child = bare(binary)
+    let mut child = bare_command(binary)
         .args(args)
         .envs(env.iter().copied())
         .env("NO_COLOR", "1")

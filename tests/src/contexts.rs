@@ -7,7 +7,7 @@ use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlock, ContextBlockKind, ContextCut,
     ContextMessage, MemoryMode, MemoryPolicy, MessageInput, Part, ProviderFormat, part,
 };
-use memory_contract::{NewMessage, new_messages_from};
+use memory_contract::{NewMessage, messages_from};
 use serde_json::Value;
 
 use crate::by_id;
@@ -138,9 +138,7 @@ pub fn domain(message: &ContextMessage) -> NewMessage {
         parts: message.parts.clone(),
         ..Default::default()
     };
-    new_messages_from(vec![input], Vec::new())
-        .unwrap()
-        .remove(0)
+    messages_from(vec![input]).unwrap().remove(0)
 }
 
 /// Checks the invariants of every context: the order of the blocks, the sizes, the

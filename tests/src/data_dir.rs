@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::process::kill;
+use crate::process::send_signal;
 use crate::slots::Slot;
 
 /// A directory for a server's data, configuration and log. While it lives it
@@ -78,7 +78,7 @@ impl DataDir {
     /// # Panics
     /// If it is not running.
     pub fn kill_postgres(&self) {
-        kill(
+        send_signal(
             self.running_postgres().expect("Postgres is not running"),
             Signal::KILL,
         );
@@ -114,7 +114,7 @@ impl Drop for DataDir {
     fn drop(&mut self) {
         // After kill -9 the private Postgres has no parent.
         if let Some(pid) = self.running_postgres() {
-            kill(pid, Signal::QUIT);
+            send_signal(pid, Signal::QUIT);
             let start = Instant::now();
             while self.running_postgres().is_some() && start.elapsed() < Duration::from_secs(3) {
                 thread::sleep(Duration::from_millis(20));

@@ -12,7 +12,6 @@
 mod binary;
 mod calls;
 mod certificates;
-pub mod chaos;
 mod cli;
 mod client;
 mod clock;
@@ -21,6 +20,7 @@ mod data_dir;
 mod dynamic;
 mod failure;
 mod features;
+mod freshness;
 mod http;
 mod language_model;
 mod mcp;
@@ -36,6 +36,8 @@ mod s3;
 mod schemas;
 mod server;
 mod shared;
+mod short_calls;
+mod skipped;
 mod slots;
 mod small_disk;
 pub mod template;
@@ -53,7 +55,7 @@ pub use binary::{built_binary, project_dir, recollect_binary, setup_tool};
 pub use calls::Call;
 pub use certificates::{Authority, Certificate};
 pub use cli::{Finished, Spawned, recollect, recollect_at, recollect_reading, run_to_end};
-pub use client::{Client, Key, USER_DEFAULT};
+pub use client::{Client, Key};
 pub use clock::Clock;
 pub use contexts::{
     block, block_texts, body, body_json, chat_messages, check_context, context_request, cut,
@@ -63,29 +65,30 @@ pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
 pub use failure::{Failure, Refused};
 pub use features::{Ending, Endings, Promise, mismatches, promises, report, row_of};
+pub use freshness::{at_least, at_least_within, eventual, fresh_from, fresh_wait};
 pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
 pub use mcp::{Mcp, ToolAnswer, initialize, mcp_post};
 pub use memories::{known_texts, memory, memory_search, memory_texts};
 pub use messages::{
-    app, by_id, by_session, file, fresh_wait, has_etag, has_reason, history_request, ids,
-    is_absent, mask, metadata, of_user, parsed, recall_request, reply, say, search_request,
-    seconds, session, target_app, target_session, target_thread, target_user, text_of, texts,
-    tool_call, tool_result, turn, with_parts,
+    app, by_id, by_session, file, has_etag, has_reason, history_request, ids, is_absent, mask,
+    metadata, of_user, parsed, recall_request, reply, say, search_request, seconds, session,
+    target_app, target_session, target_thread, target_user, text_of, texts, tool_call, tool_result,
+    turn, with_parts,
 };
 pub use nodes::{node, node_texts, node_turn, says, thread_of};
 pub use plans::{attempt, briefing_request, plan, put, put_any, sections};
 pub use postgres::Cluster;
-pub use process::{free_addr, http_get, runs};
+pub use process::{bare_command, free_addr, http_get, runs, send_signal};
 pub use qdrant::{Fault, Qdrant};
 pub use raw::raw_call;
 pub use s3::{S3, S3Fault};
 pub use schemas::{check_model_request, check_rendered};
-pub use server::{Options, Ready, Server};
+pub use server::{GUARD, Options, Ready, Server};
 pub use shared::{BULK, PLAIN, SHARED, Shared};
+pub use short_calls::USER_DEFAULT;
+pub use skipped::Skipped;
 pub use small_disk::SmallDisk;
-pub use trial::{Outcome, Registered, Skipped, run_trials};
+pub use trial::{Outcome, Registered, run_trials};
 pub use valid_requests::VALID_REQUESTS;
-pub use wait::{
-    SOON, at_least, at_least_within, eventual, eventually, eventually_some, fresh_from,
-};
+pub use wait::{SOON, eventually, eventually_some};
 pub use watching::{Events, Reported, watch_request};

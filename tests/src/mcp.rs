@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::process::bare;
+use crate::process::bare_command;
 use crate::{Http, HttpAnswer, Key, recollect_binary};
 
 const VERSION: &str = "2025-06-18";
@@ -69,7 +69,7 @@ impl Mcp {
     /// # Panics
     /// If it does not answer.
     pub async fn stdio(addr: &str, key: Key, args: &[&str]) -> Self {
-        let mut command = Command::from(bare(Path::new(&recollect_binary())));
+        let mut command = Command::from(bare_command(Path::new(&recollect_binary())));
         let mut child = command
             .arg("mcp")
             .args(args)

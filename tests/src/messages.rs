@@ -9,12 +9,7 @@ use memory_contract::proto::{
 use prost_types::{Duration, FieldMask};
 use serde_json::Value;
 
-/// How long one call waits for the index. A busy machine may
-/// need longer, and then [`crate::Client`] asks again; what is left of the
-/// call's time has to be enough for the answer even there.
-pub fn fresh_wait() -> Duration {
-    seconds(10)
-}
+use crate::freshness::fresh_from;
 
 pub fn seconds(seconds: i64) -> Duration {
     Duration { seconds, nanos: 0 }
@@ -206,7 +201,7 @@ pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallReq
     RecallRequest {
         target: target_thread(thread_id),
         query: query.to_owned(),
-        freshness: crate::fresh_from(revision),
+        freshness: fresh_from(revision),
         explain: true,
         ..Default::default()
     }
@@ -222,7 +217,7 @@ pub fn search_request(thread_id: &str, query: &str, revision: &str) -> SearchReq
             _ => RecallScope::Thread.into(),
         },
         query: query.to_owned(),
-        freshness: crate::fresh_from(revision),
+        freshness: fresh_from(revision),
         ..Default::default()
     }
 }

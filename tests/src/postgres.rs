@@ -155,7 +155,7 @@ impl Cluster {
         let file = self.dir.path().join("cluster/data/postmaster.pid");
         let text = fs::read_to_string(file).unwrap();
         let pid = text.lines().next().unwrap().trim().parse().unwrap();
-        crate::process::kill(pid, rustix::process::Signal::KILL);
+        crate::process::send_signal(pid, rustix::process::Signal::KILL);
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();
     }

@@ -35,7 +35,7 @@ pub async fn http_get(addr: &str, path: &str) -> (u16, String) {
 }
 
 /// A command without the settings of the developer's own environment.
-pub(crate) fn bare(program: &Path) -> Command {
+pub fn bare_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -46,7 +46,7 @@ pub(crate) fn bare(program: &Path) -> Command {
     command
 }
 
-pub(crate) fn kill(pid: i32, signal: Signal) {
+pub fn send_signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, signal);
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::process::{bare, kill};
+use crate::process::{bare_command, send_signal};
 use crate::{Client, DataDir, Key, free_addr, recollect_binary, runs, template};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -125,7 +125,7 @@ impl Options {
 }
 
 /// Runs a command until standard input ends.
-pub(crate) const GUARD: &str = "\"$@\" < /dev/null > /dev/null & pid=$!; echo \"{\\\"pid\\\": $pid}\"; \
+pub const GUARD: &str = "\"$@\" < /dev/null > /dev/null & pid=$!; echo \"{\\\"pid\\\": $pid}\"; \
      cat > /dev/null; kill -TERM $pid 2> /dev/null; wait $pid";
 
 /// What a server says on its standard output once it is ready.
@@ -206,7 +206,7 @@ impl Server {
         let mut words = Vec::from_iter(shell.into_iter().filter(|_| guarded));
         words.extend(options.under.iter().map(OsString::from));
         words.push(recollect_binary().into());
-        let mut command = bare(Path::new(&words[0]));
+        let mut command = bare_command(Path::new(&words[0]));
         command.args(&words[1..]).arg(options.command);
         if options.bare {
             // Other servers may have the usual port.
@@ -294,7 +294,7 @@ impl Server {
 
     /// Ends the process at once, as a crash would.
     pub fn kill(mut self) {
-        kill(self.ready.pid, Signal::KILL);
+        send_signal(self.ready.pid, Signal::KILL);
         self.stdin.take();
         self.child.wait().unwrap();
     }
@@ -308,7 +308,7 @@ impl Server {
 
     /// Stops it gracefully, as Kubernetes would.
     pub async fn terminate(mut self) -> ExitStatus {
-        kill(self.ready.pid, Signal::TERM);
+        send_signal(self.ready.pid, Signal::TERM);
         let start = Instant::now();
         while runs(self.ready.pid) && start.elapsed() < STOP_LIMIT {
             tokio::time::sleep(PAUSE).await;
@@ -344,7 +344,7 @@ impl Server {
     fn end(&mut self) -> ExitStatus {
         // Once it has been waited for, its number may be another's.
         if let Ok(None) = self.child.try_wait() {
-            kill(self.ready.pid, Signal::KILL);
+            send_signal(self.ready.pid, Signal::KILL);
         }
         self.stdin.take();
         self.child.wait().unwrap()
@@ -363,7 +363,7 @@ impl Drop for Server {
                 break;
             }
             if signals_sent == 0 || (signals_sent == 1 && waited > DROP_LIMIT / 10) {
-                kill(self.ready.pid, Signal::TERM);
+                send_signal(self.ready.pid, Signal::TERM);
                 signals_sent += 1;
             }
             if !runs(self.ready.pid) {

@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Completion, Trial};
 use tokio::time::{Instant, timeout_at};
 
 use crate::features::{self, Ending};
+use crate::skipped::Skipped;
 use crate::{BULK, PLAIN, SHARED, row_of, slots, template};
 
 /// A test that takes longer has failed. Time spent waiting for a slot for a server
@@ -20,11 +21,6 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// Most tests wait for the server rather than compute.
 const THREADS: usize = 6;
-
-/// A test that could not run on this machine, and why. It is reported as
-/// ignored.
-#[derive(Debug)]
-pub struct Skipped(pub String);
 
 /// What a test may return.
 pub trait Outcome {

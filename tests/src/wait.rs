@@ -9,7 +9,8 @@ use memory_contract::proto::{
 };
 
 use crate::calls::Call;
-use crate::{Client, fresh_wait};
+use crate::client::Client;
+use crate::freshness::fresh_wait;
 
 const PAUSE: Duration = Duration::from_millis(25);
 
@@ -49,36 +50,6 @@ pub async fn eventually_some<T>(
 /// If it is not by the deadline; the message names what was waited for.
 pub async fn eventually(what: &str, deadline: Duration, mut check: impl AsyncFnMut() -> bool) {
     eventually_some(what, deadline, async || check().await.then_some(())).await;
-}
-
-/// Everything up to a revision; an empty one stands for the default, the newest changes.
-pub fn at_least(revision: impl Into<String>) -> Option<Freshness> {
-    let revision = revision.into();
-    (!revision.is_empty()).then(|| revision.into())
-}
-
-/// Everything up to a revision, with a wait for it.
-pub fn at_least_within(
-    revision: impl Into<String>,
-    max_wait: prost_types::Duration,
-) -> Option<Freshness> {
-    Some(Freshness {
-        max_wait: Some(max_wait),
-        ..at_least(revision)?
-    })
-}
-
-/// Everything up to a revision, however long the index takes: [`Client`] asks again.
-pub fn fresh_from(revision: impl Into<String>) -> Option<Freshness> {
-    at_least_within(revision, fresh_wait())
-}
-
-/// Only what is indexed.
-pub fn eventual() -> Option<Freshness> {
-    Some(Freshness {
-        requirement: Some(Requirement::Eventual(())),
-        max_wait: None,
-    })
 }
 
 /// A question that may wait for the index.

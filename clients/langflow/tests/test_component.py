@@ -174,4 +174,4 @@ def test_limits_keep_whole_turns(addr: str, flow: str) -> None:
 
 def test_flows_share_a_connection(addr: str, flow: str) -> None:
     first, second = history(addr, app=flow), history(addr, app=flow)
-    assert first.memory._client is second.memory._client
+    assert first.memory._channels is second.memory._channels

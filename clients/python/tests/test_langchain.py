@@ -187,6 +187,6 @@ def test_users_do_not_see_each_other(client: Recollect, app: str) -> None:
 def test_histories_share_a_client(addr: str, app: str) -> None:
     first = RecollectChatMessageHistory("1", app=app)
     second = RecollectChatMessageHistory("2", app=app)
-    assert first.memory._client is second.memory._client
+    assert first.memory._channels is second.memory._channels
     first.add_user_message("Hello")
     assert (len(first.messages), len(second.messages)) == (1, 0)

@@ -423,7 +423,7 @@ def test_both_clients_have_the_same_methods() -> None:
 
 def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     def target(addr: str | None = None, **settings: Any) -> tuple[str, bool]:
-        connection = Recollect(addr, **settings)._connection
+        connection = Recollect(addr, **settings)._channels.connection
         return connection.target, connection.tls
 
     monkeypatch.delenv("RECOLLECT_ADDR", raising=False)
@@ -463,8 +463,8 @@ def test_a_key_is_sent_to_other_machines_with_tls_only(monkeypatch: pytest.Monke
 
 def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_API_KEY", "secret")
-    assert AsyncRecollect()._connection.settings.api_key == "secret"
-    assert AsyncRecollect(api_key="")._connection.settings.metadata(()) == []
+    assert AsyncRecollect()._channels.connection.settings.api_key == "secret"
+    assert AsyncRecollect(api_key="")._channels.connection.settings.metadata(()) == []
     own = [("authorization", "Bearer own")]
-    assert AsyncRecollect()._connection.settings.metadata(own) == own
-    assert "secret" not in repr(AsyncRecollect()._connection.settings)
+    assert AsyncRecollect()._channels.connection.settings.metadata(own) == own
+    assert "secret" not in repr(AsyncRecollect()._channels.connection.settings)

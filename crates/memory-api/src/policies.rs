@@ -8,9 +8,9 @@ use memory_contract::proto::{
     UpdateAppPolicyResponse,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyChange, PolicyFields,
-    PolicyLevel, Precondition, ResolvedPolicy, check, limits, nothing_to_change, paths_from,
-    precondition_from, timestamp, unknown_path,
+    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyChange, PolicyLevel,
+    Precondition, ResolvedPolicy, UpdateMask, check, limits, nothing_to_change, precondition_from,
+    timestamp,
 };
 use memory_grpc::{ApiError, caller_of};
 use memory_store::{AppPolicy, Caller, Store};
@@ -224,22 +224,13 @@ impl Update {
         let mut fields = Fields::default();
         let app = fields.get(app_from(app_id).map_err(|invalid| invalid.within(field)));
         let precondition = fields.take(precondition_from(precondition, true));
-        let paths = paths_from(update_mask)?;
-        let mut named = match paths.is_empty() {
-            true => PolicyFields::Set,
-            false => PolicyFields::Named(Vec::new()),
-        };
-        for (index, path) in paths.iter().enumerate() {
-            if !named.add(path) {
-                fields.take(Err::<(), _>(unknown_path(index, path, &["policy"])));
-            }
-        }
-        let change = policy_change_at(PolicyLevel::App, policy, &named);
+        let mask = UpdateMask::read(&mut fields, update_mask, &["policy"], |_| false)?;
+        let change = policy_change_at(PolicyLevel::App, policy, mask.policy());
         let change = fields.get_all(change.map_err(|InvalidFields(all)| {
             let all = all.into_iter().map(|invalid| invalid.within(field));
             InvalidFields(all.collect())
         }));
-        if paths.is_empty() && change.as_ref().is_some_and(PolicyChange::is_empty) {
+        if !mask.is_given() && change.as_ref().is_some_and(PolicyChange::is_empty) {
             fields.take(Err::<(), _>(nothing_to_change(&["policy"])));
         }
         let (app, change) = fields.all(app.zip(change))?;

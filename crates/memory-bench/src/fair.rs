@@ -21,11 +21,12 @@ use tokio_stream::StreamExt as _;
 
 use crate::{
     Failure, Target,
+    clients::{Clients, new_app},
     conversation::{self, Conversation},
     importing,
     machine::Machine,
     progress,
-    service::{Clients, Service, new_app},
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 

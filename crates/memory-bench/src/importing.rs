@@ -5,22 +5,21 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use memory_contract::proto::{
-    self, GetIndexStatusRequest, ImportMessagesRequest, SessionRef,
-    import_messages_response::Outcome,
+    self, ImportMessagesRequest, SessionRef, import_messages_response::Outcome,
 };
 use tokio_stream::StreamExt as _;
 
 use crate::{
     Failure, Target,
+    clients::Clients,
     conversation::{self, Conversation},
+    indexed::indexed,
     progress,
-    service::{Clients, Service},
+    service::Service,
 };
 
 /// Messages in one import request: the most that the contract allows.
 const BATCH: usize = 256;
-/// The longest wait for the index.
-const INDEX: Duration = Duration::from_secs(1_800);
 
 /// What to import.
 #[derive(Args)]
@@ -118,31 +117,6 @@ pub async fn conversations(
         durable,
         searchable: begin.elapsed(),
     })
-}
-
-/// Waits until the index is complete.
-pub async fn indexed(clients: &mut Clients) -> Result<(), Failure> {
-    let step = progress::step("indexing");
-    let begin = Instant::now();
-    loop {
-        let status = clients
-            .admin
-            .get_index_status(GetIndexStatusRequest {})
-            .await?
-            .into_inner();
-        if status.dead_letter_count > 0 {
-            return Err(format!("could not be indexed: {}", status.last_error).into());
-        }
-        if status.pending_count == 0 {
-            step.finish_and_clear();
-            return Ok(());
-        }
-        if begin.elapsed() > INDEX {
-            return Err(format!("{} changes still not indexed", status.pending_count).into());
-        }
-        step.set_message(format!("indexing, {} to go", status.pending_count));
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 fn request(

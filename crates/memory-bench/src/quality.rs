@@ -1,9 +1,6 @@
 //! Evidence recall: the share of a question's evidence that recall finds.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use clap::Args;
 use memory_contract::proto::{MemoryPolicy, RecallRequest, RecallResponse, SearchMethod, UserRef};
@@ -11,17 +8,15 @@ use serde::Serialize;
 
 use crate::{
     Failure, Target,
+    clients::{Clients, new_app},
     conversation::{self, Conversation, Question, dia_id},
     importing,
     machine::Machine,
     progress,
-    service::{Clients, Service, new_app},
-    stats::rounded,
+    service::Service,
     table::table,
+    tally::{DEEPEST, Method, Tally, header, rows, share},
 };
-
-/// Most matches that a figure considers.
-const DEEPEST: usize = 20;
 
 /// What to measure.
 #[derive(Args)]
@@ -31,24 +26,6 @@ pub struct Options {
     /// Also print each question whose evidence was not all among the first 10.
     #[arg(long)]
     misses: bool,
-}
-
-/// Percentages over questions; each question counts once.
-#[derive(Clone, Default, Serialize)]
-struct Figures {
-    questions: usize,
-    recall_at_5: f64,
-    recall_at_10: f64,
-    recall_at_20: f64,
-    mrr: f64,
-}
-
-/// The figures of one way to rank.
-#[derive(Serialize)]
-pub struct Method {
-    #[serde(flatten)]
-    all: Figures,
-    by_category: BTreeMap<String, Figures>,
 }
 
 #[derive(Serialize)]
@@ -162,73 +139,6 @@ fn ranked(response: RecallResponse) -> Vec<String> {
         .collect()
 }
 
-/// Sums over questions, in all and by category.
-#[derive(Default)]
-pub struct Tally {
-    all: Sums,
-    by_category: BTreeMap<u32, Sums>,
-}
-
-#[derive(Default)]
-struct Sums {
-    questions: usize,
-    at: [f64; 3],
-    reciprocal_rank: f64,
-}
-
-const DEPTHS: [usize; 3] = [5, 10, DEEPEST];
-
-impl Tally {
-    /// Adds what was found for a question, the best first.
-    pub fn add(&mut self, question: &Question, found: &[String]) {
-        let category = self.by_category.entry(question.category).or_default();
-        for sums in [&mut self.all, category] {
-            sums.questions += 1;
-            for (sum, depth) in sums.at.iter_mut().zip(DEPTHS) {
-                *sum += share(question, found, depth);
-            }
-            let first = found.iter().position(|id| question.evidence.contains(id));
-            sums.reciprocal_rank += first.map_or(0.0, |place| 1.0 / (place + 1) as f64);
-        }
-    }
-
-    /// The figures.
-    pub fn method(&self) -> Method {
-        Method {
-            all: self.all.figures(),
-            by_category: self
-                .by_category
-                .iter()
-                .map(|(category, sums)| (category.to_string(), sums.figures()))
-                .collect(),
-        }
-    }
-}
-
-impl Sums {
-    fn figures(&self) -> Figures {
-        let percent = |sum: f64| rounded(100.0 * sum / self.questions.max(1) as f64, 2);
-        Figures {
-            questions: self.questions,
-            recall_at_5: percent(self.at[0]),
-            recall_at_10: percent(self.at[1]),
-            recall_at_20: percent(self.at[2]),
-            mrr: percent(self.reciprocal_rank),
-        }
-    }
-}
-
-/// The share of a question's evidence among the first `depth` matches.
-fn share(question: &Question, found: &[String], depth: usize) -> f64 {
-    let first: BTreeSet<&String> = found.iter().take(depth).collect();
-    let hits = question
-        .evidence
-        .iter()
-        .filter(|id| first.contains(id))
-        .count();
-    hits as f64 / question.evidence.len() as f64
-}
-
 fn print_miss(conversation: &Conversation, question: &Question, found: &[String]) {
     if share(question, found, 10) < 1.0 {
         eprintln!(
@@ -241,18 +151,6 @@ fn print_miss(conversation: &Conversation, question: &Question, found: &[String]
             &found[..found.len().min(10)]
         );
     }
-}
-
-fn category_name(category: &str) -> String {
-    let name = match category {
-        "1" => "multi-hop",
-        "2" => "temporal",
-        "3" => "open domain",
-        "4" => "single-hop",
-        "5" => "adversarial",
-        other => other,
-    };
-    format!("{category} {name}")
 }
 
 fn print_table(report: &Report) {
@@ -276,40 +174,4 @@ fn print_table(report: &Report) {
         table.add_rows(rows(name, method));
     }
     println!("{table}");
-}
-
-/// The headings of a table of [`rows`].
-pub fn header(first: &str) -> [&str; 7] {
-    [
-        first,
-        "category",
-        "questions",
-        "recall@5",
-        "recall@10",
-        "recall@20",
-        "MRR",
-    ]
-}
-
-/// The rows of a way to rank: all questions, and those of each category.
-pub fn rows(name: &str, method: &Method) -> Vec<Vec<String>> {
-    let by_category = method.by_category.iter();
-    let by_category =
-        by_category.map(|(category, figures)| row("", category_name(category), figures));
-    std::iter::once(row(name, "all".to_owned(), &method.all))
-        .chain(by_category)
-        .collect()
-}
-
-fn row(method: &str, category: String, figures: &Figures) -> Vec<String> {
-    let percent = |value: f64| format!("{value:.1}");
-    vec![
-        method.to_owned(),
-        category,
-        figures.questions.to_string(),
-        percent(figures.recall_at_5),
-        percent(figures.recall_at_10),
-        percent(figures.recall_at_20),
-        percent(figures.mrr),
-    ]
 }

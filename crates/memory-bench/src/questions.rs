@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::{Failure, conversation::Conversation, random::Random, service::Clients};
+use crate::{Failure, clients::Clients, conversation::Conversation, random::Random};
 
 /// Words before and after a question that make it another text with about the same meaning.
 const BEFORE: [&str; 8] = [

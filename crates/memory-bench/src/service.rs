@@ -7,33 +7,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memory_contract::proto::{
-    MemoryPolicy, ResolveThreadRequest, SessionRef, Thread, UpdateThreadRequest,
-    admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
-    node_memory_service_client::NodeMemoryServiceClient,
-    observation_service_client::ObservationServiceClient,
-    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
-};
 use memory_recall::{EmbedderConfig, EmbeddingModel, IndexConfig, IndexSchema, open_index};
 use memory_store::{StoreConfig, WorkerStore};
-use prost_types::FieldMask;
 use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::TcpStream,
     process::{Child, Command},
 };
-use tonic::{
-    Request, Status,
-    metadata::{Ascii, MetadataValue},
-    service::{Interceptor, interceptor::InterceptedService},
-    transport::{Channel, Endpoint},
-};
+use tonic::transport::{Channel, Endpoint};
 
 use crate::{
     Failure, Target,
+    clients::{Clients, Key, new_app},
     data::{Copied, Directory},
+    indexed::indexed,
     progress,
 };
 
@@ -58,9 +46,6 @@ const RESTED: Duration = Duration::from_secs(25);
 const OPTIMIZED: Duration = Duration::from_secs(3 * 3_600);
 /// The longest wait for the index without progress.
 const INDEX: Duration = Duration::from_secs(3_600);
-
-/// A channel that carries the API key.
-pub type Authorized = InterceptedService<Channel, Key>;
 
 /// A service to measure.
 pub struct Service {
@@ -196,7 +181,7 @@ impl Service {
             metrics: metrics_addr,
             pid: Some(pid),
             start: Some(elapsed),
-            key: Key(None),
+            key: Key::none(),
             child: Some(child),
             data: Some(data),
             qdrant,
@@ -230,7 +215,7 @@ impl Service {
     /// the caller's tenant.
     pub async fn drained(&self) -> Result<(), Failure> {
         let Some(url) = &self.database_url else {
-            return crate::importing::indexed(&mut self.connect().await?).await;
+            return indexed(&mut self.connect().await?).await;
         };
         let outbox = outbox(url).await?;
         let step = progress::step("indexing");
@@ -391,106 +376,6 @@ async fn outbox(url: &str) -> Result<WorkerStore, Failure> {
         ..StoreConfig::default()
     };
     Ok(WorkerStore::connect(&config).await?)
-}
-
-impl Clients {
-    /// Clients over a connection, with an API key.
-    pub fn new(channel: Channel, key: &Key) -> Self {
-        Self {
-            threads: ThreadServiceClient::with_interceptor(channel.clone(), key.clone()),
-            messages: MessageServiceClient::with_interceptor(channel.clone(), key.clone()),
-            recall: RecallServiceClient::with_interceptor(channel.clone(), key.clone()),
-            contexts: ContextServiceClient::with_interceptor(channel.clone(), key.clone()),
-            observations: ObservationServiceClient::with_interceptor(channel.clone(), key.clone()),
-            memories: MemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
-            nodes: NodeMemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
-            admin: AdminServiceClient::with_interceptor(channel, key.clone()),
-        }
-    }
-}
-
-/// One client of each service, over one connection.
-#[derive(Clone)]
-pub struct Clients {
-    pub threads: ThreadServiceClient<Authorized>,
-    pub messages: MessageServiceClient<Authorized>,
-    pub recall: RecallServiceClient<Authorized>,
-    pub contexts: ContextServiceClient<Authorized>,
-    /// Observations of threads.
-    pub observations: ObservationServiceClient<Authorized>,
-    /// Long-term memories.
-    pub memories: MemoryServiceClient<Authorized>,
-    pub nodes: NodeMemoryServiceClient<Authorized>,
-    /// Administration.
-    pub admin: AdminServiceClient<Authorized>,
-}
-
-impl Clients {
-    /// The id of a session's thread, which is created if it does not exist.
-    pub async fn thread(&mut self, app: &str, user: &str, key: &str) -> Result<String, Failure> {
-        let request = ResolveThreadRequest {
-            session: Some(SessionRef {
-                app_id: app.to_owned(),
-                user_id: user.to_owned(),
-                session_key: key.to_owned(),
-                agent_session_key: String::new(),
-            }),
-            ..Default::default()
-        };
-        let resolved = self.threads.resolve_thread(request).await?.into_inner();
-        Ok(resolved.thread.ok_or("no thread")?.thread_id)
-    }
-
-    /// The same, with a policy.
-    pub async fn thread_with_policy(
-        &mut self,
-        app: &str,
-        user: &str,
-        key: &str,
-        policy: MemoryPolicy,
-    ) -> Result<String, Failure> {
-        let thread_id = self.thread(app, user, key).await?;
-        let request = UpdateThreadRequest {
-            thread: Some(Thread {
-                thread_id: thread_id.clone(),
-                policy: Some(policy),
-                ..Default::default()
-            }),
-            update_mask: Some(FieldMask {
-                paths: vec!["policy".to_owned()],
-            }),
-            precondition: None,
-        };
-        self.threads.update_thread(request).await?;
-        Ok(thread_id)
-    }
-}
-
-/// A new app id, so that runs do not share data.
-pub fn new_app() -> String {
-    format!("bench-{}", uuid::Uuid::now_v7())
-}
-
-/// Puts the API key on each call.
-#[derive(Clone)]
-pub struct Key(Option<MetadataValue<Ascii>>);
-
-impl Key {
-    /// A key; `None` for a service that needs none.
-    pub fn new(key: Option<&str>) -> Result<Self, Failure> {
-        Ok(Self(
-            key.map(|key| format!("Bearer {key}").parse()).transpose()?,
-        ))
-    }
-}
-
-impl Interceptor for Key {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(key) = &self.0 {
-            request.metadata_mut().insert("authorization", key.clone());
-        }
-        Ok(request)
-    }
 }
 
 /// Writes the configuration with the section of the index.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod amount;
+mod budget;
 mod cut;
 mod error;
 mod files;
@@ -13,7 +14,8 @@ mod turns;
 mod window;
 
 pub use amount::Amount;
-pub use cut::{Budget, Cut, OversizedTurn, cut};
+pub use budget::{Budget, OversizedTurn};
+pub use cut::{Cut, cut};
 pub use error::BudgetError;
 pub use room::{Room, Size};
 pub use tokenizer::{FRAME_TOKENS, Tokenizer};

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use memory_budget::{Amount, Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
-use memory_contract::formats::{Format, Labels, Rendered, Said};
 use memory_contract::{
     Message, MessageName, Part, ThreadId, limits, message_bytes, message_bytes_at_most,
 };
+use memory_formats::{Format, Labels, Rendered, Said};
 use memory_store::{Caller, History, HistoryQuery, Store};
 
 use crate::counting::{counting, size_of};
@@ -122,7 +122,7 @@ pub async fn render_history(
     let sending =
         Sending::prepare(store, caller, &policy, &formats, known, files, deadline).await?;
     let rendering = move || {
-        let labels = Labels::of(&policy);
+        let labels = Labels::from_policy(&policy);
         loop {
             let said: Vec<Said<'_>> = cut.messages.iter().map(said).collect();
             let rendered = sending.render(&formats, &said, &labels);

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use memory_contract::formats::{Format, Labels, Rendered, Said, render};
 use memory_contract::{
     Content, ContentDigest, FileDelivery, FileLocation, FileRef, FileType, InlineContent, Part,
     Provider, ResolvedPolicy, ToolOutput, is_inline, limits, text_of_file,
 };
+use memory_formats::{Format, Labels, Rendered, Said, render};
 use memory_objects::Objects;
 use memory_store::{Caller, Lookup, Store, StoreError, error_chain};
 

@@ -41,6 +41,17 @@ impl Invalid {
 pub struct InvalidFields(pub Vec<Invalid>);
 
 impl InvalidFields {
+    /// Succeeds if no field is wrong.
+    ///
+    /// # Errors
+    /// A field is wrong. Names at most as many as one error about messages does.
+    pub fn none_of(invalid: Vec<Invalid>) -> Result<(), Self> {
+        match invalid.is_empty() {
+            true => Ok(()),
+            false => Err(Self(invalid).first()),
+        }
+    }
+
     /// At most as many fields as one error about messages names.
     #[must_use]
     pub fn first(mut self) -> Self {

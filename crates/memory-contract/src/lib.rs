@@ -2,14 +2,13 @@
 
 pub mod check;
 mod checkpoint;
-mod checksum;
 mod convert;
 mod deletion;
 mod document;
 mod domain;
 pub mod duration_text;
 mod file;
-pub mod formats;
+mod file_kind;
 pub mod heap;
 mod ids;
 mod inline;
@@ -26,6 +25,8 @@ mod page;
 mod part;
 mod plan;
 mod policy;
+mod policy_fields;
+mod policy_values;
 mod precondition;
 pub mod proto;
 mod quoted;
@@ -35,23 +36,20 @@ mod size;
 pub mod text;
 
 pub use checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite};
-pub use checksum::{
-    ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, canonical_object, check_summary,
-    document_digest, file_digest, memory_digest, message_digest, plan_digest,
-};
 pub use convert::{
-    Outcome, ReportedChange, action_from, action_name, attempt_from, change_of, check_period,
-    checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
-    conditions_from, document_names_from, document_query_from, documents_from, duration,
-    duration_in, event_from, events_from, exact_duration, exported_document_from,
-    file_location_from, file_ref_from, filter_from, format_from, key_scopes_from, memories_from,
-    memory_change_from, memory_filter_from, memory_from, metadata_filter_from, metadata_from,
-    namespace_query_from, new_file_from, new_messages_from, node_parent_from, node_place_from,
-    node_turn_from, nothing_to_change, object_from, optional_checkpoint_id_from, optional_float,
-    outcome_from, paths_from, plan_from, policy_change_from, policy_from, precondition_from,
-    scope_from, session_from, step_status_from, stored_memories_from, text_origin, timestamp,
-    timestamp_of, transfer_method_from, unknown_path, user_parts_from, working_data_from,
-    working_messages_from, working_records_from, working_summary_from,
+    Outcome, ReportedChange, UpdateMask, action_from, action_name, attempt_from, bare_part,
+    bare_reference, change_of, check_period, checkpoint_from, checkpoint_id_from,
+    checkpoint_namespace_from, checkpoint_writes_from, conditions_from, document_names_from,
+    document_query_from, documents_from, duration, duration_in, event_from, events_from,
+    exact_duration, exported_document_from, file_location_from, file_ref_from, filter_from,
+    key_scopes_from, memories_from, memory_change_from, memory_filter_from, memory_from,
+    messages_from, metadata_filter_from, metadata_from, namespace_query_from, new_file_from,
+    node_parent_from, node_place_from, node_turn_from, nothing_to_change, object_from,
+    optional_checkpoint_id_from, optional_float, outcome_from, paths_from, plan_from,
+    policy_change_from, policy_from, precondition_from, provider_from, scope_from, session_from,
+    step_status_from, stored_memories_from, text_origin, timestamp, timestamp_of,
+    transfer_method_from, unknown_path, user_parts_from, working_data_from, working_messages_from,
+    working_records_from, working_summary_from,
 };
 pub use deletion::{DeletionScope, ErasedPlace, Receipt};
 pub use document::{
@@ -62,6 +60,7 @@ pub use domain::{
     AppendedMessage, Branch, Message, MessageFilter, NewMessage, Parent, Role, Session, Thread,
 };
 pub use file::{File, FileDelivery, ImageDetail, NewFile, TransferMethod};
+pub use file_kind::{FileExtent, FileType};
 pub use ids::{
     AppId, MemoryId, MessageId, MessageName, RequestId, SessionKey, TenantId, ThreadId, UserId,
 };
@@ -78,16 +77,17 @@ pub use memory_space::MemorySpace;
 pub use node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace};
 pub use page::{Cursor, PageToken, page_size};
 pub use part::{
-    Content, FileExtent, FileLocation, FileRef, FileType, Opaque, Part, Provider, Reasoning,
-    ToolCall, ToolOutput, ToolResult,
+    Content, FileLocation, FileRef, Opaque, Part, Provider, Reasoning, ToolCall, ToolOutput,
+    ToolResult,
 };
 pub use plan::{
     AgentEvent, Attempt, EventQuery, LoggedEvents, NewAgentEvent, NewAttempt, NewPlan, Plan,
     PlanStep, PlanStepStatus,
 };
-pub use policy::{
+pub use policy::{MemoryPolicy, PolicyChange, PolicyFields, ResolvedPolicy};
+pub use policy_values::{
     ContextBudget, ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode,
-    MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy,
+    MemoryScope, PolicyLevel,
 };
 pub use precondition::Precondition;
 pub use quoted::{json_line, to_the_second};

@@ -4,224 +4,18 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::policy_fields::policy_fields;
+use crate::policy_values::{
+    ContextBudget, ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode,
+    MemoryScope, PolicyLevel,
+};
 use crate::{FileDelivery, FileType, ImageDetail, MemorySpace, limits};
 
-/// The memory that a conversation's contexts are built from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MemoryMode {
-    /// No memory.
-    None,
-    /// The newest messages.
-    Window,
-    /// A short window of the newest messages, and the best matches from before it.
-    #[default]
-    Hybrid,
-    /// A separate memory for each node of a workflow.
-    Node,
-    /// A summary of older messages, and newer messages in full.
-    Working,
-    /// Observations of older messages, and newer messages in full.
-    Observational,
-}
-
-impl MemoryMode {
-    /// Whether messages and memories that match a query belong to what a model is given.
-    pub fn searches(self) -> bool {
-        match self {
-            Self::Hybrid | Self::Working | Self::Observational => true,
-            Self::None | Self::Window | Self::Node => false,
-        }
-    }
-}
-
-/// The messages that a search may find.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MemoryScope {
-    /// Those of the thread.
-    Thread,
-    /// Those of all threads of the user in the app; in a thread without a user those of
-    /// the thread.
-    #[default]
-    User,
-    /// Those of all threads of the app.
-    App,
-    /// Those of all threads of the user in the apps that share the app's memory space;
-    /// without a space those of the user in the app.
-    Space,
-}
-
-/// Which memories are extracted from messages in the background.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExtractionStrategy {
-    /// No extraction.
-    #[default]
-    None,
-    /// Separate facts.
-    Discrete,
-    /// A running summary, kept as one memory.
-    Summary,
-    /// The user's preferences.
-    Preferences,
-    /// Facts selected by the app's own instructions.
-    Custom,
-}
-
-impl ExtractionStrategy {
-    /// Reads a stored name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [
-            Self::None,
-            Self::Discrete,
-            Self::Summary,
-            Self::Preferences,
-            Self::Custom,
-        ]
-        .into_iter()
-        .find(|strategy| strategy.as_str() == name)
-    }
-
-    /// The stored name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Discrete => "discrete",
-            Self::Summary => "summary",
-            Self::Preferences => "preferences",
-            Self::Custom => "custom",
-        }
-    }
-}
-
-/// The level that sets a value of a policy, the most general first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PolicyLevel {
-    /// The documented default.
-    Default,
-    /// The configuration of the server.
-    Server,
-    /// The app's policy.
-    App,
-    /// The thread's policy.
-    Thread,
-    /// The policy in the request itself.
-    Request,
-}
-
-/// How long something is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lifetime {
-    /// Until it is deleted.
-    Unlimited,
-    /// At most this long.
-    Limited(Duration),
-}
-
-impl From<Duration> for Lifetime {
-    fn from(limit: Duration) -> Self {
-        Self::Limited(limit)
-    }
-}
-
-impl From<Lifetime> for Option<Duration> {
-    fn from(lifetime: Lifetime) -> Self {
-        match lifetime {
-            Lifetime::Unlimited => None,
-            Lifetime::Limited(limit) => Some(limit),
-        }
-    }
-}
-
-/// How the text of an input is worded for the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InputWording {
-    /// As the user wrote it.
-    Verbatim,
-    /// Rendered with a template, which compiles.
-    Template(String),
-}
-
-impl From<String> for InputWording {
-    fn from(template: String) -> Self {
-        Self::Template(template)
-    }
-}
-
-impl From<InputWording> for Option<String> {
-    fn from(wording: InputWording) -> Self {
-        match wording {
-            InputWording::Verbatim => None,
-            InputWording::Template(template) => Some(template),
-        }
-    }
-}
-
-/// The token budget of contexts whose requests set none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContextBudget {
-    /// A budget that depends on the mode.
-    ByMode,
-    /// So many tokens.
-    Tokens(u32),
-}
-
-impl From<u32> for ContextBudget {
-    fn from(tokens: u32) -> Self {
-        Self::Tokens(tokens)
-    }
-}
-
-impl From<ContextBudget> for Option<u32> {
-    fn from(budget: ContextBudget) -> Self {
-        match budget {
-            ContextBudget::ByMode => None,
-            ContextBudget::Tokens(tokens) => Some(tokens),
-        }
-    }
-}
-
-/// What a model is asked to extract under [`ExtractionStrategy::Custom`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Instructions {
-    /// No instructions: the strategy falls back to [`ExtractionStrategy::Discrete`].
-    None,
-    /// The app's own words.
-    Given(String),
-}
-
-impl Instructions {
-    /// The text for the model; empty without instructions.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::None => "",
-            Self::Given(text) => text,
-        }
-    }
-}
-
-impl From<String> for Instructions {
-    fn from(text: String) -> Self {
-        Self::Given(text)
-    }
-}
-
-impl From<Instructions> for Option<String> {
-    fn from(instructions: Instructions) -> Self {
-        match instructions {
-            Instructions::None => None,
-            Instructions::Given(text) => Some(text),
-        }
-    }
-}
-
-/// Defines the fields of a policy once, for [`MemoryPolicy`] and [`ResolvedPolicy`]:
-/// the type on one level, the resolved type where it differs, and the default.
-macro_rules! policy_fields {
+macro_rules! define_policies {
     ($(
         $(#[$doc:meta])*
-        $field:ident: $type:ty $(as $resolved:ty)? = $default:expr,
+        $field:ident: $type:ty $(as $resolved:ty)? = $default:expr;
+            read: $read:expr, $level:ident;
     )*) => {
         /// The policy of one level: an app, a thread or a request. `None` leaves a
         /// field to the more general levels. Every value is within its limits.
@@ -318,74 +112,7 @@ macro_rules! resolved_type {
     };
 }
 
-policy_fields! {
-    /// The memory that contexts are built from.
-    mode: MemoryMode = MemoryMode::default(),
-    /// Whether `window_size` bounds the window; without it only the budget does.
-    window_enabled: bool = true,
-    /// Newest messages in window and node mode: 1 to 500.
-    window_size: u32 = limits::WINDOW_SIZE.unsigned_abs(),
-    /// Newest messages in hybrid mode: 0 to 500.
-    recent_window: u32 = limits::RECENT_WINDOW.unsigned_abs(),
-    /// Best matches: 0 to 100.
-    top_k: u32 = limits::TOP_K.unsigned_abs(),
-    /// Messages before each match: 0 to 20.
-    neighbors_before: u32 = limits::NEIGHBORS_BEFORE.unsigned_abs(),
-    /// Messages after each match: 0 to 20.
-    neighbors_after: u32 = limits::NEIGHBORS_AFTER.unsigned_abs(),
-    /// Matches with a lower score are dropped: 0.0 to 1.0.
-    min_score: f32 = 0.0,
-    /// The messages that a search may find.
-    scope: MemoryScope = MemoryScope::default(),
-    /// The user's name in rendered text.
-    user_label: String = "Human".to_owned(),
-    /// The model's name in rendered text.
-    assistant_label: String = "Assistant".to_owned(),
-    /// The template that renders the input's text; it compiles.
-    query_prompt_template: String as InputWording = InputWording::Verbatim,
-    /// Whether requests without a session key share one thread of the app.
-    shared_session_default: bool = false,
-    /// Which memories are extracted from messages in the background.
-    extraction: ExtractionStrategy = ExtractionStrategy::default(),
-    /// How long new threads are kept.
-    ttl: Duration as Lifetime = Lifetime::Unlimited,
-    /// How long a node's memory is kept after its last turn.
-    node_ttl: Duration as Lifetime = Lifetime::Unlimited,
-    /// Whether older turns are summarized.
-    summarize: bool = true,
-    /// The model's window in tokens: 1,000 to 10,000,000.
-    context_window: u32 = limits::CONTEXT_WINDOW.unsigned_abs(),
-    /// The share of the window at which older turns are summarized: 0.1 to 0.95.
-    summarization_threshold: f32 = limits::SUMMARIZATION_THRESHOLD,
-    /// Tokens of messages at which observations replace them: 1,000 to 1,000,000.
-    observer_tokens: u32 = limits::OBSERVER_TOKENS.unsigned_abs(),
-    /// Tokens of observations at which they are condensed: 1,000 to 1,000,000.
-    reflector_tokens: u32 = limits::REFLECTOR_TOKENS.unsigned_abs(),
-    /// What a model is asked to extract under the custom strategy.
-    extraction_instructions: String as Instructions = Instructions::None,
-    /// Long-term memories in a context: 0 to 50.
-    memories_top_k: u32 = limits::MEMORIES_TOP_K.unsigned_abs(),
-    /// Whether an expired working memory is rebuilt from the thread.
-    rebuild_expired: bool = false,
-    /// How long memories are kept after they were stored.
-    memory_max_age: Duration as Lifetime = Lifetime::Unlimited,
-    /// How long memories are kept after they were last returned.
-    memory_max_inactivity: Duration as Lifetime = Lifetime::Unlimited,
-    /// The most memories of one user: 1 to 1,000,000.
-    memory_max_count: u32 = limits::MEMORY_COUNT.unsigned_abs(),
-    /// How images reach a model.
-    file_delivery: FileDelivery = FileDelivery::default(),
-    /// The kinds of files that may be sent to a model.
-    file_types: Vec<FileType> = FileType::ALL.to_vec(),
-    /// In how much detail a model looks at images.
-    image_detail: ImageDetail = ImageDetail::default(),
-    /// Whether requests without a session key use the thread with the app's id as its key.
-    flow_session_default: bool = false,
-    /// The apps that share the memory of a user.
-    memory_space: String as MemorySpace = MemorySpace::App,
-    /// The token budget of contexts whose requests set none: 1 to 10,000,000.
-    context_tokens: u32 as ContextBudget = ContextBudget::ByMode,
-}
+policy_fields!(define_policies);
 
 /// A change of a stored policy.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -468,6 +195,25 @@ impl ResolvedPolicy {
     }
 }
 
+impl ResolvedPolicy {
+    /// Where no level sets a scope, an app with a memory space searches the space.
+    pub(crate) fn with_default_scope(mut self) -> Self {
+        let is_set = self.origins.iter().any(|(field, _)| *field == "scope");
+        if !is_set && self.memory_space != MemorySpace::App {
+            self.scope = MemoryScope::Space;
+        }
+        self
+    }
+
+    /// The memory space that a search extends over; `None`: the app alone.
+    pub fn searched_space(&self) -> Option<&str> {
+        match self.scope {
+            MemoryScope::Space => self.memory_space.name(),
+            MemoryScope::Thread | MemoryScope::User | MemoryScope::App => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -545,5 +291,31 @@ mod tests {
             serde_json::from_value::<MemoryPolicy>(json).unwrap(),
             policy
         );
+    }
+
+    #[test]
+    fn an_app_with_a_space_searches_it_unless_a_level_sets_a_scope() {
+        let searched = |space: Option<&str>, scope: Option<MemoryScope>| {
+            let app = MemoryPolicy {
+                memory_space: space.map(str::to_owned),
+                ..MemoryPolicy::default()
+            };
+            let request = MemoryPolicy {
+                scope,
+                ..MemoryPolicy::default()
+            };
+            let levels = [(PolicyLevel::App, &app), (PolicyLevel::Request, &request)];
+            let resolved = ResolvedPolicy::resolve(&levels);
+            (resolved.scope, resolved.searched_space().map(str::to_owned))
+        };
+        let desk = Some("desk".to_owned());
+        assert_eq!(searched(None, None), (MemoryScope::User, None));
+        assert_eq!(searched(Some("desk"), None), (MemoryScope::Space, desk));
+        for narrower in [MemoryScope::Thread, MemoryScope::User, MemoryScope::App] {
+            let found = searched(Some("desk"), Some(narrower));
+            assert_eq!(found, (narrower, None));
+        }
+        let without = searched(None, Some(MemoryScope::Space));
+        assert_eq!(without, (MemoryScope::Space, None));
     }
 }

@@ -14,13 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::account::Account;
 use super::home::Home;
-use super::init::{init, settle};
+use super::init::{NAME, init, settle};
 use super::log::{LogFile, LogTail};
 use super::socket_dir::SocketDir;
 use super::{Binaries, DataDir, EmbeddedError, orphan, postmaster};
 
-/// The superuser of the cluster, and its database.
-pub const NAME: &str = "recollect";
 /// How long Postgres may take to answer, counted from its last answer that it is starting up.
 /// So crash recovery may take any time: one that is interrupted begins again.
 const READY: Duration = Duration::from_secs(30);
@@ -75,7 +73,7 @@ impl Cluster {
     ) -> Result<Self, EmbeddedError> {
         let mut times = ClusterTimes::default();
         let account = Account::choose()?;
-        let home = Home::of(data, &account)?;
+        let home = Home::in_data_dir(data, &account)?;
 
         let orphaned = home.path.clone();
         let stopped_orphan = blocking(move || orphan::stop(&orphaned)).await?;

@@ -10,7 +10,7 @@ pub enum EmbeddedError {
     /// A file or directory could not be used.
     #[error("cannot {doing} {}", path.display())]
     Path {
-        /// What was tried, such as `create`.
+        /// The operation, such as `create`.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum EmbeddedError {
     Unsafe {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A program could not be started.

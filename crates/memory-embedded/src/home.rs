@@ -26,7 +26,7 @@ impl Home {
     ///
     /// # Errors
     /// When it cannot be made or opened.
-    pub fn of(data: &DataDir, account: &Account) -> Result<Self, EmbeddedError> {
+    pub fn in_data_dir(data: &DataDir, account: &Account) -> Result<Self, EmbeddedError> {
         match account.switched && !has_fd_links() {
             true => Self::open(reachable(data)?, account),
             false => Self::open(data.postgres(), account),

@@ -7,9 +7,11 @@ use std::process::Stdio;
 use tokio::task::JoinHandle;
 
 use super::account::Account;
-use super::cluster::NAME;
 use super::home::{Home, guarded, spawn_first};
 use super::{Binaries, EmbeddedError};
+
+/// The superuser of a cluster, and its database.
+pub(crate) const NAME: &str = "recollect";
 
 /// Makes a cluster. It is not on the disk yet when this returns: `marker` says
 /// so, until [`settle`] has removed it.

@@ -37,7 +37,7 @@ async fn rewrite_with(client: &Client) -> Result<(), Box<dyn std::error::Error +
         .batch_execute("SET statement_timeout = 0; SET lock_timeout = '10s'")
         .await?;
     client.batch_execute(FORGET_STATISTICS).await?;
-    // What began before this transaction may read what was erased before it.
+    // An older transaction may read rows that were erased before this one.
     let now: String = client.query_one(NOW, &[]).await?.get(0);
     let readers = format!(
         "SELECT count(*) FROM pg_catalog.pg_stat_activity a

@@ -12,7 +12,8 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use tonic::body::Body;
 
-use crate::connect::{self, sent};
+use crate::body::sent;
+use crate::connect;
 
 /// Where the console is. Its pages are named relative to it, so that a proxy may put it
 /// below another path.

@@ -24,7 +24,7 @@ const REST_TIMEOUT: Duration = Duration::from_secs(1);
 enum Progress {
     InUse,
     Ended,
-    /// It was dropped; this is what is left.
+    /// It was dropped; this is the rest.
     Left(Body),
 }
 

@@ -150,7 +150,7 @@ fn form_of<B>(request: &Request<B>) -> Option<Form> {
     let method = CONTRACT.method(request.uri().path());
     match *request.method() {
         Method::POST => {
-            let form = Form::of(&content_type(request.headers()))?;
+            let form = Form::from_content_type(&content_type(request.headers()))?;
             // Health and reflection are for gRPC alone.
             if request.uri().path().starts_with("/grpc.") {
                 return None;

@@ -36,7 +36,7 @@ const CODES: [&str; 16] = [
 
 /// The document, as it is served at `/openapi.json`.
 pub fn document() -> Value {
-    let comments = Comments::of(&CONTRACT.files);
+    let comments = Comments::collect(&CONTRACT.files);
     let pool = &CONTRACT.pool;
     let services: Vec<ServiceDescriptor> = pool
         .services()
@@ -271,7 +271,7 @@ fn short(full_name: &str) -> &str {
 struct Comments(HashMap<(String, Vec<i32>), String>);
 
 impl Comments {
-    fn of(files: &FileDescriptorSet) -> Self {
+    fn collect(files: &FileDescriptorSet) -> Self {
         let mut comments = HashMap::new();
         for file in &files.file {
             let locations = file.source_code_info.iter().flat_map(|info| &info.location);

@@ -3,19 +3,18 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, VARY};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ALLOW, CACHE_CONTROL, HOST, VARY};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::json;
 use tonic::body::Body;
 
-use crate::connect::{self, sent};
+use crate::connect;
 use crate::console;
 use crate::contract::{CONTRACT, PACKAGE};
+use crate::problem::{page, problem};
 
 /// Where the OpenAPI document is.
 const OPENAPI: &str = "/openapi.json";
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
 
 static ROOT: LazyLock<Bytes> = LazyLock::new(|| {
     let page = json!({
@@ -97,28 +96,13 @@ pub(crate) fn is_local<B>(request: &Request<B>) -> bool {
         || address.parse::<std::net::IpAddr>().is_ok()
 }
 
-/// The answer to a request by another name than those of [`is_local`].
+/// The answer to a request by a name that is not [`is_local`].
 pub(crate) fn wrong_host() -> Response<Body> {
     problem(
         StatusCode::FORBIDDEN,
         "permission_denied",
         "a server without API keys answers requests to localhost or to an IP address only",
     )
-}
-
-/// An error outside any call: `code` is a name of the Connect protocol.
-pub fn problem(status: StatusCode, code: &str, message: &str) -> Response<Body> {
-    let body = json!({ "code": code, "message": message }).to_string();
-    let mut response = page(body.into(), None);
-    *response.status_mut() = status;
-    response
-}
-
-/// An error that names the accepted content types.
-pub(crate) fn with_accepted(mut response: Response<Body>, types: &'static str) -> Response<Body> {
-    let types = HeaderValue::from_static(types);
-    response.headers_mut().insert(ACCEPT_POST, types);
-    response
 }
 
 fn not_allowed(methods: &'static str) -> Response<Body> {
@@ -145,16 +129,6 @@ fn document(headers: &HeaderMap) -> Response<Body> {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     response
-}
-
-fn page(body: Bytes, encoding: Option<&'static str>) -> Response<Body> {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, JSON);
-    if let Some(encoding) = encoding {
-        let encoding = HeaderValue::from_static(encoding);
-        headers.insert(http::header::CONTENT_ENCODING, encoding);
-    }
-    sent(StatusCode::OK, headers, body)
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Finds the texts that cover a path.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use crate::{DistillKind, Entry, Ledger, LedgerState, Way};
+use crate::row::{DistillKind, Entry, LedgerState};
+use crate::way::Way;
 
 /// A text that covers messages of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,28 @@ impl Covering {
     }
 }
 
-impl Ledger {
+/// The derived texts of a thread, by kind and number.
+#[derive(Clone, Debug)]
+pub(crate) struct Entries(BTreeMap<(DistillKind, i64), Entry>);
+
+impl Entries {
+    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+        let entries = entries.into_iter();
+        Self(
+            entries
+                .map(|entry| ((entry.kind, entry.number), entry))
+                .collect(),
+        )
+    }
+
+    pub(crate) fn get(&self, kind: DistillKind, number: i64) -> Option<&Entry> {
+        self.0.get(&(kind, number))
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.0.values()
+    }
+
     /// The texts that cover a path, the deepest first.
     pub(crate) fn coverings(&self, kind: DistillKind, way: &Way) -> Vec<Covering> {
         match kind {
@@ -52,7 +75,7 @@ impl Ledger {
             next = one
                 .based_on
                 .filter(|number| *number < one.number)
-                .and_then(|number| self.entries.get(&(DistillKind::Summary, number)));
+                .and_then(|number| self.get(DistillKind::Summary, number));
         }
         chain
     }
@@ -77,7 +100,7 @@ impl Ledger {
     }
 
     pub(crate) fn of_kind(&self, kind: DistillKind) -> impl Iterator<Item = &Entry> {
-        self.entries.values().filter(move |one| one.kind == kind)
+        self.all().filter(move |one| one.kind == kind)
     }
 }
 

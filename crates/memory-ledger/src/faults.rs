@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::{DistillKind, Entry, Ledger, LedgerFault, Way};
+use crate::ledger::Ledger;
+use crate::row::{DistillKind, Entry, LedgerFault};
+use crate::way::Way;
 
 impl Ledger {
     /// The faults, at most `limit`, ordered by kind and branch.
     pub fn faults(&self, limit: usize) -> Vec<LedgerFault> {
         let mut faults = self.lost();
-        for entry in self.entries.values() {
+        for entry in self.entries.all() {
             let way = self.way(entry.end);
             let mut found = self.misplaced(entry, &way);
             match entry.kind {
@@ -118,7 +120,7 @@ impl Ledger {
         let before = match entry.based_on {
             None => 0,
             Some(number) => {
-                let Some(base) = self.entries.get(&(DistillKind::Summary, number)) else {
+                let Some(base) = self.entries.get(DistillKind::Summary, number) else {
                     let why = format!("it continues {number}, which is not there");
                     return Some(Found {
                         between: (after, to),
@@ -162,7 +164,8 @@ impl Ledger {
             return Vec::new();
         }
         let (after, to) = (entry.after_depth, entry.end.depth);
-        self.of_kind(DistillKind::Observation)
+        self.entries
+            .of_kind(DistillKind::Observation)
             .filter(|one| one.number < entry.number && one.reflects.is_empty())
             .filter(|one| one.after_depth < to && after < one.end.depth && way.has(one.end))
             .map(|one| Found {
@@ -176,7 +179,7 @@ impl Ledger {
     fn unfounded(&self, entry: &Entry, way: &Way) -> Vec<Found> {
         let between = (entry.after_depth, entry.end.depth);
         let problem = |number: i64| {
-            let Some(one) = self.entries.get(&(DistillKind::Observation, number)) else {
+            let Some(one) = self.entries.get(DistillKind::Observation, number) else {
                 return Some("which is not there");
             };
             if number >= entry.number {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_contract::MessageId;
 
-use crate::{BranchSpan, LedgerRow};
+use crate::row::LedgerRow;
+use crate::way::BranchSpan;
 
 /// Messages of a branch, one below the other, all readable or all erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

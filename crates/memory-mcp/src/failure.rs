@@ -10,7 +10,7 @@ use tonic_types::StatusExt as _;
 /// Why a tool or a resource has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// What was asked for cannot be asked.
+    /// The request is wrong.
     #[error("{0}")]
     Input(String),
     /// There is no such memory or conversation, or it is another user's.

@@ -9,6 +9,7 @@ mod server;
 mod shown;
 mod stdio;
 mod tools;
+mod uri;
 
 pub use api::Transport;
 pub use http::{Admit, Mcp, McpConfig, McpLayer, PATH, Permit};

@@ -34,7 +34,7 @@ impl Fixed {
     /// Fixes the names that are given.
     ///
     /// # Errors
-    /// What is wrong with a name, in words.
+    /// The problem of a name, in words.
     pub fn new(app: Option<String>, user: Option<String>) -> Result<Self, String> {
         let fixed = Self { app, user };
         fixed.checked().map_err(|failure| failure.to_string())

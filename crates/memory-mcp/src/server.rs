@@ -52,7 +52,7 @@ impl MemoryServer {
         Self { transport, caller }
     }
 
-    /// The API for the caller of a request, and what is fixed for it.
+    /// The API for the caller of a request, and the caller's fixed names.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<(Api, Fixed), Failure> {
         let transport = self.transport.clone();
         match &self.caller {
@@ -91,7 +91,7 @@ impl ServerHandler for MemoryServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::find(name).map(tools::Entry::definition)
+        tools::find(name).map(tools::RegisteredTool::definition)
     }
 
     async fn call_tool(

@@ -1,42 +1,15 @@
 //! Content of files: stored once, read, and named by signed URLs.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use memory_contract::TenantId;
-use moka::sync::Cache;
 use object_store::path::Path;
-use object_store::signer::{Method, Signer};
+use object_store::signer::Method;
 use object_store::{Attribute, AttributeValue, Attributes, Error, GetOptions, PutMode, PutOptions};
 
-use crate::key::file_prefix;
-use crate::{Backend, Objects, ObjectsError, path, unavailable};
-
-/// Signed URLs that are kept.
-const KEPT_URLS: u64 = 10_000;
-
-/// Signs URLs of objects. A URL is given again for half of its lifetime, so that contexts
-/// with it stay the same and prompt caches match. [`Signer`] always signs with the current
-/// time, so other processes give other URLs.
-pub(crate) struct Signed {
-    signer: Arc<dyn Signer>,
-    lifetime: Duration,
-    urls: Cache<Path, Arc<str>>,
-}
-
-impl Signed {
-    pub(crate) fn new(signer: Arc<dyn Signer>, lifetime: Duration) -> Self {
-        let urls = Cache::builder()
-            .max_capacity(KEPT_URLS)
-            .time_to_live(lifetime / 2)
-            .build();
-        Self {
-            signer,
-            lifetime,
-            urls,
-        }
-    }
-}
+use crate::key::{file_prefix, path_of};
+use crate::{Backend, Objects, ObjectsError};
 
 impl Objects {
     /// Whether the store signs URLs.
@@ -65,7 +38,7 @@ impl Objects {
         let Some(signed) = &self.0.signer else {
             return Ok(None);
         };
-        let path = path(key)?;
+        let path = path_of(key)?;
         if let Some(url) = signed.urls.get(&path) {
             return Ok(Some(url));
         }
@@ -74,7 +47,7 @@ impl Objects {
             .signed_url(Method::GET, &path, signed.lifetime);
         let url = self.bounded("sign", deadline, sign).await?;
         let url: Arc<str> = url
-            .map_err(|error| unavailable("sign", error))?
+            .map_err(|error| ObjectsError::failed("sign", error))?
             .as_str()
             .into();
         signed.urls.insert(path, Arc::clone(&url));
@@ -88,7 +61,7 @@ impl Objects {
         bytes: Vec<u8>,
         mime_type: &str,
     ) -> Result<(), ObjectsError> {
-        let path = path(key)?;
+        let path = path_of(key)?;
         let mut options = PutOptions::from(PutMode::Create);
         if let Backend::S3 | Backend::Gcs | Backend::Azure = self.0.backend
             && mime_type.is_ascii()
@@ -99,7 +72,7 @@ impl Objects {
         let put = self.0.store.put_opts(&path, bytes.into(), options);
         match self.bounded("write", None, put).await? {
             Ok(_) | Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(()),
-            Err(error) => Err(unavailable("write", error)),
+            Err(error) => Err(ObjectsError::failed("write", error)),
         }
     }
 
@@ -110,7 +83,7 @@ impl Objects {
         limit: usize,
         deadline: Option<Instant>,
     ) -> Result<Option<Vec<u8>>, ObjectsError> {
-        let path = path(key)?;
+        let path = path_of(key)?;
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         let read = async {
             let found = self.0.store.get_opts(&path, GetOptions::default()).await?;
@@ -122,7 +95,7 @@ impl Objects {
         match self.bounded("read", deadline, read).await? {
             Ok(bytes) => Ok(bytes),
             Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(unavailable("read", error)),
+            Err(error) => Err(ObjectsError::failed("read", error)),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The keys of objects.
 
 use memory_contract::{AppId, ContentDigest, TenantId, ThreadId};
-use object_store::path::PathPart;
+use object_store::path::{Path, PathPart};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
+
+use crate::error::ObjectsError;
 
 /// The longest part of a key, in bytes. File systems take names of 255 bytes, and files
 /// are written under a longer name first.
@@ -61,6 +63,14 @@ fn part(name: &str) -> String {
         .map_or(KEPT_BYTES, |at| KEPT_BYTES - 2 + at);
     encoded.truncate(start);
     format!("{encoded}~{}", hex::encode(Sha256::digest(name)))
+}
+
+/// The path of a key.
+///
+/// # Errors
+/// The key is not a valid path.
+pub(crate) fn path_of(key: &str) -> Result<Path, ObjectsError> {
+    Path::parse(key).map_err(|_| ObjectsError::Key)
 }
 
 #[cfg(test)]

@@ -2,42 +2,17 @@
 
 mod export;
 mod import;
+mod transfers;
 
-use std::time::Duration;
-
-use memory_api::Handlers;
 use memory_contract::proto::transfer_service_server::TransferService;
 use memory_contract::proto::{ExportRecordsRequest, ImportRecordsRequest};
-use memory_grpc::{caller_of, remaining};
-use memory_store::Store;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
 use export::{Export, Exported};
 use import::{Import, Imported};
+use memory_grpc::{caller_of, remaining};
 
-/// Bytes of content in one record, which base64 makes a third larger.
-const CONTENT_BYTES: usize = 2 * 1024 * 1024;
-
-/// Implements `TransferService`. An import stores records through the handlers of the other
-/// services, so that it checks, counts and records what they do.
-#[derive(Clone)]
-pub struct Transfers {
-    store: Store,
-    handlers: Handlers,
-    /// The longest that a stream may last.
-    stream_timeout: Duration,
-}
-
-impl Transfers {
-    /// An import calls the handlers; an export reads from the store.
-    pub fn new(store: Store, handlers: Handlers, stream_timeout: Duration) -> Self {
-        Self {
-            store,
-            handlers,
-            stream_timeout,
-        }
-    }
-}
+pub use transfers::Transfers;
 
 #[async_trait]
 impl TransferService for Transfers {

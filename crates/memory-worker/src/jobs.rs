@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::WorkerConfig;
-use crate::worker::Rewrite;
+use crate::rewrite::Rewrite;
 
 /// Rows that one run changes at most.
 const BATCH_ROWS: u32 = 500;
@@ -24,7 +24,7 @@ const BATCH_CLOCK: u32 = 5_000;
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
 const BATCH_APPS: u32 = 64;
-/// The pause of the jobs that erase what was deleted or has expired.
+/// The pause of the jobs that erase deleted and expired data.
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of the jobs that queue threads whose memories were erased, and that let the
 /// queues follow the clock.

@@ -4,13 +4,15 @@ mod config;
 mod distill;
 mod jobs;
 mod provider_keys;
+mod rewrite;
 mod token_budget;
 mod worker;
 
 pub use config::{DistillWorkConfig, NodeWorkConfig, WorkerConfig};
 pub use provider_keys::TenantKeys;
+pub use rewrite::Rewrite;
 pub use token_budget::TokenBudget;
-pub use worker::{Rewrite, Worker};
+pub use worker::Worker;
 
 /// Describes this crate's metrics to the installed recorder.
 pub fn describe_metrics() {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use memory_distill::Distiller;
 use memory_recall::{Background, Index, Indexer, Recall};
 use memory_store::task::reporting_panics;
@@ -13,9 +12,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::WorkerConfig;
 use crate::distill::{DistillQueue, Distilling};
 use crate::jobs;
-
-/// Rewrites the files of a database of our own, so that erased rows leave no bytes in them.
-pub type Rewrite = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+use crate::rewrite::Rewrite;
 
 /// The dependencies of the background work.
 pub struct Worker {
@@ -32,7 +29,7 @@ pub struct Worker {
     pub index: Arc<dyn Index>,
     /// Called after each of these deletions; `None` where Postgres is not our own.
     pub rewrite: Option<Rewrite>,
-    /// Finds what is known about a user while facts are extracted.
+    /// Finds the known facts about a user while facts are extracted.
     pub recall: Recall,
     /// Summarizes, observes and extracts.
     pub distiller: Arc<Distiller>,

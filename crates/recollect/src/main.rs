@@ -7,9 +7,6 @@
 )]
 
 mod cli;
-mod config;
-mod process;
-mod telemetry;
 
 use std::process::ExitCode;
 use std::time::Duration;

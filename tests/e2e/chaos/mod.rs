@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use recollect_tests::chaos::{
+use recollect_chaos::{
     ClockBack, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Progress, Reads, SlowObjects, clock,
     disk, drain, fuzz, kill, objects, reads,
 };

@@ -135,7 +135,7 @@ async fn openai_files_are_imported() {
 async fn files_of_all_providers_are_imported_once() {
     let client = plain().await;
     let golden = |name: &str| {
-        let folder = project_dir().join("crates/memory-contract/tests/golden");
+        let folder = project_dir().join("crates/memory-formats/tests/golden");
         folder.join(format!("{name}.json")).display().to_string()
     };
     let (system, user, assistant, tool) =

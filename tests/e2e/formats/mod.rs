@@ -33,7 +33,7 @@ const PROVIDERS: [(ProviderFormat, &str, &str); 4] = [
 
 /// A file of a provider's request, with its system prompt.
 fn golden(name: &str) -> Value {
-    let path = project_dir().join(format!("crates/memory-contract/tests/golden/{name}.json"));
+    let path = project_dir().join(format!("crates/memory-formats/tests/golden/{name}.json"));
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 

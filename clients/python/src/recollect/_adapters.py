@@ -67,10 +67,8 @@ def both_clients(
     if client is None:
         assert async_client is not None
         client = Recollect.__new__(Recollect)
-        client._connection = async_client._connection
-        client._channels = Channels(client._connection)
+        client._channels = Channels(async_client._channels.connection)
     if async_client is None:
         async_client = AsyncRecollect.__new__(AsyncRecollect)
-        async_client._connection = client._connection
-        async_client._channels = AsyncChannels(async_client._connection)
+        async_client._channels = AsyncChannels(client._channels.connection)
     return client, async_client

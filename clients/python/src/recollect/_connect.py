@@ -116,7 +116,7 @@ class Channels:
     """The channel of a client, made with its first call, and its stubs."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._lock = threading.Lock()
         self._made: tuple[grpc.Channel, Stubs] | None = None
 
@@ -128,7 +128,7 @@ class Channels:
             return self._made[1]
 
     def _connect(self) -> grpc.Channel:
-        connection = self._connection
+        connection = self.connection
         credentials, options = connection.credentials(), connection.options()
         if credentials is None:
             channel = grpc.insecure_channel(connection.target, options=options)
@@ -146,7 +146,7 @@ class AsyncChannels:
     """The channels of a client, one for each event loop, since a channel belongs to one."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._lock = threading.Lock()
         self._made: dict[asyncio.AbstractEventLoop, tuple[grpc.aio.Channel, AsyncStubs]] = {}
 
@@ -162,7 +162,7 @@ class AsyncChannels:
             return made[1]
 
     def _connect(self) -> grpc.aio.Channel:
-        connection = self._connection
+        connection = self.connection
         interceptors = async_interceptors(connection.settings)
         credentials, options = connection.credentials(), connection.options()
         if credentials is None:

@@ -167,6 +167,61 @@ def search_method(name: types.Method | None) -> Any:
     return name and enum_number(v1.SearchMethod.DESCRIPTOR, name)
 
 
+def list_threads(
+    target: v1.Target | None,
+    metadata: types.MetadataFilter | None,
+    order_by: str,
+    page_size: int,
+) -> v1.ListThreadsRequest:
+    request = v1.ListThreadsRequest(target=target, page_size=page_size, order_by=order_by)
+    return fill(request, {"metadata": metadata})
+
+
+def list_memories(
+    target: v1.Target, filter: types.MemoryFilter | None, page_size: int
+) -> v1.ListMemoriesRequest:
+    return v1.ListMemoriesRequest(target=target, filter=memory_filter(filter), page_size=page_size)
+
+
+def search_memories(
+    target: v1.Target,
+    query: str,
+    top_k: int | None,
+    min_score: float | None,
+    filter: types.MemoryFilter | None,
+    method: types.Method | None,
+    at_least_as_fresh: str,
+    max_wait: types.Duration | None,
+) -> v1.SearchMemoriesRequest:
+    return v1.SearchMemoriesRequest(
+        target=target,
+        query=query,
+        top_k=top_k,
+        min_score=min_score,
+        filter=memory_filter(filter),
+        method=search_method(method),
+        freshness=freshness(at_least_as_fresh, max_wait),
+    )
+
+
+def recall(
+    target: v1.Target,
+    query: str,
+    top_k: int | None,
+    max_tokens: int | None,
+    filter: types.Filter | None,
+    method: types.Method | None,
+) -> v1.RecallRequest:
+    request = v1.RecallRequest(
+        target=target,
+        query=query,
+        policy=policy({"top_k": top_k}),
+        filter=message_filter(filter),
+        method=search_method(method),
+    )
+    return fill(request, {"max_tokens": max_tokens})
+
+
 def format_number(name: types.Format) -> v1.ProviderFormat.ValueType:
     if name not in FORMATS:
         raise ValueError(f"format {name!r} is none of: {', '.join(FORMATS)}")

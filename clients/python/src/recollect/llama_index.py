@@ -159,13 +159,13 @@ class RecollectMemory(BaseMemory):
     def _read(self, messages: list[types.Message]) -> list[ChatMessage]:
         for file in _stored_files(messages):
             request = v1.GetFileContentRequest(url=file.url)
-            _include(file, self._session._client.stubs.file.GetFileContent(request))
+            _include(file, self._session._channels.stubs().file.GetFileContent(request))
         return [_llama(message) for message in messages]
 
     async def _aread(self, messages: list[types.Message]) -> list[ChatMessage]:
         for file in _stored_files(messages):
             request = v1.GetFileContentRequest(url=file.url)
-            _include(file, await self._async_session._client.stubs.file.GetFileContent(request))
+            _include(file, await self._async_session._channels.stubs().file.GetFileContent(request))
         return [_llama(message) for message in messages]
 
     def put(self, message: ChatMessage) -> None:

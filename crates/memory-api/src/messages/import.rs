@@ -18,7 +18,7 @@ use memory_store::{Append, Appended, Caller, NewThread, Store, StoreError, Threa
 use tokio::time::Instant;
 use tonic::{Status, Streaming};
 
-use super::read_messages;
+use super::read::read_messages;
 use crate::storage_quota::{Amount, StorageQuotas, is_stored};
 
 /// The answers of an import.

@@ -3,20 +3,17 @@
 mod history;
 mod import;
 mod list;
+mod read;
 
-use memory_budget::Tokenizer;
 use memory_context::{Conversation, counting, store_contents};
 use memory_contract::proto::message_service_server::MessageService;
 use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
     DeleteMessageResponse, GetHistoryRequest, GetHistoryResponse, GetMessageRequest,
     GetMessageResponse, ImportMessagesRequest, ListMessagesRequest, ListMessagesResponse,
-    MessageInput, ProviderMessages, ThreadRef, UpdateMessageRequest, UpdateMessageResponse,
+    ThreadRef, UpdateMessageRequest, UpdateMessageResponse,
 };
-use memory_contract::{
-    Invalid, InvalidFields, MessageName, NewMessage, ThreadId, check, metadata_from,
-    new_messages_from,
-};
+use memory_contract::{Invalid, InvalidFields, MessageName, ThreadId, check, metadata_from};
 use memory_grpc::request::{
     Fields, NamedConversation, expected_head_from, request_id_from, required_conversation_from,
     written,
@@ -31,6 +28,7 @@ use tonic::{Request, Response, Status, Streaming, async_trait};
 use super::files::{annotate, references};
 use crate::storage_quota::{Amount, StorageQuotas, is_stored};
 use import::{Import, Imported};
+use read::read_messages;
 
 /// Implements `MessageService`.
 #[derive(Clone)]
@@ -261,16 +259,6 @@ impl Messages {
             revision: revision.to_string(),
         })
     }
-}
-
-/// Reads the messages of a request.
-async fn read_messages(
-    messages: Vec<MessageInput>,
-    provider_messages: Vec<ProviderMessages>,
-) -> Result<Result<Vec<NewMessage>, InvalidFields>, ApiError> {
-    let bytes = provider_messages.iter().map(|list| list.json.len()).sum();
-    let read = move || new_messages_from(messages, provider_messages);
-    Ok(counting::counting(bytes, Tokenizer::O200kBase, read).await?)
 }
 
 fn message_place(

@@ -11,8 +11,8 @@ use memory_contract::proto::{
     UpdatePlanStepResponse,
 };
 use memory_contract::{
-    Invalid, InvalidFields, check, limits, nothing_to_change, paths_from, plan_from,
-    precondition_from, step_status_from, unknown_path,
+    Invalid, InvalidFields, UpdateMask, check, limits, nothing_to_change, plan_from,
+    precondition_from, step_status_from,
 };
 use memory_grpc::request::{Fields, NamedConversation, required_conversation_from};
 use memory_grpc::{ApiError, caller_of};
@@ -178,40 +178,30 @@ fn change_from(
     let named = fields.get(required_conversation_from(metadata, thread));
     let step = check::required_text("step.step_id", step_id, limits::STEP_ID_CHARS);
     let step = fields.take(step);
-    let mut paths = paths_from(update_mask)?;
-    if paths.is_empty() {
-        let is_set = [!title.is_empty(), status != 0, !result.is_empty()];
-        let set = CHANGEABLE.iter().zip(is_set).filter(|(_, is_set)| *is_set);
-        paths = set.map(|(field, _)| (*field).to_owned()).collect();
-        if paths.is_empty() && current_phase.is_none() {
-            fields.take(Err::<(), _>(nothing_to_change(CHANGEABLE)));
-        }
+    let mask = UpdateMask::read(&mut fields, update_mask, CHANGEABLE, |field| match field {
+        "title" => !title.is_empty(),
+        "status" => status != 0,
+        _ => !result.is_empty(),
+    })?;
+    if mask.is_empty() && !mask.is_given() && current_phase.is_none() {
+        fields.take(Err::<(), _>(nothing_to_change(CHANGEABLE)));
     }
     let phase = current_phase.map(|text| check::text("current_phase", text, limits::PHASE_CHARS));
-    let mut change = PlanStepChange {
+    let change = PlanStepChange {
         step,
-        title: None,
-        status: None,
-        result: None,
+        title: mask.names("title").then(|| {
+            let title = check::required_text("step.title", title, limits::TITLE_CHARS);
+            fields.take(title)
+        }),
+        status: mask.names("status").then(|| {
+            let status = fields.take(step_status_from("step.status", status));
+            status.unwrap_or_default()
+        }),
+        result: mask
+            .names("result")
+            .then(|| fields.take(check::text("step.result", result, limits::PLAN_TEXT_CHARS))),
         current_phase: fields.take(phase.transpose()),
         precondition: fields.take(precondition_from(precondition, false)),
     };
-    for (index, path) in paths.iter().enumerate() {
-        match path.as_str() {
-            "title" => {
-                let read = check::required_text("step.title", title.clone(), limits::TITLE_CHARS);
-                change.title = Some(fields.take(read));
-            }
-            "status" => {
-                let read = step_status_from("step.status", status);
-                change.status = Some(fields.take(read).unwrap_or_default());
-            }
-            "result" => {
-                let read = check::text("step.result", result.clone(), limits::PLAN_TEXT_CHARS);
-                change.result = Some(fields.take(read));
-            }
-            _ => fields.take(Err(unknown_path(index, path, CHANGEABLE))),
-        }
-    }
     Ok((fields.all(named)?, change))
 }

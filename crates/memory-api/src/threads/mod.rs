@@ -1,6 +1,7 @@
 //! The thread service.
 
 mod branches;
+mod fields;
 mod listing;
 mod update;
 
@@ -16,8 +17,7 @@ use memory_contract::proto::{
     UpdateThreadRequest, UpdateThreadResponse, WatchThreadRequest,
 };
 use memory_contract::{
-    Invalid, InvalidFields, JsonObject, MemoryPolicy, PolicyLevel, Session, check, duration_in,
-    limits, metadata_from,
+    InvalidFields, JsonObject, MemoryPolicy, PolicyLevel, Session, metadata_from,
 };
 use memory_grpc::request::{
     Fields, SessionAt, check_thread_change, may_erase, policy_at, required_conversation_from,
@@ -31,6 +31,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::watch::{Events, Watcher, Watching};
+use fields::{title_from, ttl_from};
 use update::Update;
 
 /// Implements `ThreadService`.
@@ -323,12 +324,4 @@ fn new_thread(
             .unwrap_or_default(),
     };
     Ok((fields.all(names)?, properties))
-}
-
-fn title_from(title: String) -> Result<String, Invalid> {
-    check::text("title", title, limits::TITLE_CHARS)
-}
-
-fn ttl_from(ttl: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
-    duration_in("ttl", ttl, limits::TTL_MIN, limits::TTL_MAX)
 }

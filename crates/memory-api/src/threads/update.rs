@@ -1,14 +1,14 @@
 //! Reads changes of threads.
 
-use memory_contract::proto::{Thread, UpdateThreadRequest};
+use memory_contract::proto::UpdateThreadRequest;
 use memory_contract::{
-    Invalid, InvalidFields, PolicyFields, PolicyLevel, Precondition, metadata_from,
-    nothing_to_change, paths_from, precondition_from, unknown_path,
+    Invalid, InvalidFields, PolicyLevel, Precondition, UpdateMask, metadata_from,
+    nothing_to_change, precondition_from,
 };
 use memory_grpc::request::{Fields, NamedConversation, policy_change_at, resource_from};
 use memory_store::ThreadChange;
 
-use super::{title_from, ttl_from};
+use super::fields::{title_from, ttl_from};
 
 /// The fields of a thread that an update can change.
 const CHANGEABLE: &[&str] = &["title", "metadata", "ttl", "policy"];
@@ -18,44 +18,6 @@ pub(super) struct Update {
     pub(super) named: NamedConversation,
     pub(super) precondition: Precondition,
     pub(super) change: ThreadChange,
-}
-
-/// The fields that an update changes.
-struct Named {
-    title: bool,
-    metadata: bool,
-    ttl: bool,
-    policy: PolicyFields,
-}
-
-impl Named {
-    /// Those that the mask names; without a mask those that are set.
-    fn of(fields: &mut Fields, paths: &[String], thread: &Thread) -> Self {
-        if paths.is_empty() {
-            return Self {
-                title: !thread.title.is_empty(),
-                metadata: !thread.metadata.is_empty(),
-                ttl: thread.ttl.is_some(),
-                policy: PolicyFields::Set,
-            };
-        }
-        let mut named = Self {
-            title: false,
-            metadata: false,
-            ttl: false,
-            policy: PolicyFields::Named(Vec::new()),
-        };
-        for (index, path) in paths.iter().enumerate() {
-            match path.as_str() {
-                "title" => named.title = true,
-                "metadata" => named.metadata = true,
-                "ttl" => named.ttl = true,
-                path if named.policy.add(path) => {}
-                path => fields.take(Err(unknown_path(index, path, CHANGEABLE))),
-            }
-        }
-        named
-    }
 }
 
 impl Update {
@@ -70,25 +32,29 @@ impl Update {
         let mut fields = Fields::default();
         let resource = fields.get(resource_from(&thread));
         let precondition = fields.take(precondition_from(precondition, false));
-        let paths = paths_from(update_mask)?;
-        let named = Named::of(&mut fields, &paths, &thread);
-        let policy = policy_change_at(PolicyLevel::Thread, thread.policy, &named.policy);
+        let mask = UpdateMask::read(&mut fields, update_mask, CHANGEABLE, |field| match field {
+            "title" => !thread.title.is_empty(),
+            "metadata" => !thread.metadata.is_empty(),
+            "ttl" => thread.ttl.is_some(),
+            _ => false,
+        })?;
+        let policy = policy_change_at(PolicyLevel::Thread, thread.policy, mask.policy());
         let policy = policy
             .map_err(|InvalidFields(all)| InvalidFields(all.into_iter().map(within).collect()));
         let policy_is_valid = policy.is_ok();
         let change = ThreadChange {
-            title: named
-                .title
+            title: mask
+                .names("title")
                 .then(|| fields.take(title_from(thread.title).map_err(within))),
-            metadata: named
-                .metadata
+            metadata: mask
+                .names("metadata")
                 .then(|| fields.take(metadata_from("metadata", thread.metadata).map_err(within))),
-            ttl: named
-                .ttl
+            ttl: mask
+                .names("ttl")
                 .then(|| fields.take(ttl_from(thread.ttl).map_err(within))),
             policy: fields.get_all(policy).unwrap_or_default(),
         };
-        if paths.is_empty() && policy_is_valid && change == ThreadChange::default() {
+        if !mask.is_given() && policy_is_valid && change == ThreadChange::default() {
             fields.take(Err::<(), _>(nothing_to_change(CHANGEABLE)));
         }
         let named = fields.all(resource)?;

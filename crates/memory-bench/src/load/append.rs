@@ -8,13 +8,14 @@ use serde::Serialize;
 use tonic::transport::Channel;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use super::{Rounds, pgbench};
+use super::{pgbench, rounds::Rounds};
 use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},
+    clients::{Clients, new_app},
     progress,
     random::Random,
-    service::{Clients, Service, new_app},
+    service::Service,
     stats::Spread,
 };
 
@@ -25,7 +26,7 @@ const THREADS: usize = 16;
 
 /// Throughput and latency of appends.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct AppendFigures {
     /// By number of callers.
     pub callers: BTreeMap<usize, AtCallers>,
     /// Appends per second of the arrivals at a fixed rate.
@@ -61,7 +62,7 @@ pub async fn measure(
     rate: u32,
     rounds: &Rounds,
     random: &mut Random,
-) -> Result<Measured, Failure> {
+) -> Result<AppendFigures, Failure> {
     let mut kinds = vec![Kind::AtRate, Kind::HealthCheck];
     let checks = [HealthCheck(HealthClient::new(service.channel().await?))];
     let mut appenders = BTreeMap::from([(Kind::AtRate, threads(service, THREADS).await?)]);
@@ -115,7 +116,7 @@ pub async fn measure(
         };
         by_callers.insert(number, measured);
     }
-    Ok(Measured {
+    Ok(AppendFigures {
         callers: by_callers,
         rate,
         at_rate: series.get(&Kind::AtRate).ok_or("no rounds")?.figures(),

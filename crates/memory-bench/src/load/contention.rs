@@ -13,13 +13,14 @@ use memory_contract::proto::{
 };
 use serde::Serialize;
 
-use super::{Rounds, tool_log};
+use super::{rounds::Rounds, tool_log};
 use crate::{
     Failure,
     blocks::{Block, Figures, Series},
+    clients::{Clients, new_app},
     progress,
     random::Random,
-    service::{Clients, Service, new_app},
+    service::Service,
     stats::{Latencies, Spread},
 };
 
@@ -31,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Latencies of the same appends on two services.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct ContentionFigures {
     /// The 95th percentile with distilling to that without.
     pub p95_ratio: Spread,
     distilling: Figures,
@@ -40,7 +41,7 @@ pub struct Measured {
     observations: usize,
 }
 
-impl Measured {
+impl ContentionFigures {
     /// A summary in one line.
     pub fn line(&self) -> String {
         format!(
@@ -61,7 +62,7 @@ pub async fn measure(
     not_distilling: &Service,
     rounds: &Rounds,
     random: &mut Random,
-) -> Result<Measured, Failure> {
+) -> Result<ContentionFigures, Failure> {
     let services = [distilling, not_distilling];
     let threads = [threads(distilling).await?, threads(not_distilling).await?];
     let mut series = [Series::new()?, Series::new()?];
@@ -92,7 +93,7 @@ pub async fn measure(
         observations += found.observations.len() + found.replaced.len();
     }
     let [with, without] = series;
-    Ok(Measured {
+    Ok(ContentionFigures {
         p95_ratio: Spread::of_ratios(with.p95s(), without.p95s()),
         distilling: with.figures(),
         not_distilling: without.figures(),

@@ -11,8 +11,10 @@ use memory_contract::proto::{
 use serde::Serialize;
 
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -33,7 +35,7 @@ const NODE: &str = "planner";
 
 /// Latencies of contexts by mode.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct ContextFigures {
     long_conversation_messages: usize,
     modes: Vec<OfMode>,
 }
@@ -59,7 +61,7 @@ pub struct Ratios {
     pub context_long_observational_p50_ratio: Option<f64>,
 }
 
-impl Measured {
+impl ContextFigures {
     /// The ratios.
     pub fn ratios(&self) -> Ratios {
         let of = |mode: MemoryMode| {
@@ -112,7 +114,7 @@ fn name(mode: MemoryMode) -> &'static str {
 /// question of its own. In working
 /// and observational mode the short conversation has as many messages as the contexts of
 /// the long one show in full.
-pub async fn measure(service: &Service) -> Result<Measured, Failure> {
+pub async fn measure(service: &Service) -> Result<ContextFigures, Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();
     let long = conversation(&mut clients, &app, "long", MemoryMode::Hybrid, LONG).await?;
@@ -133,10 +135,10 @@ pub async fn measure(service: &Service) -> Result<Measured, Failure> {
         let shown = shown(&build(&mut clients, long, mode, 0).await?);
         let key = format!("short {}", name(mode));
         let short = conversation(&mut clients, &app, &key, mode, shown).await?;
-        crate::importing::indexed(&mut clients).await?;
+        crate::indexed::indexed(&mut clients).await?;
         modes.push(alternate(&mut clients, mode, [long, &short], shown).await?);
     }
-    Ok(Measured {
+    Ok(ContextFigures {
         long_conversation_messages: LONG,
         modes,
     })
@@ -148,7 +150,7 @@ async fn alternate(
     threads: [&String; 2],
     short_conversation_messages: usize,
 ) -> Result<OfMode, Failure> {
-    crate::importing::indexed(clients).await?;
+    crate::indexed::indexed(clients).await?;
     let label = format!("building contexts, {}", name(mode));
     let bar = progress::count(label, (BUILDS + WARM_UP) as u64);
     let mut latencies = [Latencies::new()?, Latencies::new()?];

@@ -10,8 +10,10 @@ use memory_contract::proto::{
 use serde::Serialize;
 
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::rounded,
 };
 
@@ -27,7 +29,7 @@ const BATCH: usize = 100;
 
 /// Throughput of extracted and of added memories.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct FactFigures {
     messages: usize,
     extracted: usize,
     /// Extracted memories per second, from the first to the last; absent if there are too
@@ -38,7 +40,7 @@ pub struct Measured {
     pub promoted_per_s: f64,
 }
 
-impl Measured {
+impl FactFigures {
     /// A summary in one line.
     pub fn line(&self) -> String {
         format!(
@@ -54,7 +56,7 @@ impl Measured {
 }
 
 /// Measures with so many facts, half of them in messages and half added by calls.
-pub async fn measure(service: &Service, facts: usize) -> Result<Measured, Failure> {
+pub async fn measure(service: &Service, facts: usize) -> Result<FactFigures, Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();
     let step = progress::step("promoting memories");
@@ -78,13 +80,13 @@ pub async fn measure(service: &Service, facts: usize) -> Result<Measured, Failur
         };
         clients.memories.add_memories(request).await?;
     }
-    crate::importing::indexed(&mut clients).await?;
+    crate::indexed::indexed(&mut clients).await?;
     let promoting = begin.elapsed();
     step.finish_and_clear();
 
     let messages = said(&mut clients, &app, half).await?;
     let (extracted, extracted_per_s) = extracted(&mut clients, &app).await?;
-    Ok(Measured {
+    Ok(FactFigures {
         messages,
         extracted,
         extracted_per_s,

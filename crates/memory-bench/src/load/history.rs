@@ -8,8 +8,10 @@ use memory_contract::proto::{
 use serde::Serialize;
 
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -22,7 +24,7 @@ const WARM_UP: usize = 20;
 
 /// Latencies of the same history from a long and a short thread.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct HistoryFigures {
     long_thread_messages: usize,
     short_thread_messages: usize,
     /// Messages in each history.
@@ -31,7 +33,7 @@ pub struct Measured {
     short: Quantiles,
 }
 
-impl Measured {
+impl HistoryFigures {
     /// The ratio of the long thread's median to the short one's.
     pub fn ratio(&self) -> f64 {
         rounded(self.long.p50_ms / self.short.p50_ms.max(0.001), 2)
@@ -53,17 +55,17 @@ impl Measured {
 }
 
 /// Fills two threads and reads them alternately.
-pub async fn measure(service: &Service, long: usize) -> Result<Measured, Failure> {
+pub async fn measure(service: &Service, long: usize) -> Result<HistoryFigures, Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();
     let long_thread = fill(&mut clients, &app, "long", long).await?;
     let short_thread = fill(&mut clients, &app, "short", SHORT).await?;
-    crate::importing::indexed(&mut clients).await?;
+    crate::indexed::indexed(&mut clients).await?;
 
     let sides = [(clients.clone(), long_thread), (clients, short_thread)];
     let (returned, [long_latencies, short_latencies]) =
         alternate("reading histories", sides).await?;
-    Ok(Measured {
+    Ok(HistoryFigures {
         long_thread_messages: long,
         short_thread_messages: SHORT,
         returned_messages: returned,

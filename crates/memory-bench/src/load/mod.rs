@@ -11,6 +11,7 @@ mod observed;
 mod pgbench;
 mod recall;
 mod report;
+mod rounds;
 mod tool_log;
 mod unindexed;
 mod window;
@@ -19,18 +20,20 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use memory_contract::proto::{AddMemoriesRequest, MemoryInput, UserRef, part};
-use serde::Serialize;
 
 use crate::{
     Failure, Target,
+    clients::{Clients, new_app},
     conversation::{self, Conversation},
     importing,
     machine::{Machine, resident_mib},
     questions::Questions,
     random::Random,
-    service::{Clients, Service, new_app},
-    stats::{Spread, rounded},
+    service::Service,
+    stats::rounded,
 };
+use report::{Distilled, ImportFigures, Report};
+use rounds::Rounds;
 
 /// A service without an embedding model, so that embedding does not take time from appends
 /// and histories.
@@ -123,64 +126,6 @@ impl Options {
     }
 }
 
-/// How often and how long blocks are measured.
-pub struct Rounds {
-    /// Rounds.
-    pub count: usize,
-    /// The length of a block.
-    pub block: Duration,
-}
-
-#[derive(Serialize)]
-struct Report {
-    machine: Machine,
-    /// The index: `embedded` or `qdrant`.
-    index: &'static str,
-    rounds: usize,
-    block_s: u64,
-    /// Absent for a running service, whose indexer cannot be held.
-    recall_p50_ratio_with_20_unindexed: Option<f64>,
-    history_ratio_100k_to_100: Option<f64>,
-    /// Absent for a running service, whose cache cannot be switched off.
-    window_ratio_cached_to_uncached: Option<f64>,
-    /// Absent for a running service, which may not distill.
-    #[serde(flatten)]
-    context_long: contexts::Ratios,
-    rss_mb: Option<f64>,
-    cold_start_s: Option<f64>,
-    warm_start_s: Option<f64>,
-    append: append::Measured,
-    import: ImportMeasured,
-    recall: recall::Measured,
-    unindexed: Option<unindexed::Measured>,
-    history: Option<history::Measured>,
-    window: Option<window::Measured>,
-    /// Absent for a running service, whose objects cannot be read.
-    nodes: Option<nodes::Measured>,
-    /// Absent for a running service, which may not distill.
-    distilled: Option<Distilled>,
-}
-
-/// The results of distilling, and its cost for appends.
-#[derive(Serialize)]
-struct Distilled {
-    compression: f64,
-    answerable_percent: f64,
-    same_prefix_percent: f64,
-    append_p95_ratio: Spread,
-    observed: observed::Measured,
-    contexts: contexts::Measured,
-    contention: contention::Measured,
-    facts: facts::Measured,
-}
-
-#[derive(Serialize)]
-struct ImportMeasured {
-    messages: usize,
-    durable_messages_per_s: f64,
-    searchable_messages_per_s: f64,
-}
-
 /// Runs all measurements and prints the report.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
     if let Some(part) = options.only {
@@ -234,9 +179,11 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         },
         rounds: rounds.count,
         block_s: rounds.block.as_secs(),
-        recall_p50_ratio_with_20_unindexed: unindexed.as_ref().map(unindexed::Measured::ratio),
-        history_ratio_100k_to_100: history.as_ref().map(history::Measured::ratio),
-        window_ratio_cached_to_uncached: window.as_ref().map(window::Measured::ratio),
+        recall_p50_ratio_with_20_unindexed: unindexed
+            .as_ref()
+            .map(unindexed::UnindexedFigures::ratio),
+        history_ratio_100k_to_100: history.as_ref().map(history::HistoryFigures::ratio),
+        window_ratio_cached_to_uncached: window.as_ref().map(window::WindowFigures::ratio),
         context_long: distilled
             .as_ref()
             .map_or_else(contexts::Ratios::default, |one| one.contexts.ratios()),
@@ -270,8 +217,8 @@ fn conversations(options: &Options) -> Result<Vec<Conversation>, Failure> {
 
 /// What was measured of a service that imports conversations and recalls from them.
 struct Found {
-    import: ImportMeasured,
-    recall: recall::Measured,
+    import: ImportFigures,
+    recall: recall::RecallFigures,
     rss_mb: Option<f64>,
     cold_start: Option<Duration>,
     warm_start: Option<Duration>,
@@ -315,7 +262,7 @@ async fn found(
     .await?;
     service.stop().await?;
     let rate = |time: Duration| rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0);
-    let import = ImportMeasured {
+    let import = ImportFigures {
         messages: imported.messages,
         durable_messages_per_s: rate(imported.durable),
         searchable_messages_per_s: rate(imported.searchable),
@@ -371,7 +318,7 @@ async fn contention(
     distilling: &Service,
     rounds: &Rounds,
     random: &mut Random,
-) -> Result<contention::Measured, Failure> {
+) -> Result<contention::ContentionFigures, Failure> {
     let idle = Service::start(target, WITHOUT_DISTILLING).await?;
     let measured = contention::measure(distilling, &idle, rounds, random).await?;
     idle.stop().await?;
@@ -384,7 +331,7 @@ async fn appends(
     options: &Options,
     rounds: &Rounds,
     random: &mut Random,
-) -> Result<append::Measured, Failure> {
+) -> Result<append::AppendFigures, Failure> {
     let service = match target.addr {
         None => Service::start(target, WITHOUT_DISTILLING).await?,
         Some(_) => Service::attach_or_start(target).await?,

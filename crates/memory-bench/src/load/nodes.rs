@@ -22,8 +22,10 @@ use serde::{Deserialize, Serialize};
 
 use super::history::fill;
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -43,7 +45,7 @@ const WRITES: &str = "recollect_object_writes_total";
 
 /// The two runs.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct NodeFigures {
     turns_per_flush: usize,
     one_writer: Run,
     many_writers: Run,
@@ -74,7 +76,7 @@ struct Run {
     doubled_turns: usize,
 }
 
-impl Measured {
+impl NodeFigures {
     /// Turns that were lost or duplicated in both runs; 0 is required.
     pub fn wrong(&self) -> usize {
         [&self.one_writer, &self.many_writers]
@@ -140,8 +142,8 @@ impl Run {
 }
 
 /// Measures on a throw-away service with its objects in its data directory.
-pub async fn measure(service: &Service, turns: usize) -> Result<Measured, Failure> {
-    Ok(Measured {
+pub async fn measure(service: &Service, turns: usize) -> Result<NodeFigures, Failure> {
+    Ok(NodeFigures {
         turns_per_flush: RUN,
         one_writer: run(service, 1, (turns / FEWER).max(1)).await?,
         many_writers: run(service, WRITERS, turns.max(1)).await?,

@@ -11,8 +11,10 @@ use serde::Serialize;
 
 use super::tool_log::{self, Step};
 use crate::{
-    Failure, progress,
-    service::{Clients, Service, new_app},
+    Failure,
+    clients::{Clients, new_app},
+    progress,
+    service::Service,
     stats::rounded,
 };
 
@@ -27,7 +29,7 @@ const OBSERVER_TOKENS: i64 = 30_000;
 
 /// The results for the log.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct ObservationFigures {
     steps: usize,
     observations: usize,
     /// Messages that observations replace, and their tokens.
@@ -44,7 +46,7 @@ pub struct Measured {
     same_bytes: usize,
 }
 
-impl Measured {
+impl ObservationFigures {
     /// The ratio of the observed messages' tokens to the observations' tokens.
     pub fn compression(&self) -> f64 {
         rounded(
@@ -85,7 +87,7 @@ fn percent(part: usize, whole: usize) -> f64 {
 }
 
 /// Runs a loop of so many steps, and asks for the context after each.
-pub async fn measure(service: &Service, steps: usize) -> Result<Measured, Failure> {
+pub async fn measure(service: &Service, steps: usize) -> Result<ObservationFigures, Failure> {
     let mut clients = service.connect().await?;
     let thread_id = thread(&mut clients).await?;
     let bar = progress::count("running a long loop", steps as u64);
@@ -114,7 +116,7 @@ pub async fn measure(service: &Service, steps: usize) -> Result<Measured, Failur
     let there = usize::try_from(observed_messages)?.min(facts.len());
     let planted: Vec<&String> = facts[..there].iter().flatten().collect();
     let kept = |fact: &&&String| texts.iter().any(|text| text.contains(fact.as_str()));
-    Ok(Measured {
+    Ok(ObservationFigures {
         steps,
         observations: all.len(),
         observed_messages,

@@ -10,16 +10,17 @@ use memory_recall::IndexConfig;
 use serde::Serialize;
 
 use super::{
-    Rounds,
     floor::{Floor, PARTS},
+    rounds::Rounds,
 };
 use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},
+    clients::Clients,
     progress,
     questions::Questions,
     random::Random,
-    service::{Clients, Service},
+    service::Service,
     stats::Spread,
 };
 
@@ -30,7 +31,7 @@ const CALLERS_AT_RATE: usize = 16;
 
 /// Throughput and latency of recall, of contexts, and of recall's indispensable parts.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct RecallFigures {
     /// Medians of recall with one caller to those of the floor's sum.
     pub p50_ratio_to_floor: Option<Spread>,
     /// Medians of HYBRID contexts with one caller to those of recall.
@@ -87,7 +88,7 @@ pub async fn measure(
     (callers, rate): (&[usize], u32),
     rounds: &Rounds,
     random: &mut Random,
-) -> Result<Measured, Failure> {
+) -> Result<RecallFigures, Failure> {
     let floor = match (index, &service.database_url) {
         (Some(index), Some(url)) => Some(Floor::open(index, url, app).await?),
         _ => None,
@@ -165,7 +166,7 @@ impl AllSeries {
         }
     }
 
-    fn measured(&self, rate: u32) -> Result<Measured, Failure> {
+    fn measured(&self, rate: u32) -> Result<RecallFigures, Failure> {
         let get = |kind: Kind| self.0.get(&kind).ok_or("no rounds");
         let recall = get(Kind::Callers(What::Recall, 1))?;
         let hybrid = get(Kind::Callers(What::Hybrid, 1))?;
@@ -184,7 +185,7 @@ impl AllSeries {
             let series = self.0.get(&Kind::Part(name))?;
             Some((name, series.figures()))
         });
-        Ok(Measured {
+        Ok(RecallFigures {
             p50_ratio_to_floor: floor.map(|floor| Spread::of_ratios(recall.p50s(), floor.p50s())),
             context_p50_ratio_to_recall: Spread::of_ratios(hybrid.p50s(), recall.p50s()),
             recall: by_callers(What::Recall),

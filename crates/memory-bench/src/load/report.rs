@@ -2,8 +2,62 @@
 
 use comfy_table::Table;
 
-use super::{Distilled, Report, append, nodes, recall};
-use crate::{blocks::Figures, stats::Spread, table::table};
+use serde::Serialize;
+
+use super::{
+    append, contention, contexts, facts, history, nodes, observed, recall, unindexed, window,
+};
+use crate::{blocks::Figures, machine::Machine, stats::Spread, table::table};
+
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub(super) machine: Machine,
+    /// The index: `embedded` or `qdrant`.
+    pub(super) index: &'static str,
+    pub(super) rounds: usize,
+    pub(super) block_s: u64,
+    /// Absent for a running service, whose indexer cannot be held.
+    pub(super) recall_p50_ratio_with_20_unindexed: Option<f64>,
+    pub(super) history_ratio_100k_to_100: Option<f64>,
+    /// Absent for a running service, whose cache cannot be switched off.
+    pub(super) window_ratio_cached_to_uncached: Option<f64>,
+    /// Absent for a running service, which may not distill.
+    #[serde(flatten)]
+    pub(super) context_long: contexts::Ratios,
+    pub(super) rss_mb: Option<f64>,
+    pub(super) cold_start_s: Option<f64>,
+    pub(super) warm_start_s: Option<f64>,
+    pub(super) append: append::AppendFigures,
+    pub(super) import: ImportFigures,
+    pub(super) recall: recall::RecallFigures,
+    pub(super) unindexed: Option<unindexed::UnindexedFigures>,
+    pub(super) history: Option<history::HistoryFigures>,
+    pub(super) window: Option<window::WindowFigures>,
+    /// Absent for a running service, whose objects cannot be read.
+    pub(super) nodes: Option<nodes::NodeFigures>,
+    /// Absent for a running service, which may not distill.
+    pub(super) distilled: Option<Distilled>,
+}
+
+/// The results of distilling, and its cost for appends.
+#[derive(Serialize)]
+pub(super) struct Distilled {
+    pub(super) compression: f64,
+    pub(super) answerable_percent: f64,
+    pub(super) same_prefix_percent: f64,
+    pub(super) append_p95_ratio: Spread,
+    pub(super) observed: observed::ObservationFigures,
+    pub(super) contexts: contexts::ContextFigures,
+    pub(super) contention: contention::ContentionFigures,
+    pub(super) facts: facts::FactFigures,
+}
+
+#[derive(Serialize)]
+pub(super) struct ImportFigures {
+    pub(super) messages: usize,
+    pub(super) durable_messages_per_s: f64,
+    pub(super) searchable_messages_per_s: f64,
+}
 
 /// A row of the summary: the figure, its value, and the aim.
 type Row = (&'static str, String, &'static str);
@@ -21,14 +75,14 @@ pub fn print(report: &Report) {
 }
 
 /// Prints what was measured of appends.
-pub fn print_appends(append: &append::Measured) {
+pub fn print_appends(append: &append::AppendFigures) {
     println!("{}\n", ratios_of_appends(append));
     println!("{}", calls_of_appends(append));
     floors_of_appends(append);
 }
 
 /// Prints what was measured of recall and contexts.
-pub fn print_recall(recall: &recall::Measured) {
+pub fn print_recall(recall: &recall::RecallFigures) {
     let mut summary = table(&["figure", "measured", "aim"], 1);
     for (figure, measured, aim) in ratios_of_recall(recall) {
         summary.add_row([figure.to_owned(), measured, aim.to_owned()]);
@@ -54,7 +108,7 @@ fn summary(report: &Report) {
     println!("{summary}\n");
 }
 
-fn ratios_of_appends(append: &append::Measured) -> Table {
+fn ratios_of_appends(append: &append::AppendFigures) -> Table {
     let mut summary = table(&["figure", "measured", "aim"], 1);
     for (callers, measured) in &append.callers {
         let aim = match callers {
@@ -78,7 +132,7 @@ fn or_dash(value: Option<f64>, unit: &str) -> String {
     value.map_or("-".to_owned(), |value| format!("{value}{unit}"))
 }
 
-fn ratios_of_recall(recall: &recall::Measured) -> Vec<Row> {
+fn ratios_of_recall(recall: &recall::RecallFigures) -> Vec<Row> {
     vec![
         (
             "recall p50 to its floor",
@@ -139,7 +193,7 @@ fn ratios(report: &Report) -> Vec<Row> {
 }
 
 fn stored(report: &Report) -> Vec<Row> {
-    let nodes = |figure: fn(&nodes::Measured) -> String| {
+    let nodes = |figure: fn(&nodes::NodeFigures) -> String| {
         report.nodes.as_ref().map_or("-".to_owned(), figure)
     };
     vec![
@@ -242,7 +296,7 @@ fn calls(report: &Report) {
     println!();
 }
 
-fn calls_of_recall(calls: &mut Table, recall: &recall::Measured) {
+fn calls_of_recall(calls: &mut Table, recall: &recall::RecallFigures) {
     let mut add = |name: &str, callers: String, figures: &Figures| {
         calls.add_row(cells(name, callers, figures));
     };
@@ -274,7 +328,7 @@ fn table_of_calls() -> Table {
     table(&headings, 1)
 }
 
-fn calls_of_appends(append: &append::Measured) -> Table {
+fn calls_of_appends(append: &append::AppendFigures) -> Table {
     let mut calls = table_of_calls();
     for (callers, measured) in &append.callers {
         calls.add_row(cells("append", callers.to_string(), &measured.service));
@@ -290,7 +344,7 @@ fn cells(name: &str, callers: String, figures: &Figures) -> Vec<String> {
     first.into_iter().chain(figures.cells()).collect()
 }
 
-fn floors_of_appends(append: &append::Measured) {
+fn floors_of_appends(append: &append::AppendFigures) {
     for (callers, measured) in &append.callers {
         if let Some(floor) = measured.pgbench_per_s {
             println!("pgbench with {callers} clients: {floor} appends/s");

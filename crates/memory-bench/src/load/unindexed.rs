@@ -10,11 +10,12 @@ use serde::Serialize;
 use super::recall::recall;
 use crate::{
     Failure, Target,
+    clients::new_app,
     conversation::Conversation,
     importing, progress,
     questions::Questions,
     random::Random,
-    service::{Service, new_app},
+    service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -30,14 +31,14 @@ const HOLD: Duration = Duration::from_secs(3_600);
 
 /// Latencies of the same queries in two copies of the conversations.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct UnindexedFigures {
     /// With unindexed messages in the scope.
     unindexed: Quantiles,
     /// With all messages indexed.
     indexed: Quantiles,
 }
 
-impl Measured {
+impl UnindexedFigures {
     /// The ratio of the medians.
     pub fn ratio(&self) -> f64 {
         rounded(self.unindexed.p50_ms / self.indexed.p50_ms.max(0.001), 2)
@@ -63,7 +64,7 @@ pub async fn measure(
     conversations: &[Conversation],
     queries: usize,
     random: &mut Random,
-) -> Result<Measured, Failure> {
+) -> Result<UnindexedFigures, Failure> {
     let service = Service::start(target, SLEEPING_INDEXER).await?;
     let mut clients = service.connect().await?;
     let apps = [new_app(), new_app()];
@@ -113,7 +114,7 @@ pub async fn measure(
     bar.finish_and_clear();
     service.stop().await?;
     let [unindexed, indexed] = latencies;
-    Ok(Measured {
+    Ok(UnindexedFigures {
         unindexed: unindexed.quantiles(),
         indexed: indexed.quantiles(),
     })

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::history::{alternate, fill};
 use crate::{
     Failure,
-    service::{Clients, Service, new_app},
+    clients::{Clients, new_app},
+    service::Service,
     stats::{Quantiles, rounded},
 };
 
@@ -14,14 +15,14 @@ const MESSAGES: usize = 200;
 
 /// Latencies of the same history with the cache of windows and without.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct WindowFigures {
     /// Messages in each history.
     returned_messages: usize,
     cached: Quantiles,
     uncached: Quantiles,
 }
 
-impl Measured {
+impl WindowFigures {
     /// The ratio of the cached median to the uncached one.
     pub fn ratio(&self) -> f64 {
         rounded(self.cached.p50_ms / self.uncached.p50_ms.max(0.001), 2)
@@ -42,10 +43,10 @@ impl Measured {
 
 /// Fills a thread in each of two services, which differ only in their cache, and reads
 /// them alternately.
-pub async fn measure(cached: &Service, uncached: &Service) -> Result<Measured, Failure> {
+pub async fn measure(cached: &Service, uncached: &Service) -> Result<WindowFigures, Failure> {
     let sides = [side(cached).await?, side(uncached).await?];
     let (returned, [cached, uncached]) = alternate("reading windows", sides).await?;
-    Ok(Measured {
+    Ok(WindowFigures {
         returned_messages: returned,
         cached: cached.quantiles(),
         uncached: uncached.quantiles(),
@@ -56,6 +57,6 @@ async fn side(service: &Service) -> Result<(Clients, String), Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();
     let thread = fill(&mut clients, &app, "window", MESSAGES).await?;
-    crate::importing::indexed(&mut clients).await?;
+    crate::indexed::indexed(&mut clients).await?;
     Ok((clients, thread))
 }

@@ -17,9 +17,11 @@ use tokio_stream::StreamExt as _;
 
 use super::synthetic::{Language, Session, Sessions, Zipf};
 use crate::{
-    Failure, progress,
+    Failure,
+    clients::{Clients, Key},
+    progress,
     random::Random,
-    service::{Clients, Key, Service},
+    service::Service,
 };
 
 /// The app of all tenants.

@@ -4,7 +4,8 @@ use std::{fs, io::Write as _, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{OfSize, Options};
+use super::of_size::OfSize;
+use super::options::Options;
 use crate::Failure;
 
 const FILE: &str = "scale.json";

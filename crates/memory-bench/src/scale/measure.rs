@@ -16,10 +16,11 @@ use super::{
 use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},
+    clients::Clients,
     machine::read_from_disk,
     progress,
     random::Random,
-    service::{Clients, Service},
+    service::Service,
     stats::rounded,
 };
 
@@ -36,7 +37,7 @@ const FIRST: Duration = Duration::from_secs(300);
 
 /// The figures of each kind, in the order of [`KINDS`].
 #[derive(Serialize, Deserialize)]
-pub struct Measured {
+pub struct CallFigures {
     recall_user: Figures,
     recall_largest_tenant: Figures,
     append: Figures,
@@ -46,7 +47,7 @@ pub struct Measured {
     read_kib: [f64; 3],
 }
 
-impl Measured {
+impl CallFigures {
     /// The figures of the kind at this place.
     pub fn figures(&self, place: usize) -> &Figures {
         match place {
@@ -140,7 +141,7 @@ impl Callers {
         rounds: usize,
         block: Duration,
         random: &mut Random,
-    ) -> Result<Measured, Failure> {
+    ) -> Result<CallFigures, Failure> {
         let mut series = [Series::new()?, Series::new()?, Series::new()?];
         let mut read = [0; 3];
         let mut places = [0, 1, 2];
@@ -158,7 +159,7 @@ impl Callers {
             }
         }
         let [recall_user, recall_largest_tenant, append] = series.map(|one| one.figures());
-        let mut measured = Measured {
+        let mut measured = CallFigures {
             recall_user,
             recall_largest_tenant,
             append,

@@ -4,17 +4,13 @@ mod fill;
 mod finished;
 mod measure;
 mod model;
+mod of_size;
+mod options;
 mod synthetic;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
-use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     Failure, Target,
@@ -27,70 +23,9 @@ use crate::{
 };
 use fill::Tenants;
 use finished::Finished;
+use of_size::OfSize;
 
-/// What to measure.
-#[derive(Args)]
-pub struct Options {
-    /// Messages, ascending: 10k, 100k, 1M. The service grows from each size to the next.
-    #[arg(long, value_delimiter = ',', default_values_t = [Size(10_000), Size(100_000), Size(1_000_000)])]
-    sizes: Vec<Size>,
-    /// Tenants, with shares by Zipf's law.
-    #[arg(long, default_value_t = 1_000)]
-    tenants: usize,
-    /// Embed every message with the default model, instead of generating vectors. At about
-    /// 200 messages a second.
-    #[arg(long)]
-    embed: bool,
-    /// Keep the data in this directory, which only this command writes to. The same command goes on
-    /// where a run that was interrupted stopped, and does not measure a size again. Go on within two
-    /// days of the first import of a size: for so long the service knows which messages it has.
-    /// Default: a temporary directory.
-    #[arg(long)]
-    data_dir: Option<PathBuf>,
-    /// Rounds, each with one block of each kind in random order.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Seconds of a block.
-    #[arg(long, default_value_t = 3)]
-    seconds: u64,
-    /// Seed of the order of blocks and of the questions.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-}
-
-/// A number of messages, such as 10k or 1M.
-#[derive(Clone, Copy)]
-struct Size(usize);
-
-impl std::str::FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (digits, unit) = match text.strip_suffix(['k', 'K']) {
-            Some(digits) => (digits, 1_000),
-            None => match text.strip_suffix(['m', 'M']) {
-                Some(digits) => (digits, 1_000_000),
-                None => (text, 1),
-            },
-        };
-        let number: usize = digits
-            .parse()
-            .map_err(|_| format!("\"{text}\" is not a number such as 10000, 10k or 1M"))?;
-        Ok(Self(number * unit))
-    }
-}
-
-impl std::fmt::Display for Size {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            size if size > 0 && size.is_multiple_of(1_000_000) => {
-                write!(f, "{}M", size / 1_000_000)
-            }
-            size if size > 0 && size.is_multiple_of(1_000) => write!(f, "{}k", size / 1_000),
-            size => write!(f, "{size}"),
-        }
-    }
-}
+pub use options::Options;
 
 #[derive(Serialize)]
 struct Report {
@@ -99,27 +34,6 @@ struct Report {
     tenants: usize,
     generated_vectors: bool,
     sizes: Vec<OfSize>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct OfSize {
-    messages: usize,
-    /// The largest size's median to the smallest one's is what scaling is judged by.
-    calls: measure::Measured,
-    /// Messages that the size before did not have, less those of an interrupted run; 0 if all
-    /// were there.
-    added_messages: usize,
-    durable_messages_per_s: f64,
-    searchable_messages_per_s: f64,
-    /// Start on existing data, until the service is ready.
-    start_s: f64,
-    /// From then until a recall uses the index.
-    first_recall_s: f64,
-    /// Resident memory of the service after the measurement, without Postgres.
-    rss_mb: Option<f64>,
-    /// The data directory: the database, and the index if it is embedded.
-    disk_mb: f64,
-    index_disk_mb: f64,
 }
 
 /// Runs all sizes and prints the report, also if a later size fails.
@@ -257,23 +171,6 @@ fn mib_on_disk(dir: &Path) -> Result<f64, Failure> {
     Ok(rounded(bytes(dir)? as f64 / 1_048_576.0, 0))
 }
 
-impl OfSize {
-    /// The figures that matter most, in one line.
-    fn line(&self) -> String {
-        let calls = measure::KINDS.into_iter().enumerate();
-        let p50 = calls.map(|(place, name)| {
-            let p50 = self.calls.figures(place).p50_ms;
-            format!("{name} {p50} ms")
-        });
-        format!(
-            "{} messages, {} of them a second until searchable: p50 of {}",
-            self.messages,
-            self.searchable_messages_per_s,
-            p50.collect::<Vec<_>>().join(", ")
-        )
-    }
-}
-
 impl Report {
     fn print(&self) {
         println!("{}, index: {}", self.machine.line(), self.index);
@@ -329,20 +226,5 @@ impl Report {
         add("data on disk, MB", &|size| size.disk_mb.to_string());
         add("  of it index, MB", &|size| size.index_disk_mb.to_string());
         println!("{rows}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_written_short() {
-        for (text, number) in [("10k", 10_000), ("1M", 1_000_000), ("1500", 1_500)] {
-            let size: Size = text.parse().unwrap();
-            assert_eq!(size.0, number);
-            assert_eq!(size.to_string(), text);
-        }
-        assert!("ten".parse::<Size>().is_err());
     }
 }

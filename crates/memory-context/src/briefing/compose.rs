@@ -9,7 +9,7 @@ use memory_budget::{Budget, OversizedTurn, Size, Tokenizer, cut, turns};
 use memory_contract::{Attempt, Message, NewAttempt, NewPlan, json_line, limits};
 use serde::Serialize;
 
-use super::{Briefing, BriefingCut, BriefingPart};
+use super::written::{Briefing, BriefingCut, BriefingPart};
 use crate::derived::DerivedText;
 use crate::error::ContextError;
 use crate::fit::{Finished, Layout, Line, Sheet};

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use memory_budget::{Amount, Budget, Cut, Size};
-use memory_contract::formats::{Format, Labels, Said};
 use memory_contract::{
     MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes,
 };
+use memory_formats::{Format, Labels, Said};
 use memory_recall::{Omission as RecallOmission, Reason};
 
-use super::Context;
 use super::block::{
     Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage, tokens_of,
 };
+use super::compiled::Context;
 use super::cut::cuts;
 use super::derived::DerivedShare;
 use super::hash;
@@ -101,7 +101,7 @@ impl Assembly {
     /// A context whose remembered blocks take about `room` bytes.
     fn context(&self, room: usize) -> Result<Context, ContextError> {
         let tokenizer = self.budget.tokenizer;
-        let labels = Labels::of(&self.policy);
+        let labels = Labels::from_policy(&self.policy);
         let mut left = Size {
             tokens: self.budget.max_tokens,
             bytes: room,

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use memory_budget::Tokenizer;
-use memory_contract::formats::Said;
 use memory_contract::{MemoryId, Message, Part, Role, ThreadId};
+use memory_formats::Said;
 use memory_recall::{OmissionReason, Reason};
 use time::OffsetDateTime;
 

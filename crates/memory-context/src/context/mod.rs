@@ -8,6 +8,7 @@
 mod assemble;
 mod block;
 mod budget;
+mod compiled;
 mod cut;
 mod derived;
 mod gist;
@@ -22,18 +23,18 @@ mod request;
 
 use std::time::Instant;
 
-use memory_budget::{Budget, Tokenizer};
-use memory_contract::formats::Rendered;
+use memory_budget::Budget;
 use memory_contract::{
     FileDelivery, FileRef, FileType, ImageDetail, Invalid, MemoryMode, MemoryOwner, Part,
     PolicyLevel, ResolvedPolicy, Session, ThreadId, limits,
 };
-use memory_recall::{Degradation, Method, Recall};
+use memory_recall::Recall;
 use memory_store::{Caller, Scope, Space, Store};
 
 pub use self::block::{
     Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage,
 };
+pub use self::compiled::Context;
 pub use self::cut::BlockCut;
 pub use self::request::{ContextRequest, Conversation, query_of};
 
@@ -45,33 +46,6 @@ use crate::counting::{counting, size_of};
 use crate::error::ContextError;
 use crate::files::KnownFiles;
 use crate::sending::Sending;
-
-/// A compiled context, also rendered into the requested chat formats.
-#[derive(Clone, Debug)]
-pub struct Context {
-    /// The blocks, in the order in which a model is given them.
-    pub blocks: Vec<Block>,
-    /// The tokens of all blocks, within the budget.
-    pub total_tokens: i32,
-    /// The budget.
-    pub max_tokens: i32,
-    /// The tokenizer that counted them.
-    pub tokenizer: Tokenizer,
-    /// The policy that applied.
-    pub policy: ResolvedPolicy,
-    /// What was left out, at most [`limits::OMITTED`] entries.
-    pub omitted: Vec<Omission>,
-    /// How messages and memories were matched; `None`: nothing was searched.
-    pub method: Option<Method>,
-    /// How much was left out, one entry for each kind of block that lacks something.
-    pub cuts: Vec<BlockCut>,
-    /// The parts of the context that were degraded, each reason once.
-    pub degradations: Vec<Degradation>,
-    /// The context in each format that was asked for, in the order of the request.
-    pub rendered: Vec<Rendered>,
-    /// The SHA-256 of the blocks' hashes in hexadecimal: equal contexts have equal hashes.
-    pub hash: String,
-}
 
 /// Builds a context, and makes an answer of it.
 ///

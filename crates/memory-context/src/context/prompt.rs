@@ -1,8 +1,8 @@
 //! The blocks that every context has: the system prompt and the current input.
 
 use memory_budget::Tokenizer;
-use memory_contract::formats::Labels;
 use memory_contract::{Content, InputWording, Part, ResolvedPolicy, Role};
+use memory_formats::Labels;
 
 use super::block::{Block, BlockKind, ContextMessage};
 use crate::error::ContextError;
@@ -83,7 +83,7 @@ fn templated(
     if texts.is_empty() {
         return Ok(input);
     }
-    let labels = Labels::of(policy);
+    let labels = Labels::from_policy(policy);
     let text = QueryTemplate::compile(source)
         .and_then(|template| {
             let query = texts.join("\n");

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use memory_budget::{Size, Tokenizer};
 use memory_contract::MessageId;
-use memory_contract::formats::Labels;
+use memory_formats::Labels;
 use memory_recall::{Reason, RecalledMessage};
 
 use super::block::{BlockKind, BlockSource, SourceId};

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use memory_budget::{OversizedTurn, Tokenizer};
-use memory_contract::formats::Format;
 use memory_contract::{
     MemoryPolicy, MessageFilter, MessageName, Part, Session, ThreadId, limits, text_of_parts,
 };
+use memory_formats::Format;
 use memory_recall::{Freshness, Method};
 
 /// The conversation that a call is about.

@@ -330,7 +330,7 @@ impl From<File> for proto::File {
 }
 
 /// Reads how images reach a model; unspecified is `None`.
-pub(super) fn delivery_from(delivery: i32) -> Result<Option<FileDelivery>, Invalid> {
+pub(super) fn delivery_from(field: &str, delivery: i32) -> Result<Option<FileDelivery>, Invalid> {
     match proto::FileDelivery::try_from(delivery) {
         Ok(proto::FileDelivery::Unspecified) => Ok(None),
         Ok(proto::FileDelivery::Auto) => Ok(Some(FileDelivery::Auto)),
@@ -338,18 +338,21 @@ pub(super) fn delivery_from(delivery: i32) -> Result<Option<FileDelivery>, Inval
         Ok(proto::FileDelivery::Inline) => Ok(Some(FileDelivery::Inline)),
         Ok(proto::FileDelivery::Text) => Ok(Some(FileDelivery::Text)),
         Err(_) => Err(Invalid::new(
-            "file_delivery",
+            field,
             "must be FILE_DELIVERY_AUTO, _URL, _INLINE or _TEXT",
         )),
     }
 }
 
 /// Reads kinds of files; none are `None`.
-pub(super) fn file_types_from(numbers: Vec<i32>) -> Result<Option<Vec<FileType>>, Invalid> {
+pub(super) fn file_types_from(
+    field: &str,
+    numbers: Vec<i32>,
+) -> Result<Option<Vec<FileType>>, Invalid> {
     let mut types = Vec::new();
     for number in numbers {
         let kind = kind_from(number).map_err(|invalid| Invalid {
-            field: "file_types".to_owned(),
+            field: field.to_owned(),
             ..invalid
         })?;
         if !types.contains(&kind) {
@@ -360,14 +363,14 @@ pub(super) fn file_types_from(numbers: Vec<i32>) -> Result<Option<Vec<FileType>>
 }
 
 /// Reads the detail of images; unspecified is `None`.
-pub(super) fn detail_from(detail: i32) -> Result<Option<ImageDetail>, Invalid> {
+pub(super) fn detail_from(field: &str, detail: i32) -> Result<Option<ImageDetail>, Invalid> {
     match proto::ImageDetail::try_from(detail) {
         Ok(proto::ImageDetail::Unspecified) => Ok(None),
         Ok(proto::ImageDetail::Auto) => Ok(Some(ImageDetail::Auto)),
         Ok(proto::ImageDetail::Low) => Ok(Some(ImageDetail::Low)),
         Ok(proto::ImageDetail::High) => Ok(Some(ImageDetail::High)),
         Err(_) => Err(Invalid::new(
-            "image_detail",
+            field,
             "must be IMAGE_DETAIL_AUTO, _LOW or _HIGH",
         )),
     }

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use super::filter::conditions_from;
 use super::text_origin::EXTRACTIVE;
-use super::update::{nothing_to_change, paths_from, unknown_path};
+use super::update::{UpdateMask, nothing_to_change};
 use super::{check_period, check_period_of, metadata_from, timestamp, timestamp_of};
 use crate::{
-    Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
+    Fields, Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
     MemoryType, MessageId, NewMemory, check, limits, proto,
 };
 
@@ -161,46 +161,47 @@ pub fn memory_change_from(
     memory: proto::Memory,
     mask: Option<FieldMask>,
 ) -> Result<MemoryChange, InvalidFields> {
-    let mut paths = paths_from(mask)?;
-    if paths.is_empty() {
-        let set = CHANGEABLE.iter().filter(|field| is_set(&memory, field));
-        paths = set.map(|field| (*field).to_owned()).collect();
-    }
-    if paths.is_empty() {
+    let mut fields = Fields::default();
+    let mask = UpdateMask::read(&mut fields, mask, CHANGEABLE, |field| {
+        is_set(&memory, field)
+    })?;
+    if mask.is_empty() && !mask.is_given() {
         return Err(nothing_to_change(CHANGEABLE).into());
     }
-    let mut change = MemoryChange::default();
-    let mut invalid = Vec::new();
-    for (index, path) in paths.iter().enumerate() {
-        let read = match path.as_str() {
-            "text" => text_from("text", memory.text.clone()).map(|text| change.text = Some(text)),
-            "type" => type_from("type", memory.r#type)
-                .map(|kind| change.kind = Some(kind.unwrap_or_default())),
-            "topics" => topics_from("topics", memory.topics.clone())
-                .map(|topics| change.topics = Some(topics)),
-            "entities" => entities_from("entities", memory.entities.clone())
-                .map(|entities| change.entities = Some(entities)),
-            "event_time" => timestamp_of("event_time", memory.event_time)
-                .map(|event| change.event = Some(event)),
-            "pinned" => {
-                change.pinned = Some(memory.pinned.unwrap_or_default());
-                Ok(())
-            }
-            "metadata" => metadata_from("metadata", memory.metadata.clone())
-                .map(|metadata| change.metadata = Some(metadata)),
-            _ => {
-                invalid.push(unknown_path(index, path, CHANGEABLE));
-                continue;
-            }
-        };
-        if let Err(problem) = read {
-            invalid.push(problem.within("memory"));
-        }
-    }
-    match invalid.is_empty() {
-        true => Ok(change),
-        false => Err(InvalidFields(invalid)),
-    }
+    let within = |invalid: Invalid| invalid.within("memory");
+    let proto::Memory {
+        text,
+        r#type,
+        topics,
+        entities,
+        event_time,
+        pinned,
+        metadata,
+        ..
+    } = memory;
+    let change = MemoryChange {
+        text: mask
+            .names("text")
+            .then(|| fields.take(text_from("text", text).map_err(within))),
+        kind: mask.names("type").then(|| {
+            let kind = fields.take(type_from("type", r#type).map_err(within));
+            kind.unwrap_or_default()
+        }),
+        topics: mask
+            .names("topics")
+            .then(|| fields.take(topics_from("topics", topics).map_err(within))),
+        entities: mask
+            .names("entities")
+            .then(|| fields.take(entities_from("entities", entities).map_err(within))),
+        event: mask
+            .names("event_time")
+            .then(|| fields.take(timestamp_of("event_time", event_time).map_err(within))),
+        pinned: mask.names("pinned").then(|| pinned.unwrap_or_default()),
+        metadata: mask
+            .names("metadata")
+            .then(|| fields.take(metadata_from("metadata", metadata).map_err(within))),
+    };
+    fields.all(Some(change))
 }
 
 /// Whether a memory to update sets a field of [`CHANGEABLE`].

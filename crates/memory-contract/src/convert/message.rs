@@ -2,34 +2,20 @@
 
 use std::collections::HashSet;
 
-use super::part::{bare_part, parts_from, provider_from, role_from};
+use super::part::{bare_part, parts_from, role_from};
 use super::{metadata_from, timestamp, timestamp_of};
 use crate::{
     AppendedMessage, Fields, Invalid, InvalidFields, Message, MessageId, NewMessage, Parent, check,
-    formats, limits,
+    limits,
     proto::{self, message_input},
 };
 
-/// Reads the messages of one append: 1 to 256, at most 3 MiB together, as messages or in
-/// the formats of providers. The error names the first 20 wrong fields.
+/// Reads the messages of one append: 1 to 256, at most 3 MiB together. The error names the
+/// first 20 wrong fields.
 ///
 /// # Errors
 /// Any field over its limit; then nothing of the batch may be stored.
-pub fn new_messages_from(
-    inputs: Vec<proto::MessageInput>,
-    provider_messages: Vec<proto::ProviderMessages>,
-) -> Result<Vec<NewMessage>, InvalidFields> {
-    if provider_messages.is_empty() {
-        return messages_from(inputs);
-    }
-    if !inputs.is_empty() {
-        let problem = "must be empty beside messages";
-        return Err(Invalid::new("provider_messages", problem).into());
-    }
-    provider_messages_from(provider_messages)
-}
-
-fn messages_from(inputs: Vec<proto::MessageInput>) -> Result<Vec<NewMessage>, InvalidFields> {
+pub fn messages_from(inputs: Vec<proto::MessageInput>) -> Result<Vec<NewMessage>, InvalidFields> {
     if inputs.is_empty() || inputs.len() > limits::BATCH_MESSAGES {
         return Err(Invalid::new(
             "messages",
@@ -66,83 +52,9 @@ fn messages_from(inputs: Vec<proto::MessageInput>) -> Result<Vec<NewMessage>, In
             break;
         }
     }
-    named(invalid)?;
+    InvalidFields::none_of(invalid)?;
     check_ids(&messages)?;
     Ok(messages)
-}
-
-/// An error that names the first of the wrong fields, if there are any.
-fn named(invalid: Vec<Invalid>) -> Result<(), InvalidFields> {
-    match invalid.is_empty() {
-        true => Ok(()),
-        false => Err(InvalidFields(invalid).first()),
-    }
-}
-
-/// Reads messages in the formats of providers. Errors name the place in the JSON.
-fn provider_messages_from(
-    lists: Vec<proto::ProviderMessages>,
-) -> Result<Vec<NewMessage>, InvalidFields> {
-    let bytes: usize = lists.iter().map(|list| list.json.len()).sum();
-    if bytes > limits::BATCH_BYTES {
-        return Err(Invalid::new(
-            "provider_messages",
-            format!(
-                "must have at most {} bytes together, have {bytes}; send fewer at a time",
-                limits::BATCH_BYTES
-            ),
-        )
-        .into());
-    }
-    let mut read = Vec::new();
-    for (index, proto::ProviderMessages { format, json }) in lists.into_iter().enumerate() {
-        let field = format!("provider_messages[{index}]");
-        let provider = provider_from("format", format).map_err(|invalid| invalid.within(&field))?;
-        check::no_nul(&format!("{field}.json"), &json)?;
-        read.extend(formats::read(provider, &format!("{field}.json"), &json)?);
-    }
-    if read.is_empty() || read.len() > limits::BATCH_MESSAGES {
-        return Err(Invalid::new(
-            "provider_messages",
-            format!(
-                "must be 1 to {} messages, are {}",
-                limits::BATCH_MESSAGES,
-                read.len()
-            ),
-        )
-        .into());
-    }
-    formats::complete(&mut read);
-    let mut messages = Vec::with_capacity(read.len());
-    let mut invalid = Vec::new();
-    for one in read {
-        let (path, parts) = (one.path, one.part_paths);
-        match NewMessage::try_from(one.message) {
-            Ok(message) => messages.push(message),
-            Err(InvalidFields(problems)) => {
-                let placed = |problem| placed(problem, &path, &parts);
-                invalid.extend(problems.into_iter().map(placed));
-            }
-        }
-        if invalid.len() >= limits::NAMED_FIELDS {
-            break;
-        }
-    }
-    named(invalid)?;
-    Ok(messages)
-}
-
-/// An error about a field of a message as one about the place that it was read from.
-fn placed(invalid: Invalid, path: &str, parts: &[String]) -> Invalid {
-    let Invalid { field, problem } = invalid;
-    let part = field.strip_prefix("parts[").and_then(|rest| {
-        let (index, field) = rest.split_once("].")?;
-        Some((parts.get(index.parse::<usize>().ok()?)?, field))
-    });
-    match part {
-        Some((path, field)) => Invalid::new(path, format!("{field} {problem}")),
-        None => Invalid::new(path, format!("{field} {problem}")),
-    }
 }
 
 /// A message without the fields that only answers set, which a caller may send back.
@@ -351,7 +263,7 @@ mod tests {
     use crate::proto::{FileRef, Part, Role, ToolCall, part::Content};
 
     fn wrong(messages: Vec<proto::MessageInput>) -> Vec<String> {
-        let InvalidFields(invalid) = new_messages_from(messages, Vec::new()).unwrap_err();
+        let InvalidFields(invalid) = messages_from(messages).unwrap_err();
         invalid.into_iter().map(|invalid| invalid.field).collect()
     }
 

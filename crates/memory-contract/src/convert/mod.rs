@@ -37,10 +37,9 @@ pub use filter::{conditions_from, filter_from};
 pub use json::{metadata_from, object as object_from};
 pub use key::key_scopes_from;
 pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
-pub use message::new_messages_from;
+pub use message::messages_from;
 pub use node::{node_parent_from, node_place_from, node_turn_from};
-pub(crate) use part::{bare_part, bare_reference};
-pub use part::{format_from, user_parts_from};
+pub use part::{bare_part, bare_reference, provider_from, user_parts_from};
 pub use plan::{attempt_from, events_from, plan_from, step_status_from};
 pub use policy::{policy_change_from, policy_from, scope_from};
 pub use scalar::{
@@ -50,7 +49,7 @@ pub use scalar::{
 pub use stored_memory::stored_memories_from;
 pub use text_origin::text_origin;
 pub use thread::session_from;
-pub use update::{nothing_to_change, paths_from, precondition_from, unknown_path};
+pub use update::{UpdateMask, nothing_to_change, paths_from, precondition_from, unknown_path};
 pub use working::{
     working_data_from, working_messages_from, working_records_from, working_summary_from,
 };

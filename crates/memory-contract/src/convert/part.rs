@@ -3,9 +3,7 @@
 use super::{file_ref_from, json};
 use crate::{
     Content, Fields, Invalid, InvalidFields, Opaque, Part, Provider, Reasoning, Role, ToolCall,
-    ToolOutput, ToolResult, check,
-    formats::{Format, Rendered},
-    limits,
+    ToolOutput, ToolResult, check, limits,
     proto::{self, ProviderFormat, part, tool_result_part},
 };
 
@@ -49,7 +47,7 @@ pub(super) fn role_from(field: &str, number: i32) -> Result<Role, Invalid> {
 ///
 /// # Errors
 /// It is missing, unknown or PROVIDER_FORMAT_TEXT.
-pub(super) fn provider_from(field: &str, number: i32) -> Result<Provider, Invalid> {
+pub fn provider_from(field: &str, number: i32) -> Result<Provider, Invalid> {
     match ProviderFormat::try_from(number) {
         Ok(ProviderFormat::OpenaiChat) => Ok(Provider::OpenaiChat),
         Ok(ProviderFormat::OpenaiResponses) => Ok(Provider::OpenaiResponses),
@@ -60,44 +58,6 @@ pub(super) fn provider_from(field: &str, number: i32) -> Result<Provider, Invali
             "is required: PROVIDER_FORMAT_OPENAI_CHAT, _OPENAI_RESPONSES, _ANTHROPIC_MESSAGES or \
              _GEMINI",
         )),
-    }
-}
-
-/// Reads a format to render.
-///
-/// # Errors
-/// It is missing or unknown.
-pub fn format_from(field: &str, number: i32) -> Result<Format, Invalid> {
-    if number == i32::from(ProviderFormat::Text) {
-        return Ok(Format::Text);
-    }
-    provider_from(field, number)
-        .map(Format::Provider)
-        .map_err(|_| {
-            Invalid::new(
-                field,
-                "must be PROVIDER_FORMAT_OPENAI_CHAT, _OPENAI_RESPONSES, _ANTHROPIC_MESSAGES, \
-                 _GEMINI or _TEXT",
-            )
-        })
-}
-
-impl From<Rendered> for proto::RenderedContext {
-    fn from(rendered: Rendered) -> Self {
-        let Rendered {
-            format,
-            body,
-            dropped_parts,
-        } = rendered;
-        let format = match format {
-            Format::Provider(provider) => provider.into(),
-            Format::Text => ProviderFormat::Text,
-        };
-        Self {
-            format: format.into(),
-            body,
-            dropped_part_count: i32::try_from(dropped_parts).unwrap_or(i32::MAX),
-        }
     }
 }
 
@@ -347,7 +307,7 @@ fn opaque_from(opaque: proto::OpaquePart) -> Result<Opaque, InvalidFields> {
 }
 
 /// A part without the fields that only answers set.
-pub(crate) fn bare_part(part: proto::Part) -> proto::Part {
+pub fn bare_part(part: proto::Part) -> proto::Part {
     use part::Content;
     let proto::Part { content, signature } = part;
     let content = content.map(|content| match content {
@@ -370,7 +330,7 @@ pub(crate) fn bare_part(part: proto::Part) -> proto::Part {
 }
 
 /// A reference to a file without the fields that only answers set.
-pub(crate) fn bare_reference(reference: proto::FileRef) -> proto::FileRef {
+pub fn bare_reference(reference: proto::FileRef) -> proto::FileRef {
     proto::FileRef {
         file: None,
         dangling: false,

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use prost_types::Duration as ProtoDuration;
+
 use super::file::{delivery_from, detail_from, file_types_from};
 use super::{duration_in, exact_duration, optional_float};
+use crate::policy_fields::policy_fields;
 use crate::{
-    ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope,
-    PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check, limits, proto,
+    ExtractionStrategy, FileDelivery, FileType, ImageDetail, Invalid, InvalidFields, MemoryMode,
+    MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check,
+    limits, proto,
 };
 
 /// Reads the policy of a level. `compiles` checks the template, whose language only the
@@ -87,138 +91,74 @@ impl Wrong {
     }
 }
 
+/// Reads the fields of a level. What is wrong is collected in `wrong`.
 fn fields_from(
     level: PolicyLevel,
     policy: proto::MemoryPolicy,
     compiles: impl FnOnce(&str) -> Result<(), Invalid>,
     wrong: &mut Wrong,
 ) -> MemoryPolicy {
-    let proto::MemoryPolicy {
-        mode,
-        window_enabled,
-        window_size,
-        recent_window,
-        top_k,
-        neighbors_before,
-        neighbors_after,
-        min_score,
-        scope,
-        user_label,
-        assistant_label,
-        query_prompt_template,
-        shared_session_default,
-        extraction,
-        ttl,
-        node_ttl,
-        summarize,
-        context_window,
-        summarization_threshold,
-        observer_tokens,
-        reflector_tokens,
-        extraction_instructions,
-        memories_top_k,
-        rebuild_expired,
-        memory_max_age,
-        memory_max_inactivity,
-        memory_max_count,
-        file_delivery,
-        file_types,
-        image_detail,
-        flow_session_default,
-        memory_space,
-        context_tokens,
-    } = policy;
-    let of_app = matches!(level, PolicyLevel::App | PolicyLevel::Server);
-    let of_what_stays = level != PolicyLevel::Request;
-    let (window, top, neighbors) = (limits::WINDOW_MAX, limits::TOP_K_MAX, limits::NEIGHBORS_MAX);
-    MemoryPolicy {
-        mode: wrong.take(mode_from(mode)),
-        window_enabled,
-        window_size: wrong.take(number("window_size", window_size, 1, window)),
-        recent_window: wrong.take(number("recent_window", recent_window, 0, window)),
-        top_k: wrong.take(number("top_k", top_k, 0, top)),
-        neighbors_before: wrong.take(number("neighbors_before", neighbors_before, 0, neighbors)),
-        neighbors_after: wrong.take(number("neighbors_after", neighbors_after, 0, neighbors)),
-        min_score: wrong.take(optional_float("min_score", min_score, 0.0, 1.0)),
-        scope: wrong.take(scope_from("scope", scope)),
-        user_label: wrong.take(label("user_label", user_label)),
-        assistant_label: wrong.take(label("assistant_label", assistant_label)),
-        query_prompt_template: wrong.take(template(query_prompt_template, compiles)),
-        shared_session_default: wrong.take(only(
-            "shared_session_default",
-            shared_session_default,
-            of_app,
-            "an app",
-        )),
-        extraction: wrong.take(extraction_from(extraction)),
-        ttl: wrong.take(only("ttl", ttl, of_app, "an app").and_then(|ttl| life("ttl", ttl))),
-        node_ttl: wrong.take(
-            only("node_ttl", node_ttl, of_what_stays, "an app or a thread")
-                .and_then(|ttl| life("node_ttl", ttl)),
-        ),
-        summarize,
-        context_window: wrong.take(number(
-            "context_window",
-            context_window,
-            limits::CONTEXT_WINDOW_MIN,
-            limits::CONTEXT_WINDOW_MAX,
-        )),
-        summarization_threshold: wrong.take(optional_float(
-            "summarization_threshold",
-            summarization_threshold,
-            limits::SUMMARIZATION_THRESHOLD_MIN,
-            limits::SUMMARIZATION_THRESHOLD_MAX,
-        )),
-        observer_tokens: wrong.take(observed("observer_tokens", observer_tokens)),
-        reflector_tokens: wrong.take(observed("reflector_tokens", reflector_tokens)),
-        extraction_instructions: wrong.take(instructions(extraction_instructions)),
-        memories_top_k: wrong.take(number(
-            "memories_top_k",
-            memories_top_k,
-            0,
-            limits::MEMORIES_TOP_K_MAX,
-        )),
-        rebuild_expired,
-        memory_max_age: wrong.take(
-            only("memory_max_age", memory_max_age, of_app, "an app")
-                .and_then(|age| kept("memory_max_age", age)),
-        ),
-        memory_max_inactivity: wrong.take(
-            only(
-                "memory_max_inactivity",
-                memory_max_inactivity,
-                of_app,
-                "an app",
-            )
-            .and_then(|time| kept("memory_max_inactivity", time)),
-        ),
-        memory_max_count: wrong.take(
-            only("memory_max_count", memory_max_count, of_app, "an app")
-                .and_then(|count| number("memory_max_count", count, 1, limits::MEMORY_COUNT_MAX)),
-        ),
-        file_delivery: wrong.take(delivery_from(file_delivery)),
-        file_types: wrong.take(file_types_from(file_types)),
-        image_detail: wrong.take(detail_from(image_detail)),
-        flow_session_default: wrong.take(only(
-            "flow_session_default",
-            flow_session_default,
-            of_app,
-            "an app",
-        )),
-        memory_space: wrong.take(space(memory_space, of_app)),
-        context_tokens: wrong.take(number(
-            "context_tokens",
-            context_tokens,
-            1,
-            limits::BUDGET_TOKENS,
-        )),
-    }
+    let mut policy = read_fields(level, policy, wrong);
+    let template = policy.query_prompt_template.take();
+    policy.query_prompt_template = wrong.take(match template {
+        Some(template) => compiles(&template).map(|()| Some(template)),
+        None => Ok(None),
+    });
+    policy
 }
 
-fn instructions(value: Option<String>) -> Result<Option<String>, Invalid> {
-    value
-        .map(|text| check::long_text("extraction_instructions", text, limits::TEMPLATE_BYTES))
-        .transpose()
+macro_rules! convert_fields {
+    ($(
+        $(#[$doc:meta])*
+        $field:ident: $type:ty $(as $resolved:ty)? = $default:expr;
+            read: $read:expr, $level:ident;
+    )*) => {
+        fn read_fields(
+            level: PolicyLevel,
+            policy: proto::MemoryPolicy,
+            wrong: &mut Wrong,
+        ) -> MemoryPolicy {
+            let proto::MemoryPolicy { $($field,)* } = policy;
+            MemoryPolicy {
+                $($field: {
+                    let name = stringify!($field);
+                    let value = ($read)(name, $field);
+                    wrong.take(value.and_then(|value| $level(name, level, value)))
+                },)*
+            }
+        }
+
+        impl From<MemoryPolicy> for proto::MemoryPolicy {
+            fn from(policy: MemoryPolicy) -> Self {
+                let MemoryPolicy { $($field,)* } = policy;
+                Self { $($field: Wire::wire($field),)* }
+            }
+        }
+    };
+}
+
+policy_fields!(convert_fields);
+
+/// A field that each level may set.
+#[expect(clippy::unnecessary_wraps, reason = "one of the checks of levels")]
+fn anywhere<T>(_: &str, _: PolicyLevel, value: Option<T>) -> Result<Option<T>, Invalid> {
+    Ok(value)
+}
+
+/// A field of apps and of the server's configuration.
+fn of_app<T>(field: &str, level: PolicyLevel, value: Option<T>) -> Result<Option<T>, Invalid> {
+    let allowed = matches!(level, PolicyLevel::App | PolicyLevel::Server);
+    only(field, value, allowed, "an app")
+}
+
+/// A field of what is stored.
+fn stored<T>(field: &str, level: PolicyLevel, value: Option<T>) -> Result<Option<T>, Invalid> {
+    only(
+        field,
+        value,
+        level != PolicyLevel::Request,
+        "an app or a thread",
+    )
 }
 
 /// Refuses a field that the level may not set.
@@ -237,46 +177,44 @@ fn only<T>(
     }
 }
 
-fn space(value: Option<String>, allowed: bool) -> Result<Option<String>, Invalid> {
-    let field = "memory_space";
-    only(field, value, allowed, "an app")?
-        .map(|name| check::required_text(field, name, limits::MEMORY_SPACE_CHARS))
-        .transpose()
+#[expect(clippy::unnecessary_wraps, reason = "one of the readers of fields")]
+fn flag(_: &str, value: Option<bool>) -> Result<Option<bool>, Invalid> {
+    Ok(value)
 }
 
-fn template(
-    value: Option<String>,
-    compiles: impl FnOnce(&str) -> Result<(), Invalid>,
-) -> Result<Option<String>, Invalid> {
-    let Some(value) = value else {
-        return Ok(None);
-    };
-    let value = check::long_text("query_prompt_template", value, limits::TEMPLATE_BYTES)?;
-    compiles(&value)?;
-    Ok(Some(value))
+fn number(min: i32, max: i32) -> impl Fn(&str, Option<i32>) -> Result<Option<u32>, Invalid> {
+    move |field, value| {
+        value
+            .map(|value| Ok(check::range(field, value, min, max)?.unsigned_abs()))
+            .transpose()
+    }
 }
 
-fn number(field: &str, value: Option<i32>, min: i32, max: i32) -> Result<Option<u32>, Invalid> {
+fn share(min: f32, max: f32) -> impl Fn(&str, Option<f32>) -> Result<Option<f32>, Invalid> {
+    move |field, value| optional_float(field, value, min, max)
+}
+
+fn lifetime(
+    min: Duration,
+    max: Duration,
+) -> impl Fn(&str, Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
+    move |field, value| duration_in(field, value, min, max)
+}
+
+fn long_text(field: &str, value: Option<String>) -> Result<Option<String>, Invalid> {
     value
-        .map(|value| Ok(check::range(field, value, min, max)?.unsigned_abs()))
+        .map(|text| check::long_text(field, text, limits::TEMPLATE_BYTES))
         .transpose()
 }
 
-fn life(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Duration>, Invalid> {
-    duration_in(field, value, limits::TTL_MIN, limits::TTL_MAX)
-}
-
-fn observed(field: &str, value: Option<i32>) -> Result<Option<u32>, Invalid> {
-    number(
-        field,
-        value,
-        limits::OBSERVATION_TOKENS_MIN,
-        limits::OBSERVATION_TOKENS_MAX,
-    )
-}
-
-fn kept(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Duration>, Invalid> {
-    duration_in(field, value, limits::KEPT_MIN, limits::KEPT_MAX)
+fn short_text(
+    max_chars: usize,
+) -> impl Fn(&str, Option<String>) -> Result<Option<String>, Invalid> {
+    move |field, value| {
+        value
+            .map(|text| check::required_text(field, text, max_chars))
+            .transpose()
+    }
 }
 
 fn label(field: &str, value: Option<String>) -> Result<Option<String>, Invalid> {
@@ -291,7 +229,7 @@ fn label(field: &str, value: Option<String>) -> Result<Option<String>, Invalid> 
     Ok(Some(value))
 }
 
-fn mode_from(mode: i32) -> Result<Option<MemoryMode>, Invalid> {
+fn mode_from(field: &str, mode: i32) -> Result<Option<MemoryMode>, Invalid> {
     match proto::MemoryMode::try_from(mode) {
         Ok(proto::MemoryMode::Unspecified) => Ok(None),
         Ok(proto::MemoryMode::None) => Ok(Some(MemoryMode::None)),
@@ -301,7 +239,7 @@ fn mode_from(mode: i32) -> Result<Option<MemoryMode>, Invalid> {
         Ok(proto::MemoryMode::Working) => Ok(Some(MemoryMode::Working)),
         Ok(proto::MemoryMode::Observational) => Ok(Some(MemoryMode::Observational)),
         Err(_) => Err(Invalid::new(
-            "mode",
+            field,
             "must be MEMORY_MODE_NONE, _WINDOW, _HYBRID, _NODE, _WORKING or _OBSERVATIONAL",
         )),
     }
@@ -325,7 +263,10 @@ pub fn scope_from(field: &str, scope: i32) -> Result<Option<MemoryScope>, Invali
     }
 }
 
-pub(super) fn extraction_from(strategy: i32) -> Result<Option<ExtractionStrategy>, Invalid> {
+pub(super) fn extraction_from(
+    field: &str,
+    strategy: i32,
+) -> Result<Option<ExtractionStrategy>, Invalid> {
     use proto::ExtractionStrategy as Wire;
 
     match Wire::try_from(strategy) {
@@ -336,7 +277,7 @@ pub(super) fn extraction_from(strategy: i32) -> Result<Option<ExtractionStrategy
         Ok(Wire::Preferences) => Ok(Some(ExtractionStrategy::Preferences)),
         Ok(Wire::Custom) => Ok(Some(ExtractionStrategy::Custom)),
         Err(_) => Err(Invalid::new(
-            "extraction",
+            field,
             "must be EXTRACTION_STRATEGY_NONE, _DISCRETE, _SUMMARY, _PREFERENCES or _CUSTOM",
         )),
     }
@@ -390,87 +331,59 @@ impl From<PolicyLevel> for proto::PolicyLevel {
     }
 }
 
-impl From<MemoryPolicy> for proto::MemoryPolicy {
-    fn from(policy: MemoryPolicy) -> Self {
-        let MemoryPolicy {
-            mode,
-            window_enabled,
-            window_size,
-            recent_window,
-            top_k,
-            neighbors_before,
-            neighbors_after,
-            min_score,
-            scope,
-            user_label,
-            assistant_label,
-            query_prompt_template,
-            shared_session_default,
-            extraction,
-            ttl,
-            node_ttl,
-            summarize,
-            context_window,
-            summarization_threshold,
-            observer_tokens,
-            reflector_tokens,
-            extraction_instructions,
-            memories_top_k,
-            rebuild_expired,
-            memory_max_age,
-            memory_max_inactivity,
-            memory_max_count,
-            file_delivery,
-            file_types,
-            image_detail,
-            flow_session_default,
-            memory_space,
-            context_tokens,
-        } = policy;
-        let number =
-            |value: Option<u32>| value.map(|value| i32::try_from(value).unwrap_or(i32::MAX));
-        Self {
-            mode: mode.map_or(0, |mode| proto::MemoryMode::from(mode).into()),
-            window_enabled,
-            window_size: number(window_size),
-            recent_window: number(recent_window),
-            top_k: number(top_k),
-            neighbors_before: number(neighbors_before),
-            neighbors_after: number(neighbors_after),
-            min_score,
-            scope: scope.map_or(0, |scope| proto::RecallScope::from(scope).into()),
-            user_label,
-            assistant_label,
-            query_prompt_template,
-            shared_session_default,
-            extraction: extraction.map_or(0, |strategy| {
-                proto::ExtractionStrategy::from(strategy).into()
-            }),
-            ttl: ttl.map(exact_duration),
-            node_ttl: node_ttl.map(exact_duration),
-            summarize,
-            context_window: number(context_window),
-            summarization_threshold,
-            observer_tokens: number(observer_tokens),
-            reflector_tokens: number(reflector_tokens),
-            extraction_instructions,
-            memories_top_k: number(memories_top_k),
-            rebuild_expired,
-            memory_max_age: memory_max_age.map(exact_duration),
-            memory_max_inactivity: memory_max_inactivity.map(exact_duration),
-            memory_max_count: number(memory_max_count),
-            file_delivery: file_delivery
-                .map_or(0, |delivery| proto::FileDelivery::from(delivery).into()),
-            file_types: file_types
-                .into_iter()
-                .flatten()
-                .map(|kind| proto::FileType::from(kind).into())
-                .collect(),
-            image_detail: image_detail.map_or(0, |detail| proto::ImageDetail::from(detail).into()),
-            flow_session_default,
-            memory_space,
-            context_tokens: number(context_tokens),
+/// How a value travels: an enumeration as its number, 0 where it is unset.
+trait Wire<W>: Sized {
+    fn wire(value: Option<Self>) -> W;
+}
+
+macro_rules! wire_as_itself {
+    ($($type:ty),*) => {$(
+        impl Wire<Option<$type>> for $type {
+            fn wire(value: Option<Self>) -> Option<$type> {
+                value
+            }
         }
+    )*};
+}
+
+wire_as_itself!(bool, f32, String);
+
+impl Wire<Option<i32>> for u32 {
+    fn wire(value: Option<Self>) -> Option<i32> {
+        value.map(|value| i32::try_from(value).unwrap_or(i32::MAX))
+    }
+}
+
+impl Wire<Option<ProtoDuration>> for Duration {
+    fn wire(value: Option<Self>) -> Option<ProtoDuration> {
+        value.map(exact_duration)
+    }
+}
+
+macro_rules! wire_as_number {
+    ($($type:ident as $wire:ident),*) => {$(
+        impl Wire<i32> for $type {
+            fn wire(value: Option<Self>) -> i32 {
+                value.map_or(0, |value| proto::$wire::from(value).into())
+            }
+        }
+    )*};
+}
+
+wire_as_number!(
+    MemoryMode as MemoryMode,
+    MemoryScope as RecallScope,
+    ExtractionStrategy as ExtractionStrategy,
+    FileDelivery as FileDelivery,
+    ImageDetail as ImageDetail
+);
+
+impl Wire<Vec<i32>> for Vec<FileType> {
+    fn wire(value: Option<Self>) -> Vec<i32> {
+        let kinds = value.into_iter().flatten();
+        kinds
+            .map(|kind| proto::FileType::from(kind).into())
+            .collect()
     }
 }
 

@@ -147,7 +147,7 @@ fn strategy_from(
     origin: Option<MemoryOrigin>,
 ) -> Result<Option<ExtractionStrategy>, Invalid> {
     let wrong = |why| Err(Invalid::new("extraction_strategy", why));
-    match (extraction_from(strategy), origin) {
+    match (extraction_from("extraction_strategy", strategy), origin) {
         (Ok(Some(ExtractionStrategy::None)) | Err(_), _) => {
             wrong("must be EXTRACTION_STRATEGY_DISCRETE, _SUMMARY, _PREFERENCES or _CUSTOM")
         }

@@ -3,10 +3,79 @@
 use prost_types::FieldMask;
 
 use crate::proto::{self, precondition::State};
-use crate::{Invalid, MemoryPolicy, Precondition, check, limits};
+use crate::{Fields, Invalid, MemoryPolicy, PolicyFields, Precondition, check, limits};
 
 /// The field of a request that has its mask.
 const MASK: &str = "update_mask";
+
+/// The fields that an update changes: those that its mask names, or without a mask those
+/// that it sets.
+#[derive(Clone, Debug)]
+pub struct UpdateMask {
+    given: bool,
+    fields: Vec<&'static str>,
+    policy: PolicyFields,
+}
+
+impl UpdateMask {
+    /// Reads the mask of an update that can change the fields `changeable`. If `policy` is one
+    /// of them, so are the policy's own fields. `is_set` says which fields the update sets.
+    /// Paths that name no such field become errors in `errors`.
+    ///
+    /// # Errors
+    /// Too many paths.
+    pub fn read(
+        errors: &mut Fields,
+        mask: Option<FieldMask>,
+        changeable: &'static [&'static str],
+        is_set: impl Fn(&str) -> bool,
+    ) -> Result<Self, Invalid> {
+        let paths = paths_from(mask)?;
+        if paths.is_empty() {
+            let set = changeable.iter().copied().filter(|field| is_set(field));
+            return Ok(Self {
+                given: false,
+                fields: set.collect(),
+                policy: PolicyFields::Set,
+            });
+        }
+        let mut read = Self {
+            given: true,
+            fields: Vec::new(),
+            policy: PolicyFields::Named(Vec::new()),
+        };
+        for (index, path) in paths.iter().enumerate() {
+            if changeable.contains(&"policy") && read.policy.add(path) {
+                continue;
+            }
+            match changeable.iter().find(|field| *field == path) {
+                Some(field) => read.fields.push(field),
+                None => errors.take(Err(unknown_path(index, path, changeable))),
+            }
+        }
+        Ok(read)
+    }
+
+    /// Whether the update has a mask.
+    pub fn is_given(&self) -> bool {
+        self.given
+    }
+
+    /// Whether the update changes no field but those of a policy.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Whether the update changes a field.
+    pub fn names(&self, field: &str) -> bool {
+        self.fields.contains(&field)
+    }
+
+    /// The fields of the policy that the update changes.
+    pub fn policy(&self) -> &PolicyFields {
+        &self.policy
+    }
+}
 
 /// Reads the condition of a write: none if it is unset, `*` for an object that exists.
 ///

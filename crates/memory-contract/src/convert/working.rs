@@ -1,6 +1,6 @@
 //! Converts working memories.
 
-use super::{json, memory, new_messages_from};
+use super::{json, memory, messages_from};
 use crate::{
     Fields, Invalid, InvalidFields, JsonObject, NewMemory, NewMessage, check, limits, proto,
 };
@@ -28,7 +28,7 @@ pub fn working_messages_from(
         .enumerate()
         .map(|(index, message)| input_of(message, index, &mut fields))
         .collect();
-    let read = fields.get_all(new_messages_from(inputs, Vec::new()));
+    let read = fields.get_all(messages_from(inputs));
     fields.all(read).map_err(InvalidFields::first)
 }
 

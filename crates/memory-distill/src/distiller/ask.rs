@@ -8,6 +8,9 @@ use crate::model::{Account, Prompt, Reliable};
 use crate::prompt::{again, extract, observe, reflect};
 use crate::{DistillError, ModelError, SourceMessage, SummaryPrompt};
 
+/// The smallest token budget of a text.
+pub(super) const LEAST_TOKENS: i32 = 32;
+
 /// The tokenizer of budgets, for all models.
 const BUDGET: Tokenizer = Tokenizer::O200kBase;
 /// The fraction 1/SPARE of a window is left free, because token counts are estimates for
@@ -206,7 +209,7 @@ fn shares(sizes: impl Iterator<Item = i32>, max_tokens: i32) -> Vec<i32> {
     sizes
         .iter()
         .map(|size| i32::try_from(i64::from(max_tokens) * size / all.max(1)).unwrap_or(max_tokens))
-        .map(|share| share.max(super::LEAST_TOKENS))
+        .map(|share| share.max(LEAST_TOKENS))
         .collect()
 }
 

@@ -22,8 +22,6 @@ use crate::{
 pub use report::{ModelReport, Purpose, RejectedCounts};
 pub use task::{Distilled, DistilledBy, Dropped, Extracted, Extraction, Method};
 
-/// The smallest token budget of a text.
-const LEAST_TOKENS: i32 = 32;
 /// Token budget of a summary that is kept as a fact.
 const SUMMARY_FACT_TOKENS: i32 = 110;
 
@@ -360,7 +358,7 @@ fn extractive<T>(value: T) -> Distilled<T> {
 }
 
 fn at_least(max_tokens: i32) -> Result<(), DistillError> {
-    if max_tokens < LEAST_TOKENS {
+    if max_tokens < ask::LEAST_TOKENS {
         return Err(DistillError::BudgetTooSmall { max_tokens });
     }
     Ok(())

@@ -15,8 +15,7 @@ use super::words;
 
 /// Weights of the features of a sentence, in log-odds. The defaults were fitted to the
 /// questions of three long conversations of the LoCoMo dataset by logistic regression;
-/// memory-bench's example `compression` measures them on a conversation that they were not
-/// fitted to.
+/// `compression` of `tools/ranking` measures them on a conversation that they were not fitted to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SentenceWeights {
     /// Any sentence.

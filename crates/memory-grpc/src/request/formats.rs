@@ -1,7 +1,8 @@
 //! Reads the formats to render in.
 
-use memory_contract::formats::Format;
-use memory_contract::{Invalid, format_from};
+use memory_contract::Invalid;
+use memory_formats::Format;
+use memory_formats::format_from;
 
 /// Reads `formats`, without repetitions.
 pub fn formats_from(formats: Vec<i32>) -> Result<Vec<Format>, Invalid> {

@@ -7,7 +7,7 @@ use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor};
 use serde_json::error::Category;
 use serde_path_to_error::{Deserializer, Track};
 
-use crate::Unreadable;
+use crate::unreadable::Unreadable;
 
 /// Values in the JSON of one request. Each may take 700 bytes while it is read.
 const MAX_VALUES: usize = 100_000;

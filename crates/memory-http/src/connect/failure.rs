@@ -30,7 +30,7 @@ pub(super) struct Failure {
 
 impl Failure {
     /// The error of a call; `None` for a call that succeeded.
-    pub(super) fn of(status: &Status) -> Option<Self> {
+    pub(super) fn from_status(status: &Status) -> Option<Self> {
         if status.code() == Code::Ok {
             return None;
         }
@@ -156,7 +156,7 @@ mod tests {
         let mut details = ErrorDetails::with_error_info("THREAD_NOT_FOUND", "recollect.dev", []);
         details.set_retry_info(Some(Duration::from_millis(1_200)));
         let status = Status::with_error_details(Code::NotFound, "no such thread", details);
-        let failure = Failure::of(&status).unwrap();
+        let failure = Failure::from_status(&status).unwrap();
         assert_eq!(failure.status(), StatusCode::NOT_FOUND);
         let json = failure.json();
         assert_eq!(json["code"], "not_found");

@@ -1,4 +1,4 @@
-//! Messages with a flag and a length in front: those of gRPC, and the envelopes of Connect.
+//! Messages with a flag and a length in front: gRPC's, and the envelopes of Connect.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 

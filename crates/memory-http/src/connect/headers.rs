@@ -1,4 +1,4 @@
-//! Headers of the Connect protocol, and those of gRPC that they become.
+//! Headers of the Connect protocol, and the headers of gRPC that they become.
 
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TE,
@@ -6,8 +6,8 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::Form;
-use crate::Unreadable;
+use super::form::Form;
+use crate::unreadable::Unreadable;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("connect-protocol-version");
 const TIMEOUT: HeaderName = HeaderName::from_static("connect-timeout-ms");
@@ -63,7 +63,7 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// The encoding of a request of a form, from its headers.
-    pub(super) fn of(form: Form, headers: &HeaderMap) -> (Self, Option<HeaderValue>) {
+    pub(super) fn requested(form: Form, headers: &HeaderMap) -> (Self, Option<HeaderValue>) {
         let name = match form {
             Form::Unary(_) => CONTENT_ENCODING,
             Form::Stream(_) => STREAM_ENCODING,
@@ -104,8 +104,8 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap, name: &HeaderName) -> bool {
         })
 }
 
-/// The headers of the gRPC request: those of the caller, without what is about its body.
-/// With a wrong one, what is wrong.
+/// The headers of the gRPC request: the caller's, without the ones about its body.
+/// With a wrong one, its problem.
 pub(super) fn inner(
     mut headers: HeaderMap,
     unknown_encoding: Option<HeaderValue>,

@@ -14,12 +14,14 @@ use prost_reflect::MessageDescriptor;
 use tonic::Status;
 use tonic::body::Body;
 
+use super::codec::Codec;
+use super::form::Form;
 use super::frames::{COMPRESSED, END, Framed, Frames, TooLong, frame};
 use super::gzip::{Unzippable, decompress};
 use super::headers::{self, Encoding};
-use super::{Codec, Form};
+use crate::config::HttpConfig;
 use crate::contract::Method;
-use crate::{HttpConfig, Unreadable};
+use crate::unreadable::Unreadable;
 
 /// How much of a body that is too large is read and thrown away, as a multiple of what is
 /// accepted: an HTTP/1 client that is still sending would not see the answer.
@@ -49,10 +51,10 @@ pub(super) fn translate(
 ) -> (Codec, Request<Body>) {
     let (mut parts, body) = request.into_parts();
     let query = match form {
-        Form::Get => Query::of(parts.uri.query().unwrap_or_default()),
+        Form::Get => Query::parse(parts.uri.query().unwrap_or_default()),
         Form::Unary(_) | Form::Stream(_) => Ok(Query::default()),
     };
-    let (encoding, named) = Encoding::of(form, &parts.headers);
+    let (encoding, named) = Encoding::requested(form, &parts.headers);
     let (codec, encoding) = match (form, &query) {
         (Form::Unary(codec) | Form::Stream(codec), _) => (codec, encoding),
         (Form::Get, Ok(query)) => (query.codec, query.encoding),
@@ -206,7 +208,7 @@ impl Default for Query {
 }
 
 impl Query {
-    fn of(query: &str) -> Result<Self, Unreadable> {
+    fn parse(query: &str) -> Result<Self, Unreadable> {
         let mut found = Self::default();
         let (mut message, mut base64) = (None, false);
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -224,7 +226,7 @@ impl Query {
                         "the query parameter {name} has the unknown value {value:?}"
                     )));
                 }
-                // Others are the caller's own, such as those of a cache.
+                // Others are the caller's own, such as a cache's.
                 _ => {}
             }
         }
@@ -277,12 +279,13 @@ mod tests {
 
     #[test]
     fn a_query_has_the_request() {
-        let query = Query::of("encoding=json&message=%7B%22a%22%3A+1%7D&connect=v1&x=y").unwrap();
+        let query =
+            Query::parse("encoding=json&message=%7B%22a%22%3A+1%7D&connect=v1&x=y").unwrap();
         assert_eq!(query.message, r#"{"a": 1}"#);
         assert_eq!(query.codec, Codec::Json);
         for padded in ["_-8", "_-8="] {
             let query = format!("encoding=proto&base64=1&message={padded}");
-            let query = Query::of(&query).unwrap();
+            let query = Query::parse(&query).unwrap();
             assert_eq!(&*query.message, [0xff, 0xef]);
             assert_eq!(query.codec, Codec::Proto);
         }
@@ -294,7 +297,7 @@ mod tests {
             "connect=v2&message=x",
             "compression=br&message=x",
         ] {
-            assert!(Query::of(wrong).is_err(), "{wrong}");
+            assert!(Query::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,40 +1,33 @@
 //! From the answer of the gRPC stack to the caller's.
 
-use std::mem;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use bytes::Bytes;
 use futures::stream;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use http_body::{Frame, SizeHint};
+use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 use prost_reflect::MessageDescriptor;
 use serde_json::{Map, Value, json};
 use tonic::Status;
 use tonic::body::Body;
 
+use super::call::Call;
+use super::codec::Codec;
 use super::failure::Failure;
 use super::frames::{COMPRESSED, END, Frames, frame};
 use super::gzip::{WORTHWHILE, compress};
 use super::headers::{STREAM_ENCODING, shown};
-use super::{Call, Codec};
-use crate::until_sent::Sending;
+use crate::body::sent_with;
 
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const NO_END: &str = "the answer ends without a status";
 const UNTRANSLATABLE: &str = "the answer cannot be translated";
-/// A body is handed to the transport in pieces, so that what an unread answer holds is
-/// released when its time is over.
-const PIECE: usize = 64 * 1024;
-
 /// The answer of a method without streams, once it is complete.
-pub(super) async fn unary(call: Call, response: Response<Body>) -> Response<Body> {
+async fn unary(call: Call, response: Response<Body>) -> Response<Body> {
     let (parts, body) = response.into_parts();
     let status = Status::from_header_map(&parts.headers);
     let mut headers = shown(parts.headers);
-    let answer = match status.as_ref().and_then(Failure::of) {
+    let answer = match status.as_ref().and_then(Failure::from_status) {
         Some(failure) => Err(failure),
         None => whole(body, &mut headers).await,
     };
@@ -64,8 +57,7 @@ pub(super) async fn unary(call: Call, response: Response<Body>) -> Response<Body
         }
         None => body,
     };
-    let sending = Some(call.sending);
-    with_body(status, headers, Pieces { body, sending })
+    sent_with(status, headers, body, call.sending)
 }
 
 /// The one message of an answer. Metadata of its trailers goes to the headers.
@@ -74,14 +66,15 @@ async fn whole(mut body: Body, headers: &mut HeaderMap) -> Result<Bytes, Failure
     let mut frames = Frames::new(usize::MAX);
     let mut ended = false;
     while let Some(next) = body.frame().await {
-        let next = next
-            .map_err(|status| Failure::of(&status).unwrap_or_else(|| Failure::internal(NO_END)))?;
+        let next = next.map_err(|status| {
+            Failure::from_status(&status).unwrap_or_else(|| Failure::internal(NO_END))
+        })?;
         match next.into_data() {
             Ok(data) => frames.push(&data),
             Err(other) => {
                 let trailers = other.into_trailers().unwrap_or_default();
                 if let Some(status) = Status::from_header_map(&trailers) {
-                    if let Some(failure) = Failure::of(&status) {
+                    if let Some(failure) = Failure::from_status(&status) {
                         return Err(failure);
                     }
                     ended = true;
@@ -102,7 +95,7 @@ async fn whole(mut body: Body, headers: &mut HeaderMap) -> Result<Bytes, Failure
 }
 
 /// The answer of a method with streams, while it is being sent.
-pub(super) fn stream(call: Call, response: Response<Body>) -> Response<Body> {
+fn stream(call: Call, response: Response<Body>) -> Response<Body> {
     let (parts, body) = response.into_parts();
     let status = Status::from_header_map(&parts.headers);
     let mut headers = shown(parts.headers);
@@ -110,7 +103,7 @@ pub(super) fn stream(call: Call, response: Response<Body>) -> Response<Body> {
     if call.gzip {
         headers.insert(STREAM_ENCODING, GZIP);
     }
-    let answer = Answer {
+    let answer = StreamedAnswer {
         output: call.output(),
         call,
         body,
@@ -133,7 +126,7 @@ pub(super) fn stream(call: Call, response: Response<Body>) -> Response<Body> {
 }
 
 /// A stream under way.
-struct Answer {
+struct StreamedAnswer {
     call: Call,
     output: Option<MessageDescriptor>,
     body: Body,
@@ -147,10 +140,10 @@ enum Next {
     End(Bytes),
 }
 
-impl Answer {
+impl StreamedAnswer {
     async fn next(&mut self) -> Next {
         if let Some(status) = self.refused.take() {
-            return end(Failure::of(&status), &HeaderMap::new());
+            return end(Failure::from_status(&status), &HeaderMap::new());
         }
         loop {
             if let Ok(Some(message)) = self.frames.next() {
@@ -166,13 +159,13 @@ impl Answer {
                         let trailers = other.into_trailers().unwrap_or_default();
                         let status = Status::from_header_map(&trailers);
                         let failure = match status {
-                            Some(status) => Failure::of(&status),
+                            Some(status) => Failure::from_status(&status),
                             None => Some(Failure::internal(NO_END)),
                         };
                         return end(failure, &shown(trailers));
                     }
                 },
-                Some(Err(status)) => return end(Failure::of(&status), &HeaderMap::new()),
+                Some(Err(status)) => return end(Failure::from_status(&status), &HeaderMap::new()),
                 None => return end(Some(Failure::internal(NO_END)), &HeaderMap::new()),
             }
         }
@@ -209,58 +202,16 @@ fn end(failure: Option<Failure>, metadata: &HeaderMap) -> Next {
 }
 
 impl Call {
+    /// The answer to the caller, from that of the gRPC stack.
+    pub(crate) async fn answer(self, response: Response<Body>) -> Response<Body> {
+        match self.streams {
+            true => stream(self, response),
+            false => unary(self, response).await,
+        }
+    }
+
     fn output(&self) -> Option<MessageDescriptor> {
         let method = self.method.as_ref();
         method.map(|method| method.descriptor.output())
-    }
-}
-
-/// An answer with a body of a known length.
-pub(crate) fn sent(status: StatusCode, headers: HeaderMap, body: Bytes) -> Response<Body> {
-    let sending = None;
-    with_body(status, headers, Pieces { body, sending })
-}
-
-fn with_body(status: StatusCode, mut headers: HeaderMap, pieces: Pieces) -> Response<Body> {
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(pieces.body.len()));
-    let mut response = Response::new(Body::new(pieces));
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    response
-}
-
-struct Pieces {
-    body: Bytes,
-    sending: Option<Sending>,
-}
-
-impl http_body::Body for Pieces {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if self.body.is_empty() {
-            return Poll::Ready(None);
-        }
-        let piece = match self.body.len() > PIECE {
-            // A copy, because a slice would keep the whole body.
-            true => Bytes::copy_from_slice(&self.body.split_to(PIECE)),
-            false => {
-                self.sending = None;
-                mem::take(&mut self.body)
-            }
-        };
-        Poll::Ready(Some(Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.body.len() as u64)
     }
 }

@@ -4,7 +4,7 @@ use memory_contract::proto::{self, AppendMessagesRequest, MessageInput, part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Effect, MemoryTool};
+use super::tool::{Call, Effect, MemoryTool};
 use crate::failure::Failure;
 
 /// Arguments of `append_messages`.
@@ -32,7 +32,7 @@ pub(super) struct Append {
 struct Said {
     /// Who said it.
     role: Speaker,
-    /// What was said, word for word.
+    /// The text, word for word.
     #[schemars(length(min = 1, max = 262_144))]
     text: String,
     /// The speaker's name. Empty: none.

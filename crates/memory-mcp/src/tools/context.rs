@@ -4,8 +4,8 @@ use memory_contract::proto::{BuildContextRequest, ContextBlock, ContextBlockKind
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::recall::notes;
-use super::{Call, Effect, MemoryTool, within};
+use super::recall::missing_parts;
+use super::tool::{Call, Effect, MemoryTool, within};
 use crate::failure::Failure;
 use crate::shown::{quoted, role, text_of, time};
 
@@ -99,7 +99,7 @@ impl MemoryTool for Context {
         Ok(Compiled {
             blocks: built.blocks.into_iter().map(block).collect(),
             total_tokens: built.total_tokens,
-            notes: notes(built.degradations),
+            notes: missing_parts(built.degradations),
         })
     }
 

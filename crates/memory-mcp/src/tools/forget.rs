@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tonic::Code;
 
-use super::{Call, Effect, MemoryTool};
+use super::tool::{Call, Effect, MemoryTool};
 use crate::failure::Failure;
 
 /// Arguments of `forget_memory`.

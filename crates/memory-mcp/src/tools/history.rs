@@ -4,7 +4,7 @@ use memory_contract::proto::{GetHistoryRequest, SessionRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Effect, MemoryTool, within};
+use super::tool::{Call, Effect, MemoryTool, within};
 use crate::api::Api;
 use crate::failure::Failure;
 use crate::shown::{ShownMessage, quoted};

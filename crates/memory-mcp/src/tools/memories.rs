@@ -4,7 +4,7 @@ use memory_contract::proto::{ListMemoriesRequest, MemoryFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Effect, MemoryTool, within};
+use super::tool::{Call, Effect, MemoryTool, within};
 use crate::failure::Failure;
 use crate::shown::{ShownMemory, quoted};
 

@@ -8,65 +8,31 @@ mod memories;
 mod recall;
 mod remember;
 mod sessions;
+mod tool;
 
 pub(crate) use history::read as read_history;
 pub(crate) use sessions::page as threads;
 
-use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
 use rmcp::handler::server::tool::{schema_for_input, schema_for_output};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::api::Api;
 use crate::failure::Failure;
-use crate::owner::{APP, Fixed, Owner, USER};
-
-/// The API and the owner of one call.
-pub(crate) struct Call {
-    pub(crate) api: Api,
-    pub(crate) owner: Owner,
-}
-
-/// What a tool does to stored data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
-    Reads,
-    Adds,
-    /// Adds, and may retire something older.
-    Corrects,
-    Deletes,
-}
-
-/// A tool, implemented by its arguments.
-trait MemoryTool: DeserializeOwned + JsonSchema + Send + 'static {
-    const NAME: &'static str;
-    const TITLE: &'static str;
-    /// When to call it, and what comes back.
-    const DESCRIPTION: &'static str;
-    const EFFECT: Effect;
-    type Answer: Serialize + JsonSchema + 'static;
-
-    /// Carries it out.
-    fn run(self, call: &Call) -> impl Future<Output = Result<Self::Answer, Failure>> + Send;
-
-    /// The answer as text for a model.
-    fn text(answer: &Self::Answer) -> String;
-}
+use crate::owner::{APP, Fixed, USER};
+use tool::{Call, Effect, MemoryTool};
 
 /// A tool behind its name.
-pub(crate) struct Entry {
+pub(crate) struct RegisteredTool {
     tool: Tool,
     run: fn(Call, JsonObject) -> BoxFuture<'static, Result<CallToolResult, Failure>>,
 }
 
 /// All tools, in the order in which they are listed.
-static TOOLS: LazyLock<[Entry; 8]> = LazyLock::new(|| {
+static TOOLS: LazyLock<[RegisteredTool; 8]> = LazyLock::new(|| {
     [
         entry::<remember::Remember>(),
         entry::<recall::Recall>(),
@@ -79,7 +45,7 @@ static TOOLS: LazyLock<[Entry; 8]> = LazyLock::new(|| {
     ]
 });
 
-/// The tools of a caller. What is fixed is no argument.
+/// The tools of a caller. Fixed names are no arguments.
 pub(crate) fn listed(fixed: &Fixed) -> Vec<Tool> {
     TOOLS
         .iter()
@@ -88,11 +54,11 @@ pub(crate) fn listed(fixed: &Fixed) -> Vec<Tool> {
 }
 
 /// A tool by its name.
-pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+pub(crate) fn find(name: &str) -> Option<&'static RegisteredTool> {
     TOOLS.iter().find(|entry| entry.tool.name == name)
 }
 
-impl Entry {
+impl RegisteredTool {
     /// The tool with both names of the owner among its arguments.
     pub(crate) fn definition(&self) -> Tool {
         for_caller(self.tool.clone(), &Fixed::default())
@@ -113,7 +79,7 @@ impl Entry {
     }
 }
 
-fn entry<T: MemoryTool>() -> Entry {
+fn entry<T: MemoryTool>() -> RegisteredTool {
     let annotations = match T::EFFECT {
         Effect::Reads => ToolAnnotations::with_title(T::TITLE).read_only(true),
         Effect::Adds => ToolAnnotations::with_title(T::TITLE)
@@ -135,7 +101,7 @@ fn entry<T: MemoryTool>() -> Entry {
         .with_title(T::TITLE)
         .with_raw_output_schema(on_one_line(&schema_for_output::<T::Answer>()))
         .with_annotations(annotations.open_world(false));
-    Entry {
+    RegisteredTool {
         tool,
         run: |call, arguments| Box::pin(run::<T>(call, arguments)),
     }
@@ -213,18 +179,6 @@ fn for_caller(mut tool: Tool, fixed: &Fixed) -> Tool {
     }
     tool.input_schema = Arc::new(schema);
     tool
-}
-
-/// Checks a number against the bounds in the schema.
-fn within(name: &str, value: i32, bounds: RangeInclusive<i32>) -> Result<i32, Failure> {
-    match bounds.contains(&value) {
-        true => Ok(value),
-        false => Err(Failure::input(format!(
-            "`{name}` must be {} to {}",
-            bounds.start(),
-            bounds.end()
-        ))),
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use memory_contract::proto::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Effect, MemoryTool, within};
+use super::tool::{Call, Effect, MemoryTool, within};
 use crate::failure::Failure;
 use crate::shown::{ShownMemory, ShownMessage, quoted, score};
 
@@ -136,7 +136,7 @@ async fn memories(
             ..memory.into()
         }
     });
-    Ok((memories.collect(), notes(found.degradations)))
+    Ok((memories.collect(), missing_parts(found.degradations)))
 }
 
 async fn messages(
@@ -189,7 +189,7 @@ async fn messages(
             ..message.into()
         }
     });
-    Ok((messages.collect(), notes(found.degradations)))
+    Ok((messages.collect(), missing_parts(found.degradations)))
 }
 
 /// Threads by id, without those that cannot be read.
@@ -212,8 +212,8 @@ async fn threads_of(
         .await
 }
 
-/// What is missing, in words.
-pub(super) fn notes(degradations: Vec<Degradation>) -> Vec<String> {
+/// The missing parts, in words.
+pub(super) fn missing_parts(degradations: Vec<Degradation>) -> Vec<String> {
     degradations
         .into_iter()
         .map(|degradation| degradation.message)

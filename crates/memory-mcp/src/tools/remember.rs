@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::forget::own_memory;
-use super::{Call, Effect, MemoryTool};
+use super::tool::{Call, Effect, MemoryTool};
 use crate::failure::Failure;
 
 /// Arguments of `remember`.

@@ -4,12 +4,12 @@ use memory_contract::proto::{ListThreadsRequest, Thread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Effect, MemoryTool, within};
+use super::tool::{Call, Effect, MemoryTool, within};
 use crate::api::Api;
 use crate::failure::Failure;
 use crate::owner::Owner;
-use crate::resources;
 use crate::shown::{quoted, time};
+use crate::uri::uri_of;
 
 const PAGE_SIZE: i32 = 20;
 const PAGE_SIZE_MAX: i32 = 100;
@@ -73,7 +73,7 @@ impl MemoryTool for ListSessions {
         let (threads, next_page_token) =
             page(&call.api, &call.owner, size, self.page_token).await?;
         let sessions = threads.into_iter().map(|thread| ShownSession {
-            uri: resources::uri(&call.owner, &thread.session_key),
+            uri: uri_of(&call.owner, &thread.session_key),
             session: thread.session_key,
             title: thread.title,
             messages: thread.message_count,

@@ -1,6 +1,6 @@
 //! The stream of records.
 
-use memory_contract::ExportChecksum;
+use memory_checksum::ExportChecksum;
 use memory_contract::proto::record::Kind;
 use memory_contract::proto::{ExportRecordsResponse, Record};
 use memory_grpc::ApiError;

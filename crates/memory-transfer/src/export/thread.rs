@@ -13,7 +13,7 @@ use memory_store::{Lookup, MessageQuery, Node, NodeError, Order, StoreError};
 
 use super::Export;
 use super::output::{Output, Stop};
-use crate::CONTENT_BYTES;
+use crate::transfers::CONTENT_BYTES;
 
 const MESSAGES: u32 = 200;
 const NODES: u32 = 100;

@@ -1,36 +1,21 @@
 //! Checkpoints with their values and writes, which come in records of their own.
 
+use memory_checksum::canonical_object;
 use memory_contract::proto::{
     Checkpoint, CheckpointValue, CheckpointWrite, GetCheckpointRequest, PutCheckpointRequest,
     PutCheckpointWritesRequest,
 };
-use memory_contract::{Invalid, canonical_object, limits};
+use memory_contract::{Invalid, limits};
 use memory_grpc::ApiError;
 use prost::Message as _;
 
+use super::errors::{orphan, renamed};
+use super::open::OpenCheckpoint;
+use super::state::Import;
 use super::tally::Outcome;
-use super::{Import, orphan, renamed};
 
 /// Bytes of values or writes that are stored together.
 const BYTES: usize = 2 * 1024 * 1024;
-
-/// The checkpoint whose values and writes follow.
-#[derive(Debug)]
-pub(super) struct OpenCheckpoint {
-    pub(super) position: i64,
-    /// The checkpoint with the data of the values that wait.
-    request: PutCheckpointRequest,
-    writes: Vec<CheckpointWrite>,
-    /// Of the values or writes that wait.
-    bytes: usize,
-    /// Whether the checkpoint, or values of it, wait to be stored.
-    waits: bool,
-    outcome: Outcome,
-    /// Values that it names and that are not stored.
-    missing: i64,
-    /// Whether the checkpoint itself was refused.
-    refused: bool,
-}
 
 impl Import {
     pub(super) fn open_checkpoint(

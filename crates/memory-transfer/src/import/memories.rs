@@ -1,11 +1,12 @@
 //! Long-term memories, those of one user together.
 
-use memory_contract::memory_digest;
+use memory_checksum::memory_digest;
 use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 use memory_grpc::ApiError;
 
+use super::errors::renamed;
+use super::state::Import;
 use super::tally::Outcome;
-use super::{Import, renamed};
 
 impl Import {
     /// Lets a memory wait for its batch.

@@ -4,39 +4,32 @@ mod checkpoints;
 mod errors;
 mod memories;
 mod nodes;
+mod open;
+mod state;
 mod tally;
 mod thread;
 mod units;
 mod waiting;
 
-use std::collections::{HashMap, HashSet, VecDeque};
 use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, stream};
+use memory_checksum::check_summary;
+use memory_contract::Invalid;
 use memory_contract::proto::import_records_response::Answer;
 use memory_contract::proto::record::Kind;
 use memory_contract::proto::{
-    ExportCompleteness, ExportSummary, ImportOptions, ImportProgress, ImportRecordsRequest,
-    ImportRecordsResponse, ImportSummary, RefusedRecord,
+    ExportCompleteness, ExportSummary, ImportRecordsRequest, ImportRecordsResponse, ImportSummary,
 };
-use memory_contract::{ExportChecksum, Invalid, UnitDigest, check_summary};
-use memory_grpc::{ApiError, unreadable};
-use memory_store::Caller;
-use sha2::{Digest as _, Sha256};
+use memory_grpc::{ApiError, unreadable, until};
 use tokio::time::Instant;
-use tonic::{Request, Status, Streaming};
-use uuid::Uuid;
+use tonic::{Status, Streaming};
 
-use checkpoints::OpenCheckpoint;
-use errors::{orphan, renamed};
-use memory_api::Handlers;
-use memory_grpc::status::import_error;
-use memory_grpc::until;
-use memory_store::Store;
-use tally::{Outcome, Tally};
-use thread::OpenThread;
+use tally::Tally;
 use waiting::Waiting;
+
+pub(super) use state::Import;
 
 /// The answers of an import.
 pub(crate) type Imported =
@@ -48,61 +41,7 @@ const PROGRESS_RECORDS: i64 = 200;
 /// slowly is not taken for an idle one.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// An import under way. It holds the records of one batch; of what was stored, it holds
-/// ids: of the messages of one thread, and of threads, and the digests of the checksum.
-pub(super) struct Import {
-    store: Store,
-    handlers: Handlers,
-    caller: Caller,
-    options: ImportOptions,
-    /// Requests read so far.
-    position: i64,
-    thread: Option<OpenThread>,
-    checkpoint: Option<OpenCheckpoint>,
-    waiting: Waiting,
-    /// The ids that threads have now, by those that they had.
-    threads: HashMap<String, String>,
-    /// Memories that were kept in place of others, by the ids of those.
-    kept_memories: HashMap<String, String>,
-    /// An export of a part has files once for each thread.
-    files: HashSet<UnitDigest>,
-    tally: Tally,
-    checksum: ExportChecksum,
-    /// What the last summary and the records before it say.
-    ended: Option<ExportSummary>,
-    completeness: ExportCompleteness,
-    answers: VecDeque<Answer>,
-    /// Requests that progress was reported of, and when something was answered last.
-    reported: i64,
-    answered: Instant,
-    done: bool,
-}
-
 impl Import {
-    pub(super) fn new(store: Store, handlers: Handlers, caller: Caller) -> Self {
-        Self {
-            store,
-            handlers,
-            caller,
-            options: ImportOptions::default(),
-            position: 0,
-            thread: None,
-            checkpoint: None,
-            waiting: Waiting::default(),
-            threads: HashMap::new(),
-            kept_memories: HashMap::new(),
-            files: HashSet::new(),
-            tally: Tally::default(),
-            checksum: ExportChecksum::default(),
-            ended: None,
-            completeness: ExportCompleteness::Incomplete,
-            answers: VecDeque::new(),
-            reported: 0,
-            answered: Instant::now(),
-            done: false,
-        }
-    }
-
     /// Stores the records in order. They are read only as fast as the caller reads answers.
     /// After `time` the stream ends with DEADLINE_EXCEEDED.
     pub(super) fn run(self, requests: Streaming<ImportRecordsRequest>, time: Duration) -> Imported {
@@ -298,85 +237,5 @@ impl Import {
             Waiting::Events { events, .. } => self.flush_events(events).await,
             Waiting::Memories(memories) => self.flush_memories(memories).await,
         }
-    }
-
-    /// Counts a record that was stored or known, or refuses it.
-    fn settle(
-        &mut self,
-        position: i64,
-        stored: Result<Outcome, ApiError>,
-        kind: fn(&mut memory_contract::proto::RecordCounts) -> &mut i64,
-    ) -> Result<(), ApiError> {
-        let counted = stored.map(|outcome| self.tally.add(outcome, 1, kind));
-        self.or_refuse(position, counted)
-    }
-
-    /// Refuses a record that could not be taken.
-    fn or_refuse(&mut self, position: i64, taken: Result<(), ApiError>) -> Result<(), ApiError> {
-        taken.or_else(|error| self.refuse(position, error))
-    }
-
-    /// Answers that a record is refused.
-    ///
-    /// # Errors
-    /// The error itself, if a later import may not have it.
-    fn refuse(&mut self, position: i64, error: impl Into<ApiError>) -> Result<(), ApiError> {
-        let error = error.into();
-        if error.retryable() {
-            return Err(error);
-        }
-        self.tally.refused += 1;
-        self.answered = Instant::now();
-        self.answers.push_back(Answer::Refused(RefusedRecord {
-            position,
-            error: Some(import_error(error)),
-        }));
-        Ok(())
-    }
-
-    fn report(&mut self, settled: i64) {
-        self.reported = settled;
-        self.answered = Instant::now();
-        self.answers.push_back(Answer::Progress(ImportProgress {
-            settled_count: settled,
-            stored_count: self.tally.stored_count(),
-            known_count: self.tally.known_count(),
-            refused_count: self.tally.refused,
-        }));
-    }
-
-    /// The number of requests, from the first, of which nothing waits to be stored.
-    fn settled(&self) -> i64 {
-        let node = self.thread.as_ref().and_then(OpenThread::unanswered);
-        let checkpoint = self.checkpoint.as_ref().map(|open| open.position);
-        let waiting = [self.waiting.first(), node, checkpoint];
-        let first = waiting.into_iter().flatten().min();
-        first.unwrap_or(self.position)
-    }
-
-    /// A call of another service, for the same caller.
-    fn call<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        request.extensions_mut().insert(self.caller.clone());
-        request
-    }
-
-    /// The id that makes storing something safe to repeat: the same each time, unless
-    /// everything gets new ids.
-    fn request_id(&self, thread: &str, contents: &[impl prost::Message]) -> String {
-        if self.options.new_ids {
-            return Uuid::now_v7().to_string();
-        }
-        let mut hash = Sha256::new();
-        hash.update(thread);
-        for content in contents {
-            hash.update((content.encoded_len() as u64).to_be_bytes());
-            hash.update(content.encode_to_vec());
-        }
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&hash.finalize()[..16]);
-        uuid::Builder::from_custom_bytes(bytes)
-            .into_uuid()
-            .to_string()
     }
 }

@@ -1,67 +1,23 @@
 //! The memories of nodes.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use memory_contract::Invalid;
 use memory_contract::proto::{
-    AddNodeTurnRequest, ExportedNode, FlushNodeMemoryRequest, NodeMessage, NodeMessageInput,
-    NodeRef, Role,
+    AddNodeTurnRequest, ExportedNode, FlushNodeMemoryRequest, NodeMessage, NodeRef, Role,
     add_node_turn_request::{Parent, Place},
 };
 use memory_grpc::{ApiError, Deadline};
 use memory_store::{NodeError, StoreError};
 use tokio::time::Instant;
-use uuid::Uuid;
 
+use super::errors::{orphan, renamed};
+use super::open::OpenNode;
+use super::state::Import;
 use super::tally::Outcome;
-use super::{Import, orphan, renamed};
 
 /// How long an import waits for another flush of a node.
 const FLUSH_TIME: Duration = Duration::from_secs(30);
-
-/// The node whose messages follow.
-#[derive(Debug, Default)]
-pub(super) struct OpenNode {
-    id: String,
-    /// The new ids of its messages, by their old ones; none where they stay.
-    ids: HashMap<String, String>,
-    /// What was asked, until the answer comes.
-    asked: Option<(i64, NodeMessage)>,
-    /// Whether a turn of it was added.
-    added: bool,
-}
-
-impl OpenNode {
-    pub(super) fn unanswered(&self) -> Option<i64> {
-        self.asked.as_ref().map(|(position, _)| *position)
-    }
-
-    /// The side of a turn, with a new id if ids are new.
-    fn side(&mut self, message: NodeMessage, new_ids: bool) -> NodeMessageInput {
-        let NodeMessage {
-            mut message_id,
-            parent_message_id: _,
-            role: _,
-            content,
-            files,
-            token_count: _,
-            create_time,
-            thread_message_id: _,
-        } = message;
-        if new_ids {
-            let new = Uuid::now_v7().to_string();
-            self.ids.insert(message_id, new.clone());
-            message_id = new;
-        }
-        NodeMessageInput {
-            message_id,
-            content,
-            files,
-            create_time,
-        }
-    }
-}
 
 impl Import {
     pub(super) fn open_node(&mut self, node: ExportedNode) -> Result<(), ApiError> {

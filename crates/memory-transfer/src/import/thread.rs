@@ -2,81 +2,25 @@
 
 use std::collections::{HashMap, HashSet};
 
+use memory_checksum::message_digest;
 use memory_context::restore_contents;
 use memory_contract::proto::{
     AgentEvent, AppendEventsRequest, ImportMessagesRequest, Message, MessageInput,
     ResolveThreadRequest, SessionRef, SetHeadRequest, Thread, message_input::Parent,
 };
-use memory_contract::{
-    EventQuery, MessageId, MessageName, NewMessage, Part, check, limits, message_digest,
-};
+use memory_contract::{EventQuery, MessageId, MessageName, NewMessage, Part, check, limits};
 use memory_grpc::ApiError;
 use memory_store::{AppendError, StoreError};
 use prost_types::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::nodes::OpenNode;
+use super::errors::{orphan, renamed};
+use super::open::OpenThread;
+use super::state::Import;
 use super::tally::Outcome;
 use super::waiting::WaitingMessage;
-use super::{Import, orphan, renamed};
-use crate::CONTENT_BYTES;
-
-/// The thread whose records follow.
-#[derive(Debug, Default)]
-pub(super) struct OpenThread {
-    /// Its id here.
-    pub(super) id: String,
-    /// The old id of the message that was the head.
-    head: String,
-    /// The ids of its messages so far, by their old ones.
-    ids: HashMap<Uuid, Uuid>,
-    /// The newest message of each branch so far.
-    tips: HashMap<i32, Uuid>,
-    /// The parents of refused messages, by the ids of these.
-    refused: HashMap<String, Option<Parent>>,
-    /// The message that is to be the head, and the one that was stored last.
-    new_head: Option<String>,
-    last: Option<String>,
-    /// The node whose messages follow.
-    pub(super) node: Option<OpenNode>,
-}
-
-impl OpenThread {
-    /// The position of a message of a node that waits for its answer.
-    pub(super) fn unanswered(&self) -> Option<i64> {
-        self.node.as_ref().and_then(OpenNode::unanswered)
-    }
-
-    /// The id that a message has here; the old one where it is no message of this thread.
-    pub(super) fn id_of(&self, old: &str) -> String {
-        let new = Uuid::parse_str(old).ok().and_then(|old| self.ids.get(&old));
-        new.map_or_else(|| old.to_owned(), Uuid::to_string)
-    }
-
-    /// The parent of a message whose parent was refused: its nearest ancestor that was not.
-    fn repair(&self, message: &mut MessageInput) {
-        while let Some(Parent::ParentMessageId(id)) = &message.parent {
-            match self.refused.get(id) {
-                Some(parent) => message.parent.clone_from(parent),
-                None => break,
-            }
-        }
-    }
-
-    fn note_refused(&mut self, message: &MessageInput) {
-        let parent = message.parent.clone();
-        self.refused.insert(message.message_id.clone(), parent);
-    }
-
-    fn note_stored(&mut self, message: WaitingMessage) {
-        let id = message.input.message_id;
-        if message.is_head {
-            self.new_head = Some(id.clone());
-        }
-        self.last = Some(id);
-    }
-}
+use crate::transfers::CONTENT_BYTES;
 
 impl Import {
     pub(super) async fn open_thread(&mut self, thread: Thread) -> Result<Outcome, ApiError> {

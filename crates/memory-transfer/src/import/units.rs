@@ -1,18 +1,20 @@
 //! Policies, files, plans, attempts and documents. What is there with the same content is
 //! known. With other content it stays, unless the import replaces it.
 
+use memory_checksum::{app_policy_digest, document_digest, file_digest, plan_digest};
+use memory_contract::FileLocation;
 use memory_contract::proto::{
     AppPolicy, AppendAttemptRequest, Attempt, ExportedDocument, File, GetAppPolicyRequest,
     GetFileRequest, GetPlanRequest, Plan, Precondition, PutPlanRequest, RegisterFileRequest,
     UpdateAppPolicyRequest, precondition::State,
 };
-use memory_contract::{FileLocation, app_policy_digest, document_digest, file_digest, plan_digest};
 use memory_grpc::ApiError;
 use memory_store::{PlanError, StoreError};
 use prost_types::FieldMask;
 
+use super::errors::renamed;
+use super::state::Import;
 use super::tally::Outcome;
-use super::{Import, renamed};
 
 impl Import {
     pub(super) async fn app_policy(&mut self, wanted: AppPolicy) -> Result<Outcome, ApiError> {

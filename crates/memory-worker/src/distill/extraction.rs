@@ -15,8 +15,10 @@ use memory_store::{MemoryError, RangeQuery, StoreError, Unextracted};
 use metrics::{counter, describe_counter};
 use time::Time;
 
-use super::{DistillRun, Due, Failure};
-use known::{Known, parse_memory_id};
+use super::due::Due;
+use super::failure::Failure;
+use super::run::DistillRun;
+use known::{KnownFacts, parse_memory_id};
 
 /// The limits of one request to a model: tokens, messages, bytes.
 const BATCH_TOKENS: i64 = 8_000;
@@ -27,7 +29,7 @@ const WAITING_TOKENS: i64 = 1_000;
 /// Batches of one run, at most; the next run follows at once.
 const MAX_BATCHES: usize = 8;
 /// Commits that may be rejected as stale before the thread is left alone for a moment:
-/// another worker was faster, or what was read has been erased.
+/// another worker was faster, or the messages have been erased.
 const MAX_STALE_COMMITS: usize = 3;
 /// The pause before a model is asked again when only a model can do the work.
 const MODEL_PAUSE: Duration = Duration::from_secs(600);
@@ -92,7 +94,7 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
             {
                 tracing::warn!(thread_id = %run.thread.id, %error, "facts are given up");
                 counter!("recollect_extracted_facts_total", "outcome" => "given_up").increment(1);
-                Found::default()
+                ExtractedFacts::default()
             }
             Err(Failure::Distill(error)) if alone && is_over(run, &error) => {
                 tracing::warn!(thread_id = %run.thread.id, %error, "facts wait for the model");
@@ -196,14 +198,14 @@ struct ExtractionBatch {
 }
 
 /// The facts found in one batch.
-struct Found {
+struct ExtractedFacts {
     facts: Vec<Fact>,
     made_by: DistilledBy,
     /// The memories that the new ones replace (strategy SUMMARY).
     built_on: Vec<(MemoryId, String)>,
 }
 
-impl Default for Found {
+impl Default for ExtractedFacts {
     fn default() -> Self {
         Self {
             facts: Vec::new(),
@@ -232,7 +234,7 @@ async fn extract(
     run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
     batch: ExtractionBatch,
-) -> Result<Found, Failure> {
+) -> Result<ExtractedFacts, Failure> {
     let said = batch
         .messages
         .into_iter()
@@ -240,10 +242,10 @@ async fn extract(
         .collect();
     let sources = super::source::sources(said);
     if sources.iter().all(|source| source.injected) {
-        return Ok(Found::default());
+        return Ok(ExtractedFacts::default());
     }
     let owner = MemoryOwner::of(&run.thread.session);
-    let known = Known::find(run, strategy, &owner, &sources).await?;
+    let known = KnownFacts::find(run, strategy, &owner, &sources).await?;
     let (mut facts, made_by) = distill(run, strategy, &sources, &known).await?;
     let mut built_on = Vec::new();
     if strategy == ExtractionStrategy::Summary {
@@ -251,7 +253,7 @@ async fn extract(
     } else {
         known.merge(run, &owner, &mut facts).await?;
     }
-    Ok(Found {
+    Ok(ExtractedFacts {
         facts,
         made_by,
         built_on,
@@ -264,9 +266,9 @@ async fn store(
     strategy: ExtractionStrategy,
     generation: i64,
     to_seq: i64,
-    found: Found,
+    found: ExtractedFacts,
 ) -> Result<(), StoreError> {
-    let Found {
+    let ExtractedFacts {
         facts,
         made_by,
         built_on,
@@ -314,7 +316,7 @@ async fn distill(
     run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
     sources: &[SourceMessage],
-    known: &Known,
+    known: &KnownFacts,
 ) -> Result<(Vec<Fact>, DistilledBy), Failure> {
     let alone = strategy == ExtractionStrategy::Custom;
     let extraction = Extraction {

@@ -8,7 +8,8 @@ use memory_store::{
 };
 use metrics::{counter, describe_counter};
 
-use super::{DistillRun, Failure};
+use super::failure::Failure;
+use super::run::DistillRun;
 
 /// Messages read at a time, at most.
 const MAX_MESSAGES: i32 = 2_000;
@@ -21,7 +22,7 @@ pub(super) const MAX_STALE_COMMITS: usize = 3;
 pub(super) const MAX_COMMITS: usize = 8;
 
 /// A derived text.
-pub(super) struct Made {
+pub(super) struct DerivedText {
     pub(super) text: String,
     /// Its size in tokens of `o200k_base`.
     pub(super) tokens: i32,
@@ -30,7 +31,7 @@ pub(super) struct Made {
 }
 
 impl DistillRun<'_> {
-    /// What is derived from the path to the head.
+    /// The derived text of the path to the head.
     pub(super) async fn state(&self) -> Result<DistillState, StoreError> {
         let Self { caller, thread, .. } = self;
         let store = &self.with.store;
@@ -80,7 +81,7 @@ impl DistillRun<'_> {
         previous: &str,
         messages: &[SourceMessage],
         max_tokens: i32,
-    ) -> Result<Made, Failure> {
+    ) -> Result<DerivedText, Failure> {
         let ask = async |method| {
             let distiller = &self.with.distiller;
             distiller
@@ -92,7 +93,7 @@ impl DistillRun<'_> {
             Some(made) => made,
             None => ask(Method::Extractive).await?,
         };
-        Ok(Made::of(made, || match previous {
+        Ok(DerivedText::from_distilled(made, || match previous {
             "" => without_text(messages),
             previous => previous.to_owned(),
         }))
@@ -103,7 +104,7 @@ impl DistillRun<'_> {
         &self,
         messages: &[SourceMessage],
         max_tokens: i32,
-    ) -> Result<Made, Failure> {
+    ) -> Result<DerivedText, Failure> {
         let ask = async |method| {
             let distiller = &self.with.distiller;
             distiller
@@ -114,7 +115,7 @@ impl DistillRun<'_> {
             Some(made) => made,
             None => ask(Method::Extractive).await?,
         };
-        Ok(Made::of(made, || without_text(messages)))
+        Ok(DerivedText::from_distilled(made, || without_text(messages)))
     }
 
     /// Whether a model observes.
@@ -123,12 +124,12 @@ impl DistillRun<'_> {
         self.method == Method::Model && model.is_some()
     }
 
-    /// What is worth knowing of observations; never empty.
+    /// A reflection: the essence of observations; never empty.
     pub(super) async fn reflect(
         &self,
         observations: &str,
         max_tokens: i32,
-    ) -> Result<Made, Failure> {
+    ) -> Result<DerivedText, Failure> {
         let ask = async |method| {
             let distiller = &self.with.distiller;
             distiller
@@ -140,7 +141,7 @@ impl DistillRun<'_> {
             None => ask(Method::Extractive).await?,
         };
         let start = || Tokenizer::O200kBase.prefix(observations, max_tokens);
-        Ok(Made::of(made, || start().to_owned()))
+        Ok(DerivedText::from_distilled(made, || start().to_owned()))
     }
 
     /// Counts a text that was stored.
@@ -160,9 +161,9 @@ impl DistillRun<'_> {
     }
 }
 
-impl Made {
+impl DerivedText {
     /// The distilled text, or `instead` if the distiller found nothing to keep.
-    fn of(distilled: Distilled<String>, instead: impl Fn() -> String) -> Self {
+    fn from_distilled(distilled: Distilled<String>, instead: impl Fn() -> String) -> Self {
         let Distilled { value, by } = distilled;
         let text = match value.trim() {
             "" => instead(),

@@ -10,7 +10,9 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{Distilling, Due, Failure};
+use super::due::Due;
+use super::failure::Failure;
+use super::run::Distilling;
 use crate::jobs::record_run;
 use memory_store::error_chain;
 
@@ -161,7 +163,7 @@ impl DistillQueue {
                 Ok(true) => {}
                 Ok(false) => return,
                 // The database may answer again before the lease ends. If not, the
-                // generation check rejects what is committed meanwhile.
+                // generation check rejects the commits made meanwhile.
                 error => self.log_error(job, error.map(drop)),
             }
         }

@@ -6,9 +6,11 @@ use memory_contract::{Message, ResolvedPolicy};
 use memory_store::{Commit, DistillKind, DistillState, NewSummary};
 
 use super::cut::{Cut, Keep, split_points};
-use super::make::{MAX_COMMITS, MAX_STALE_COMMITS, Made, place};
+use super::due::Due;
+use super::failure::Failure;
+use super::make::{DerivedText, MAX_COMMITS, MAX_STALE_COMMITS, place};
+use super::run::DistillRun;
 use super::source::sources;
-use super::{DistillRun, Due, Failure};
 
 /// The most tokens of messages that one summary adds to the previous summary.
 /// A model with a smaller window gets them in portions.
@@ -26,7 +28,7 @@ pub(super) async fn step(run: &DistillRun<'_>, mut state: DistillState) -> Resul
     if !policy.summarize {
         return Ok(Due::NEVER);
     }
-    let window = Window::of(run, policy).await?;
+    let window = Window::read(run, policy).await?;
     let (mut stale, mut pieces) = (0, 0);
     loop {
         let limits = window.limits(run, &state).await?;
@@ -65,7 +67,7 @@ struct Window {
 }
 
 impl Window {
-    async fn of(run: &DistillRun<'_>, policy: &ResolvedPolicy) -> Result<Self, Failure> {
+    async fn read(run: &DistillRun<'_>, policy: &ResolvedPolicy) -> Result<Self, Failure> {
         let store = &run.with.store;
         let (model, window) = store
             .working_memories(run.caller)
@@ -76,12 +78,12 @@ impl Window {
             .unwrap_or(policy.context_window);
         let (tokenizer, _) = Tokenizer::for_model(&model);
         Ok(Self {
-            limits: Limits::of(window, policy),
+            limits: Limits::in_window(window, policy),
             tokenizer,
         })
     }
 
-    /// The limits in stored tokens, for what is in the working memory now.
+    /// The limits in stored tokens, for the working memory as it is now.
     async fn limits(&self, run: &DistillRun<'_>, state: &DistillState) -> Result<Limits, Failure> {
         let Self { limits, tokenizer } = *self;
         if tokenizer.counts_texts_as_stored() {
@@ -121,7 +123,7 @@ struct Limits {
 
 impl Limits {
     /// The limits of a policy in a window.
-    fn of(window: u32, policy: &ResolvedPolicy) -> Self {
+    fn in_window(window: u32, policy: &ResolvedPolicy) -> Self {
         let share = f64::from(policy.summarization_threshold);
         let limit = (f64::from(window) * share).ceil() as i64;
         Self {
@@ -133,7 +135,7 @@ impl Limits {
         }
     }
 
-    /// The same limits for a model that counts what is `stored` tokens as `counted`.
+    /// The same limits for a model that counts `counted` tokens where `stored` are stored.
     fn for_tokenizer(self, stored: i64, counted: i64) -> Self {
         let limit = match counted {
             0 => self.limit,
@@ -228,7 +230,8 @@ async fn summarize(
     let before = state.summary();
     let previous = before.map_or("", |summary| summary.text.as_str());
     let messages = sources(messages);
-    let Made { text, tokens, by } = run.summarize(previous, &messages, limits.summary).await?;
+    let DerivedText { text, tokens, by } =
+        run.summarize(previous, &messages, limits.summary).await?;
     let new = NewSummary {
         generation: state.generations.summaries,
         end,
@@ -262,7 +265,7 @@ mod tests {
                 summarization_threshold: share,
                 ..ResolvedPolicy::default()
             };
-            Limits::of(window, &policy)
+            Limits::in_window(window, &policy)
         };
         for (window, share, limit, summary) in [
             (128_000, 0.7, 89_600, 2_000),

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
 
-use crate::config::ConfigError;
-use crate::process::ServerError;
+use memory_config::ConfigError;
+use memory_process::ServerError;
 use tonic_types::StatusExt;
 
 use memory_embedded::EmbeddedError;
@@ -40,7 +40,7 @@ pub enum Failure {
         /// The cause, if known.
         problem: String,
     },
-    /// What was asked for does not exist (4).
+    /// The requested thing does not exist (4).
     #[error("{message}")]
     NotFound {
         /// What does not exist.

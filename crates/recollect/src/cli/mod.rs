@@ -4,7 +4,6 @@ mod args;
 mod client;
 mod commands;
 mod failure;
-mod import;
 mod output;
 
 use clap::CommandFactory as _;

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from recollect import _requests, _results, types, v1
 from recollect._async.pages import pages
-
-if TYPE_CHECKING:
-    from recollect._async.client import AsyncRecollect
+from recollect._connect import AsyncChannels
 
 
 class AsyncAdmin:
     """What operators do in a tenant. `AsyncRecollect.admin` is one."""
 
-    def __init__(self, client: AsyncRecollect) -> None:
-        self._client = client
+    def __init__(self, channels: AsyncChannels) -> None:
+        self._channels = channels
 
     def __repr__(self) -> str:
         return "<Admin>"
@@ -45,7 +42,7 @@ class AsyncAdmin:
         request = v1.DeleteUserRequest(user_of_all_apps=user)
         if app is not None:
             request = v1.DeleteUserRequest(user=v1.UserRef(app_id=app, user_id=user))
-        response = await self._client.stubs.admin.DeleteUser(request, timeout=timeout)
+        response = await self._channels.stubs().admin.DeleteUser(request, timeout=timeout)
         return _results.deletion(response.deletion)
 
     async def deletions(
@@ -59,14 +56,14 @@ class AsyncAdmin:
             timeout: the seconds each call may take. Default: the client's.
         """
         request = v1.ListDeletionsRequest(page_size=page_size)
-        async for page in pages(self._client.stubs.admin.ListDeletions, request, timeout):
+        async for page in pages(self._channels.stubs().admin.ListDeletions, request, timeout):
             for deletion in page.deletions:
                 yield _results.deletion(deletion)
 
     async def deletion(self, deletion_id: str, *, timeout: float | None = None) -> types.Deletion:
         """The receipt of a deletion, with what is left counted again."""
         request = v1.GetDeletionRequest(deletion_id=deletion_id)
-        response = await self._client.stubs.admin.GetDeletion(request, timeout=timeout)
+        response = await self._channels.stubs().admin.GetDeletion(request, timeout=timeout)
         return _results.deletion(response.deletion)
 
     async def transactions(
@@ -97,6 +94,6 @@ class AsyncAdmin:
         request = v1.ListTransactionsRequest(thread=thread, actor=actor, page_size=page_size)
         values = {"actions": actions, "start_time": start_time, "end_time": end_time}
         _requests.fill(request, values)
-        async for page in pages(self._client.stubs.admin.ListTransactions, request, timeout):
+        async for page in pages(self._channels.stubs().admin.ListTransactions, request, timeout):
             for transaction in page.transactions:
                 yield _results.transaction(transaction)

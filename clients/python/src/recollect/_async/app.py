@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recollect import _requests, _results, types, v1
 from recollect._async.pages import pages
-
-if TYPE_CHECKING:
-    from recollect._async.client import AsyncRecollect
+from recollect._connect import AsyncChannels
 
 
 class AsyncApp:
     """An app: a bot, flow or workflow. `AsyncRecollect.app` makes it."""
 
-    def __init__(self, client: AsyncRecollect, app: str) -> None:
-        self._client = client
+    def __init__(self, channels: AsyncChannels, app: str) -> None:
+        self._channels = channels
         self.id = app
         """The app's id."""
         self.ref = v1.AppRef(app_id=app)
@@ -32,7 +30,7 @@ class AsyncApp:
     async def policy(self, *, timeout: float | None = None) -> dict[str, Any]:
         """The fields that the app's policy sets, named as in `Policy`; durations in seconds."""
         request = v1.GetAppPolicyRequest(app_id=self.id)
-        response = await self._client.stubs.policy.GetAppPolicy(request, timeout=timeout)
+        response = await self._channels.stubs().policy.GetAppPolicy(request, timeout=timeout)
         return _results.policy_values(response.app_policy.policy)
 
     async def set_policy(
@@ -53,19 +51,19 @@ class AsyncApp:
             update_mask=_requests.policy_mask(policy),
             precondition=_requests.precondition(etag),
         )
-        response = await self._client.stubs.policy.UpdateAppPolicy(request, timeout=timeout)
+        response = await self._channels.stubs().policy.UpdateAppPolicy(request, timeout=timeout)
         return _results.policy_values(response.app_policy.policy)
 
     async def delete_policy(self, *, timeout: float | None = None) -> bool:
         """Deletes the app's policy, so that the defaults apply. Returns whether it had one."""
         request = v1.DeleteAppPolicyRequest(app_id=self.id)
-        response = await self._client.stubs.policy.DeleteAppPolicy(request, timeout=timeout)
+        response = await self._channels.stubs().policy.DeleteAppPolicy(request, timeout=timeout)
         return response.deleted
 
     async def users(self, *, timeout: float | None = None) -> AsyncIterator[types.UserInfo]:
         """The users that have threads or memories, by id."""
         request = v1.ListUsersRequest(app_id=self.id, page_size=500)
-        async for page in pages(self._client.stubs.thread.ListUsers, request, timeout):
+        async for page in pages(self._channels.stubs().thread.ListUsers, request, timeout):
             for user in page.users:
                 yield _results.user(user)
 
@@ -78,9 +76,8 @@ class AsyncApp:
         timeout: float | None = None,
     ) -> AsyncIterator[types.ThreadInfo]:
         """The threads of all users of the app. Arguments: as in `AsyncRecollect.threads`."""
-        request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
-        _requests.fill(request, {"metadata": metadata})
-        async for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
+        request = _requests.list_threads(self._target, metadata, order_by, page_size)
+        async for page in pages(self._channels.stubs().thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
 
@@ -93,10 +90,8 @@ class AsyncApp:
     ) -> AsyncIterator[types.Memory]:
         """The memories of all users of the app, newest first; `user` says whose they are.
         Arguments: as in `AsyncUser.memories`."""
-        request = v1.ListMemoriesRequest(
-            target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
-        )
-        async for page in pages(self._client.stubs.memory.ListMemories, request, timeout):
+        request = _requests.list_memories(self._target, filter, page_size)
+        async for page in pages(self._channels.stubs().memory.ListMemories, request, timeout):
             for memory in page.memories:
                 yield _results.memory(memory)
 
@@ -114,16 +109,17 @@ class AsyncApp:
     ) -> list[types.Memory]:
         """The memories of all users that match a query by meaning and by keyword, best first;
         `user` says whose they are. Arguments: as in `AsyncUser.search_memories`."""
-        request = v1.SearchMemoriesRequest(
-            target=self._target,
-            query=query,
-            top_k=top_k,
-            min_score=min_score,
-            filter=_requests.memory_filter(filter),
-            method=_requests.search_method(method),
-            freshness=_requests.freshness(at_least_as_fresh, max_wait),
+        request = _requests.search_memories(
+            self._target,
+            query,
+            top_k,
+            min_score,
+            filter,
+            method,
+            at_least_as_fresh,
+            max_wait,
         )
-        response = await self._client.stubs.memory.SearchMemories(request, timeout=timeout)
+        response = await self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
 
     async def recall(
@@ -146,12 +142,5 @@ class AsyncApp:
             method: how to match. Default: `hybrid`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.RecallRequest(
-            target=self._target,
-            query=query,
-            policy=_requests.policy({"top_k": top_k}),
-            filter=_requests.message_filter(filter),
-            method=_requests.search_method(method),
-        )
-        _requests.fill(request, {"max_tokens": max_tokens})
-        return _results.recall(await self._client.stubs.recall.Recall(request, timeout=timeout))
+        request = _requests.recall(self._target, query, top_k, max_tokens, filter, method)
+        return _results.recall(await self._channels.stubs().recall.Recall(request, timeout=timeout))

@@ -9,7 +9,7 @@ from types import TracebackType
 import grpc
 import grpc.aio
 
-from recollect import _results, types, v1
+from recollect import _requests, _results, types, v1
 from recollect._async.admin import AsyncAdmin
 from recollect._async.app import AsyncApp
 from recollect._async.pages import pages
@@ -17,7 +17,6 @@ from recollect._async.session import AsyncSession
 from recollect._async.user import AsyncUser
 from recollect._calls import stream_error
 from recollect._connect import AsyncChannels, Connection
-from recollect._requests import fill
 from recollect._retry import Retry
 from recollect.v1.stubs import AsyncStubs
 
@@ -66,7 +65,7 @@ class AsyncRecollect:
             allow_plaintext_key: whether the key may be sent without TLS to another machine,
                 as on a private network. Default: RECOLLECT_ALLOW_PLAINTEXT_KEY, or else False.
         """
-        self._connection = Connection(
+        connection = Connection(
             addr,
             api_key,
             tls,
@@ -77,7 +76,7 @@ class AsyncRecollect:
             retry,
             allow_plaintext_key,
         )
-        self._channels = AsyncChannels(self._connection)
+        self._channels = AsyncChannels(connection)
 
     @property
     def stubs(self) -> AsyncStubs:
@@ -121,24 +120,24 @@ class AsyncRecollect:
         ref = v1.SessionRef(
             app_id=app, user_id=user, session_key=session, agent_session_key=agent_session
         )
-        return AsyncSession(self, session=ref)
+        return AsyncSession(self._channels, session=ref)
 
     def thread(self, thread_id: str) -> AsyncSession:
         """A conversation by the UUID of its thread. No call is made."""
-        return AsyncSession(self, thread_id=thread_id)
+        return AsyncSession(self._channels, thread_id=thread_id)
 
     def user(self, *, app: str, user: str) -> AsyncUser:
         """A user of an app. No call is made. An empty user is the data that belongs to none."""
-        return AsyncUser(self, v1.UserRef(app_id=app, user_id=user))
+        return AsyncUser(self._channels, v1.UserRef(app_id=app, user_id=user))
 
     def app(self, app: str) -> AsyncApp:
         """An app. No call is made."""
-        return AsyncApp(self, app)
+        return AsyncApp(self._channels, app)
 
     @property
     def admin(self) -> AsyncAdmin:
         """What operators do: deleting users, and reading the audit log."""
-        return AsyncAdmin(self)
+        return AsyncAdmin(self._channels)
 
     async def apps(self, *, timeout: float | None = None) -> AsyncIterator[str]:
         """The ids of the apps that have threads or memories."""
@@ -163,8 +162,7 @@ class AsyncRecollect:
             page_size: the number of threads a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListThreadsRequest(page_size=page_size, order_by=order_by)
-        fill(request, {"metadata": metadata})
+        request = _requests.list_threads(None, metadata, order_by, page_size)
         async for page in pages(self.stubs.thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
@@ -202,7 +200,7 @@ class AsyncRecollect:
             async for response in stream:
                 yield response.record
         except grpc.RpcError as failed:
-            raise stream_error(failed, self._connection.settings, _EXPORT) from failed
+            raise stream_error(failed, self._channels.connection.settings, _EXPORT) from failed
         finally:
             stream.cancel()
 
@@ -242,7 +240,7 @@ class AsyncRecollect:
                 elif answer == "summary":
                     summary = response.summary
         except grpc.RpcError as failed:
-            raise stream_error(failed, self._connection.settings, _IMPORT) from failed
+            raise stream_error(failed, self._channels.connection.settings, _IMPORT) from failed
         finally:
             stream.cancel()
         return types.ImportedRecords(summary=summary, refused=refused)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import grpc
 import grpc.aio
@@ -14,11 +14,9 @@ from recollect import _requests, _results, types, v1
 from recollect._async.pages import pages
 from recollect._async.user import AsyncUser
 from recollect._calls import stream_error
+from recollect._connect import AsyncChannels
 from recollect.errors import NotFoundError
 from recollect.types import UNCHANGED, Unchanged
-
-if TYPE_CHECKING:
-    from recollect._async.client import AsyncRecollect
 
 _WATCH = "/recollect.v1.ThreadService/WatchThread"
 
@@ -32,9 +30,9 @@ class AsyncSession:
     """
 
     def __init__(
-        self, client: AsyncRecollect, *, session: v1.SessionRef | None = None, thread_id: str = ""
+        self, channels: AsyncChannels, *, session: v1.SessionRef | None = None, thread_id: str = ""
     ) -> None:
-        self._client = client
+        self._channels = channels
         self._session = session
         self.ref = v1.ThreadRef(session=session) if session else v1.ThreadRef(thread_id=thread_id)
         """The thread, for requests of the stubs."""
@@ -59,7 +57,7 @@ class AsyncSession:
         if self._session is None:
             raise ValueError("this session is named by a thread id: use client.user(app=…, user=…)")
         app, user = self._session.app_id, self._session.user_id
-        return AsyncUser(self._client, v1.UserRef(app_id=app, user_id=user))
+        return AsyncUser(self._channels, v1.UserRef(app_id=app, user_id=user))
 
     # --- what a model is given, and what is stored -------------------------------------------
 
@@ -134,7 +132,7 @@ class AsyncSession:
             explain=explain,
         )
         _requests.fill(request, {"oversized_turn": oversized})
-        response = await self._client.stubs.context.BuildContext(request, timeout=timeout)
+        response = await self._channels.stubs().context.BuildContext(request, timeout=timeout)
         return _results.context(response)
 
     async def append(
@@ -171,7 +169,7 @@ class AsyncSession:
         )
         _requests.append(request, messages, user, assistant, format)
         return _results.appended(
-            await self._client.stubs.message.AppendMessages(request, timeout=timeout)
+            await self._channels.stubs().message.AppendMessages(request, timeout=timeout)
         )
 
     # --- finding and reading -----------------------------------------------------------------
@@ -224,7 +222,7 @@ class AsyncSession:
         if top_k is not None:
             request.policy.top_k = top_k
         _requests.fill(request, {"max_tokens": max_tokens})
-        return _results.recall(await self._client.stubs.recall.Recall(request, timeout=timeout))
+        return _results.recall(await self._channels.stubs().recall.Recall(request, timeout=timeout))
 
     async def search(
         self,
@@ -266,7 +264,7 @@ class AsyncSession:
             all_branches=all_branches,
         )
         _requests.fill(request, {"scope": scope})
-        return _results.recall(await self._client.stubs.recall.Search(request, timeout=timeout))
+        return _results.recall(await self._channels.stubs().recall.Search(request, timeout=timeout))
 
     async def history(
         self,
@@ -306,7 +304,7 @@ class AsyncSession:
         )
         _requests.fill(request, {"oversized_turn": oversized})
         return _results.history(
-            await self._client.stubs.message.GetHistory(request, timeout=timeout)
+            await self._channels.stubs().message.GetHistory(request, timeout=timeout)
         )
 
     async def messages(
@@ -332,7 +330,7 @@ class AsyncSession:
             order_by=order_by,
             page_size=page_size,
         )
-        async for page in pages(self._client.stubs.message.ListMessages, request, timeout):
+        async for page in pages(self._channels.stubs().message.ListMessages, request, timeout):
             for message in page.messages:
                 yield _results.message(message)
 
@@ -377,7 +375,7 @@ class AsyncSession:
     async def message(self, message_id: str, *, timeout: float | None = None) -> types.Message:
         """One message by its id or its external id."""
         request = v1.GetMessageRequest(thread=self.ref, message_id=message_id)
-        response = await self._client.stubs.message.GetMessage(request, timeout=timeout)
+        response = await self._channels.stubs().message.GetMessage(request, timeout=timeout)
         return _results.message(response.message)
 
     async def update_message(
@@ -400,7 +398,7 @@ class AsyncSession:
             message_id=message_id,
             metadata="" if metadata is None else _requests.json_text("metadata", metadata),
         )
-        response = await self._client.stubs.message.UpdateMessage(request, timeout=timeout)
+        response = await self._channels.stubs().message.UpdateMessage(request, timeout=timeout)
         return _results.message(response.message)
 
     async def delete_message(self, message_id: str, *, timeout: float | None = None) -> bool:
@@ -408,7 +406,7 @@ class AsyncSession:
         that nothing else supports. Returns whether the conversation had the message.
         NotFoundError if the session does not exist."""
         request = v1.DeleteMessageRequest(thread=self.ref, message_id=message_id)
-        response = await self._client.stubs.message.DeleteMessage(request, timeout=timeout)
+        response = await self._channels.stubs().message.DeleteMessage(request, timeout=timeout)
         return response.deleted
 
     # --- events of an agent ------------------------------------------------------------------
@@ -426,7 +424,7 @@ class AsyncSession:
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.AppendEventsRequest(thread=self.ref, events=events, request_id=request_id)
-        response = await self._client.stubs.event.AppendEvents(request, timeout=timeout)
+        response = await self._channels.stubs().event.AppendEvents(request, timeout=timeout)
         return _results.appended_events(response)
 
     async def events(
@@ -454,7 +452,7 @@ class AsyncSession:
             thread=self.ref, types=types, order_by=order_by, page_size=page_size
         )
         _requests.fill(request, {"start_time": start_time, "end_time": end_time})
-        async for page in pages(self._client.stubs.event.ListEvents, request, timeout):
+        async for page in pages(self._channels.stubs().event.ListEvents, request, timeout):
             for event in page.events:
                 yield _results.event(event)
 
@@ -472,7 +470,7 @@ class AsyncSession:
             timeout: the seconds the call may take. Default: the client's.
         """
         request = v1.GetWorkingMemoryRequest(thread=self.ref, model=model)
-        response = await self._client.stubs.working_memory.GetWorkingMemory(
+        response = await self._channels.stubs().working_memory.GetWorkingMemory(
             request, timeout=timeout
         )
         return _results.working_memory(response.working_memory)
@@ -531,7 +529,7 @@ class AsyncSession:
             update_mask=_requests.mask(changes),
         )
         _requests.fill(request, _requests.working_memory(changes))
-        response = await self._client.stubs.working_memory.PutWorkingMemory(
+        response = await self._channels.stubs().working_memory.PutWorkingMemory(
             request, timeout=timeout
         )
         return _results.working_memory(response.working_memory, response.warnings)
@@ -552,7 +550,7 @@ class AsyncSession:
             patch=_requests.json_text("patch", patch),
             precondition=_requests.precondition(etag),
         )
-        response = await self._client.stubs.working_memory.UpdateWorkingMemoryData(
+        response = await self._channels.stubs().working_memory.UpdateWorkingMemoryData(
             request, timeout=timeout
         )
         return _results.json_object(response.data)
@@ -561,7 +559,7 @@ class AsyncSession:
         """Deletes the working memory: its data and its list of memories. The messages and the
         long-term memories stay. Returns whether it had any content."""
         request = v1.DeleteWorkingMemoryRequest(thread=self.ref)
-        response = await self._client.stubs.working_memory.DeleteWorkingMemory(
+        response = await self._channels.stubs().working_memory.DeleteWorkingMemory(
             request, timeout=timeout
         )
         return response.deleted
@@ -583,7 +581,7 @@ class AsyncSession:
         """
         request = v1.ExtractMemoriesRequest(thread=self.ref)
         _requests.fill(request, {"max_wait": max_wait})
-        response = await self._client.stubs.memory.ExtractMemories(request, timeout=timeout)
+        response = await self._channels.stubs().memory.ExtractMemories(request, timeout=timeout)
         return _results.extraction(response)
 
     # --- the thread --------------------------------------------------------------------------
@@ -618,13 +616,13 @@ class AsyncSession:
             ephemeral=ephemeral,
         )
         _requests.fill(request, {"metadata": metadata, "ttl": ttl})
-        response = await self._client.stubs.thread.ResolveThread(request, timeout=timeout)
+        response = await self._channels.stubs().thread.ResolveThread(request, timeout=timeout)
         return _results.thread(response.thread)
 
     async def get(self, *, timeout: float | None = None) -> types.ThreadInfo:
         """The thread; NotFoundError if there is none."""
         request = v1.GetThreadRequest(thread=self.ref)
-        response = await self._client.stubs.thread.GetThread(request, timeout=timeout)
+        response = await self._channels.stubs().thread.GetThread(request, timeout=timeout)
         return _results.thread(response.thread)
 
     async def update(
@@ -652,27 +650,27 @@ class AsyncSession:
             update_mask=_requests.mask(changes),
             precondition=_requests.precondition(etag),
         )
-        response = await self._client.stubs.thread.UpdateThread(request, timeout=timeout)
+        response = await self._channels.stubs().thread.UpdateThread(request, timeout=timeout)
         return _results.thread(response.thread)
 
     async def clear(self, *, timeout: float | None = None) -> int:
         """Deletes all messages and what was derived from them, and keeps the thread. Returns the
         number of messages. NotFoundError if the session does not exist."""
         request = v1.ClearThreadRequest(thread=self.ref)
-        response = await self._client.stubs.thread.ClearThread(request, timeout=timeout)
+        response = await self._channels.stubs().thread.ClearThread(request, timeout=timeout)
         return response.deleted_message_count
 
     async def delete(self, *, timeout: float | None = None) -> bool:
         """Deletes the thread and everything in it. Returns whether it existed."""
         request = v1.DeleteThreadRequest(thread=self.ref)
-        response = await self._client.stubs.thread.DeleteThread(request, timeout=timeout)
+        response = await self._channels.stubs().thread.DeleteThread(request, timeout=timeout)
         return response.deleted
 
     async def branches(self, *, timeout: float | None = None) -> list[types.Branch]:
         """The branches, oldest first."""
         request = v1.ListBranchesRequest(thread=self.ref, page_size=500)
         found = []
-        async for page in pages(self._client.stubs.thread.ListBranches, request, timeout):
+        async for page in pages(self._channels.stubs().thread.ListBranches, request, timeout):
             found += [_results.branch(branch) for branch in page.branches]
         return found
 
@@ -689,7 +687,7 @@ class AsyncSession:
         request = v1.SetHeadRequest(
             thread=self.ref, head_message_id=message_id, expected_head=expected_head
         )
-        response = await self._client.stubs.thread.SetHead(request, timeout=timeout)
+        response = await self._channels.stubs().thread.SetHead(request, timeout=timeout)
         return _results.thread(response.thread)
 
     async def policy(
@@ -700,7 +698,7 @@ class AsyncSession:
     ) -> types.EffectivePolicy:
         """The policy that applies to the conversation, with the fields of a request if given."""
         wanted = v1.GetEffectivePolicyRequest(target=self._target, policy=_requests.policy(request))
-        response = await self._client.stubs.policy.GetEffectivePolicy(wanted, timeout=timeout)
+        response = await self._channels.stubs().policy.GetEffectivePolicy(wanted, timeout=timeout)
         return _results.effective_policy(response.effective_policy)
 
     async def set_policy(
@@ -720,7 +718,7 @@ class AsyncSession:
             update_mask=_requests.policy_mask(policy),
             precondition=_requests.precondition(etag),
         )
-        response = await self._client.stubs.thread.UpdateThread(request, timeout=timeout)
+        response = await self._channels.stubs().thread.UpdateThread(request, timeout=timeout)
         return _results.thread(response.thread)
 
     def _named(self) -> v1.Thread:
@@ -746,10 +744,10 @@ class AsyncSession:
         request = v1.WatchThreadRequest(
             thread=self.ref, cursor=cursor, include_content=include_content
         )
-        settings = self._client._connection.settings
+        settings = self._channels.connection.settings
         failures = 0
         while True:
-            stream = self._client.stubs.thread.WatchThread(request)
+            stream = self._channels.stubs().thread.WatchThread(request)
             try:
                 async for event in stream:
                     failures = 0

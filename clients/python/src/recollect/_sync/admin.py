@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from recollect import _requests, _results, types, v1
 from recollect._sync.pages import pages
-
-if TYPE_CHECKING:
-    from recollect._sync.client import Recollect
+from recollect._connect import Channels
 
 
 class Admin:
     """What operators do in a tenant. `Recollect.admin` is one."""
 
-    def __init__(self, client: Recollect) -> None:
-        self._client = client
+    def __init__(self, channels: Channels) -> None:
+        self._channels = channels
 
     def __repr__(self) -> str:
         return "<Admin>"
@@ -46,7 +43,7 @@ class Admin:
         request = v1.DeleteUserRequest(user_of_all_apps=user)
         if app is not None:
             request = v1.DeleteUserRequest(user=v1.UserRef(app_id=app, user_id=user))
-        response = self._client.stubs.admin.DeleteUser(request, timeout=timeout)
+        response = self._channels.stubs().admin.DeleteUser(request, timeout=timeout)
         return _results.deletion(response.deletion)
 
     def deletions(
@@ -60,14 +57,14 @@ class Admin:
             timeout: the seconds each call may take. Default: the client's.
         """
         request = v1.ListDeletionsRequest(page_size=page_size)
-        for page in pages(self._client.stubs.admin.ListDeletions, request, timeout):
+        for page in pages(self._channels.stubs().admin.ListDeletions, request, timeout):
             for deletion in page.deletions:
                 yield _results.deletion(deletion)
 
     def deletion(self, deletion_id: str, *, timeout: float | None = None) -> types.Deletion:
         """The receipt of a deletion, with what is left counted again."""
         request = v1.GetDeletionRequest(deletion_id=deletion_id)
-        response = self._client.stubs.admin.GetDeletion(request, timeout=timeout)
+        response = self._channels.stubs().admin.GetDeletion(request, timeout=timeout)
         return _results.deletion(response.deletion)
 
     def transactions(
@@ -98,6 +95,6 @@ class Admin:
         request = v1.ListTransactionsRequest(thread=thread, actor=actor, page_size=page_size)
         values = {"actions": actions, "start_time": start_time, "end_time": end_time}
         _requests.fill(request, values)
-        for page in pages(self._client.stubs.admin.ListTransactions, request, timeout):
+        for page in pages(self._channels.stubs().admin.ListTransactions, request, timeout):
             for transaction in page.transactions:
                 yield _results.transaction(transaction)

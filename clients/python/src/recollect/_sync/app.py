@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recollect import _requests, _results, types, v1
 from recollect._sync.pages import pages
-
-if TYPE_CHECKING:
-    from recollect._sync.client import Recollect
+from recollect._connect import Channels
 
 
 class App:
     """An app: a bot, flow or workflow. `Recollect.app` makes it."""
 
-    def __init__(self, client: Recollect, app: str) -> None:
-        self._client = client
+    def __init__(self, channels: Channels, app: str) -> None:
+        self._channels = channels
         self.id = app
         """The app's id."""
         self.ref = v1.AppRef(app_id=app)
@@ -33,7 +31,7 @@ class App:
     def policy(self, *, timeout: float | None = None) -> dict[str, Any]:
         """The fields that the app's policy sets, named as in `Policy`; durations in seconds."""
         request = v1.GetAppPolicyRequest(app_id=self.id)
-        response = self._client.stubs.policy.GetAppPolicy(request, timeout=timeout)
+        response = self._channels.stubs().policy.GetAppPolicy(request, timeout=timeout)
         return _results.policy_values(response.app_policy.policy)
 
     def set_policy(
@@ -54,19 +52,19 @@ class App:
             update_mask=_requests.policy_mask(policy),
             precondition=_requests.precondition(etag),
         )
-        response = self._client.stubs.policy.UpdateAppPolicy(request, timeout=timeout)
+        response = self._channels.stubs().policy.UpdateAppPolicy(request, timeout=timeout)
         return _results.policy_values(response.app_policy.policy)
 
     def delete_policy(self, *, timeout: float | None = None) -> bool:
         """Deletes the app's policy, so that the defaults apply. Returns whether it had one."""
         request = v1.DeleteAppPolicyRequest(app_id=self.id)
-        response = self._client.stubs.policy.DeleteAppPolicy(request, timeout=timeout)
+        response = self._channels.stubs().policy.DeleteAppPolicy(request, timeout=timeout)
         return response.deleted
 
     def users(self, *, timeout: float | None = None) -> Iterator[types.UserInfo]:
         """The users that have threads or memories, by id."""
         request = v1.ListUsersRequest(app_id=self.id, page_size=500)
-        for page in pages(self._client.stubs.thread.ListUsers, request, timeout):
+        for page in pages(self._channels.stubs().thread.ListUsers, request, timeout):
             for user in page.users:
                 yield _results.user(user)
 
@@ -79,9 +77,8 @@ class App:
         timeout: float | None = None,
     ) -> Iterator[types.ThreadInfo]:
         """The threads of all users of the app. Arguments: as in `Recollect.threads`."""
-        request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
-        _requests.fill(request, {"metadata": metadata})
-        for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
+        request = _requests.list_threads(self._target, metadata, order_by, page_size)
+        for page in pages(self._channels.stubs().thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
 
@@ -94,10 +91,8 @@ class App:
     ) -> Iterator[types.Memory]:
         """The memories of all users of the app, newest first; `user` says whose they are.
         Arguments: as in `User.memories`."""
-        request = v1.ListMemoriesRequest(
-            target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
-        )
-        for page in pages(self._client.stubs.memory.ListMemories, request, timeout):
+        request = _requests.list_memories(self._target, filter, page_size)
+        for page in pages(self._channels.stubs().memory.ListMemories, request, timeout):
             for memory in page.memories:
                 yield _results.memory(memory)
 
@@ -115,16 +110,17 @@ class App:
     ) -> list[types.Memory]:
         """The memories of all users that match a query by meaning and by keyword, best first;
         `user` says whose they are. Arguments: as in `User.search_memories`."""
-        request = v1.SearchMemoriesRequest(
-            target=self._target,
-            query=query,
-            top_k=top_k,
-            min_score=min_score,
-            filter=_requests.memory_filter(filter),
-            method=_requests.search_method(method),
-            freshness=_requests.freshness(at_least_as_fresh, max_wait),
+        request = _requests.search_memories(
+            self._target,
+            query,
+            top_k,
+            min_score,
+            filter,
+            method,
+            at_least_as_fresh,
+            max_wait,
         )
-        response = self._client.stubs.memory.SearchMemories(request, timeout=timeout)
+        response = self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
 
     def recall(
@@ -147,12 +143,5 @@ class App:
             method: how to match. Default: `hybrid`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.RecallRequest(
-            target=self._target,
-            query=query,
-            policy=_requests.policy({"top_k": top_k}),
-            filter=_requests.message_filter(filter),
-            method=_requests.search_method(method),
-        )
-        _requests.fill(request, {"max_tokens": max_tokens})
-        return _results.recall(self._client.stubs.recall.Recall(request, timeout=timeout))
+        request = _requests.recall(self._target, query, top_k, max_tokens, filter, method)
+        return _results.recall(self._channels.stubs().recall.Recall(request, timeout=timeout))

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import grpc
 
-from recollect import _results, types, v1
+from recollect import _requests, _results, types, v1
 from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.pages import pages
@@ -17,7 +17,6 @@ from recollect._sync.session import Session
 from recollect._sync.user import User
 from recollect._calls import stream_error
 from recollect._connect import Channels, Connection
-from recollect._requests import fill
 from recollect._retry import Retry
 from recollect.v1.stubs import Stubs
 
@@ -65,7 +64,7 @@ class Recollect:
             allow_plaintext_key: whether the key may be sent without TLS to another machine,
                 as on a private network. Default: RECOLLECT_ALLOW_PLAINTEXT_KEY, or else False.
         """
-        self._connection = Connection(
+        connection = Connection(
             addr,
             api_key,
             tls,
@@ -76,7 +75,7 @@ class Recollect:
             retry,
             allow_plaintext_key,
         )
-        self._channels = Channels(self._connection)
+        self._channels = Channels(connection)
 
     @property
     def stubs(self) -> Stubs:
@@ -120,24 +119,24 @@ class Recollect:
         ref = v1.SessionRef(
             app_id=app, user_id=user, session_key=session, agent_session_key=agent_session
         )
-        return Session(self, session=ref)
+        return Session(self._channels, session=ref)
 
     def thread(self, thread_id: str) -> Session:
         """A conversation by the UUID of its thread. No call is made."""
-        return Session(self, thread_id=thread_id)
+        return Session(self._channels, thread_id=thread_id)
 
     def user(self, *, app: str, user: str) -> User:
         """A user of an app. No call is made. An empty user is the data that belongs to none."""
-        return User(self, v1.UserRef(app_id=app, user_id=user))
+        return User(self._channels, v1.UserRef(app_id=app, user_id=user))
 
     def app(self, app: str) -> App:
         """An app. No call is made."""
-        return App(self, app)
+        return App(self._channels, app)
 
     @property
     def admin(self) -> Admin:
         """What operators do: deleting users, and reading the audit log."""
-        return Admin(self)
+        return Admin(self._channels)
 
     def apps(self, *, timeout: float | None = None) -> Iterator[str]:
         """The ids of the apps that have threads or memories."""
@@ -162,8 +161,7 @@ class Recollect:
             page_size: the number of threads a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListThreadsRequest(page_size=page_size, order_by=order_by)
-        fill(request, {"metadata": metadata})
+        request = _requests.list_threads(None, metadata, order_by, page_size)
         for page in pages(self.stubs.thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)
@@ -201,7 +199,7 @@ class Recollect:
             for response in stream:
                 yield response.record
         except grpc.RpcError as failed:
-            raise stream_error(failed, self._connection.settings, _EXPORT) from failed
+            raise stream_error(failed, self._channels.connection.settings, _EXPORT) from failed
         finally:
             stream.cancel()
 
@@ -241,7 +239,7 @@ class Recollect:
                 elif answer == "summary":
                     summary = response.summary
         except grpc.RpcError as failed:
-            raise stream_error(failed, self._connection.settings, _IMPORT) from failed
+            raise stream_error(failed, self._channels.connection.settings, _IMPORT) from failed
         finally:
             stream.cancel()
         return types.ImportedRecords(summary=summary, refused=refused)

@@ -5,21 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from recollect import _requests, _results, types, v1
 from recollect._sync.pages import pages
+from recollect._connect import Channels
 from recollect.types import UNCHANGED, Unchanged
-
-if TYPE_CHECKING:
-    from recollect._sync.client import Recollect
 
 
 class User:
     """A user of an app. `Recollect.user` makes it."""
 
-    def __init__(self, client: Recollect, ref: v1.UserRef) -> None:
-        self._client = client
+    def __init__(self, channels: Channels, ref: v1.UserRef) -> None:
+        self._channels = channels
         self.ref = ref
         """The user, for requests of the stubs."""
 
@@ -73,7 +70,7 @@ class User:
             metadata,
         )
         request = v1.AddMemoriesRequest(user=self.ref, memories=[memory])
-        response = self._client.stubs.memory.AddMemories(request, timeout=timeout)
+        response = self._channels.stubs().memory.AddMemories(request, timeout=timeout)
         return _results.memory(response.memories[0].memory)
 
     def memories(
@@ -90,10 +87,8 @@ class User:
             page_size: the number of memories a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListMemoriesRequest(
-            target=self._target, filter=_requests.memory_filter(filter), page_size=page_size
-        )
-        for page in pages(self._client.stubs.memory.ListMemories, request, timeout):
+        request = _requests.list_memories(self._target, filter, page_size)
+        for page in pages(self._channels.stubs().memory.ListMemories, request, timeout):
             for memory in page.memories:
                 yield _results.memory(memory)
 
@@ -122,22 +117,23 @@ class User:
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.SearchMemoriesRequest(
-            target=self._target,
-            query=query,
-            top_k=top_k,
-            min_score=min_score,
-            filter=_requests.memory_filter(filter),
-            method=_requests.search_method(method),
-            freshness=_requests.freshness(at_least_as_fresh, max_wait),
+        request = _requests.search_memories(
+            self._target,
+            query,
+            top_k,
+            min_score,
+            filter,
+            method,
+            at_least_as_fresh,
+            max_wait,
         )
-        response = self._client.stubs.memory.SearchMemories(request, timeout=timeout)
+        response = self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
 
     def get_memory(self, memory_id: str, *, timeout: float | None = None) -> types.Memory:
         """One memory by its UUID."""
         request = v1.GetMemoryRequest(memory_id=memory_id)
-        response = self._client.stubs.memory.GetMemory(request, timeout=timeout)
+        response = self._channels.stubs().memory.GetMemory(request, timeout=timeout)
         return _results.memory(response.memory)
 
     def update_memory(
@@ -184,7 +180,7 @@ class User:
             update_mask=_requests.mask(changes),
             precondition=_requests.precondition(etag),
         )
-        response = self._client.stubs.memory.UpdateMemory(request, timeout=timeout)
+        response = self._channels.stubs().memory.UpdateMemory(request, timeout=timeout)
         return _results.memory(response.memory)
 
     def replace_memory(
@@ -201,13 +197,13 @@ class User:
         request = v1.SupersedeMemoryRequest(
             memory_id=memory_id, replacement=v1.MemoryInput(text=text)
         )
-        response = self._client.stubs.memory.SupersedeMemory(request, timeout=timeout)
+        response = self._channels.stubs().memory.SupersedeMemory(request, timeout=timeout)
         return _results.memory(response.memory)
 
     def forget(self, memory_id: str, *, timeout: float | None = None) -> bool:
         """Deletes a memory. Returns whether it existed."""
         request = v1.DeleteMemoryRequest(memory_id=memory_id)
-        response = self._client.stubs.memory.DeleteMemory(request, timeout=timeout)
+        response = self._channels.stubs().memory.DeleteMemory(request, timeout=timeout)
         return response.deleted
 
     def recall(
@@ -230,15 +226,8 @@ class User:
             method: how to match. Default: `hybrid`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.RecallRequest(
-            target=self._target,
-            query=query,
-            policy=_requests.policy({"top_k": top_k}),
-            filter=_requests.message_filter(filter),
-            method=_requests.search_method(method),
-        )
-        _requests.fill(request, {"max_tokens": max_tokens})
-        return _results.recall(self._client.stubs.recall.Recall(request, timeout=timeout))
+        request = _requests.recall(self._target, query, top_k, max_tokens, filter, method)
+        return _results.recall(self._channels.stubs().recall.Recall(request, timeout=timeout))
 
     def threads(
         self,
@@ -249,8 +238,7 @@ class User:
         timeout: float | None = None,
     ) -> Iterator[types.ThreadInfo]:
         """The user's threads. Arguments: as in `Recollect.threads`."""
-        request = v1.ListThreadsRequest(target=self._target, page_size=page_size, order_by=order_by)
-        _requests.fill(request, {"metadata": metadata})
-        for page in pages(self._client.stubs.thread.ListThreads, request, timeout):
+        request = _requests.list_threads(self._target, metadata, order_by, page_size)
+        for page in pages(self._channels.stubs().thread.ListThreads, request, timeout):
             for thread in page.threads:
                 yield _results.thread(thread)

@@ -12,9 +12,10 @@ use memory_recall::{Freshness, MemoryQuery, Method};
 use memory_store::MemoryOwners;
 use uuid::Uuid;
 
-use crate::distill::{DistillRun, Failure};
+use crate::distill::failure::Failure;
+use crate::distill::run::DistillRun;
 
-/// Known facts shown to the distiller, at most.
+/// KnownFacts facts shown to the distiller, at most.
 const MAX_KNOWN_FACTS: usize = 20;
 /// The newest memories are always compared: the index may not know them yet.
 const NEWEST_MEMORIES: u32 = 20;
@@ -28,12 +29,12 @@ const QUERY_CHARS: usize = 2_000;
 const DUPLICATE_SIMILARITY: f32 = 0.95;
 
 /// The facts known about one user of one app.
-pub(super) struct Known {
+pub(super) struct KnownFacts {
     shown: Vec<KnownFact>,
     memories: HashMap<MemoryId, String>,
 }
 
-impl Known {
+impl KnownFacts {
     /// Finds the owner's memories that the messages may be about.
     pub(super) async fn find(
         run: &DistillRun<'_>,

@@ -9,9 +9,11 @@ use memory_store::{Commit, DistillKind, DistillState, NewObservation, NewReflect
 
 use self::plan::{Limits, Range, Step};
 use super::cut::{ends_of_parts, split_points, tokens_of};
-use super::make::{MAX_COMMITS, MAX_STALE_COMMITS, Made, place};
+use super::due::Due;
+use super::failure::Failure;
+use super::make::{DerivedText, MAX_COMMITS, MAX_STALE_COMMITS, place};
+use super::run::DistillRun;
 use super::source::sources;
-use super::{DistillRun, Due, Failure};
 
 /// Tokens of messages per token of the observation that covers them.
 const DENSITY: i64 = 8;
@@ -20,12 +22,12 @@ const REFLECTIONS: usize = 2;
 /// Tokens of an observation, at least.
 const LEAST_TOKENS: i64 = 32;
 
-/// Does what is due, beginning with a state that may be outdated.
+/// Carries out the due steps, beginning with a state that may be outdated.
 pub(super) async fn step(run: &DistillRun<'_>, mut state: DistillState) -> Result<Due, Failure> {
     if run.policy.mode != MemoryMode::Observational {
         return Ok(Due::NEVER);
     }
-    let limits = Limits::of(run.policy);
+    let limits = Limits::from_policy(run.policy);
     let (mut stale, mut pieces, mut reflections) = (0, 0, 0);
     // Depths after which ranges begin that cannot be observed now.
     let mut passed: HashSet<i32> = HashSet::new();
@@ -97,7 +99,7 @@ async fn observe(
         };
         let size = (tokens_of(&messages) / DENSITY).max(LEAST_TOKENS);
         let size = i32::try_from(size).unwrap_or(i32::MAX);
-        let Made { text, tokens, by } = run.observe(&sources(messages), size).await?;
+        let DerivedText { text, tokens, by } = run.observe(&sources(messages), size).await?;
         new.push(NewObservation {
             generation: state.generations.observations,
             end,
@@ -201,7 +203,8 @@ async fn reflect(
 ) -> Result<Commit, Failure> {
     let held = plan::held(state);
     let texts: Vec<&str> = held.iter().map(|one| one.text.as_str()).collect();
-    let Made { text, tokens, by } = run.reflect(&texts.join("\n"), limits.reflection()).await?;
+    let DerivedText { text, tokens, by } =
+        run.reflect(&texts.join("\n"), limits.reflection()).await?;
     let new = NewReflection {
         generation: state.generations.observations,
         reflects: held.iter().map(|one| one.number).collect(),

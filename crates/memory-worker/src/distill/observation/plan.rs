@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use memory_contract::ResolvedPolicy;
 use memory_store::{DistillState, Distillate, Standing};
 
-use super::super::Due;
+use crate::distill::due::Due;
 
 /// The number of ranges that the messages in full are divided into.
 const RANGES: i64 = 5;
@@ -56,7 +56,7 @@ pub(super) struct Range {
 }
 
 impl Limits {
-    pub(super) fn of(policy: &ResolvedPolicy) -> Self {
+    pub(super) fn from_policy(policy: &ResolvedPolicy) -> Self {
         Self {
             observer: policy.observer_tokens.into(),
             reflector: policy.reflector_tokens.into(),

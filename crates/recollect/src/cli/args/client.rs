@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
+use memory_contract::Provider;
 use memory_contract::proto::{AppRef, Target, ThreadRef, UserRef};
+use memory_import::System;
 
-use super::{ClientArgs, Named, ServerArgs, thread_of};
+use super::target::{ClientArgs, Named, ServerArgs, thread_of};
 use crate::cli::output::parse_object;
 
 /// The largest budget that the contract allows.
@@ -113,10 +115,19 @@ pub enum Format {
     Redis,
 }
 
-impl Format {
-    /// Whether it is that of another memory system.
-    pub fn is_foreign(self) -> bool {
-        matches!(self, Self::Mem0 | Self::Zep | Self::Redis)
+impl From<Format> for memory_import::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Auto => Self::Auto,
+            Format::Jsonl => Self::Jsonl,
+            Format::OpenaiChat => Self::Provider(Provider::OpenaiChat),
+            Format::OpenaiResponses => Self::Provider(Provider::OpenaiResponses),
+            Format::AnthropicMessages => Self::Provider(Provider::AnthropicMessages),
+            Format::Gemini => Self::Provider(Provider::Gemini),
+            Format::Mem0 => Self::System(System::Mem0),
+            Format::Zep => Self::System(System::Zep),
+            Format::Redis => Self::System(System::Redis),
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum, value_parser};
 
-use super::ClientArgs;
 use super::client::{MOST_TOKENS, ThreadChoice};
+use super::target::ClientArgs;
 
 /// `recollect context`.
 #[derive(Debug, Clone, Args)]

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use memory_contract::proto::{Role, ThreadRef};
 use uuid::Uuid;
 
-use super::{ClientArgs, Named, thread_of};
+use super::target::{ClientArgs, Named, thread_of};
 use crate::cli::output::parse_object;
 
 /// `recollect append`.

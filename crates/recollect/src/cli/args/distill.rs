@@ -1,8 +1,8 @@
-//! Flags of the commands that show what was derived from a conversation.
+//! Flags of the commands that show the derived text of a conversation.
 
 use clap::Args;
 
-use super::{ClientArgs, Named};
+use super::target::{ClientArgs, Named};
 
 /// `recollect observations`.
 #[derive(Debug, Clone, Args)]

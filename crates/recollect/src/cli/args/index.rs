@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, value_parser};
 
-use super::{ClientArgs, DataDirArgs};
+use super::target::{ClientArgs, DataDirArgs};
 
 /// `recollect index`.
 #[derive(Debug, Clone, Args)]
@@ -83,7 +83,7 @@ pub struct CompareIndexesArgs {
     /// The app whose messages are searched.
     #[arg(long, default_value = "default")]
     pub app: String,
-    /// Search only the messages of this user. [default: those of all users of the app]
+    /// Search only the messages of this user. [default: of all users of the app]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub user: String,
     /// Search for this text; may be repeated, up to 100 times. [default: stored questions]

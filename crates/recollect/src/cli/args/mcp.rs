@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::ServerArgs;
+use super::target::ServerArgs;
 
 /// `recollect mcp`.
 #[derive(Debug, Clone, Args)]

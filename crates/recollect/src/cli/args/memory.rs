@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, value_parser};
 use memory_contract::proto::UserRef;
 
-use super::ClientArgs;
+use super::target::ClientArgs;
 use crate::cli::output::parse_object;
 
 /// `recollect memory`.

@@ -10,16 +10,16 @@ mod keys;
 mod mcp;
 mod memory;
 mod plan;
+mod target;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use memory_contract::proto::{SessionRef, ThreadRef};
 
 pub use client::{
-    AppsArgs, ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg,
-    ThreadsArgs, UsersArgs, WatchArgs,
+    AppsArgs, ExportArgs, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
+    UsersArgs, WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
 pub use conversation::{AppendArgs, DeleteThreadArgs, ThreadArgs, ThreadCommand};
@@ -37,6 +37,7 @@ pub use memory::{
     PinMemoryArgs, SearchMemoriesArgs,
 };
 pub use plan::PlanArgs;
+pub use target::{ClientArgs, DataDirArgs, Named, ServerArgs};
 
 use super::failure::EXIT_CODES;
 
@@ -128,7 +129,7 @@ pub enum Command {
     Status(ClientArgs),
     /// Show the tokens that language models have used, by day and model.
     Usage(UsageArgs),
-    /// Check the setup and say how to fix what is wrong.
+    /// Check the setup and say how to fix each problem.
     Doctor(DoctorArgs),
     /// Print the effective configuration, with the source of each value.
     Config(ConfigArgs),
@@ -142,83 +143,6 @@ pub enum Command {
         /// The shell to complete for.
         shell: clap_complete::Shell,
     },
-}
-
-/// The server.
-#[derive(Debug, Clone, Args)]
-pub struct ServerArgs {
-    /// The server's gRPC address.
-    #[arg(
-        long,
-        env = "RECOLLECT_ADDR",
-        default_value = "http://127.0.0.1:50051",
-        value_name = "URL",
-        help_heading = "Server"
-    )]
-    pub addr: String,
-    /// The API key; not needed if the server requires none.
-    #[arg(
-        long,
-        env = "RECOLLECT_API_KEY",
-        hide_env_values = true,
-        value_name = "KEY",
-        help_heading = "Server"
-    )]
-    pub api_key: Option<String>,
-}
-
-/// The server, and the format of the output.
-#[derive(Debug, Clone, Args)]
-pub struct ClientArgs {
-    #[command(flatten)]
-    pub server: ServerArgs,
-    /// Print JSON instead of a table: the messages of the API, one a line.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// A conversation, by its thread or by the caller's names.
-#[derive(Debug, Clone, Args)]
-pub struct Named {
-    /// The thread's id; or name the conversation with --app, --user, --session.
-    #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
-    pub thread: Option<String>,
-    /// The app of the conversation.
-    #[arg(long, default_value = "default")]
-    pub app: String,
-    /// The user of the conversation. [default: none]
-    #[arg(long, requires = "session")]
-    pub user: Option<String>,
-    /// The session key of the conversation.
-    #[arg(long, value_name = "KEY", required_unless_present = "thread")]
-    pub session: Option<String>,
-}
-
-impl Named {
-    /// The thread as a request names it.
-    pub fn thread(self) -> Option<ThreadRef> {
-        thread_of(self.thread, self.app, self.user, self.session)
-    }
-}
-
-/// A thread as a request names it, if its id or a session key is given.
-fn thread_of(
-    thread: Option<String>,
-    app: String,
-    user: Option<String>,
-    session: Option<String>,
-) -> Option<ThreadRef> {
-    let by_session = |session_key| {
-        ThreadRef::from(SessionRef {
-            app_id: app,
-            user_id: user.unwrap_or_default(),
-            session_key,
-            agent_session_key: String::new(),
-        })
-    };
-    thread
-        .map(ThreadRef::from)
-        .or_else(|| session.map(by_session))
 }
 
 /// `recollect dev`.
@@ -255,19 +179,6 @@ pub struct DevArgs {
     /// Stop when standard input ends.
     #[arg(long)]
     pub stop_with_stdin: bool,
-}
-
-/// Where `recollect dev` has its data.
-#[derive(Debug, Clone, Args)]
-pub struct DataDirArgs {
-    /// The directory for all data of `recollect dev`.
-    #[arg(
-        long,
-        env = "RECOLLECT_DATA_DIR",
-        default_value = "./.recollect",
-        value_name = "DIR"
-    )]
-    pub data_dir: PathBuf,
 }
 
 /// `recollect serve`.

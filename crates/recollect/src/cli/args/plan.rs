@@ -2,7 +2,7 @@
 
 use clap::{Args, value_parser};
 
-use super::{ClientArgs, Named};
+use super::target::{ClientArgs, Named};
 
 /// `recollect plan`.
 #[derive(Debug, Clone, Args)]

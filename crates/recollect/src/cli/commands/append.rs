@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal as _, Read as _};
 
 use memory_contract::proto::{AppendMessagesRequest, MessageInput, Role, part::Content};
+use memory_import::messages_of_lines;
 
 use crate::cli::args::AppendArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::messages_of_lines;
 use crate::cli::output::{JsonLines, Table};
 
 /// Standard input may have more bytes than the server takes, not without end.

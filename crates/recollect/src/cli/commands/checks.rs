@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::Config;
+use memory_config::Config;
 use memory_contract::duration_text::format_duration;
 use memory_distill::{ModelConfig, Provider};
 use memory_objects::Objects;
@@ -30,11 +30,11 @@ pub enum Verdict {
 /// One line of the doctor's report.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// What was checked.
+    /// The subject of the check.
     pub check: &'static str,
     /// The result of the check.
     pub verdict: Verdict,
-    /// What was found.
+    /// The result.
     pub found: String,
     /// How to fix it; empty if nothing is wrong.
     pub fix: String,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::{Config, Sources};
+use memory_config::{Config, Sources};
 
 use crate::cli::args::ConfigArgs;
 use crate::cli::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::Config;
+use memory_config::Config;
 use memory_store::{schema_version, task};
 use secrecy::{ExposeSecret, SecretString};
 use time::OffsetDateTime;

@@ -7,7 +7,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock};
 
-/// Checks that nothing is left of what was deleted.
+/// Checks that nothing is left of a deleted user, app or tenant.
 ///
 /// # Errors
 /// When something is left, the deletion has not finished, there is no such deletion, or

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::config::{Config, Sources};
-use crate::telemetry;
+use memory_config::{Config, Sources};
 use memory_contract::proto::{RecallReason, RecallRequest, RecalledMessage, UserRef};
+use memory_import::{Defaults, Format, Source};
+use memory_process::init_telemetry;
 use memory_server::Readiness;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,10 +17,9 @@ use super::recall::{scores, who};
 use super::searchable::wait_until_searchable;
 use super::signals::Stop;
 use super::startup::Embedded;
-use crate::cli::args::{DemoArgs, Format, ServerArgs};
+use crate::cli::args::{DemoArgs, ServerArgs};
 use crate::cli::client::Client;
 use crate::cli::failure::{Failure, chain};
-use crate::cli::import::Defaults;
 use crate::cli::output::{Progress, Table, clock, count, duration, one_line, text_of};
 
 /// The conversation of a demo without `--file`.
@@ -69,7 +69,7 @@ pub async fn run(file: Option<PathBuf>, args: DemoArgs) -> Result<(), Failure> {
     loaded.config.index.url = None;
     loaded.config.index.path = None;
     loaded.config.auth.keys.clear();
-    let _telemetry = telemetry::init(&loaded.config.telemetry)
+    let _telemetry = init_telemetry(&loaded.config.telemetry)
         .map_err(|error| Failure::machine(chain(&error), ""))?;
 
     println!("Starts a temporary server, imports a long conversation and asks questions about it.");
@@ -158,16 +158,18 @@ async fn show(server: &Embedded, path: &Path, questions: &[Question]) -> Result<
     let progress = Progress::spinner(false);
     let user = "friends".to_owned();
     let job = Job {
-        file: path.to_owned(),
-        format: Format::Auto,
-        again: false,
+        source: Source {
+            file: path.to_owned(),
+            format: Format::Auto,
+            again: false,
+            defaults: Defaults {
+                app: APP.to_owned(),
+                user: Some(user.clone()),
+                session: None,
+            },
+        },
         replace: false,
         check: false,
-        defaults: Defaults {
-            app: APP.to_owned(),
-            user: Some(user.clone()),
-            session: None,
-        },
     };
     let begin = Instant::now();
     let summary = import(&client, job, &progress).await?;

@@ -14,8 +14,8 @@ use super::startup::Embedded;
 use crate::cli::args::DevArgs;
 use crate::cli::failure::{Failure, chain};
 use crate::cli::output::{Progress, duration, print_json};
-use crate::config::{Config, Sources, ValueSource};
-use crate::telemetry;
+use memory_config::{Config, Sources, ValueSource};
+use memory_process::init_telemetry;
 
 /// Runs a server with everything in one directory, until it receives a signal to stop.
 ///
@@ -42,7 +42,7 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
         );
     }
     let mut loaded = Config::load(&sources)?;
-    let is_default = |key: &str| loaded.provenance.of(key) == ValueSource::Default;
+    let is_default = |key: &str| loaded.provenance.source_of(key) == ValueSource::Default;
     // `--listen` with port 0 selects a free port for the metrics too.
     if is_default("telemetry.metrics_listen")
         && loaded.config.server.listen.port() == 0
@@ -54,7 +54,7 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
     if is_default("telemetry.log_level") {
         "warn,qdrant_edge=error".clone_into(&mut loaded.config.telemetry.log_level);
     }
-    let _telemetry = telemetry::init(&loaded.config.telemetry)
+    let _telemetry = init_telemetry(&loaded.config.telemetry)
         .map_err(|error| Failure::machine(chain(&error), ""))?;
 
     if !args.json {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::{Config, Sources};
+use memory_config::{Config, Sources};
 
 use super::checks::{self, Finding, Verdict};
 use super::database_checks;
@@ -10,7 +10,7 @@ use crate::cli::args::DoctorArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Table, print_json};
 
-/// Checks the setup, and says how to fix what is wrong.
+/// Checks the setup, and says how to fix each problem.
 ///
 /// # Errors
 /// When a check failed.

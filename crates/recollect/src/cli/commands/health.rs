@@ -60,14 +60,14 @@ pub async fn run(args: HealthArgs) -> Result<(), Failure> {
     }
 }
 
-/// A service's full name, empty for the whole server, and its status.
-type Found = Vec<(String, String)>;
+/// The full name of each service, empty for the whole server, and its status.
+type ServiceStatuses = Vec<(String, String)>;
 
 fn serves(status: &str) -> bool {
     [ServingStatus::Serving.as_str_name(), "ready", "degraded"].contains(&status)
 }
 
-async fn services(args: &HealthArgs) -> Result<Found, Failure> {
+async fn services(args: &HealthArgs) -> Result<ServiceStatuses, Failure> {
     let server = ServerArgs {
         addr: args.addr.clone(),
         api_key: None,
@@ -110,7 +110,7 @@ fn names(wanted: &[String]) -> Vec<String> {
 }
 
 /// What `/readyz` of a process says.
-async fn ready(addr: SocketAddr) -> Result<Found, Failure> {
+async fn ready(addr: SocketAddr) -> Result<ServiceStatuses, Failure> {
     let local = match addr.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

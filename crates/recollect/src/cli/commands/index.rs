@@ -22,7 +22,7 @@ use crate::cli::args::{
 use crate::cli::client::Client;
 use crate::cli::failure::{Failure, chain};
 use crate::cli::output::{JsonLines, Table, duration, exact, one_line, print_json};
-use crate::config::{Config, Sources};
+use memory_config::{Config, Sources};
 use memory_embedded::running_url;
 
 /// Characters of a query in a table.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::{Config, Loaded, Sources};
+use memory_config::{Config, Loaded, Sources};
 use memory_contract::{KeyScope, KeyScopes, TenantId, check, key_scopes_from, limits, proto};
 use memory_store::{Caller, KeyError, NewApiKey, Store, StoreConfig, StoreError};
 use secrecy::{ExposeSecret as _, SecretString};

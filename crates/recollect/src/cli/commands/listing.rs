@@ -26,7 +26,7 @@ pub(super) struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Reads pages until there are no more, or enough, and shows what is on them.
+    /// Reads pages until there are no more, or enough, and shows their items.
     /// `page` reads that many items after a page token, and returns the next one.
     ///
     /// # Errors

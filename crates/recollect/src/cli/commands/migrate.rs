@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::{Config, ConfigError, Provenance, Sources};
+use memory_config::{Config, ConfigError, Provenance, Sources};
 use memory_store::StoreError;
 use secrecy::ExposeSecret;
 

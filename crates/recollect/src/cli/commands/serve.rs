@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::config::{Config, Sources};
-use crate::process::{self, Roles, ServerError};
-use crate::telemetry;
+use memory_config::Roles;
+use memory_config::{Config, Sources};
+use memory_process::{ServerError, init_telemetry};
 use memory_server::Readiness;
 use serde_json::json;
 
@@ -57,10 +57,10 @@ async fn run(sources: Sources, roles: Roles) -> Result<(), Failure> {
     let loaded = Config::load(&sources)?;
     require_database(&loaded.config)?;
     let mut stop = Stop::listen(false)?;
-    let _telemetry = telemetry::init(&loaded.config.telemetry)
+    let _telemetry = init_telemetry(&loaded.config.telemetry)
         .map_err(|error| Failure::machine(chain(&error), ""))?;
     let started = tokio::select! {
-        started = process::start(loaded.config, roles) => started,
+        started = memory_process::start(loaded.config, roles) => started,
         _ = stop.wait() => return Ok(()),
     };
     let running = started.map_err(|error| match error {

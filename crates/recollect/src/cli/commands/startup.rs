@@ -4,8 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::config::Loaded;
-use crate::process::{self, Roles, Running, ServerError};
+use memory_config::Loaded;
+use memory_config::Roles;
+use memory_process::{Running, ServerError};
 use memory_server::Readiness;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -106,7 +107,7 @@ impl Embedded {
             });
         progress.step("Loading the model and the index");
         let step = Instant::now();
-        let started = process::start(loaded.config, Roles::ALL).await;
+        let started = memory_process::start(loaded.config, Roles::ALL).await;
         let running = match started {
             Ok(running) => running,
             Err(error) => {

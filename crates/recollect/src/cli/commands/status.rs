@@ -100,7 +100,7 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     table.print()
 }
 
-/// What is being deleted.
+/// Deletions under way.
 fn deleting(deletion: GetDeletionStatusResponse, row: &mut impl FnMut(&str, String)) {
     let lag = seconds(deletion.lag.as_ref());
     let GetDeletionStatusResponse {
@@ -121,7 +121,7 @@ fn deleting(deletion: GetDeletionStatusResponse, row: &mut impl FnMut(&str, Stri
     }
 }
 
-/// What is distilled, and by whom.
+/// The state of distilling, and its models.
 fn distilling(distill: GetDistillStatusResponse, row: &mut impl FnMut(&str, String)) {
     let lag = seconds(distill.lag.as_ref());
     let GetDistillStatusResponse {

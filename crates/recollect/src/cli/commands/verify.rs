@@ -7,7 +7,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, count, one_line};
 
-/// Shows the ledger of a thread, and what is wrong with it.
+/// Shows the ledger of a thread and its inconsistencies.
 ///
 /// # Errors
 /// When there is a fault or no such thread, or the server cannot be reached or

@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use memory_contract::proto;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
-use serde_json::Value;
 
 use crate::cli::failure::Failure;
 
@@ -58,20 +57,6 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
         .map_err(Failure::output)
 }
 
-/// Reads a message from canonical protobuf JSON. Fields that this version does
-/// not know are passed over.
-///
-/// # Errors
-/// What is wrong, in words.
-pub fn message_from_json<M: Message + Default>(name: &str, json: &Value) -> Result<M, String> {
-    let descriptor = descriptor(name).map_err(|failure| failure.to_string())?;
-    let options = prost_reflect::DeserializeOptions::new().deny_unknown_fields(false);
-    DynamicMessage::deserialize_with_options(descriptor, json, &options)
-        .map_err(|error| error.to_string())?
-        .transcode_to()
-        .map_err(|error| error.to_string())
-}
-
 /// The full names of the contract's services.
 pub fn service_names() -> Vec<String> {
     let services = pool().into_iter().flat_map(DescriptorPool::services);
@@ -84,7 +69,7 @@ pub fn service_names() -> Vec<String> {
 /// Checks that a value of the command line is a JSON object, and returns it as it was given.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The problem, in words.
 pub fn parse_object(text: &str) -> Result<String, String> {
     // The contract reads empty text as no object.
     if text.is_empty() {
@@ -120,6 +105,8 @@ fn pool() -> Option<&'static DescriptorPool> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -129,25 +116,18 @@ mod tests {
             last_seq: 7,
             ..Default::default()
         };
+        let kind = proto::record::Kind::Thread(thread);
+        let record = proto::Record {
+            kind: Some(kind.clone()),
+        };
         let mut lines = JsonLines::new(Vec::new());
-        lines.write("Thread", &thread).unwrap();
+        lines.write("Record", &record).unwrap();
         let json: Value = serde_json::from_slice(&lines.0).unwrap();
         assert_eq!(
-            json["lastSeq"], "7",
+            json["thread"]["lastSeq"], "7",
             "64-bit numbers are strings in protobuf's JSON"
         );
-        assert_eq!(
-            message_from_json::<proto::Thread>("Thread", &json).unwrap(),
-            thread
-        );
-        let newer = serde_json::json!({"threadId": "x", "color": "blue"});
-        assert_eq!(
-            message_from_json::<proto::Thread>("Thread", &newer)
-                .unwrap()
-                .thread_id,
-            "x"
-        );
-        assert!(message_from_json::<proto::Thread>("Thread", &serde_json::json!([])).is_err());
+        assert_eq!(memory_import::record_from(&json).unwrap(), kind);
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Progress {
         Self { bar, quiet }
     }
 
-    /// What is being done now.
+    /// Names the current step.
     pub fn step(&self, what: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(what.to_owned()),
@@ -33,7 +33,7 @@ impl Progress {
         }
     }
 
-    /// What is being done now, for steps too many for lines.
+    /// Names the current step, for steps too many for lines.
     pub fn detail(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.to_owned());

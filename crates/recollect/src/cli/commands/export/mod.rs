@@ -4,17 +4,17 @@ mod part;
 
 use std::io::{self, BufWriter, Write};
 
+use memory_checksum::{ExportChecksum, check_summary};
 use memory_contract::proto::{
     ExportRecordsRequest, ExportRecordsResponse, ExportSummary, Record, record::Kind,
 };
-use memory_contract::{ExportChecksum, check_summary};
 use tonic::{Code, Streaming};
 
 use crate::cli::args::ExportArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Progress, count};
-use part::{Part, Point};
+use part::{Part, ResumePoint};
 
 /// The name of a record in the contract.
 const RECORD: &str = "Record";
@@ -34,7 +34,7 @@ pub async fn run(args: ExportArgs) -> Result<(), Failure> {
     let part = args
         .output
         .as_ref()
-        .map(|path| Part::of(path, &request, &args.server.addr));
+        .map(|path| Part::new(path, &request, &args.server.addr));
     let points = match &part {
         Some(part) if args.resume => part.points()?,
         _ => Vec::new(),
@@ -72,8 +72,8 @@ pub async fn run(args: ExportArgs) -> Result<(), Failure> {
 async fn call(
     client: &Client,
     request: ExportRecordsRequest,
-    mut points: Vec<Point>,
-) -> Result<(Streaming<ExportRecordsResponse>, Option<Point>), Failure> {
+    mut points: Vec<ResumePoint>,
+) -> Result<(Streaming<ExportRecordsResponse>, Option<ResumePoint>), Failure> {
     loop {
         let point = points.pop();
         let after = point.as_ref().map(|point| point.thread_id.clone());
@@ -89,8 +89,8 @@ async fn call(
     }
 }
 
-/// What was written, earlier parts included.
-struct Written {
+/// The result of an export, earlier parts included.
+struct FinishedExport {
     summary: ExportSummary,
     /// Threads and nodes whose memories are missing.
     unreadable: Vec<(String, String)>,
@@ -101,7 +101,7 @@ async fn write(
     mut records: Streaming<ExportRecordsResponse>,
     writer: Box<dyn Write>,
     before: Option<ExportChecksum>,
-) -> Result<Written, Failure> {
+) -> Result<FinishedExport, Failure> {
     let mut lines = JsonLines::new(BufWriter::new(writer));
     let progress = Progress::spinner(false);
     // The records sent by this call have their own summary.
@@ -155,7 +155,7 @@ async fn write(
     lines.write(RECORD, &last)?;
     lines.finish()?;
     progress.finish();
-    Ok(Written {
+    Ok(FinishedExport {
         summary,
         unreadable,
     })
@@ -169,7 +169,7 @@ fn refused(message: &str) -> Failure {
 }
 
 /// What to say where memories are missing that the file cannot have.
-fn missing(written: &Written) -> Result<(), Failure> {
+fn missing(written: &FinishedExport) -> Result<(), Failure> {
     let number = written.summary.unreadable_node_count;
     if number == 0 {
         return Ok(());
@@ -193,7 +193,7 @@ fn missing(written: &Written) -> Result<(), Failure> {
     })
 }
 
-/// What was exported, in words.
+/// The counts of an export, in words.
 fn counted(summary: &ExportSummary) -> String {
     let ExportSummary {
         app_policy_count,

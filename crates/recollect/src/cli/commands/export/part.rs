@@ -5,15 +5,14 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use memory_contract::ExportChecksum;
+use memory_checksum::ExportChecksum;
 use memory_contract::proto::{
-    ExportRecordsRequest, Record, record::Kind, target::Target, thread_ref::Thread,
+    ExportRecordsRequest, record::Kind, target::Target, thread_ref::Thread,
 };
+use memory_import::record_from;
 use serde_json::json;
 
-use super::RECORD;
 use crate::cli::failure::Failure;
-use crate::cli::output::message_from_json;
 
 /// Only the owner may read exported conversations.
 const MODE: u32 = 0o600;
@@ -28,7 +27,7 @@ pub(super) struct Part {
 
 /// The point at which an export can be resumed.
 #[derive(Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct ResumePoint {
     /// The last thread that the file has as a whole.
     pub(super) thread_id: String,
     /// Where it ends.
@@ -36,7 +35,7 @@ pub(super) struct Point {
 }
 
 impl Part {
-    pub(super) fn of(path: &Path, request: &ExportRecordsRequest, addr: &str) -> Self {
+    pub(super) fn new(path: &Path, request: &ExportRecordsRequest, addr: &str) -> Self {
         let with = |ending: &str| {
             let mut name = path.to_owned().into_os_string();
             name.push(ending);
@@ -75,7 +74,7 @@ impl Part {
     ///
     /// # Errors
     /// When it cannot be read, or is the export of something else.
-    pub(super) fn points(&self) -> Result<Vec<Point>, Failure> {
+    pub(super) fn points(&self) -> Result<Vec<ResumePoint>, Failure> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -91,7 +90,7 @@ impl Part {
                 _ => continue,
             };
             let ended = std::mem::replace(&mut open, next);
-            points.extend(ended.map(|thread_id| Point {
+            points.extend(ended.map(|thread_id| ResumePoint {
                 thread_id,
                 end: start,
             }));
@@ -103,7 +102,7 @@ impl Part {
     /// comes before. Without a point it is empty.
     pub(super) fn open(
         &self,
-        point: Option<&Point>,
+        point: Option<&ResumePoint>,
     ) -> Result<(File, Option<ExportChecksum>), Failure> {
         let Some(point) = point else {
             let file = private(&self.path)
@@ -216,10 +215,10 @@ fn records(mut file: impl BufRead) -> impl Iterator<Item = io::Result<(u64, u64,
             Ok(_) if line.last() != Some(&b'\n') => None,
             Ok(length) => {
                 let json = serde_json::from_slice(&line).ok()?;
-                let record = message_from_json::<Record>(RECORD, &json).ok()?;
+                let record = record_from(&json).ok()?;
                 let end = start + length as u64;
                 let place = std::mem::replace(&mut start, end);
-                Some(Ok((place, end, record.kind?)))
+                Some(Ok((place, end, record)))
             }
         }
     })
@@ -245,7 +244,7 @@ mod tests {
                 ),
                 ..Default::default()
             };
-            Part::of(&path, &request, server)
+            Part::new(&path, &request, server)
         };
         let part = of("a", "s");
         assert_eq!(part.points().unwrap(), []);
@@ -265,7 +264,7 @@ mod tests {
         ] {
             fs::write(part.path(), format!("{whole}{rest}")).unwrap();
             let points = part.points().unwrap();
-            let expected = Point {
+            let expected = ResumePoint {
                 thread_id: "a".to_owned(),
                 end,
             };

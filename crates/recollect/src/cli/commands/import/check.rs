@@ -1,9 +1,9 @@
-//! Compares what is stored with the file.
+//! Compares the stored threads with the file.
 
+use memory_checksum::{ExportChecksum, ExportedThread};
 use memory_contract::proto::{
     ExportRecordsRequest, SessionRef, Target, ThreadRef, target, thread_ref,
 };
-use memory_contract::{ExportChecksum, ExportedThread};
 use tonic::{Code, Status};
 
 use crate::cli::client::Client;

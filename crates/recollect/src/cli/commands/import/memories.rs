@@ -1,8 +1,8 @@
-//! Stores long-term memories, those of one user together.
+//! Stores long-term memories, one user's together.
 
 use std::collections::HashMap;
 
-use memory_contract::memory_digest;
+use memory_checksum::memory_digest;
 use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 use tonic::{Code, Status};
 
@@ -12,7 +12,7 @@ use crate::cli::client::Client;
 /// Memories of one request; of the longest ones, these are less than 3 MiB.
 const TOGETHER: usize = 50;
 
-/// What is wrong, with its place.
+/// A place and its problem.
 type Problem = (String, String);
 
 /// Stores memories. Stored memories are kept; those that differ from the file are
@@ -44,8 +44,8 @@ impl<'a> Memories<'a> {
         }
     }
 
-    /// The thread that memories name `was` has the id `thread_id`.
-    pub(super) fn know(&mut self, was: String, thread_id: String) {
+    /// Maps the thread that memories name `was` to the id `thread_id`.
+    pub(super) fn map_thread(&mut self, was: String, thread_id: String) {
         self.threads.insert(was, thread_id);
     }
 
@@ -73,12 +73,12 @@ impl<'a> Memories<'a> {
         let waiting = std::mem::take(&mut self.waiting);
         let mut problems = Vec::new();
         match self.store(&waiting).await {
-            Ok(imported) => self.note(&waiting, imported, &mut problems),
+            Ok(imported) => self.record_answers(&waiting, imported, &mut problems),
             // All or none: one that is wrong may not keep the others out.
             Err(status) if status.code() == Code::InvalidArgument => {
                 for one in waiting.chunks(1) {
                     match self.store(one).await {
-                        Ok(imported) => self.note(one, imported, &mut problems),
+                        Ok(imported) => self.record_answers(one, imported, &mut problems),
                         Err(status) => problems.extend(refused(one, status)),
                     }
                 }
@@ -103,7 +103,7 @@ impl<'a> Memories<'a> {
         Ok(imported.into_inner().memories)
     }
 
-    fn note(
+    fn record_answers(
         &mut self,
         wanted: &[(String, Memory)],
         imported: Vec<ImportedMemory>,

@@ -1,9 +1,9 @@
 //! `recollect import`.
 
 mod check;
+mod job;
 mod memories;
 mod preview;
-mod read;
 mod records;
 mod store;
 mod summary;
@@ -12,15 +12,17 @@ mod units;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use memory_import::{Defaults, Format, Source};
+
 use super::searchable::wait_until_searchable;
-use crate::cli::args::{Format, ImportArgs};
+use crate::cli::args::ImportArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::Defaults;
 use crate::cli::output::{Progress, count, duration, print_json};
 use preview::preview;
 use summary::{Summary, print};
 
+pub use job::Job;
 pub use store::import;
 
 /// Longest wait for the index after an import.
@@ -31,17 +33,16 @@ const INDEX_TIMEOUT: Duration = Duration::from_secs(600);
 /// # Errors
 /// When the server cannot be reached, or a part was refused.
 pub async fn run(args: ImportArgs) -> Result<(), Failure> {
-    if args.again && args.format.is_foreign() {
+    let format = Format::from(args.format);
+    if args.again && matches!(format, Format::System(_)) {
         return Err(Failure::Usage(
             "--again does not go with the format of another memory system".to_owned(),
         ));
     }
-    let job = |file: &PathBuf| Job {
+    let source = |file: &PathBuf| Source {
         file: file.clone(),
-        format: args.format,
+        format,
         again: args.again,
-        replace: args.replace,
-        check: !args.no_check,
         defaults: Defaults {
             app: args.app.clone(),
             user: args.user.clone(),
@@ -51,7 +52,7 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
     if args.dry_run {
         let mut summaries = Vec::new();
         for file in &args.files {
-            summaries.push(preview(job(file)).await);
+            summaries.push(preview(source(file)).await);
         }
         show(&summaries, args.json, false)?;
         return refusal(&summaries).map_or(Ok(()), Err);
@@ -60,7 +61,12 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
     let progress = Progress::spinner(args.json);
     let mut summaries = Vec::new();
     for file in &args.files {
-        summaries.push(import(&client, job(file), &progress).await?);
+        let job = Job {
+            source: source(file),
+            replace: args.replace,
+            check: !args.no_check,
+        };
+        summaries.push(import(&client, job, &progress).await?);
     }
     progress.finish();
     if !args.json {
@@ -82,7 +88,7 @@ fn show(summaries: &[Summary], json: bool, searchable: bool) -> Result<(), Failu
     summaries.try_for_each(|summary| print_json(&summary.json(searchable)))
 }
 
-/// Waits until what was stored can be searched, and reports the result. A failure does
+/// Waits until the stored messages can be searched, and reports the result. A failure does
 /// not fail the import, because everything is stored.
 async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet: bool) -> bool {
     let stored = |summary: &Summary| summary.messages() + summary.besides.memories;
@@ -142,20 +148,4 @@ fn refusal(summaries: &[Summary]) -> Option<Failure> {
         message: format!("{counted} {verb} not imported"),
         next_step: next_step.to_owned(),
     })
-}
-
-/// A file to import.
-#[derive(Debug)]
-pub struct Job {
-    pub file: PathBuf,
-    /// The format of the file.
-    pub format: Format,
-    /// Whether everything in it is to be stored as new.
-    pub again: bool,
-    /// Whether policies, files and plans of the file replace existing ones.
-    pub replace: bool,
-    /// Whether what is stored is to be compared with an export's file.
-    pub check: bool,
-    /// What its conversations belong to that do not say so.
-    pub defaults: Defaults,
 }

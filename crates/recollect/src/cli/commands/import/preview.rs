@@ -2,30 +2,29 @@
 
 use std::time::Instant;
 
+use memory_checksum::{ExportChecksum, check_summary};
+use memory_contract::NewMessage;
 use memory_contract::proto::{MessageInput, Role, record::Kind};
-use memory_contract::{ExportChecksum, NewMessage, check_summary};
+use memory_import::{Placed, Source, Unit, named_session, thread_key};
 use tokio::sync::mpsc;
 
-use super::Job;
-use super::read::{Unit, produce};
 use super::records::{BROKEN_OFF, session_of};
 use super::summary::{Summary, WHOLE_FILE};
-use crate::cli::import::{Placed, named_session, thread_key};
 
 /// Units that may wait to be counted.
 const WAITING: usize = 64;
 
 /// Reads a file to its end. No server is asked, so everything counts as new.
-pub(super) async fn preview(job: Job) -> Summary {
+pub(super) async fn preview(source: Source) -> Summary {
     let begin = Instant::now();
     let mut summary = Summary {
-        file: job.file.display().to_string(),
+        file: source.file.display().to_string(),
         dry_run: true,
         ..Default::default()
     };
-    let mut seen = Seen::default();
+    let mut seen = ExportSoFar::default();
     let (units, mut incoming) = mpsc::channel(WAITING);
-    let reader = std::thread::spawn(move || produce(&job, &units));
+    let reader = std::thread::spawn(move || source.read(|unit| units.blocking_send(unit).is_ok()));
     while let Some(unit) = incoming.recv().await {
         count(&mut summary, unit, &mut seen);
     }
@@ -40,7 +39,7 @@ pub(super) async fn preview(job: Job) -> Summary {
     summary
 }
 
-fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>, seen: &mut Seen) {
+fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>, seen: &mut ExportSoFar) {
     match value {
         Unit::Exported(kind) => {
             if let Err(problem) = seen.see(&kind, summary) {
@@ -71,14 +70,14 @@ fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>, seen: &mu
 
 /// The records of an export so far.
 #[derive(Default)]
-struct Seen {
+struct ExportSoFar {
     checksum: ExportChecksum,
     /// Where the last one is that no summary has ended yet.
     place: String,
     open: bool,
 }
 
-impl Seen {
+impl ExportSoFar {
     fn see(&mut self, kind: &Kind, summary: &mut Summary) -> Result<(), String> {
         self.checksum.see(kind);
         self.open = !matches!(kind, Kind::Summary(_));

@@ -2,12 +2,13 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use memory_contract::ExportChecksum;
+use memory_checksum::{ExportChecksum, ExportedThread};
 use memory_contract::proto::{
     ErrorReason, ExportCompleteness, ImportError, ImportOptions, ImportRecordsRequest,
     ImportSummary, Record, RecordCounts, SessionRef, Thread, import_records_response::Answer,
     record::Kind,
 };
+use memory_import::thread_key;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
@@ -16,10 +17,9 @@ use tonic::Status;
 use super::check::Expected;
 use super::summary::{Besides, Summary};
 use crate::cli::client::Client;
-use crate::cli::import::thread_key;
 use crate::cli::output::{Progress, count};
 
-/// What is wrong with an export that has no summary.
+/// The problem of an export that has no summary.
 pub(super) const BROKEN_OFF: &str =
     "the export broke off here, it has no summary; what there is was imported";
 
@@ -40,12 +40,12 @@ pub(super) struct Sender {
     position: i64,
     checksum: ExportChecksum,
     thread: Option<(i64, SessionRef)>,
-    pub(super) sent: Sent,
+    pub(super) sent: SentRecords,
 }
 
-/// What was sent.
+/// The threads and messages that were sent.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct SentRecords {
     pub(super) threads: Vec<Expected>,
     /// The keys of threads that have messages, and the positions of their records.
     with_messages: Vec<(i64, String)>,
@@ -64,7 +64,7 @@ impl Sender {
             position: 0,
             checksum: ExportChecksum::default(),
             thread: None,
-            sent: Sent::default(),
+            sent: SentRecords::default(),
         };
         let receiver = Receiver {
             records: incoming,
@@ -106,13 +106,13 @@ impl Sender {
     }
 
     /// Ends the sending.
-    pub(super) fn end(mut self) -> Sent {
+    pub(super) fn end(mut self) -> SentRecords {
         let ended = self.checksum.end_thread();
         self.note_ended(ended);
         self.sent
     }
 
-    fn note_ended(&mut self, ended: Option<memory_contract::ExportedThread>) {
+    fn note_ended(&mut self, ended: Option<ExportedThread>) {
         let Some(exported) = ended else { return };
         if let Some((position, session)) = self.thread.take() {
             self.sent.threads.push(Expected {
@@ -157,7 +157,7 @@ impl Places {
 /// The answers of the server.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// What was refused: the place, and why.
+    /// The place of each refused record, and the reason.
     problems: Vec<(String, String)>,
     refused: HashSet<i64>,
     summary: Option<ImportSummary>,
@@ -217,7 +217,7 @@ fn problem_of(error: ImportError) -> String {
 impl Answers {
     /// Adds what became of the records to the summary of the file. Returns the threads that are
     /// to be compared.
-    pub(super) fn add_to(self, summary: &mut Summary, sent: Sent) -> Vec<Expected> {
+    pub(super) fn add_to(self, summary: &mut Summary, sent: SentRecords) -> Vec<Expected> {
         let Self {
             problems,
             refused,

@@ -8,19 +8,18 @@ use memory_contract::proto::{
     ImportMessagesRequest, ImportMessagesResponse, ImportOptions, ResolveThreadRequest,
     import_messages_response::Outcome,
 };
+use memory_import::{Format, Placed, Unit, named_session, thread_key};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::Job;
 use super::check::compare;
+use super::job::Job;
 use super::memories::Memories;
-use super::read::{Unit, produce};
-use super::records::{self, Sender, Sent};
+use super::records::{self, Sender, SentRecords};
 use super::summary::{Besides, Summary, WHOLE_FILE, messages_of};
 use super::units::Units;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::{Placed, named_session, thread_key};
 use crate::cli::output::Progress;
 
 /// Requests that may be under way; each has at most 2 MiB.
@@ -32,17 +31,22 @@ const IN_FLIGHT: usize = 8;
 /// When the stream as a whole breaks.
 pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Summary, Failure> {
     let begin = Instant::now();
-    let file = job.file.display().to_string();
+    let Job {
+        source,
+        replace,
+        check,
+    } = job;
+    let file = source.file.display().to_string();
     progress.detail(&format!("Importing {file}"));
     let options = ImportOptions {
-        replace: job.replace,
-        new_ids: job.again,
+        replace,
+        new_ids: source.again,
     };
-    let check = job.check && !job.again && !job.format.is_foreign();
+    let check = check && !source.again && !matches!(source.format, Format::System(_));
     let (units, incoming) = mpsc::channel(IN_FLIGHT);
     // Reading blocks, so it has a separate thread; a full channel makes it
     // wait, and it ends when the receiver is dropped.
-    let reader = std::thread::spawn(move || produce(&job, &units));
+    let reader = std::thread::spawn(move || source.read(|unit| units.blocking_send(unit).is_ok()));
 
     let (requests, stream) = mpsc::channel::<ImportMessagesRequest>(1);
     let (sent, mut places) = mpsc::unbounded_channel();
@@ -73,7 +77,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         while let Some(answer) = answers.message().await? {
             slots.add_permits(1);
             let (place, count) = places.recv().await.unwrap_or_default();
-            note(&mut summary, answer, place, count);
+            add_answer(&mut summary, answer, place, count);
             let done = messages_of(summary.messages());
             progress.detail(&format!("Importing {file}: {done}"));
         }
@@ -88,7 +92,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     let (fed, summary, exported) = tokio::join!(feed, collect, exported);
     let mut summary = summary.map_err(|status| client.failure(&status))?;
     let exported = exported.map_err(|status| client.failure(&status))?;
-    let Fed {
+    let FeedResult {
         problems,
         besides,
         left_out,
@@ -118,7 +122,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     Ok(summary)
 }
 
-/// Sends what is read to the server.
+/// Sends the units of a file to the server.
 struct Feed<'a> {
     client: &'a Client,
     slots: Arc<Semaphore>,
@@ -130,13 +134,13 @@ struct Feed<'a> {
 
 /// The result of sending, besides the answers to the requests.
 #[derive(Default)]
-struct Fed {
+struct FeedResult {
     problems: Vec<(String, String)>,
     besides: Besides,
     left_out: BTreeMap<&'static str, u64>,
     /// Threads of another memory system, which may have no messages.
     resolved: Vec<String>,
-    exported: Sent,
+    exported: SentRecords,
 }
 
 impl Feed<'_> {
@@ -144,8 +148,8 @@ impl Feed<'_> {
         mut self,
         mut incoming: mpsc::Receiver<Placed<Unit>>,
         mut units: Units<'_>,
-    ) -> Fed {
-        let mut fed = Fed::default();
+    ) -> FeedResult {
+        let mut fed = FeedResult::default();
         let mut session = None;
         let mut memories = Memories::new(self.client);
         // Whether requests were sent since memories were stored.
@@ -162,7 +166,7 @@ impl Feed<'_> {
                     match (units.thread(*request).await, &session) {
                         (Ok(thread_id), Some(session)) => {
                             fed.resolved.push(thread_id.clone());
-                            memories.know(thread_key(session), thread_id);
+                            memories.map_thread(thread_key(session), thread_id);
                             Ok(())
                         }
                         (Ok(_), None) => Ok(()),
@@ -202,7 +206,7 @@ impl Feed<'_> {
                             session: session.clone(),
                             ..Default::default()
                         };
-                        // What is wrong with it, the import says with its place.
+                        // The import reports its problem, with its place.
                         let _ = self.client.threads().resolve_thread(request).await;
                     }
                     sent = true;
@@ -237,7 +241,7 @@ impl Feed<'_> {
 }
 
 /// Adds the outcome of a request to the summary.
-fn note(summary: &mut Summary, answer: ImportMessagesResponse, place: String, count: u64) {
+fn add_answer(summary: &mut Summary, answer: ImportMessagesResponse, place: String, count: u64) {
     match answer.outcome {
         Some(Outcome::Imported(imported)) => {
             summary.threads.insert(imported.thread_id);

@@ -10,7 +10,7 @@ use crate::cli::output::{Table, count, duration};
 
 /// Errors that are listed; the others are counted.
 const LISTED: usize = 20;
-/// The place of what is wrong with a file as a whole.
+/// The place of a problem of a file as a whole.
 pub(super) const WHOLE_FILE: &str = "the file";
 
 /// The result of importing one file.
@@ -30,7 +30,7 @@ pub struct Summary {
     pub problems: usize,
     /// Whether the file could not be read to its end.
     pub unread: bool,
-    /// The first problems: the place, and what is wrong.
+    /// The first problems, each after its place.
     pub errors: Vec<(String, String)>,
     /// The checksum of the export, if the file is complete and unchanged.
     pub checksum: Option<String>,
@@ -44,7 +44,7 @@ pub struct Summary {
     pub took: Duration,
 }
 
-/// What an export has besides messages: counts of what was stored or existed already.
+/// Counts of the records other than messages that were stored or existed already.
 #[derive(Debug, Default)]
 pub struct Besides {
     pub app_policies: u64,

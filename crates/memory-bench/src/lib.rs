@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a measuring program prints, and its callers are tasks"
+)]
+
+mod blocks;
+mod cli;
+mod clients;
+pub mod conversation;
+mod data;
+mod failure;
+mod fair;
+mod importing;
+mod indexed;
+mod load;
+mod machine;
+pub mod progress;
+mod quality;
+mod questions;
+pub mod random;
+mod scale;
+mod service;
+mod stats;
+pub mod table;
+pub mod tally;
+mod target;
+
+pub use cli::Cli;
+pub use failure::{Failure, report};
+pub use target::Target;

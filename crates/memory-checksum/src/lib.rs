@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod checksum;
+mod digest;
+mod thread;
+mod units;
+
+pub use checksum::{ExportChecksum, check_summary};
+pub use digest::{UnitDigest, canonical_object};
+pub use thread::{ExportedThread, message_digest};
+pub use units::{app_policy_digest, document_digest, file_digest, memory_digest, plan_digest};

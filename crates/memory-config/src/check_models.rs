@@ -1,0 +1,106 @@
+//! Checks the configuration of language models.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memory_distill::{Distiller, Provider, UnlimitedTokens};
+
+use crate::check::{HOUR, SECOND, count, span};
+use crate::config::Config;
+use crate::error::ConfigError;
+
+impl Config {
+    pub(crate) fn check_distill(&self) -> Result<(), ConfigError> {
+        const MOST_TOKENS: usize = 10_000_000;
+        let distill = &self.distill;
+        let size = |tokens: i32| usize::try_from(tokens).unwrap_or(0);
+        let call = SECOND..=HOUR;
+        let (generation, observer) = (&distill.generation, &distill.observer);
+        span(
+            "distill.generation.timeout",
+            generation.timeout,
+            call.clone(),
+        )?;
+        let timeout = observer.timeout.unwrap_or(generation.timeout);
+        span("distill.observer.timeout", timeout, call.clone())?;
+        let output = 256..=MOST_TOKENS;
+        let window = 4_096..=MOST_TOKENS;
+        for (key, tokens, range) in [
+            (
+                "distill.generation.max_output_tokens",
+                generation.max_output_tokens,
+                &output,
+            ),
+            (
+                "distill.generation.context_window",
+                generation.context_window,
+                &window,
+            ),
+            (
+                "distill.observer.max_output_tokens",
+                observer.max_output_tokens,
+                &output,
+            ),
+            (
+                "distill.observer.context_window",
+                observer.context_window,
+                &window,
+            ),
+        ] {
+            let as_generation = tokens == 0 && key.starts_with("distill.observer");
+            if !as_generation {
+                count(key, size(tokens), range.clone())?;
+            }
+        }
+        let calls = &distill.calls;
+        count(
+            "distill.calls.max_concurrent",
+            calls.max_concurrent,
+            1..=1_000,
+        )?;
+        count("distill.calls.max_attempts", calls.max_attempts, 1..=20)?;
+        span("distill.calls.total_timeout", calls.total_timeout, call)?;
+        let pause = Duration::from_millis(1)..=HOUR;
+        span(
+            "distill.calls.first_pause",
+            calls.first_pause,
+            pause.clone(),
+        )?;
+        span(
+            "distill.calls.longest_pause",
+            calls.longest_pause,
+            calls.first_pause..=HOUR,
+        )?;
+        count(
+            "distill.calls.breaker_failures",
+            calls.breaker_failures as usize,
+            1..=1_000,
+        )?;
+        span("distill.calls.breaker_pause", calls.breaker_pause, pause)?;
+        let budget = distill.daily_token_budget;
+        let observing = observer.inherit(generation);
+        for (key, model) in [
+            ("generation", Some(generation)),
+            ("observer", observing.as_ref()),
+        ] {
+            let Some(model) = model.filter(|model| model.provider != Provider::None) else {
+                continue;
+            };
+            let answer = model.max_output_tokens;
+            if budget > 0 && usize::try_from(budget).is_ok_and(|budget| budget <= size(answer)) {
+                return Err(ConfigError::value(
+                    "distill.daily_token_budget",
+                    format!(
+                        "must be 0 or more than distill.{key}.max_output_tokens ({answer}), \
+                         or no call fits into it"
+                    ),
+                ));
+            }
+        }
+        // What else can be wrong is known where models are opened, which calls
+        // none of them.
+        Distiller::open("distill", distill, Arc::new(UnlimitedTokens), None)
+            .map(drop)
+            .map_err(|error| ConfigError::value(&error.key, error.problem))
+    }
+}

@@ -1,0 +1,99 @@
+//! Tests of the shapes that the readers take.
+
+use serde_json::json;
+
+use super::fields::time_of;
+use super::*;
+use crate::record::ImportRecord;
+
+/// What a document holds, one line a record.
+fn records(system: System, json: Value) -> Vec<String> {
+    let defaults = Defaults {
+        app: "default".to_owned(),
+        user: None,
+        session: None,
+    };
+    let mut found = Vec::new();
+    document(system, json, "", &defaults, &mut |read| {
+        found.push(match read.value {
+            Ok(ImportRecord::Memory(memory)) => {
+                format!("{}/{}: {}", memory.app_id, memory.user_id, memory.text)
+            }
+            Ok(ImportRecord::Thread(thread)) => {
+                let session = thread.session.unwrap_or_default();
+                format!("thread {}/{}", session.user_id, session.session_key)
+            }
+            Ok(ImportRecord::Message { message, .. }) => format!("message {}", message.external_id),
+            Ok(ImportRecord::WorkingMemory(put)) => format!("{} messages", put.messages.len()),
+            Ok(ImportRecord::LeftOut(what, count)) => format!("{count} {what}"),
+            Ok(other) => format!("{other:?}"),
+            Err(problem) => format!("! {}: {problem}", read.place),
+        });
+        true
+    });
+    found
+}
+
+#[test]
+fn pages_lists_and_single_memories_of_mem0_are_read() {
+    let memory = |id: &str| json!({"id": id, "memory": id, "user_id": "ada", "app_id": "x"});
+    let page = json!({"count": 2, "next": null, "results": [memory("1"), memory("2")]});
+    assert_eq!(records(System::Mem0, page), ["x/ada: 1", "x/ada: 2"]);
+    let list = json!([memory("1")]);
+    assert_eq!(records(System::Mem0, list), ["x/ada: 1"]);
+    assert_eq!(records(System::Mem0, memory("3")), ["x/ada: 3"]);
+    let wrong = records(System::Mem0, json!({"results": [7, {"id": "1"}]}));
+    assert_eq!(wrong.len(), 2);
+    assert!(wrong[0].starts_with("! results[0]"), "{wrong:?}");
+    assert!(wrong[1].contains("`memory`"), "{wrong:?}");
+}
+
+#[test]
+fn a_thread_or_a_fact_of_zep_by_itself_is_read() {
+    let thread = json!({"thread_id": "t", "user_id": "ada", "messages": {"items": [
+        {"uuid": "m", "role": "user", "content": "Hi."}]}});
+    assert_eq!(records(System::Zep, thread), ["thread ada/t", "message m"]);
+    let fact = json!({"uuid": "f", "fact": "Ada likes tea", "rating": 0.9});
+    assert_eq!(records(System::Zep, fact), ["default/: Ada likes tea"]);
+}
+
+#[test]
+fn sessions_and_records_of_redis_are_told_apart() {
+    let session = json!({"session_id": "s", "user_id": "ada", "messages": [
+        {"id": "m", "role": "user", "content": "Hi."}]});
+    assert_eq!(
+        records(System::Redis, session.clone()),
+        ["thread ada/s", "message m"]
+    );
+    let mut with_data = session;
+    with_data["data"] = json!({"step": 1});
+    assert_eq!(
+        records(System::Redis, with_data),
+        ["thread ada/s", "1 messages"]
+    );
+    let page = json!({"memories": [{"id": "r", "text": "Likes tea", "session_id": "s"}],
+        "total": 1});
+    assert_eq!(records(System::Redis, page), ["default/: Likes tea"]);
+}
+
+#[test]
+fn times_of_python_are_read() {
+    for text in [
+        "2025-03-01T09:00:00Z",
+        "2025-03-01T09:00:00",
+        "2025-03-01 09:00:00",
+        "2025-03-01 10:00:00+01:00",
+        "2025-03-01T01:00:00.000-08:00",
+    ] {
+        assert_eq!(
+            time_of(&json!(text)).unwrap().seconds,
+            1_740_819_600,
+            "{text}"
+        );
+    }
+    assert_eq!(
+        time_of(&json!("2025-03-01")).unwrap().seconds,
+        1_740_787_200
+    );
+    assert!(time_of(&json!("yesterday")).is_err());
+}

@@ -1,0 +1,84 @@
+//! Tests of the detection of providers' formats.
+
+use super::*;
+
+#[test]
+fn formats_of_providers_are_detected() {
+    for (json, format) in [
+        (
+            r#"{"messages": [{"role": "user", "content": "x"}]}"#,
+            Provider::OpenaiChat,
+        ),
+        (
+            r#"{"system": "s", "messages": [{"role": "user", "content": "x"}]}"#,
+            Provider::AnthropicMessages,
+        ),
+        (
+            r#"{"messages": [{"role": "assistant", "content": [
+                {"type": "tool_use", "id": "a", "name": "n", "input": {}}]}]}"#,
+            Provider::AnthropicMessages,
+        ),
+        (
+            r#"[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]"#,
+            Provider::OpenaiChat,
+        ),
+        (r#"{"choices": []}"#, Provider::OpenaiChat),
+        (
+            r#"{"input": [{"role": "user", "content": "x"}]}"#,
+            Provider::OpenaiResponses,
+        ),
+        (
+            r#"{"object": "response", "output": []}"#,
+            Provider::OpenaiResponses,
+        ),
+        (
+            r#"[{"type": "message", "role": "user", "content": "x"}]"#,
+            Provider::OpenaiResponses,
+        ),
+        (
+            r#"[{"role": "user", "content": "x"},
+                {"type": "function_call", "call_id": "a", "name": "n", "arguments": ""}]"#,
+            Provider::OpenaiResponses,
+        ),
+        (r#"{"contents": []}"#, Provider::Gemini),
+        (r#"{"candidates": []}"#, Provider::Gemini),
+        (
+            r#"[{"role": "user", "parts": [{"text": "x"}]}]"#,
+            Provider::Gemini,
+        ),
+    ] {
+        let document = serde_json::from_str(json).unwrap();
+        assert_eq!(detected(&document), Some(format), "{json}");
+    }
+    for json in [
+        r#"{"role": "user", "text": "x"}"#,
+        r#"{"output": "x"}"#,
+        "7",
+    ] {
+        let document = serde_json::from_str(json).unwrap();
+        assert_eq!(detected(&document), None, "{json}");
+    }
+}
+
+#[test]
+fn problems_name_their_place() {
+    let error = |json| messages(Provider::Gemini, json, false).unwrap_err();
+    assert_eq!(
+        error(r#"{"contents": [{"parts": 7}]}"#),
+        "contents[0].parts must be a list"
+    );
+    assert!(error("{").starts_with("it must be JSON"));
+    assert_eq!(error(r#"{"contents": []}"#), "there are no messages");
+}
+
+#[test]
+fn ids_of_answers_are_kept_unless_they_are_imported_again() {
+    let json = r#"{"id": "msg_01XFDUDYJgAACzvnptvVoYEL", "type": "message",
+        "role": "assistant", "content": [{"type": "text", "text": "Hi."}]}"#;
+    let id = |again| {
+        let messages = messages(Provider::AnthropicMessages, json, again).unwrap();
+        messages[0].external_id.clone()
+    };
+    assert_eq!(id(false), "msg_01XFDUDYJgAACzvnptvVoYEL");
+    assert_eq!(id(true), "");
+}

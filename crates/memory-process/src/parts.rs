@@ -1,0 +1,384 @@
+//! Opens the parts of a server: store, index, models, objects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memory_budget::Tokenizer;
+use memory_config::{Config, ConfigError, Roles};
+use memory_distill::Distiller;
+use memory_objects::{Objects, ObjectsConfig, ObjectsError};
+use memory_recall::{
+    Backend, Background, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle,
+    PairedIndex, Recall, RecallError, ServingPlace, UnavailableIndex, open_index, open_indexes,
+};
+use memory_server::Health;
+use memory_store::{
+    CollectionRecord, CollectionState, Keyring, Secrets, Store, StoreConfig, StoreError,
+    WorkerStore, error_chain,
+};
+use memory_worker::{TenantKeys, TokenBudget};
+use tokio::time::sleep;
+
+use crate::error::ServerError;
+
+/// Pause before the next try to open a collection that is being removed.
+const REMOVAL_PAUSE: Duration = Duration::from_secs(1);
+/// How long the start waits for an index before it continues without one.
+const INDEX_START_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The opened parts of a server.
+pub(crate) struct Parts {
+    pub(crate) store: Store,
+    pub(crate) outbox: Option<WorkerStore>,
+    /// The index, or two as one.
+    pub(crate) index: Arc<dyn Index>,
+    /// The index of each model.
+    pub(crate) indexes: Vec<Arc<dyn Index>>,
+    /// Which of them serves.
+    pub(crate) serving: ServingPlace,
+    pub(crate) recall: Recall,
+    /// The workers that have yet to run, one for each index.
+    pub(crate) indexers: Vec<Indexer>,
+    pub(crate) indexer_handle: Option<IndexerHandle>,
+    pub(crate) background: Background,
+    /// Summarizes, observes and extracts.
+    pub(crate) distiller: Arc<Distiller>,
+    pub(crate) secrets: Secrets,
+}
+
+/// Opens everything; the slow parts at the same time.
+pub(crate) async fn open(
+    config: &Config,
+    roles: Roles,
+    health: &Health,
+) -> Result<Parts, ServerError> {
+    let keyring = keyring(config)?;
+    let (embedding, next) = (config.embedding.clone(), config.embedding_next.clone());
+    let loading = tokio::task::spawn_blocking(move || Embedder::start(&embedding));
+    let loading_next =
+        tokio::task::spawn_blocking(move || next.as_ref().map(Embedder::start).transpose());
+    // The first count would take a tenth of a second otherwise.
+    let warming = tokio::task::spawn_blocking(|| Tokenizer::O200kBase.warm());
+    let database = StoreConfig {
+        policy: Arc::new(config.policy.policy()?),
+        ..config.database.clone()
+    };
+    let (store, outbox) =
+        tokio::try_join!(Store::connect(&database), connect(roles.worker, &database))
+            .map_err(store_error)?;
+    let store = store
+        .with_cache(&config.cache)
+        .with_ephemeral(&config.ephemeral)
+        .with_long_term_memory(config.memories.enabled)
+        .with_objects(objects(&config.objects)?);
+    let loaded = loading
+        .await
+        .map_err(|error| ended("loading the model", &error))?;
+    let loaded_next = loading_next
+        .await
+        .map_err(|error| ended("loading the next model", &error))?;
+    warming
+        .await
+        .map_err(|error| ended("loading the tokenizer", &error))?;
+
+    let mut next = loaded_next.map_err(missing_next_model)?;
+    let first = match loaded {
+        Ok(embedder) => embedder,
+        // Without it this server does what one does that is configured for the next model alone.
+        Err(error) if serves(&store, config, next.as_ref()).await? => {
+            let reason = missing_model(error)?;
+            health.flaw(
+                "model",
+                format!("{reason}; the index of embedding_next serves"),
+            );
+            next.take().flatten()
+        }
+        // Without its model an index cannot be searched by meaning, and what a
+        // worker wrote into it now it would never learn again: it is left
+        // alone until the model is back.
+        Err(error) => {
+            let reason = missing_model(error)?;
+            health.flaw("model", reason.clone());
+            let backend = if config.uses_embedded_index() {
+                Backend::Edge
+            } else {
+                Backend::Qdrant
+            };
+            let index: Arc<dyn Index> = Arc::new(UnavailableIndex::new(backend, reason));
+            let opened = Opened {
+                pairs: vec![(Arc::clone(&index), None)],
+                index,
+                serving: ServingPlace::default(),
+            };
+            return assemble(config, store, keyring, outbox, opened, false);
+        }
+    };
+    let opened = open_indexes_of(config, first, next)?;
+    if let Some(outbox) = &outbox {
+        if config.uses_embedded_index() {
+            // The index is locked, so no other worker lives: what one that
+            // was killed had claimed need not wait for its lease.
+            outbox.end_leases().await.map_err(store_error)?;
+            outbox.end_distill_leases().await.map_err(store_error)?;
+            outbox.end_erasure_leases().await.map_err(store_error)?;
+        }
+        let mut names = opened.indexes().map(|one| one.schema().collection());
+        let (first, next) = (names.next().unwrap_or_default(), names.next());
+        // A worker that removes one of them, for example an earlier one of its name, has
+        // some seconds left for that.
+        while !outbox
+            .open_collections(first, next)
+            .await
+            .map_err(store_error)?
+        {
+            sleep(REMOVAL_PAUSE).await;
+        }
+    }
+    assemble(config, store, keyring, outbox, opened, roles.worker)
+}
+
+/// Whether the index of the next model serves.
+async fn serves(
+    store: &Store,
+    config: &Config,
+    next: Option<&Option<Embedder>>,
+) -> Result<bool, ServerError> {
+    let Some(next) = next else {
+        return Ok(false);
+    };
+    let schema = schema(config, next);
+    let recorded = store.index_collections().await.map_err(store_error)?;
+    let serves = |record: &CollectionRecord| {
+        record.state == CollectionState::Serving && record.name == schema.collection()
+    };
+    Ok(recorded.iter().any(serves))
+}
+
+fn schema(config: &Config, embedder: &Option<Embedder>) -> IndexSchema {
+    IndexSchema::new(&config.index.alias, embedder.as_ref().map(Embedder::model))
+}
+
+/// The indexes of this process with their models: one, or that of `embedding_next` beside it.
+struct Opened {
+    pairs: Vec<(Arc<dyn Index>, Option<Embedder>)>,
+    /// All of them as one.
+    index: Arc<dyn Index>,
+    serving: ServingPlace,
+}
+
+impl Opened {
+    fn indexes(&self) -> impl Iterator<Item = &Arc<dyn Index>> {
+        self.pairs.iter().map(|(index, _)| index)
+    }
+}
+
+/// Opens the index of each model. `next`: the model of `embedding_next`, if that is set.
+fn open_indexes_of(
+    config: &Config,
+    first: Option<Embedder>,
+    next: Option<Option<Embedder>>,
+) -> Result<Opened, ServerError> {
+    let schema = |embedder| schema(config, embedder);
+    let serving = ServingPlace::default();
+    let Some(next) = next else {
+        let index = open_index(&config.index, schema(&first)).map_err(index_error)?;
+        return Ok(Opened {
+            pairs: vec![(Arc::clone(&index), first)],
+            index,
+            serving,
+        });
+    };
+    let schemas = (schema(&first), schema(&next));
+    if schemas.0 == schemas.1 {
+        return Err(config_error(
+            "embedding_next.model",
+            "is the model of embedding: remove embedding_next, or name another model".to_owned(),
+        ));
+    }
+    let both = open_indexes(&config.index, schemas.0, schemas.1).map_err(index_error)?;
+    Ok(Opened {
+        pairs: both.iter().cloned().zip([first, next]).collect(),
+        index: Arc::new(PairedIndex::new(both, serving.clone())),
+        serving,
+    })
+}
+
+/// Waits a moment for the index, so that a server that is fine does not begin
+/// as degraded.
+pub(crate) async fn wait_for(index: &Arc<dyn Index>) {
+    let step = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    while index.last_state() != IndexState::Ready && waited < INDEX_START_TIMEOUT {
+        sleep(step).await;
+        waited += step;
+    }
+}
+
+fn assemble(
+    config: &Config,
+    store: Store,
+    keyring: Keyring,
+    outbox: Option<WorkerStore>,
+    opened: Opened,
+    works: bool,
+) -> Result<Parts, ServerError> {
+    let outbox_of_index = outbox.clone().filter(|_| works);
+    let mut indexers = Vec::new();
+    let mut handle: Option<IndexerHandle> = None;
+    let mut recalls = Vec::new();
+    let background = Background::default();
+    for (index, embedder) in &opened.pairs {
+        let indexer = outbox_of_index.as_ref().map(|outbox| {
+            Indexer::new(
+                store.clone(),
+                outbox.clone(),
+                Arc::clone(index),
+                embedder.clone(),
+                config.worker.indexer.clone(),
+            )
+            .of_recorded_collection()
+            .beside_calls(background.clone())
+        });
+        let own = indexer.as_ref().map(Indexer::handle);
+        handle = match (handle, &own) {
+            (Some(handle), Some(own)) => Some(handle.waking(own)),
+            (handle, own) => handle.or_else(|| own.clone()),
+        };
+        indexers.extend(indexer);
+        let recall = Recall::new(
+            store.clone(),
+            Arc::clone(index),
+            embedder.clone(),
+            own,
+            config.recall.clone(),
+        );
+        recalls.push(recall.of_recorded_collection());
+    }
+    let secrets = Secrets::new(store.clone(), keyring);
+    let mut recalls = recalls.into_iter();
+    let (first, next) = (recalls.next(), recalls.next());
+    let recall = match (first, next) {
+        (Some(first), Some(next)) => first.with_next(next, opened.serving.clone()),
+        (Some(first), None) => first,
+        (None, _) => unreachable!("there is an index for embedding"),
+    };
+    Ok(Parts {
+        distiller: distiller(config, &store, &secrets)?,
+        secrets,
+        store,
+        outbox,
+        indexes: opened.indexes().cloned().collect(),
+        index: opened.index,
+        serving: opened.serving,
+        recall,
+        indexers,
+        indexer_handle: handle,
+        background,
+    })
+}
+
+/// Opens the models without calling them: the server starts even if one does not answer.
+fn distiller(
+    config: &Config,
+    store: &Store,
+    secrets: &Secrets,
+) -> Result<Arc<Distiller>, ServerError> {
+    let distill = &config.distill;
+    let longest = distill.calls.total_timeout;
+    let budget = TokenBudget::new(store.clone(), distill.daily_token_budget, longest);
+    // Sentences are compared by their words: vectors would compete with indexing,
+    // and make what is kept depend on how busy the machine is.
+    let keys = Arc::new(TenantKeys::new(secrets.clone()));
+    Distiller::open("distill", distill, Arc::new(budget), None)
+        .map(|distiller| Arc::new(distiller.with_keys(keys)))
+        .map_err(|error| config_error(&error.key, error.problem))
+}
+
+async fn connect(works: bool, config: &StoreConfig) -> Result<Option<WorkerStore>, StoreError> {
+    match works {
+        true => WorkerStore::connect(config).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+fn keyring(config: &Config) -> Result<Keyring, ServerError> {
+    Keyring::new(&config.secrets).map_err(|error| match error {
+        StoreError::Config { key, why } => config_error(&format!("secrets.{key}"), why),
+        other => ServerError::Store(other),
+    })
+}
+
+/// Opens the object storage. Without it, only memories of nodes are unavailable.
+fn objects(config: &ObjectsConfig) -> Result<Option<Objects>, ServerError> {
+    if config.url.is_empty() {
+        return Ok(None);
+    }
+    Objects::open(config)
+        .map(Some)
+        .map_err(|error| store_error(error.into()))
+}
+
+fn store_error(error: StoreError) -> ServerError {
+    match error {
+        StoreError::Objects(ObjectsError::Config { key, why }) => {
+            config_error(&format!("objects.{key}"), why)
+        }
+        StoreError::Config { key, why } => ConfigError::Value {
+            key: format!("database.{key}"),
+            origin: "configuration".to_owned(),
+            problem: why,
+        }
+        .into(),
+        other => ServerError::Store(other),
+    }
+}
+
+fn index_error(error: RecallError) -> ServerError {
+    match error {
+        RecallError::Config { key, problem } => config_error(key, problem),
+        RecallError::IndexDirectory { path, source } => {
+            ServerError::IndexDirectory { path, source }
+        }
+        other => ServerError::Index(other),
+    }
+}
+
+/// Describes the missing parts. An invalid configuration is an error instead.
+fn missing_model(error: RecallError) -> Result<String, ServerError> {
+    match error {
+        RecallError::Config { key, problem } => Err(config_error(key, problem)),
+        error @ RecallError::ModelMissing { .. } => Ok(format!(
+            "{error}; `scripts/setup model` makes it, embedding.kind = \"none\" does without"
+        )),
+        other => Ok(format!(
+            "the embedding model cannot be used: {}; `scripts/setup model` makes the local one again",
+            error_chain(&other)
+        )),
+    }
+}
+
+/// A server that could not search the next index would miss the switch.
+fn missing_next_model(error: RecallError) -> ServerError {
+    let problem = format!(
+        "its model cannot be used: {}; install it, or remove embedding_next",
+        error_chain(&error)
+    );
+    config_error("embedding_next", problem)
+}
+
+fn config_error(key: &str, problem: String) -> ServerError {
+    let origin = "configuration".to_owned();
+    ConfigError::Value {
+        key: key.to_owned(),
+        origin,
+        problem,
+    }
+    .into()
+}
+
+fn ended(part: &'static str, error: &tokio::task::JoinError) -> ServerError {
+    ServerError::Ended {
+        part,
+        reason: error.to_string(),
+    }
+}
