@@ -1,5 +1,5 @@
 -- Erases the references of holders that are erased, and the content that nothing else
--- refers to. The rows of contents are locked first, as hold.sql locks them: of two
+-- refers to. The rows of contents are locked first, as queries/contents/hold.sql locks them: of two
 -- transactions the later one sees the changes of the earlier one.
 CREATE OR REPLACE FUNCTION recollect.release_contents(p_tenant text, p_holders text[])
 RETURNS void

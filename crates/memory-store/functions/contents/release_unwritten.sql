@@ -13,7 +13,7 @@ BEGIN
     IF v_digests IS NULL THEN
         RETURN;
     END IF;
-    -- As hold.sql locks them: content that another attempt holds meanwhile is seen below.
+    -- As queries/contents/hold.sql locks them: content that another attempt holds meanwhile is seen below.
     PERFORM FROM recollect.contents c
     WHERE c.tenant_id = p_tenant AND c.digest = ANY (v_digests)
     ORDER BY c.digest

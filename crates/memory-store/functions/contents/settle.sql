@@ -24,7 +24,7 @@ BEGIN
     IF v_digests IS NULL THEN
         RETURN 0;
     END IF;
-    -- As hold.sql and release.sql lock them.
+    -- As queries/contents/hold.sql and release_contents lock them.
     PERFORM FROM recollect.contents c
     WHERE c.tenant_id = p_tenant AND c.digest = ANY (v_digests)
     ORDER BY c.digest

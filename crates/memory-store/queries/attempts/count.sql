@@ -1,5 +1,4 @@
--- The number of attempts at a task, or with null of the whole log: both are numbered
--- without gaps.
+-- The number of attempts at a task, or with null in the whole log: both are numbered without gaps.
 SELECT COALESCE(CASE
     WHEN $3::text IS NULL THEN (
         SELECT max(i.number) FROM recollect.attempts i

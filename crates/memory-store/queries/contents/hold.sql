@@ -1,8 +1,8 @@
--- Refers to contents, before what refers to them is written. Contents with a key are made
--- where they are missing; the others, which are only named, have to be stored. Returns
--- those that are there, with the keys of their objects, and records the writes of those that
--- are not stored. The rows of contents are locked in
--- the order of their digests, as releasing them does: those only named before the others.
+-- Records references to contents before the rows that refer to them are written. Contents with a
+-- key are created where they are missing; the others, which are only named, must be stored. Returns
+-- the existing ones, with the keys of their objects, and records the writes of the ones that are
+-- not stored. The rows of contents are locked in the order of their digests, as
+-- functions/contents/release.sql locks them: named ones before the others.
 WITH given AS MATERIALIZED (
     SELECT DISTINCT ON (g.digest) g.digest, g.object_key, g.size_bytes
     FROM unnest($2::bytea[], $3::text[], $4::bigint[]) AS g (digest, object_key, size_bytes)

@@ -48,7 +48,7 @@ candidates AS (
     -- Others may claim the first ones at the same time.
     WHERE t.turn <= 4 * $1
     UNION ALL
-    -- Of tenants that were not looked at, because too many have no thread that is due.
+    -- Threads of tenants beyond the first ones, when too many of these have no thread that is due.
     SELECT 2, row_number() OVER (ORDER BY oldest.available_at), 0, oldest.tenant_id, oldest.thread_id
     FROM (
         SELECT j.tenant_id, j.thread_id, j.available_at

@@ -1,4 +1,4 @@
--- The next $8 documents, as long as they have at most $9 bytes, but at least one: after app $4, user
+-- The next documents, at most $8 of at most $9 bytes together, but at least one: after app $4, user
 -- $5, the namespace $6, which is a JSON list of labels, and key $7. $2 and $3 filter; null: any.
 SELECT s.app_id, s.user_id, s.namespace, s.key, s.value::text AS value, s.text,
     EXTRACT(epoch FROM s.ttl)::double precision AS ttl_seconds, s.expires_at, s.created_at, s.updated_at

@@ -3,7 +3,7 @@ INSERT INTO recollect.erasures (tenant_id, erasure_id, kind, step)
 SELECT t.tenant_id, t.thread_id, 'thread', 'hide'
 FROM recollect.threads t
 WHERE t.expires_at <= clock_timestamp()
-    -- Those are hidden and have an erasure.
+    -- Hidden threads have an erasure already.
     AND t.expires_at > '-infinity'
     AND NOT EXISTS (
         SELECT FROM recollect.erasures e

@@ -1,4 +1,4 @@
--- Notes that the collections $1 have a worker, and abandons a second one that
+-- Records that the collections $1 have a worker, and abandons a second one that
 -- has had none for $2 seconds: no worker would apply its changes.
 WITH seen AS (
     UPDATE recollect.index_collections c

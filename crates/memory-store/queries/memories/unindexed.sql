@@ -1,4 +1,4 @@
--- Of the user $3 in the apps $2; null: of all users of the app.
+-- Memories of the user $3 in the apps $2; null: of all users of the app.
 SELECT u.ids, u.more
 FROM recollect.unindexed(
     $1, 'memory', $2::text[], NULL,

@@ -1,4 +1,4 @@
--- Recorded before a flush writes the object of a node; not where no turn waits.
+-- Recorded before a flush writes the object of a node, if turns wait.
 INSERT INTO recollect.object_writes (tenant_id, object_key, write_id)
 SELECT $1, n.object_key, $4
 FROM recollect.node_memories n

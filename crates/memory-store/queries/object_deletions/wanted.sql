@@ -1,6 +1,6 @@
--- Whether the object still has to be erased: not where another worker has done it, and not
--- where the object is in use again. It is settled where no write of it may be under way any
--- more: none has begun for $3 seconds without an answer.
+-- Whether the object still has to be erased: no other worker has erased it, and it is not in use
+-- again. It is settled once no write of it may be under way any more: none has begun for $3 seconds
+-- without an answer.
 SELECT NOT EXISTS (
         SELECT FROM recollect.node_memories n
         WHERE n.tenant_id = $1 AND n.thread_id = d.thread_id AND n.node_id = d.node_id

@@ -1,5 +1,5 @@
--- Ends at most $1 ephemeral threads, of all tenants; they are erased as expired ones. Not by the
--- clock, which may be set back.
+-- Ends at most $1 ephemeral threads, of all tenants; they are erased as expired ones. Their expiry
+-- does not depend on the clock, which may be set back.
 UPDATE recollect.threads t
 SET expires_at = 'epoch'
 FROM (

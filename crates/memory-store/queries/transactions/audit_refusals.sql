@@ -1,6 +1,6 @@
--- Each row counts equal refusals. Its id is made of the time of the first one, as the
--- default of the column makes that of a change, so that the list stays ordered. The service
--- passes ages, because its clock may differ from that of the database.
+-- Each row counts equal rejections. Its id is made of the time of the first one, as the id of a
+-- change is, so that the list stays ordered. The service passes ages, because its clock may differ
+-- from the database's.
 INSERT INTO recollect.transactions (tenant_id, id, actor, action, result, item_count, created_at)
 SELECT $1,
     (recollect.change_time() - (refused.age * 1000000)::bigint) * 256
@@ -12,5 +12,5 @@ FROM (
     FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::float8[])
         AS r (actor, action, result, item_count, age)
 ) refused
--- Where the id is taken the row is dropped: refusals are recorded at best effort.
+-- Where the id is taken the row is dropped: rejections are recorded at best effort.
 ON CONFLICT DO NOTHING
