@@ -15,7 +15,7 @@ use serde_json::Value;
 
 /// The workspace's crates from the bottom up. A crate depends on crates of lower
 /// levels alone.
-const LEVELS: [&[&str]; 10] = [
+const LEVELS: [&[&str]; 12] = [
     &["memory-contract"],
     &[
         "memory-budget",
@@ -24,14 +24,16 @@ const LEVELS: [&[&str]; 10] = [
         "memory-objects",
         "memory-postgres",
     ],
-    &["memory-store"],
-    &["memory-recall", "memory-distill", "memory-embedded"],
+    &["memory-store", "memory-text"],
+    &["memory-embed", "memory-distill", "memory-embedded"],
+    &["memory-index"],
+    &["memory-recall"],
     &["memory-context"],
     &["memory-mcp", "memory-worker"],
     &["memory-api"],
     &["recollect"],
     // For tests and measurements.
-    &["memory-testing"],
+    &["memory-testing", "memory-test-qdrant"],
     &["memory-bench", "recollect-tests"],
 ];
 
@@ -55,22 +57,23 @@ const OWNERS: [(&str, &[&str]); 31] = [
     ("zstd", &["memory-objects", "memory-store", "memory-bench"]),
     ("fastcdc", &["memory-store"]),
     // Search and inference.
-    ("qdrant-edge", &["memory-recall"]),
-    ("qdrant-client", &["memory-recall"]),
-    ("fastembed", &["memory-recall"]),
-    ("ort", &["memory-recall"]),
+    ("qdrant-edge", &["memory-index", "memory-test-qdrant"]),
+    ("qdrant-client", &["memory-index", "memory-test-qdrant"]),
+    ("fastembed", &["memory-embed"]),
+    ("ort", &["memory-embed"]),
     // Language models.
     ("genai", &["memory-distill"]),
     ("tiktoken-rs", &["memory-budget"]),
     ("minijinja", &["memory-context"]),
-    // gRPC. `memory-recall` has a test server that speaks Qdrant's protocol.
+    // gRPC. `memory-index` reads the codes of Qdrant's answers.
     (
         "tonic",
         &[
             "memory-contract",
             "memory-http",
             "memory-mcp",
-            "memory-recall",
+            "memory-index",
+            "memory-test-qdrant",
             "memory-api",
             "recollect",
             "memory-bench",
@@ -324,6 +327,8 @@ fn missing_tests(page: &str, at_least: usize) -> Vec<&str> {
     for directory in [
         "tests/e2e",
         "crates/memory-store/tests",
+        "crates/memory-embed/tests",
+        "crates/memory-index/tests",
         "crates/memory-recall/tests",
     ] {
         for file in rust_files(&root().join(directory)) {

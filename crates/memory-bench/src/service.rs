@@ -15,7 +15,8 @@ use memory_contract::proto::{
     observation_service_client::ObservationServiceClient,
     recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
-use memory_recall::{EmbedderConfig, EmbeddingModel, IndexConfig, IndexSchema, open_index};
+use memory_embed::{EmbedderConfig, EmbeddingModel};
+use memory_index::{IndexConfig, IndexSchema, open_index};
 use memory_store::{StoreConfig, WorkerStore};
 use prost_types::FieldMask;
 use serde::Deserialize;

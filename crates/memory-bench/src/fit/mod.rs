@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use memory_contract::{AppId, Message, MessageId, NewMessage, Role, ThreadId, UserId};
-use memory_recall::{Corpus, Embedder, EmbedderConfig, FEATURES, SearchConfig, Weights};
+use memory_embed::{Embedder, EmbedderConfig};
+use memory_recall::{Corpus, FEATURES, SearchConfig, Weights};
 use memory_store::IndexRecord;
 use serde::Serialize;
 use time::OffsetDateTime;

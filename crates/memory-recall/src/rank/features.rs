@@ -1,8 +1,11 @@
 //! What the fitted weights weigh: numbers of about 0 to 1 for each candidate. They come from
 //! both lists, from the messages beside a candidate, and from what its point has of its text.
 
-use super::{Evidence, QueryTraits, Surroundings};
-use crate::text::{MOST_CHARS, Trait};
+use memory_text::{MOST_CHARS, Trait};
+
+use super::evidence::Evidence;
+use super::surroundings::Surroundings;
+use super::traits::QueryTraits;
 
 /// The features of a candidate.
 pub(crate) type Features = [f64; FEATURES.len()];

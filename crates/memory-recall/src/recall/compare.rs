@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, stream};
 use memory_contract::{AppId, MessageFilter, MessageId, Role, UserId, limits};
+use memory_embed::Embedder;
+use memory_index::{IndexError, IndexState};
 use memory_store::{Caller, Order, OwnerMessageQuery, Scope};
-
+use memory_text::{is_question, meaning};
 use tokio::time::timeout_at;
 
-use super::{Recall, Shared};
-use crate::embed::Embedder;
+use super::searcher::Searcher;
+use super::service::Recall;
 use crate::error::RecallError;
-use crate::index::IndexState;
 use crate::query::{DegradationReason, RecallQuery};
-use crate::text;
 
 /// Newest messages of users that are searched for questions, and how many of them are read
 /// at a time.
@@ -156,7 +156,7 @@ impl Recall {
     }
 }
 
-impl Shared {
+impl Searcher {
     async fn compared(&self, caller: &Caller) -> Result<ComparedIndex, RecallError> {
         let status = self.index.status(&caller.tenant).await;
         let model = self.embedder.as_ref().map(Embedder::model);
@@ -191,10 +191,10 @@ impl Shared {
             )
         });
         if let Some(away) = away {
-            return Err(RecallError::IndexUnavailable {
+            return Err(RecallError::Index(IndexError::Unavailable {
                 backend: self.index.backend(),
                 source: away.message.into(),
-            });
+            }));
         }
         Ok(Answer {
             messages: found.matches.iter().map(|one| one.message.id).collect(),
@@ -225,9 +225,9 @@ impl Shared {
         while read < SAMPLED_FROM {
             let page = self.store.messages(caller).list_messages_of(&query).await?;
             read += PAGE as usize;
-            let asked = page.items.iter().filter(|one| text::is_question(one));
+            let asked = page.items.iter().filter(|one| is_question(one));
             questions.extend(asked.map(|one| {
-                let question = text::meaning(one);
+                let question = meaning(one);
                 question.chars().take(limits::QUERY_CHARS).collect()
             }));
             if questions.len() >= compared.sample || page.next.is_none() {

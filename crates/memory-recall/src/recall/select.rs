@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use memory_contract::{Message, MessageId, limits};
 use memory_store::{Caller, Hydrated, Neighbor, StoreError};
 
-use super::Shared;
+use super::searcher::Searcher;
 use crate::error::RecallError;
 use crate::merge::{Content, Match};
 use crate::query::{Omission, OmissionReason, RecallQuery};
@@ -23,7 +23,7 @@ pub(super) struct Selected {
 /// and those on inactive branches.
 const SPARE: usize = 8;
 
-impl Shared {
+impl Searcher {
     /// Reads candidates from the store, best first, until `query.top_k` of them may be
     /// returned: readable in the scope, of sufficient score, on an allowed branch, and
     /// neither in the window nor rejected by `adds`. Of several with the same content the

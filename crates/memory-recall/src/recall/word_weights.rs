@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_contract::TenantId;
+use memory_index::{Index, WordCounts};
 use memory_store::task;
 use moka::sync::Cache;
 use tokio::sync::{Semaphore, watch};
-
-use crate::index::{Index, WordCounts};
 
 /// Bytes of the cached counts of all tenants together.
 const CACHE_BYTES: u64 = 64 << 20;
@@ -45,7 +44,7 @@ const NEXT_WAIT: Duration = Duration::from_millis(5);
 #[derive(Clone)]
 pub(super) struct WordWeights {
     index: Arc<dyn Index>,
-    known: Cache<TenantId, Known>,
+    known: Cache<TenantId, CachedCounts>,
     /// The tenants whose words are being counted, each with a channel that closes when counting
     /// ends.
     counting: Arc<Mutex<HashMap<TenantId, watch::Receiver<()>>>>,
@@ -57,7 +56,7 @@ pub(super) struct WordWeights {
 }
 
 #[derive(Clone)]
-struct Known {
+struct CachedCounts {
     counts: Arc<WordCounts>,
     /// When they are outdated.
     until: Instant,
@@ -66,7 +65,7 @@ struct Known {
 impl WordWeights {
     pub(super) fn new(index: Arc<dyn Index>) -> Self {
         let known = Cache::builder()
-            .weigher(|_: &TenantId, known: &Known| {
+            .weigher(|_: &TenantId, known: &CachedCounts| {
                 u32::try_from(known.counts.bytes()).unwrap_or(u32::MAX)
             })
             .max_capacity(CACHE_BYTES)
@@ -154,7 +153,8 @@ impl WordWeights {
             }
         };
         let until = Instant::now() + age;
-        self.known.insert(tenant.clone(), Known { counts, until });
+        self.known
+            .insert(tenant.clone(), CachedCounts { counts, until });
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TenantId, watch::Receiver<()>>> {

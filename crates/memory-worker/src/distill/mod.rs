@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use memory_contract::{ResolvedPolicy, Thread};
 use memory_distill::{DistillError, Distiller, Method};
-use memory_recall::{Background, Recall, RecallError};
+use memory_index::Background;
+use memory_recall::{Recall, RecallError};
 use memory_store::{Caller, DistillJob, Store, StoreError};
 use tokio::task::JoinError;
 

@@ -12,8 +12,10 @@ mod tests;
 
 use memory_api::{AuthConfig, ServerConfig};
 use memory_distill::DistillConfig;
+use memory_embed::EmbedderConfig;
+use memory_index::IndexConfig;
 use memory_objects::ObjectsConfig;
-use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
+use memory_recall::SearchConfig;
 use memory_store::{CacheConfig, EphemeralConfig, SecretsConfig, StoreConfig};
 use memory_worker::WorkerConfig;
 use serde::{Deserialize, Serialize};

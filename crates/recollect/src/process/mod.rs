@@ -7,7 +7,7 @@ mod running;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use memory_recall::RecallError;
+use memory_index::IndexError;
 use memory_store::StoreError;
 use tokio::net::TcpListener;
 
@@ -113,7 +113,7 @@ pub enum ServerError {
     },
     /// The index cannot be used.
     #[error("the index cannot be used")]
-    Index(#[source] RecallError),
+    Index(#[source] IndexError),
     /// Metrics could not be set up.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use memory_api::health::{self, Health, Readiness, Watched};
 use memory_api::{Server, Services, Tls};
-use memory_recall::{Collections, Index};
+use memory_index::{Collections, Index};
 use memory_store::{Presence, error_chain};
 use memory_worker::{Rewrite, Worker};
 use metrics_exporter_prometheus::PrometheusHandle;

@@ -10,7 +10,8 @@ use memory_contract::{
     DeletionScope, Invalid, InvalidFields, PageToken, Receipt, UserId, check, duration, limits,
     timestamp,
 };
-use memory_recall::Selection;
+use memory_index::Selection;
+use memory_recall::RecallError;
 use memory_store::{Caller, ErasureStats};
 use tonic::Request;
 use uuid::Uuid;

@@ -23,8 +23,9 @@ use memory_contract::{
     limits, outcome_from, timestamp, timestamp_of,
 };
 use memory_distill::Distiller;
+use memory_index::{Backend, Index, IndexState, IndexerHandle, LastError};
 use memory_objects::{Backend as ObjectsBackend, Objects};
-use memory_recall::{Backend, Index, IndexState, IndexerHandle, LastError, Recall};
+use memory_recall::Recall;
 use memory_store::{DeadLetter, DeadSubject, NodeStatus, Store, Transaction, TransactionQuery};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};

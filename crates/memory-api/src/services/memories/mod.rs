@@ -17,7 +17,8 @@ use memory_contract::{
     ThreadId, check, duration_in, fit_metadata, limits, memories_from, memory_bytes,
     memory_change_from, memory_from, precondition_from,
 };
-use memory_recall::{FoundMemory, IndexerHandle, Recall};
+use memory_index::IndexerHandle;
+use memory_recall::{FoundMemory, Recall};
 use memory_store::{
     AddedMemories, AddedMemory, Caller, ChangedMemory, DeletedMemory, Forgotten, ImportedMemories,
     ImportedMemory, MemoryError, MemoryOwners, MemoryWithHistory, Store, StoreError,

@@ -10,7 +10,7 @@ use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
 };
 use memory_contract::{NewMessage, RequestId};
-use memory_recall::{Background, IndexerHandle};
+use memory_index::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, NewThread, Store, StoreError, ThreadError};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};

@@ -17,7 +17,7 @@ use memory_contract::{
     Invalid, InvalidFields, MessageName, NewMessage, ThreadId, check, metadata_from,
     new_messages_from,
 };
-use memory_recall::{Background, IndexerHandle};
+use memory_index::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, Store, StoreError};
 use prost::Message as _;
 use tonic::metadata::MetadataMap;

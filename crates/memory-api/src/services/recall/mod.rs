@@ -11,7 +11,7 @@ use memory_contract::{
     AppId, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy, Session, Thread,
     ThreadId,
 };
-use memory_recall::{Ahead, Found, Recall, RecallQuery, Recalled};
+use memory_recall::{Found, Prefetch, Recall, RecallQuery, Recalled};
 use memory_store::{Caller, Policies, Scope, Store};
 use tonic::{Request, Response, Status, async_trait};
 
@@ -57,7 +57,7 @@ impl Recalls {
         let deadline = wait_deadline(&request);
         let (metadata, _, request) = request.into_parts();
         let (place, call) = recall_call(&metadata, request)?;
-        let mut ahead = self.ahead(&caller, &place, call.policy.mode, call.query());
+        let mut prefetch = self.prefetch(&caller, &place, call.policy.mode, call.query());
         let (begin, policy) = self.begin(&caller, place, &call.policy).await?;
         let (thread, scope) = self.searched(&caller, begin, &policy).await?;
         let tokenizer = call.tokenizer();
@@ -66,8 +66,8 @@ impl Recalls {
             Some(scope) => {
                 let mut query = call.under(&policy, thread, scope);
                 match query.searches() {
-                    true => ahead.searches(&query.scope),
-                    false => ahead.searches_nothing(),
+                    true => prefetch.searches(&query.scope),
+                    false => prefetch.searches_nothing(),
                 }
                 query.max_wait = shortened_wait(deadline, query.max_wait);
                 self.recall.recall(&caller, &query).await?
@@ -103,13 +103,13 @@ impl Recalls {
                     scope,
                     ..MemoryPolicy::default()
                 };
-                let mut ahead = self.ahead(&caller, &place, None, &query);
+                let mut prefetch = self.prefetch(&caller, &place, None, &query);
                 let (begin, policy) = self.begin(&caller, place, &request).await?;
                 match self.searched(&caller, begin, &policy).await? {
                     (thread, Some(scope)) => {
                         query.thread = thread.map(|(thread, _)| thread);
                         query.scope = scope;
-                        ahead.searches(&query.scope);
+                        prefetch.searches(&query.scope);
                         query.max_wait = shortened_wait(deadline, query.max_wait);
                         self.recall.search(&caller, query).await?
                     }
@@ -128,16 +128,16 @@ impl Recalls {
     }
 
     /// Begins to embed the question of a request that names this mode, or none.
-    fn ahead(
+    fn prefetch(
         &self,
         caller: &Caller,
         place: &Place,
         mode: Option<MemoryMode>,
         query: &RecallQuery,
-    ) -> Ahead {
+    ) -> Prefetch {
         let place = format!("{place:?}");
         self.recall
-            .ahead(caller, place, mode, &query.query, query.method)
+            .prefetch(caller, place, mode, &query.query, query.method)
     }
 
     /// Reads where a search begins, and the policy that applies: `request` is its most

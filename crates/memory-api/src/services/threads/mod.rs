@@ -19,7 +19,7 @@ use memory_contract::{
     Invalid, InvalidFields, JsonObject, MemoryPolicy, PolicyLevel, Session, check, duration_in,
     limits, metadata_from,
 };
-use memory_recall::IndexerHandle;
+use memory_index::IndexerHandle;
 use memory_store::{Erased, NewThread, Store, StoreError};
 use prost_types::Duration as ProtoDuration;
 use tonic::metadata::MetadataMap;

@@ -15,7 +15,7 @@ use memory_contract::proto::{
     UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
 };
 use memory_contract::{MemoryPolicy, PolicyChange, precondition_from, working_data_from};
-use memory_recall::IndexerHandle;
+use memory_index::IndexerHandle;
 use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
