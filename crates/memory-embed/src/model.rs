@@ -42,7 +42,7 @@ enum ModelSource {
     },
 }
 
-/// The files of a local model besides its graph.
+/// The files of a local model, without its graph.
 const FILES: [&str; 4] = [
     "tokenizer.json",
     "config.json",

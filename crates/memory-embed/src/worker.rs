@@ -16,11 +16,11 @@ use crate::vectors::{TenantText, Vectors};
 
 /// Most queries in one inference.
 const QUERIES: usize = 16;
-/// Queries of at most so many times the bytes of the shortest are embedded together, and all of
-/// up to so many times [`SHORT`].
+/// Queries are embedded together if the longest has at most this many times the bytes of the
+/// shortest, or of [`SHORT`].
 const SIMILAR: usize = 2;
 const SHORT: usize = 64;
-/// Largest difference of a number of two vectors that count as equal.
+/// Two vectors count as equal if no number differs by more.
 const EQUAL: f32 = 1e-4;
 
 /// A request to a thread.
@@ -58,8 +58,8 @@ pub(crate) trait Work: Send + 'static {
     );
 }
 
-/// Embeds queries. Those that wait are embedded together, unless the model's vectors depend on
-/// the batch, as those of dynamically quantized models do.
+/// Embeds queries. Waiting queries are embedded together, unless the vectors depend on the batch, as
+/// with dynamically quantized models.
 pub(crate) struct Queries {
     model: Model,
     threads: usize,
@@ -91,7 +91,7 @@ impl Work for Queries {
         self.threads
     }
 
-    /// Compares vectors of a batch with those of single queries.
+    /// Embeds two queries together and alone, to find out whether a batch changes the vectors.
     fn begin(&mut self, model: &mut TextEmbedding) -> Result<(), EmbedError> {
         let texts = ["Who?", "When did they last go to the mountains together?"];
         let together = infer(&self.model, model, &texts, "warm_up")?;
@@ -203,7 +203,7 @@ impl Work for Documents {
 }
 
 impl Documents {
-    /// Embeds what comes first.
+    /// Embeds the texts that searches wait for, and urgent documents.
     fn embed_first(&self, model: &mut TextEmbedding) {
         self.embed_requested(model);
         while let Some(Job { input, reply }) = self.next_urgent() {

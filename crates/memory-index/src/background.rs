@@ -1,4 +1,4 @@
-//! Room for background work beside the calls of users.
+//! Bounds background work while users call.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,19 +9,18 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// After the last call, the time during which background work still gives way.
-const AFTERMATH: Duration = Duration::from_secs(1);
+/// Without calls for this time, background work is not bounded.
+const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// While users call, a batch is followed by a pause of this part of its duration.
+/// While users call, the pause after a batch is its duration divided by this.
 const PAUSE: u32 = 4;
 
-/// How long an import waits for room.
+/// How long an import waits for a slot.
 const LONGEST_WAIT_OF_IMPORTS: Duration = Duration::from_secs(5);
 
-/// Bounds the background work of one process while users call it: of imports and of
-/// indexing, half as many batches run at a time as there are cores, at least one, and each
-/// batch is followed by a short pause. Indexing then leaves imports half of the time. Without
-/// calls, indexing is not bounded. Clones share it.
+/// Bounds the imports and the indexing of one process while users call it: one batch runs at a time
+/// for every two cores, at least one, and a short pause follows each batch. Indexing leaves imports
+/// half of the time. Without calls, indexing is not bounded. Clones share the bound.
 #[derive(Clone, Debug)]
 pub struct Background {
     batches: Arc<Semaphore>,
@@ -31,9 +30,9 @@ pub struct Background {
 #[derive(Debug, Default)]
 struct State {
     last_call: Option<Instant>,
-    /// Imports that wait for room.
+    /// Imports that wait for a slot.
     waiting: usize,
-    /// While imports wait, indexing waits for this time.
+    /// While imports wait, indexing waits until then.
     turn_of_imports_until: Option<Instant>,
 }
 
@@ -44,9 +43,9 @@ enum Work {
     Indexing,
 }
 
-/// The room of one batch. Dropping it makes room for the next.
+/// The slot of one batch. Dropping it releases the slot.
 #[derive(Debug)]
-pub struct Room {
+pub struct Slot {
     background: Background,
     work: Work,
     entered: Instant,
@@ -64,7 +63,7 @@ impl Default for Background {
 }
 
 impl Background {
-    /// Notes that a user calls.
+    /// Records a call of a user.
     pub fn note_call(&self) {
         self.state().last_call = Some(Instant::now());
     }
@@ -72,21 +71,21 @@ impl Background {
     /// Whether a user has called just now.
     pub fn is_called(&self) -> bool {
         let last = self.state().last_call;
-        last.is_some_and(|last| last.elapsed() < AFTERMATH)
+        last.is_some_and(|last| last.elapsed() < IDLE_AFTER)
     }
 
-    /// Waits, in turn, for room for a batch of imported messages, at most five seconds: an
+    /// Waits, in turn, for the slot of a batch of imported messages, at most five seconds: an
     /// import does not wait for an index that does not answer.
-    pub async fn import(&self) -> Room {
+    pub async fn import(&self) -> Slot {
         let _waiting = Waiting::new(self);
-        let room = timeout(LONGEST_WAIT_OF_IMPORTS, self.enter(Work::Import)).await;
-        room.unwrap_or_else(|_elapsed| self.room(Work::Import, None))
+        let slot = timeout(LONGEST_WAIT_OF_IMPORTS, self.enter(Work::Import)).await;
+        slot.unwrap_or_else(|_elapsed| self.slot(Work::Import, None))
     }
 
-    /// Waits, in turn, for room to index a batch; at once while no user calls.
-    pub async fn indexing(&self) -> Room {
+    /// Waits, in turn, for the slot to index a batch; at once while no user calls.
+    pub async fn indexing(&self) -> Slot {
         if !self.is_called() {
-            return self.room(Work::Indexing, None);
+            return self.slot(Work::Indexing, None);
         }
         if let Some(until) = self.turn_of_imports() {
             sleep_until(until).await;
@@ -94,14 +93,14 @@ impl Background {
         self.enter(Work::Indexing).await
     }
 
-    async fn enter(&self, work: Work) -> Room {
+    async fn enter(&self, work: Work) -> Slot {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.batches).acquire_owned().await.ok();
-        self.room(work, permit)
+        self.slot(work, permit)
     }
 
-    fn room(&self, work: Work, permit: Option<OwnedSemaphorePermit>) -> Room {
-        Room {
+    fn slot(&self, work: Work, permit: Option<OwnedSemaphorePermit>) -> Slot {
+        Slot {
             background: self.clone(),
             work,
             entered: Instant::now(),
@@ -121,7 +120,7 @@ impl Background {
     }
 }
 
-impl Drop for Room {
+impl Drop for Slot {
     fn drop(&mut self) {
         let Some(permit) = self.permit.take() else {
             return;
@@ -133,7 +132,7 @@ impl Drop for Room {
         if self.work == Work::Indexing {
             self.background.state().turn_of_imports_until = Some(now + worked);
         }
-        // Dropped outside a runtime, it makes room at once.
+        // Dropped outside a runtime, it releases the slot at once.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 sleep_until(now + worked / PAUSE).await;
@@ -143,7 +142,7 @@ impl Drop for Room {
     }
 }
 
-/// An import that waits for room.
+/// An import that waits for a slot.
 struct Waiting<'a>(&'a Background);
 
 impl<'a> Waiting<'a> {

@@ -1,4 +1,4 @@
-//! Searches of the index, and what they find.
+//! Searches of the index, and the candidates that they find.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct Candidates {
 }
 
 /// A found message or memory with the fields that the ranking needs. For a memory only
-/// `id` and `score` are meaningful.
+/// `id` and `score` have a meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The id of the message or the memory.

@@ -89,8 +89,8 @@ impl FoundPoints {
         missing.map(|(point, _, _)| *point)
     }
 
-    /// The candidates, in the order of the points. `read` has those that were not cached;
-    /// without points that were deleted since the search.
+    /// The candidates, in the order of the points. `read` has the candidates that were not
+    /// cached; points without one were deleted since the search, and are left out.
     pub(super) fn complete(self, read: &HashMap<Uuid, Candidate>) -> Vec<Candidate> {
         let complete = |(point, score, cached): (Uuid, f32, Option<Candidate>)| {
             cached.or_else(|| {

@@ -13,24 +13,24 @@ use tokio_util::sync::CancellationToken;
 use crate::index::{Index, IndexState};
 use crate::paired::ServingPlace;
 
-/// How often the database is asked.
+/// Interval between two polls of the database.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Every so many periods a worker records that it writes to its collections.
-const ATTEND_EVERY: u64 = 60;
-/// A collection beside the serving one that no worker writes to is abandoned after this time.
+/// Heartbeat interval of a worker, in polls.
+const HEARTBEAT_EVERY: u64 = 60;
+/// The second collection is abandoned if no worker writes to it for this time.
 const ABANDON_AFTER: Duration = Duration::from_secs(3_600);
 /// How long a switch waits for a complete index to be marked as complete.
 const MARK_LIMIT: Duration = Duration::from_secs(5);
 /// A retired collection is removed after this time, when no process searches it any more.
 const REMOVE_AFTER: Duration = Duration::from_secs(15);
-/// How long one worker has for that.
+/// How long one worker has for the removal.
 const REMOVE_LEASE: Duration = Duration::from_secs(120);
-/// Changes for collections that receive none any more that are deleted at a time.
+/// Changes deleted at a time, for collections that receive no more changes.
 const SWEEP: i64 = 5_000;
 
-/// The indexes of this process, and what the database says about their collections.
+/// The indexes of this process, and their collections as the database records them.
 pub struct Collections {
-    /// Where the collections are recorded.
+    /// Records the collections.
     pub store: Store,
     /// Only in a process that writes to the index.
     pub outbox: Option<WorkerStore>,
@@ -43,22 +43,22 @@ pub struct Collections {
 }
 
 impl Collections {
-    /// Looks every second until `stop` is cancelled. `report` is called with what
-    /// [`Collections::adopt`] returns. In a worker, also removes retired collections.
+    /// Polls the database every second until `stop` is cancelled, and calls `report` with the result
+    /// of [`Collections::adopt`]. In a worker, also removes retired collections.
     pub async fn run(self, stop: CancellationToken, report: impl Fn(Option<String>)) {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut until_attending = 0;
+        let mut until_heartbeat = 0;
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
             }
-            match self.look(until_attending == 0).await {
+            match self.look(until_heartbeat == 0).await {
                 Ok((problem, more)) => {
                     report(problem);
-                    if until_attending == 0 && !more {
-                        until_attending = ATTEND_EVERY;
+                    if until_heartbeat == 0 && !more {
+                        until_heartbeat = HEARTBEAT_EVERY;
                     }
                 }
                 // Health reports the database.
@@ -67,11 +67,11 @@ impl Collections {
                     tracing::debug!(error, "the collections of the index are unknown");
                 }
             }
-            until_attending = until_attending.saturating_sub(1);
+            until_heartbeat = until_heartbeat.saturating_sub(1);
         }
     }
 
-    /// Searches the collection that serves. Returns why this process cannot, if so.
+    /// Searches the collection that serves. Returns the reason if this process cannot.
     ///
     /// # Errors
     /// Only those of the database.
@@ -80,10 +80,10 @@ impl Collections {
         Ok(self.follow(&records).await)
     }
 
-    /// As [`Collections::adopt`]. Removes what is retired; if `attend`, records that this
-    /// worker writes to its collections, deletes some changes for others, and returns whether
-    /// more may be left.
-    async fn look(&self, attend: bool) -> Result<(Option<String>, bool), StoreError> {
+    /// As [`Collections::adopt`]. Removes retired collections; if `heartbeat`, records that this
+    /// worker writes to its collections, deletes some changes for other collections, and returns
+    /// whether more may be left.
+    async fn look(&self, heartbeat: bool) -> Result<(Option<String>, bool), StoreError> {
         let records = self.store.index_collections().await?;
         let problem = self.follow(&records).await;
         let Some(outbox) = &self.outbox else {
@@ -94,7 +94,7 @@ impl Collections {
                 self.remove(outbox, record).await?;
             }
         }
-        if !attend {
+        if !heartbeat {
             return Ok((problem, false));
         }
         let names: Vec<&str> = self.indexes.iter().map(name).collect();
@@ -104,8 +104,8 @@ impl Collections {
         {
             tracing::info!(collection = next, "the next index is filled again");
         }
-        let attended = outbox.attend_collections(&names, ABANDON_AFTER, SWEEP);
-        Ok((problem, attended.await?))
+        let recorded = outbox.record_heartbeat(&names, ABANDON_AFTER, SWEEP);
+        Ok((problem, recorded.await?))
     }
 
     /// Searches the collection that serves from now on.
@@ -140,7 +140,7 @@ impl Collections {
             "the index was switched"
         );
         if let Err(error) = index.publish().await {
-            tracing::warn!(%error, "the index does not show people that it serves");
+            tracing::warn!(%error, "the alias of the index that serves could not be moved");
         }
         None
     }
@@ -167,8 +167,8 @@ impl Collections {
     }
 }
 
-/// Whether the next index was given up, while no worker wrote to it or for another one, and none
-/// is in its place now.
+/// Whether the next index was given up, because no worker wrote to it or because of another one, and
+/// no other one is in its place now.
 fn is_given_up(records: &[CollectionRecord], first: &str, next: &str) -> bool {
     let is = |record: &CollectionRecord, name: &str, state: CollectionState| {
         record.name == name && record.state == state
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn only_a_next_index_that_nothing_replaces_is_opened_again() {
         use CollectionState::{Abandoned, Beside, Retired, Serving};
-        let of = |states: &[(&str, CollectionState)]| {
+        let given_up = |states: &[(&str, CollectionState)]| {
             let record = |(name, state): &(&str, CollectionState)| CollectionRecord {
                 number: 0,
                 name: (*name).to_owned(),
@@ -202,7 +202,7 @@ mod tests {
             let records: Vec<_> = states.iter().map(record).collect();
             is_given_up(&records, "a", "b")
         };
-        assert!(of(&[("a", Serving), ("b", Abandoned)]));
+        assert!(given_up(&[("a", Serving), ("b", Abandoned)]));
         for states in [
             &[("a", Serving)][..],
             &[("a", Serving), ("b", Beside)],
@@ -211,7 +211,7 @@ mod tests {
             &[("b", Serving), ("a", Abandoned)],
             &[("c", Serving), ("b", Abandoned)],
         ] {
-            assert!(!of(states), "{states:?}");
+            assert!(!given_up(states), "{states:?}");
         }
     }
 }

@@ -38,9 +38,9 @@ pub enum VectorPrecision {
 pub struct IndexConfig {
     /// Which index is used. Default: `auto`.
     pub backend: BackendChoice,
-    /// Qdrant's gRPC address, such as `http://qdrant:6334`, or those of several nodes of a
-    /// cluster, separated by commas: another one is asked when one does not answer. Default:
-    /// unset.
+    /// Qdrant's gRPC address, such as `http://qdrant:6334`, or the addresses of several nodes
+    /// of a cluster, separated by commas: if one node does not answer, another one is asked.
+    /// Default: unset.
     pub url: Option<String>,
     /// Qdrant's API key. Default: unset.
     #[serde(serialize_with = "masked")]
@@ -63,7 +63,7 @@ pub struct IndexConfig {
     #[serde(with = "memory_contract::duration_text")]
     pub write_timeout: Duration,
     /// How vectors are kept: `full`, or `int8` for more messages than memory has room for. A
-    /// Qdrant collection keeps what it was created with; the embedded engine converts its index
+    /// Qdrant collection keeps the precision it was created with; the embedded engine converts its index
     /// when it is next optimized. Default: `full`.
     pub vectors: VectorPrecision,
     /// Shards of a new Qdrant collection. Default: 1.
@@ -115,14 +115,14 @@ impl Default for IndexConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndexerConfig {
-    /// Changes claimed at a time: a quarter of them while users call, and up to eight times as
-    /// many of imports and rebuilds while no user calls. Default: 64.
+    /// Changes claimed at a time: a quarter of that while users call, and up to eight times that
+    /// for imports and rebuilds while no user calls. Default: 64.
     pub batch_size: usize,
     /// Batches in progress at a time, so that one is embedded while another is written.
     /// With more than one, one of them has no changes of imports and rebuilds. Default: 3.
     pub lanes: usize,
-    /// Lease on claimed changes, after which another worker may claim those of a dead
-    /// one. Default: 60s.
+    /// Lease on claimed changes, after which another worker may claim the changes of a dead
+    /// worker. Default: 60s.
     #[serde(with = "memory_contract::duration_text")]
     pub lease: Duration,
     /// How long an idle worker collects changes after the first, so that single appends are

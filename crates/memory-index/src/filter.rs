@@ -32,7 +32,7 @@ pub(crate) mod field {
     pub(crate) const SHORT: &str = "short";
     pub(crate) const SAID: &str = "said";
     pub(crate) const FORM: &str = "form";
-    /// When what a memory says happened.
+    /// The time of the event that a memory describes.
     pub(crate) const EVENT: &str = "event";
     pub(crate) const VALID_FROM: &str = "valid_from";
     /// The largest number while the memory holds.
@@ -218,7 +218,7 @@ impl Selection {
             Scope::User { app, user } => Self::group(tenant, Group::User(app, user)),
             Scope::App(app) => Self::group(tenant, Group::App(app)),
             Scope::Space { user, space } => {
-                let mut selection = Self::of(tenant, Kind::Message);
+                let mut selection = Self::of_kind(tenant, Kind::Message);
                 selection.in_space(space);
                 selection.is(field::USER, user.as_str());
                 selection
@@ -268,7 +268,7 @@ impl Selection {
                 Self::group(tenant, Group::Memories(&owner.app, &owner.user))
             }
             owners => {
-                let mut selection = Self::of(tenant, Kind::Memory);
+                let mut selection = Self::of_kind(tenant, Kind::Memory);
                 if let Some(app) = owners.app() {
                     selection.is(field::APP, app.as_str());
                 }
@@ -307,7 +307,7 @@ impl Selection {
 
     /// The messages of a thread up to a seq, inclusive.
     pub(crate) fn purge(tenant: &TenantId, thread: ThreadId, up_to_seq: i64) -> Self {
-        let mut selection = Self::of(tenant, Kind::Message);
+        let mut selection = Self::of_kind(tenant, Kind::Message);
         selection.is(field::THREAD, thread.to_string());
         selection.conditions.push(Condition::Between(
             field::SEQ,
@@ -355,7 +355,7 @@ impl Selection {
     }
 
     /// All points of one kind.
-    fn of(tenant: &TenantId, kind: Kind) -> Self {
+    fn of_kind(tenant: &TenantId, kind: Kind) -> Self {
         let mut selection = Self::tenant(tenant);
         selection.is(field::KIND, kind.as_str());
         selection

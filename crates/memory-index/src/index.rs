@@ -21,7 +21,7 @@ pub trait Index: Send + Sync + 'static {
     /// The model and text recipe of the points.
     fn schema(&self) -> &IndexSchema;
 
-    /// Creates what is missing of the collection, its payload indexes and the alias.
+    /// Creates the collection, its payload indexes and the alias, unless they exist.
     /// Returns whether the points have to be written again because the collection is
     /// new or was lost. Idempotent.
     ///
@@ -64,14 +64,14 @@ pub trait Index: Send + Sync + 'static {
     /// As [`Index::prepare`].
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), IndexError>;
 
-    /// Erases the selected points from every index that there is, those of former models
-    /// included, and as far as the backend can from its files.
+    /// Erases the selected points from every index, also from the indexes of former models, and from
+    /// the files as far as the backend can.
     ///
     /// # Errors
     /// As [`Index::prepare`].
     async fn erase(&self, selection: &Selection) -> Result<(), IndexError>;
 
-    /// Counts the selected points in every index that there is.
+    /// Counts the selected points in every index, also in the indexes of former models.
     ///
     /// # Errors
     /// As [`Index::prepare`].
@@ -84,13 +84,13 @@ pub trait Index: Send + Sync + 'static {
     /// As [`Index::prepare`].
     async fn discard(&self, collection: &str) -> Result<(), IndexError>;
 
-    /// Whether it is known that the collection does not exist, because it was discarded.
+    /// Whether the collection was discarded and not prepared again.
     fn is_discarded(&self) -> bool {
         false
     }
 
-    /// Shows people that this collection serves: Qdrant's alias points to it. No search
-    /// depends on that.
+    /// Points Qdrant's alias to this collection, for people who look: it serves. No search depends on
+    /// the alias.
     ///
     /// # Errors
     /// As [`Index::prepare`].
@@ -105,13 +105,12 @@ pub trait Index: Send + Sync + 'static {
     /// The state at the last answer, without asking the index.
     fn last_state(&self) -> IndexState;
 
-    /// A permanent problem that keeps the index from answering, with its remedy, in
-    /// words; `None` without one.
-    fn flaw(&self) -> Option<&str> {
+    /// Why the index will never answer, and the remedy; `None` if it may answer.
+    fn permanent_error(&self) -> Option<&str> {
         None
     }
 
-    /// Writes what is left to write, and closes the index. Later calls fail.
+    /// Writes pending changes and closes the index. Later calls fail.
     async fn stop(&self);
 }
 

@@ -22,7 +22,7 @@ mod vocabulary;
 mod word_counts;
 
 pub use backend::Backend;
-pub use background::{Background, Room};
+pub use background::{Background, Slot};
 pub use candidate::{Candidate, Candidates, Search};
 pub use collections::Collections;
 pub use config::{BackendChoice, IndexConfig, IndexerConfig, VectorPrecision};

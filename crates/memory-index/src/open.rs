@@ -24,8 +24,8 @@ pub fn open_index(config: &IndexConfig, schema: IndexSchema) -> Result<Arc<dyn I
     }
 }
 
-/// Opens two indexes of the same configuration with different schemas: the first as
-/// [`open_index`] does, and another beside it.
+/// Opens two indexes with the same configuration and different schemas, without contacting or
+/// loading them.
 ///
 /// # Errors
 /// As [`open_index`].

@@ -129,8 +129,8 @@ impl Index for PairedIndex {
         self.serving().last_state()
     }
 
-    fn flaw(&self) -> Option<&str> {
-        self.serving().flaw()
+    fn permanent_error(&self) -> Option<&str> {
+        self.serving().permanent_error()
     }
 
     async fn stop(&self) {

@@ -33,7 +33,7 @@ pub(crate) const CANDIDATE: [&str; 11] = [
 pub(crate) enum FieldIndex {
     /// A keyword that groups the points of one tenant in storage.
     Tenant,
-    /// A UUID whose every frequent value has a graph of its points.
+    /// A UUID; each of its frequent values has a graph of its points.
     Group,
     Keyword,
     /// An integer with range conditions.
@@ -64,7 +64,7 @@ pub struct EncodedPoint {
     pub(crate) id: Uuid,
     /// The candidate that a search returns for the point, with score 0.
     pub candidate: Candidate,
-    /// The fields to filter by, and those of the candidate.
+    /// The fields to filter by, and the fields of the candidate.
     pub payload: Map<String, Value>,
     /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,
@@ -74,7 +74,7 @@ pub struct EncodedPoint {
     pub(crate) vocabulary: Vocabulary,
 }
 
-/// A run of changes that one request to an index carries out.
+/// A run of changes that one request to an index applies.
 pub(crate) enum Batch {
     Upsert(Vec<EncodedPoint>),
     Delete(Vec<Uuid>),
@@ -121,7 +121,7 @@ impl From<Point> for EncodedPoint {
             id: point_id(&point.tenant, Subject::Message(point.message)),
             dense: point.dense.take(),
             lexical: std::mem::take(&mut point.lexical),
-            vocabulary: Vocabulary::of(&point.tenant),
+            vocabulary: Vocabulary::new(&point.tenant),
             candidate: candidate_of(&point),
             payload: payload(&point),
         }
@@ -134,7 +134,7 @@ impl From<MemoryPoint> for EncodedPoint {
             id: point_id(&point.tenant, Subject::Memory(point.memory.id)),
             dense: point.dense.take(),
             lexical: std::mem::take(&mut point.lexical),
-            vocabulary: Vocabulary::of(&point.tenant),
+            vocabulary: Vocabulary::new(&point.tenant),
             candidate: of_memory(point.memory.id.uuid()),
             payload: memory_payload(&point),
         }

@@ -77,7 +77,7 @@ pub enum Change {
     Delete {
         /// The owner of the point.
         tenant: TenantId,
-        /// What to delete.
+        /// The message or memory to delete.
         subject: Subject,
     },
     /// Deletes the messages of a thread up to a seq.

@@ -18,17 +18,17 @@ use crate::word_counts::WordCounts;
 pub struct UnavailableIndex {
     backend: Backend,
     schema: IndexSchema,
-    flaw: String,
+    permanent_error: String,
 }
 
 impl UnavailableIndex {
-    /// A stand-in for an index of this backend. `flaw` names the problem and its
-    /// remedy.
-    pub fn new(backend: Backend, flaw: impl Into<String>) -> Self {
+    /// A stand-in for an index of this backend. `permanent_error` names the
+    /// problem and its remedy.
+    pub fn new(backend: Backend, permanent_error: impl Into<String>) -> Self {
         Self {
             backend,
             schema: IndexSchema::new("unavailable", None),
-            flaw: flaw.into(),
+            permanent_error: permanent_error.into(),
         }
     }
 
@@ -105,8 +105,8 @@ impl Index for UnavailableIndex {
         IndexState::Unavailable
     }
 
-    fn flaw(&self) -> Option<&str> {
-        Some(&self.flaw)
+    fn permanent_error(&self) -> Option<&str> {
+        Some(&self.permanent_error)
     }
 
     async fn stop(&self) {}

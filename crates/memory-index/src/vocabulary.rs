@@ -21,7 +21,7 @@ pub(crate) struct Vocabulary {
 
 impl Vocabulary {
     /// The vocabulary of a tenant.
-    pub(super) fn of(tenant: &TenantId) -> Self {
+    pub(super) fn new(tenant: &TenantId) -> Self {
         let group = hash(tenant.as_str()) % GROUPS;
         Self {
             mask: group.wrapping_mul(SPREAD),
@@ -62,7 +62,7 @@ mod tests {
         };
         let mut first = BTreeSet::new();
         for tenant in 0..1_000 {
-            let vocabulary = Vocabulary::of(&TenantId::new(format!("tenant-{tenant}")));
+            let vocabulary = Vocabulary::new(&TenantId::new(format!("tenant-{tenant}")));
             let numbered = vocabulary.number(vector.clone());
             assert!(numbered.indices.is_sorted_by(|left, right| left < right));
             let words = vocabulary.words(numbered.indices.clone());

@@ -37,7 +37,7 @@ impl WordCounts {
         self.points
     }
 
-    /// Whether these are enough where so many points are to be counted.
+    /// Whether counting ends, if `points` are to be counted.
     pub fn are_enough(&self, points: usize) -> bool {
         self.points >= points || self.entries >= MAX_ENTRIES
     }

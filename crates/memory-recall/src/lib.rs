@@ -10,14 +10,12 @@ mod recall;
 pub use config::{RankingMethod, SearchConfig};
 pub use error::RecallError;
 pub use query::{
-    Degradation, DegradationReason, Found, FoundDocuments, FoundMemories, FoundMemory, Freshness,
-    MemoryQuery, Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery, Recalled,
-    RecalledMessage,
+    Degradation, DegradationReason, FoundDocuments, FoundMemories, FoundMemory, FoundMessages,
+    Freshness, MemoryQuery, Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery,
+    Recalled, RecalledMessage,
 };
 pub use rank::{Corpus, FEATURES, MATCHES, Unit, Weights};
-pub use recall::{
-    Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison, Prefetch, Ranking, Recall,
-};
+pub use recall::{Prefetch, Ranking, Recall};
 
 /// Describes this crate's metrics to the global recorder.
 pub fn describe_metrics() {

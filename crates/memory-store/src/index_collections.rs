@@ -238,21 +238,21 @@ impl WorkerStore {
         Ok(())
     }
 
-    /// Records that this worker applies the changes for these collections. Abandons the one
-    /// beside the serving one if no worker has for `limit`. Deletes up to `sweep` changes for
-    /// collections that receive none any more, and returns whether more may be left.
+    /// Records that this worker applies the changes for these collections. Abandons the second
+    /// collection if no worker has done so for `limit`. Deletes up to `sweep` changes for
+    /// collections that receive no more changes, and returns whether more may be left.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn attend_collections(
+    pub async fn record_heartbeat(
         &self,
         names: &[&str],
         limit: Duration,
         sweep: i64,
     ) -> Result<bool, StoreError> {
-        let attend = query!("index_collections/attend");
+        let heartbeat = query!("index_collections/heartbeat");
         let params: Params<'_> = &[&names, &limit.as_secs_f64()];
-        self.pool.execute(attend, params).await?;
+        self.pool.execute(heartbeat, params).await?;
         let query = query!("index_collections/sweep");
         let swept = self.pool.execute(query, &[&sweep]).await?;
         Ok(swept >= sweep.unsigned_abs())

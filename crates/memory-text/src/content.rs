@@ -5,8 +5,8 @@ use memory_contract::{Content, FileRef, Message, Part, ToolOutput};
 /// Messages with fewer characters count as short.
 const SHORT_CHARS: usize = 60;
 
-/// The text of a message that is embedded: what it says, or else captions and names of
-/// its files.
+/// The text of a message that is embedded: what it says, or the captions and names of
+/// its files if it says nothing.
 pub fn meaning(message: &Message) -> String {
     let said = said(&message.parts);
     if said.trim().is_empty() {

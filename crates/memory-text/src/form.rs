@@ -1,4 +1,4 @@
-//! What the ranking knows of the text of a message. It is stored with the message's point,
+//! The words and traits of a message's text, for the ranking. The message's point stores them,
 //! because the ranking reads no texts.
 
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub enum Trait {
 pub const MOST_CHARS: usize = 256;
 const MOST_WORDS: usize = 128;
 const MOST_NAMES: u8 = 3;
-/// Set beside `chars` in the stored form if the words are cut.
+/// The bit that says in the stored form, next to `chars`, that the words are cut.
 const CUT: u32 = 1 << 9;
 /// Bits of a word: 4 characters in the stored form. Two words of a language are the same in
 /// one of 16 million cases.
@@ -157,7 +157,7 @@ impl Form {
         text
     }
 
-    /// Reads a form from the text in a payload; `None` for other texts.
+    /// Reads a form from the text in a payload; `None` if the text is no form.
     pub fn decode(text: &str) -> Option<Self> {
         let (head, words) = text.as_bytes().split_at_checked(3)?;
         let (words, []) = words.as_chunks::<4>() else {

@@ -15,8 +15,8 @@ use crate::words::{hash, words};
 /// answer share few words, so the answer is found by the words of the question as well.
 const CONTEXT: [f64; 3] = [0.7, 0.5, 0.3];
 
-/// The most words of a message before. A longer one, such as the output of a tool, is no
-/// context: the messages after it would be found by its words as well as it is.
+/// The words of a longer message, such as the output of a tool, do not count for the messages after
+/// it: by its words they would be found as well as the message itself.
 const CONTEXT_WORDS: f64 = 256.0;
 
 /// Weight of the words of the date of a message: day, month and year.
@@ -25,7 +25,7 @@ const DATE: f64 = 1.0;
 /// The words of a message and of the messages before it, weighted by BM25 (Robertson
 /// and Zaragoza, "The Probabilistic Relevance Framework", 2009) without the inverse
 /// document frequency, which the index adds. The weights are computed here rather than
-/// by the index because they include the messages before. `previous` are those
+/// by the index because they include the messages before. `previous` has these
 /// messages, nearest first.
 pub fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVector {
     let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
@@ -42,8 +42,8 @@ pub fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVecto
     weighed(frequencies, Some(message.created))
 }
 
-/// The words of a memory, weighted likewise: of its texts, and of the date of its event
-/// if it has one.
+/// The words of a memory, weighted by BM25 as well: the words of its texts, and of the date of its
+/// event if it has one.
 pub fn lexical_memory<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     event: Option<OffsetDateTime>,

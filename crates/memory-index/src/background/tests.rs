@@ -1,4 +1,4 @@
-//! Room beside calls, on a paused clock.
+//! Background work while users call, on a paused clock.
 
 use std::cell::Cell;
 
@@ -22,7 +22,7 @@ async fn indexing_waits_for_an_import_only_while_users_call() {
     background.note_call();
     assert!(background.indexing().now_or_never().is_none());
     drop(import);
-    timeout(AFTERMATH, background.indexing()).await.unwrap();
+    timeout(IDLE_AFTER, background.indexing()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

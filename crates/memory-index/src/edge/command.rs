@@ -1,4 +1,4 @@
-//! What the writer's thread is asked to do.
+//! The commands to the writer's thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -75,23 +75,23 @@ impl Writer {
         entries.map(|entry| bytes_of(&entry.path())).collect()
     }
 
-    /// The bytes of so many points that are as large as those of the segments, whose sizes are given.
+    /// The bytes of `points` that are as large as the points of segments with these `sizes`.
     fn bytes_of_points(&self, points: usize, sizes: &[u64]) -> u64 {
         let point = sizes.iter().sum::<u64>() / self.points().max(1) as u64;
         point.saturating_mul(points as u64)
     }
 
-    /// How many points a merged segment may have at the moment.
+    /// The most points that a merged segment may have at the moment.
     fn most_points(&self) -> usize {
         memory::most_points(self.schema.dimensions(), (self.free_memory)())
     }
 
-    /// Whether a copy is made or awaited.
+    /// Whether a copy is being made or an erasure waits for one.
     fn is_copying(&self) -> bool {
         self.copying.is_some() || !self.erasures.is_empty()
     }
 
-    /// Begins a merge, unless a copy is made or awaited already.
+    /// Begins a merge, unless a copy is being made or an erasure waits for one.
     fn try_compaction(&mut self, commands: &WeakSender<Command>) {
         if self.is_copying() {
             return;

@@ -1,5 +1,5 @@
 //! Makes a new engine that takes the place of the writer's, on a thread of its own: the writer
-//! goes on with the former engine, and what it changes there is changed in the copy too.
+//! goes on with the former engine, and its changes are made in the copy too.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +31,7 @@ const PAGE: usize = 1_000;
 /// Points after which a copy is optimized. Adding a point to the segment that is written to takes time
 /// in proportion to how many points there have its words.
 const OPTIMIZE_AFTER: usize = 50_000;
-/// Changed points that the writer copies itself, at most about as many, when it takes the copy.
+/// About the most changed points that the writer itself copies when it takes the copy.
 const LAST_CHANGES: usize = 1_000;
 /// For how long a copy is read into the system's cache before it is used. The rest is read later.
 const LONGEST_READ: Duration = Duration::from_secs(30);
@@ -39,9 +39,9 @@ const LONGEST_READ: Duration = Duration::from_secs(30);
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(5);
 
 impl Writer {
-    /// Begins to `make` a copy of the engine in `draft`, and returns the log for what is changed
-    /// meanwhile. A command hands the writer the copy, which has most of what was logged until then, or
-    /// the error.
+    /// Begins to `make` a copy of the engine in `draft`, and returns the log for changes made
+    /// meanwhile. A command hands the writer the copy, which has most of the logged changes, or the
+    /// error.
     pub(super) fn begin_making(
         &self,
         draft: &Path,
@@ -59,7 +59,7 @@ impl Writer {
             log.check()?;
             let copy = guarded("open a copy", || setup::load(&directory, &schema, vectors))?;
             // The engine syncs neither copied files nor directories. The first time takes long, and
-            // changes are noted meanwhile.
+            // changes are logged meanwhile.
             let sync = || {
                 sync_all(&directory).map_err(|source| IndexError::Directory {
                     path: directory.clone(),
@@ -145,7 +145,7 @@ fn copy_points(from: &EdgeShard, to: &EdgeShard, log: &Log) -> Result<(), IndexE
     let mut offset = None;
     for pages in 1.. {
         offset = copy_page(from, to, offset)?;
-        // What was changed meanwhile may be in the page with its former value.
+        // The page may have former values of points that were changed meanwhile.
         replay(log, from, to)?;
         if offset.is_none() {
             break;
@@ -198,9 +198,9 @@ fn scroll(
     guarded("read points", || from.scroll(request))
 }
 
-/// Changes the copy as `former` was changed. A point is copied as it is now, so that its former changes
-/// need not be kept; deletions of selected points come first, because some of the points may have been
-/// written again.
+/// Applies the logged changes of `former` to the copy. The current state of a point is copied, so the
+/// log needs no values; deletions of selected points come first, because some of the points may have
+/// been written again.
 pub(super) fn replay(log: &Log, former: &EdgeShard, copy: &EdgeShard) -> Result<(), IndexError> {
     let Changed { points, deletions } = log.take()?;
     for deletion in deletions {
@@ -219,7 +219,7 @@ pub(super) fn replay(log: &Log, former: &EdgeShard, copy: &EdgeShard) -> Result<
     Ok(())
 }
 
-/// Copies points as they are, and deletes those that are no more.
+/// Copies the current state of points: writes the existing ones and deletes the others.
 fn copy_changed(from: &EdgeShard, to: &EdgeShard, points: &[PointId]) -> Result<(), IndexError> {
     let (payload, vector) = (WithPayloadInterface::Bool(true), WithVector::Bool(true));
     let records = guarded("read points", || {

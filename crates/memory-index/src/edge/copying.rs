@@ -11,7 +11,7 @@ use super::log::Log;
 use crate::backend::Backend;
 use crate::error::IndexError;
 
-/// A copy that is being made, and the erasures that wait for it; none if it merges segments.
+/// A copy that is being made, and the erasures that wait for it; without erasures it merges segments.
 pub(super) struct Copying {
     pub(super) draft: PathBuf,
     pub(super) log: Arc<Log>,
@@ -44,7 +44,7 @@ impl Copying {
     }
 }
 
-/// Answers all who wait for one result.
+/// Sends one result to all callers that wait for it.
 pub(super) fn answer(replies: Vec<Reply>, result: Result<(), IndexError>) {
     let failure = result.err().map(|error| error_chain(&error));
     for reply in replies {

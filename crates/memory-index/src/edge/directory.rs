@@ -12,7 +12,7 @@ const PRIVATE: u32 = 0o700;
 
 pub(super) struct Directory {
     pub(super) path: PathBuf,
-    /// Where the open indexes are, also those that are not loaded yet.
+    /// The directories of the open indexes, loaded or not.
     indexes: Mutex<Vec<PathBuf>>,
 }
 

@@ -3,16 +3,16 @@
 //! An index has a directory of its own. Each engine in it has a directory too, and a file names the one
 //! in use:
 //!
-//! | name | what it is |
+//! | name | content |
 //! |---|---|
 //! | `engine-3` | the files of an engine: the one in use, a copy that is being made, or one that was replaced |
 //! | `current` | the name of the engine in use |
 //! | `recollect-state` | whether the index is filled |
 //!
-//! A copy takes the place of the engine once all that it has is on the disk: the file is replaced in
+//! A copy takes the place of the engine when its files are on the disk: the file is replaced in
 //! one step, so it names an engine with every acknowledged change whenever the process or the machine
 //! stops. Engines that it does not name are removed at the next start. The copy is open before, so
-//! searches go on without a pause: those that have begun end in the former engine.
+//! searches go on without a pause: searches that have begun end in the former engine.
 
 use std::fs;
 use std::io;
@@ -25,7 +25,7 @@ use crate::error::IndexError;
 
 /// Engines that this process has begun to make.
 static ENGINES: AtomicU64 = AtomicU64::new(0);
-/// What the name of an engine's directory begins with.
+/// The first part of the name of an engine's directory.
 const ENGINE: &str = "engine-";
 /// The file with the name of the engine in use.
 const CURRENT: &str = "current";
@@ -80,7 +80,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes the engines of this index that are not in use: they may have what was erased, and
+    /// Removes the engines of this index that are not in use: they may contain erased points, and
     /// they take the room that the engine needs.
     pub(super) fn remove_others_than_current(&self) -> io::Result<()> {
         if self.copying.is_some() {
@@ -98,7 +98,7 @@ impl Writer {
     }
 }
 
-/// Whether a path is the directory of an index, or what is left of one.
+/// Whether a path is the directory of an index, or of one that was removed in part.
 pub(super) fn is_index(path: &Path) -> io::Result<bool> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,

@@ -1,5 +1,5 @@
-//! Erases points for good. The engine only marks deleted points, and its log keeps them, so
-//! what stays is copied into a new engine and the former directory is removed.
+//! Erases points for good. The engine only marks deleted points, and its log keeps them, so the
+//! remaining points are copied into a new engine and the former directory is removed.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,8 +24,8 @@ use crate::error::IndexError;
 use crate::filter::Selection;
 
 impl Writer {
-    /// Erases points: those of all erasures that wait are deleted, and what stays is copied on
-    /// another thread. `commands` returns the copy to this one. If the process ends in between,
+    /// Deletes the points of all waiting erasures, and begins to copy the remaining points on another
+    /// thread. `commands` returns the copy to this thread. If the process ends in between,
     /// the index is as before, or is rebuilt from the database.
     pub(super) fn erase(&mut self, commands: &WeakSender<Command>) {
         if self.copying.is_some() || self.erasures.is_empty() {
@@ -65,8 +65,8 @@ impl Writer {
         Ok((draft, log))
     }
 
-    /// Puts a copy in the place of the engine, which `publish` tells those who search. Returns who
-    /// waits for it.
+    /// Puts a copy in the place of the engine; `publish` swaps the readers' engine. Returns the
+    /// erasures that wait for it.
     pub(super) fn take_copy(
         &mut self,
         copied: Copied,
@@ -111,7 +111,7 @@ impl Writer {
     }
 
     /// Removes the engines of this index that are not in use, and the indexes that this process does not
-    /// use: those of former models and those moved aside.
+    /// use: indexes of former models, and directories moved aside.
     pub(super) fn remove_others(&self) -> Result<(), IndexError> {
         let used = self.parent.indexes();
         let remove_all = |parent: &Path| -> io::Result<()> {
@@ -130,7 +130,7 @@ impl Writer {
     }
 }
 
-/// The end of erasures, and who waits for it.
+/// The result of erasures, and the callers that wait for it.
 pub(super) struct Erased {
     pub(super) result: Result<(), IndexError>,
     pub(super) replies: Vec<super::command::Reply>,

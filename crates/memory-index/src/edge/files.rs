@@ -14,10 +14,10 @@ const ONLY_READ: [&str; 4] = [
     "links_compressed.bin",
     "inverted_index.dat",
 ];
-/// What the names begin with of files that the engine is about to rename.
+/// The first part of the names of files that the engine is about to rename.
 const DRAFT: &str = "tmp-";
 
-/// The files below a directory. What cannot be read is left out.
+/// The files below a directory, without directories that cannot be read.
 pub(super) fn list(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let files = entries.flat_map(|entry| match entry.file_type() {
@@ -37,7 +37,7 @@ pub(super) fn bytes_of(directory: &Path) -> u64 {
     bytes(&list(directory))
 }
 
-/// The same of those that [`copy_engine`] copies.
+/// Bytes on the disk of the files that [`copy_engine`] copies.
 pub(super) fn bytes_to_copy(directory: &Path) -> u64 {
     let mut files = list(directory);
     files.retain(|file| !is_only_read(file));
@@ -77,7 +77,7 @@ pub(super) fn copy_engine(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     match copy_stored(from, to) {
-        // Not every file system tells what is stored, or copies a part.
+        // Some file systems do not tell which parts are stored, or copy no parts.
         Err(error) if error.kind() != io::ErrorKind::StorageFull => fs::copy(from, to).map(drop),
         copied => copied,
     }
@@ -88,7 +88,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from, to).map(drop)
 }
 
-/// Copies what is [`stored`] of a file.
+/// Copies the [`stored`] parts of a file.
 #[cfg(target_os = "linux")]
 fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{SeekFrom, copy_file_range, seek};
@@ -118,7 +118,7 @@ fn copy_stored(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Replaces a file in one step. It is on the disk then.
+/// Replaces a file in one step and makes it durable.
 pub(super) fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
     let draft = path.with_extension("draft");
     let mut file = File::create(&draft)?;
@@ -141,7 +141,7 @@ pub(super) fn sync_all(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Makes durable which files and directories are beside `path`.
+/// Makes the names in the directory of `path` durable.
 pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(path))?.sync_all()
 }

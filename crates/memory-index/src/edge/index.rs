@@ -34,7 +34,7 @@ use crate::word_counts::WordCounts;
 
 /// Commands that wait for the writer thread, at most; further callers wait for room up to
 /// `write_timeout`. Each lane of the indexer (2 by default) has one command at a time, so
-/// one flush covers those of all lanes; only commands whose callers gave up fill the queue.
+/// one flush covers the changes of all lanes; only commands whose callers gave up fill the queue.
 const QUEUE_SIZE: usize = 64;
 
 /// An index in this process, over qdrant-edge. Searches run concurrently with each
@@ -209,7 +209,7 @@ impl Index for EdgeIndex {
                 found.dense = candidates(shard, &cache, points)?;
             }
             if let Some(words) = lexical.filter(|words| !words.indices.is_empty()) {
-                let vocabulary = Vocabulary::of(selection.tenant_id());
+                let vocabulary = Vocabulary::new(selection.tenant_id());
                 let LexicalVector { indices, values } = vocabulary.number(words);
                 let query = SparseVector { indices, values };
                 let mut points = list(

@@ -1,4 +1,4 @@
-//! What the writer changes in an engine while a copy of it is made, and the pace at which it does.
+//! The changes of an engine while a copy of it is made, and the pace of the writer meanwhile.
 
 use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,15 +10,15 @@ use qdrant_edge::{PointId, UpdateOperation};
 use super::engine::not_prepared;
 use crate::error::IndexError;
 
-/// While a copy catches up, the writer changes at most so many points, and one more for each
-/// [`REPLAYED_FOR_EACH`] that the copy has got. Without that a copy, which is written as slowly as the
+/// While a copy catches up, the writer changes at most this many points, and one more for each
+/// [`REPLAYED_FOR_EACH`] points that were copied. Without that a copy, which is written as slowly as the
 /// engine, would never catch up with an import.
 const AHEAD: usize = 1_000;
 const REPLAYED_FOR_EACH: usize = 4;
-/// The longest wait of the writer before it changes points, even if the copy gets none meanwhile.
+/// The longest wait of the writer before it changes points, even if no point is copied meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// What the writer has changed in the former engine and the copy does not have yet.
+/// The changes of the former engine that the copy does not have yet.
 #[derive(Default)]
 pub(super) struct Log {
     state: Mutex<State>,
@@ -32,20 +32,20 @@ struct State {
     points: IndexSet<PointId>,
     /// Deletions of selected points.
     deletions: Vec<UpdateOperation>,
-    /// The copy is not wanted any more.
+    /// The copy is no longer needed.
     is_abandoned: bool,
     /// `None` unless the copy catches up.
     pace: Option<Pace>,
 }
 
-/// How many points were changed since a copy began to catch up.
+/// The numbers of points changed since a copy began to catch up.
 #[derive(Default)]
 struct Pace {
     by_writer: usize,
     in_copy: usize,
 }
 
-/// What is changed in the copy next.
+/// The next changes of the copy.
 pub(super) struct Changed {
     pub(super) points: Vec<PointId>,
     pub(super) deletions: Vec<UpdateOperation>,
@@ -78,7 +78,7 @@ impl Log {
         self.end_pace();
     }
 
-    /// Fails if the copy is not wanted any more.
+    /// Fails if the copy was abandoned.
     pub(super) fn check(&self) -> Result<(), IndexError> {
         match self.lock().is_abandoned {
             true => Err(not_prepared()),
@@ -86,7 +86,7 @@ impl Log {
         }
     }
 
-    /// Takes what is logged. Fails if the copy is not wanted any more.
+    /// Takes the logged changes. Fails if the copy was abandoned.
     pub(super) fn take(&self) -> Result<Changed, IndexError> {
         self.check()?;
         let mut state = self.lock();
@@ -96,7 +96,7 @@ impl Log {
         })
     }
 
-    /// How many changes are logged.
+    /// The number of logged changes.
     pub(super) fn len(&self) -> usize {
         let state = self.lock();
         state.points.len() + state.deletions.len()
@@ -108,7 +108,7 @@ impl Log {
         CatchingUp(self)
     }
 
-    /// Notes that the copy has got so many points.
+    /// Notes that `points` were copied.
     pub(super) fn note_replayed(&self, points: usize) {
         if let Some(pace) = &mut self.lock().pace {
             pace.in_copy += points;

@@ -1,10 +1,10 @@
-//! How large a segment may get by merging: building one keeps about 4 KB of each of its points in
-//! memory, and the system ends a process that takes more than there is.
+//! The largest segment that merging makes: building one keeps about 4 KB of each of its points in
+//! memory, and the system ends a process that takes more memory than the machine has.
 
 use sysinfo::System;
 
-/// Bytes of memory that merging takes for each point besides a byte for each dimension, which
-/// `int8` vectors have in memory: 3.0 GB were measured with 830,000 points.
+/// Bytes of memory that merging takes for each point, in addition to one byte for each dimension of an
+/// `int8` vector: 3.0 GB were measured with 830,000 points.
 const BYTES_PER_POINT: u64 = 4_096;
 /// Merging takes at most one of this many bytes that are free when it begins.
 const FREE_SHARE: u64 = 2;
@@ -26,7 +26,7 @@ pub(super) fn free() -> u64 {
     system.available_memory().min(container.unwrap_or(u64::MAX))
 }
 
-/// How many points a merged segment may have if so many bytes of memory are free.
+/// The most points that a merged segment may have if `free` bytes of memory are free.
 pub(super) fn most_points(dimensions: Option<usize>, free: u64) -> usize {
     let dimensions = dimensions.unwrap_or(DIMENSIONS);
     let least = LEAST_KB * 1024 / (BYTES_OF_DIMENSION * dimensions);
@@ -34,7 +34,7 @@ pub(super) fn most_points(dimensions: Option<usize>, free: u64) -> usize {
     usize::try_from(most).unwrap_or(usize::MAX).max(least)
 }
 
-/// The size of the vectors of so many points, in KB.
+/// The size of the vectors of `points`, in KB.
 pub(super) fn kilobytes(dimensions: Option<usize>, points: usize) -> usize {
     points.saturating_mul(BYTES_OF_DIMENSION * dimensions.unwrap_or(DIMENSIONS)) / 1024
 }

@@ -17,8 +17,8 @@ use super::directory::Directory;
 use super::files::{list, stored};
 use super::writer::{SEGMENTS, Writer};
 
-/// The engines of a process fill at most one of this many bytes of free memory together, and a copy
-/// that is about to be used fills as many as its engine.
+/// All engines of a process together fill at most one of this many bytes of free memory. A copy that
+/// is about to be used fills as many bytes as its engine.
 const FREE_SHARE: u64 = 2;
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
@@ -40,7 +40,7 @@ impl Writer {
     }
 }
 
-/// How many bytes of an engine are read at most.
+/// The most bytes of an engine that are read.
 pub(super) fn most_read(parent: &Directory, free_memory: fn() -> u64) -> u64 {
     let engines = parent.indexes().len().max(1) as u64;
     free_memory() / FREE_SHARE / engines
@@ -57,8 +57,8 @@ pub(super) fn fill_cache(segments: &Path, most: u64, is_wanted: &dyn Fn() -> boo
     );
 }
 
-/// Reads the files below a directory up to so many bytes, those first that most searches need, and
-/// returns how many bytes it read. Files that vanish meanwhile, as in a merge, are left out.
+/// Reads the files below a directory, at most `most` bytes, the files first that most searches need.
+/// Returns how many bytes it read. Leaves out files that vanish meanwhile, as in a merge.
 fn read_files(directory: &Path, most: u64, is_wanted: &dyn Fn() -> bool) -> u64 {
     let mut files = list(directory);
     files.sort_by_cached_key(|path| order(path));

@@ -63,7 +63,7 @@ pub(super) fn path(field: &str) -> JsonPath {
     }
 }
 
-/// How many points a filter selects; about how many, unless `exact`.
+/// Counts the points that a filter selects; approximately, unless `exact`.
 pub(super) fn count(shard: &EdgeShard, filter: Filter, exact: bool) -> Result<u64, IndexError> {
     let request = CountRequest {
         filter: Some(filter),
@@ -119,8 +119,8 @@ pub(super) fn list(
     guarded("search", || shard.search(request))
 }
 
-/// Converts points to candidates, reading those that are not cached. Points deleted
-/// since the search are left out.
+/// Converts points to candidates, and reads the candidates that are not cached. Leaves out
+/// points deleted since the search.
 pub(super) fn candidates(
     shard: &EdgeShard,
     cache: &CandidateCache,
@@ -147,14 +147,14 @@ pub(super) fn candidates(
     Ok(candidates)
 }
 
-/// Counts the words of at most so many of the tenant's points, those with the lowest ids.
+/// Counts the words of the tenant's points with the lowest ids, at most `most` points.
 pub(super) fn count_words(
     shard: &EdgeShard,
     tenant: &TenantId,
     most: usize,
 ) -> Result<WordCounts, IndexError> {
     let filter = filter_of(&Selection::tenant(tenant));
-    let vocabulary = Vocabulary::of(tenant);
+    let vocabulary = Vocabulary::new(tenant);
     let mut counts = WordCounts::default();
     let mut offset = None;
     loop {

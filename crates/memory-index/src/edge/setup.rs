@@ -30,8 +30,8 @@ const DELETED_AT_MOST_MERGED: f64 = 0.1;
 /// The settings of the engine.
 pub(super) fn config(schema: &IndexSchema, vectors: VectorPrecision) -> EdgeConfig {
     let mut config = EdgeConfig::builder()
-        // "On disk" are mapped files. The engine reads the others whole when it starts, and what
-        // it does not copy to its own memory stays as resident as these.
+        // "On disk" means mapped files. The engine reads other files whole when it starts, and their
+        // pages stay as resident as mapped ones unless it copies them to its own memory.
         .on_disk_payload(true)
         // Every search is within a group, so only graphs for each group are useful, not one
         // over all points.
@@ -109,8 +109,8 @@ pub(super) fn merging(
 }
 
 /// Deletes the closed segments of the engine's write-ahead log except the newest. The engine, which
-/// may be open, neither reads nor deletes them, and a change takes about as many bytes there as in the
-/// index.
+/// may be open, neither reads nor deletes them, and a change takes about the same number of bytes there
+/// as in the index.
 pub(super) fn prune_log(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory.join("wal")) else {
         return;
@@ -138,7 +138,7 @@ pub(super) fn prune_log(directory: &Path) {
     }
 }
 
-/// Frees what a removed file takes on the disk, which it does as long as the engine has it mapped.
+/// Frees the blocks of a removed file, which it keeps as long as the engine has it mapped.
 #[cfg(target_os = "linux")]
 fn free(file: &File) {
     use rustix::fs::{FallocateFlags, fallocate};
@@ -164,7 +164,7 @@ fn index_fields(shard: &EdgeShard) -> Result<(), OperationError> {
             continue;
         }
         let params = match kind {
-            // Each point that a search comes by is checked by these two, so they are in memory.
+            // A search checks each point on its way by these two fields, so they are in memory.
             FieldIndex::Tenant => PayloadSchemaParams::Keyword(KeywordIndexParams {
                 is_tenant: Some(true),
                 enable_hnsw: Some(false),

@@ -46,7 +46,7 @@ impl Writer {
         if let Err(error) = remove(&directory) {
             tracing::warn!(%error, directory = %directory.display(), "removing a replaced index failed");
         }
-        // Closing an engine takes its files out of the cache, also those that the two share.
+        // Closing an engine takes its files out of the cache, also the files that the two share.
         self.read_ahead(&copy);
         release(copy);
         Ok(())

@@ -47,7 +47,7 @@ const OPTIMIZE_AFTER_SHARE: usize = 8;
 /// are searched by brute force. New points are merged with the segment that is not full, and it has
 /// room for 170,000 points of 384 dimensions, so the graphs of a point are built about twice.
 const OPTIMIZE_AFTER_AT_MOST: usize = 50_000;
-/// The same while little is written.
+/// The limit while little is written.
 const OPTIMIZE_AT_REST_AFTER_AT_MOST: usize = 20_000;
 
 /// The time for which few changes mean that the engine is at rest, and how many are few: 100 a
@@ -58,34 +58,35 @@ const CHANGES_AT_REST: usize = 1_000;
 pub(super) const SEGMENTS: &str = "segments";
 
 /// Free bytes of the disk below which nothing is written. The engine writes into mapped
-/// files; the kernel ends a process whose mapped file finds no room.
+/// files; the kernel ends a process whose mapped file has no room to grow.
 pub(super) const RESERVED_BYTES: u64 = 64 * 1024 * 1024;
-/// The same for optimizing, which copies segments and takes longer.
+/// Free bytes of the disk below which nothing is optimized: that copies segments and takes longer.
 const RESERVED_BYTES_OPTIMIZING: u64 = 4 * RESERVED_BYTES;
 
-/// The index's directory, and the engine that is used of those in it.
+/// The directory of an index, and its engine in use.
 pub(super) struct Writer {
     pub(super) directory: PathBuf,
-    /// Where it and other indexes of this process are.
+    /// The directory of all indexes of this process.
     pub(super) parent: Arc<Directory>,
     pub(super) schema: IndexSchema,
     pub(super) vectors: VectorPrecision,
     pub(super) shard: Option<Arc<EdgeShard>>,
     cache: Arc<CandidateCache>,
-    /// Tells how many bytes of memory are free.
+    /// Returns the free bytes of memory.
     pub(super) free_memory: fn() -> u64,
     /// Changes since the last optimization.
     pub(super) changes: usize,
-    /// Points that the engine had when it was opened, and those written since. Those that it does
-    /// not have any more take room in its segments.
+    /// Points of the engine when it was opened, and points written since. Points that were deleted
+    /// since take room in its segments.
     pub(super) written: usize,
     /// [`Self::written`] when the last merge began; 0 before the first.
     pub(super) merged_at: usize,
     /// Changes since [`Self::counted_from`].
     counted: usize,
     counted_from: Instant,
-    /// Erasures that have not begun, and the copy that is made for those that have.
+    /// Erasures that have not begun.
     pub(super) erasures: Vec<(Selection, Reply)>,
+    /// The copy that is being made, for a merge or for erasures that have begun.
     pub(super) copying: Option<Copying>,
 }
 
@@ -190,7 +191,7 @@ impl Writer {
         ))
     }
 
-    /// How many points the engine has; 0 if it is not loaded.
+    /// The number of points of the engine; 0 if it is not loaded.
     pub(super) fn points(&self) -> usize {
         self.shard
             .as_ref()
@@ -231,13 +232,13 @@ impl Writer {
         self.optimize_after(self.share().min(OPTIMIZE_AFTER_AT_MOST))
     }
 
-    /// The same while little is written: after fewer changes, so that fewer points are left that are
+    /// Optimizes the engine while little is written: after fewer changes, so that fewer points are
     /// searched by brute force.
     pub(super) fn optimize_at_rest(&mut self) -> bool {
         self.optimize_after(self.share().min(OPTIMIZE_AT_REST_AFTER_AT_MOST))
     }
 
-    /// So many changes are enough for a small engine.
+    /// The changes after which a small engine is optimized.
     fn share(&self) -> usize {
         OPTIMIZE_AFTER.max(self.points() / OPTIMIZE_AFTER_SHARE)
     }

@@ -15,21 +15,21 @@ use crate::point::{Change, MemoryPoint, Point, Subject};
 /// where something changed during the one before, which takes milliseconds.
 const ROUNDS: usize = 10;
 
-/// The messages and memories of one tenant that jobs are about.
+/// The messages and memories of one tenant that jobs change.
 #[derive(Default)]
 struct Affected {
     messages: Vec<MessageId>,
     memories: Vec<MemoryId>,
 }
 
-/// What has been written into the index, and what each point was made of.
-type Written<'a> = HashMap<(&'a TenantId, Subject), Inputs>;
+/// The points written into the index, and the content that each was made of.
+type WrittenPoints<'a> = HashMap<(&'a TenantId, Subject), Inputs>;
 
 /// Identifies the content that a point was made of. While it is the same, so is the point.
 #[derive(PartialEq)]
 enum Inputs {
-    /// The message and those before it whose words it has. The content at a place never
-    /// changes; it can be erased.
+    /// The message, and the messages before it whose words the point has. The content at a place
+    /// never changes; it can be erased.
     Message(Vec<(MessageId, Place)>),
     /// The memory's version.
     Memory(i64),
@@ -63,11 +63,11 @@ impl Affected {
 }
 
 impl Indexer {
-    /// Brings the index in line with the store for the jobs' messages and memories. What was
-    /// written is compared with the store again until both are equal: meanwhile another
-    /// worker may have indexed a newer version or an erasure, which a slow write
-    /// overwrites. The last of all writers compares after its write, so the index ends up
-    /// right whatever their order; a worker that dies before has not acknowledged its jobs.
+    /// Makes the index equal to the store for the jobs' messages and memories. Compares the written
+    /// points with the store again until both are equal: meanwhile another worker may have indexed a
+    /// newer version or an erasure, which a slow write overwrites. The last of all writers compares
+    /// after its write, so the index ends up right in any order; a worker that dies before that has
+    /// not acknowledged its jobs.
     /// Notes the indexed memories as persisted before their jobs are acknowledged; both are
     /// idempotent.
     pub(super) async fn apply(&self, jobs: &[Job]) -> Result<(), IndexerError> {
@@ -106,11 +106,11 @@ impl Indexer {
         Err(IndexerError::StillChanging)
     }
 
-    /// Keeps what is no longer as it was written.
+    /// Keeps the messages and memories whose points differ from the store by now.
     async fn changed_since<'a>(
         &self,
         affected: HashMap<&'a TenantId, Affected>,
-        written: &Written<'a>,
+        written: &WrittenPoints<'a>,
     ) -> Result<HashMap<&'a TenantId, Affected>, IndexerError> {
         let mut changed = HashMap::new();
         for (tenant, mut affected) in affected {
@@ -151,7 +151,7 @@ impl Indexer {
         Ok(changed)
     }
 
-    async fn note_persisted(&self, written: &Written<'_>) -> Result<(), IndexerError> {
+    async fn note_persisted(&self, written: &WrittenPoints<'_>) -> Result<(), IndexerError> {
         let mut memories: HashMap<&TenantId, Vec<(MemoryId, i64)>> = HashMap::new();
         for ((tenant, subject), inputs) in written {
             if let (Subject::Memory(id), Inputs::Memory(version)) = (subject, inputs) {
@@ -167,15 +167,15 @@ impl Indexer {
         Ok(())
     }
 
-    /// Writes what can be read into the index and deletes the rest from it. Returns what
-    /// was written.
+    /// Writes the readable messages and memories into the index and deletes the others from it.
+    /// Returns the written points.
     async fn sync<'a>(
         &self,
         affected: &HashMap<&'a TenantId, Affected>,
         mut changes: Vec<Change>,
         urgency: Urgency,
-    ) -> Result<Written<'a>, IndexerError> {
-        let mut written = Written::new();
+    ) -> Result<WrittenPoints<'a>, IndexerError> {
+        let mut written = WrittenPoints::new();
         let mut texts = Vec::new();
         let mut upserts = Vec::new();
         for portion in portions(affected, self.config.batch_size) {
@@ -236,14 +236,14 @@ impl Indexer {
     }
 }
 
-/// Adds what is not there yet.
+/// Adds an element, unless the list has it.
 fn add_new<T: PartialEq>(to: &mut Vec<T>, one: T) {
     if !to.contains(&one) {
         to.push(one);
     }
 }
 
-/// Splits what is affected, so that the contents of few messages are in memory at a time.
+/// Splits the affected messages and memories, so that few contents are in memory at a time.
 fn portions<'a>(
     affected: &HashMap<&'a TenantId, Affected>,
     size: usize,

@@ -9,25 +9,25 @@ use super::batch_size::Limits;
 use super::error::IndexerError;
 use super::lease::keep_extending;
 use super::state::Indexer;
-use crate::background::Room;
+use crate::background::Slot;
 
 /// The changes that a lane claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
     /// All changes.
     Any,
-    /// Those of neither an import nor a rebuild, which so always find a free lane.
+    /// Changes of neither an import nor a rebuild, so that they always find a free lane.
     Live,
 }
 
-/// What a lane did at a time.
+/// One turn of a lane.
 #[derive(Default)]
 pub(super) struct Round {
-    /// How many it claimed.
+    /// The number of claimed changes.
     pub(super) changes: usize,
-    /// Whether it claimed as many as it may.
+    /// The batch is full.
     pub(super) is_full: bool,
-    /// Whether they are of imports and rebuilds.
+    /// The changes are of imports and rebuilds.
     pub(super) is_bulk: bool,
 }
 
@@ -48,12 +48,12 @@ pub(crate) fn describe_metrics() {
 }
 
 impl Indexer {
-    /// Indexes one batch in its room.
+    /// Indexes one batch in its slot.
     pub(super) async fn round(
         &self,
         lane: Lane,
         limits: Limits,
-        _room: Option<Room>,
+        _slot: Option<Slot>,
     ) -> Result<Round, IndexerError> {
         let at_most = |limit| u32::try_from(limit).unwrap_or(u32::MAX);
         let (live, bulk) = (at_most(limits.live), at_most(limits.bulk));

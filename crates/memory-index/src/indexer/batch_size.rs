@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The largest batch has so many times the configured changes.
+/// The largest batch has this many times the configured changes.
 const GROWTH: usize = 8;
 /// After a batch that took longer than [`LONG`] the next one is not larger, and after
 /// [`TOO_LONG`] it is smaller: calls that begin meanwhile share the cores with it.
@@ -20,7 +20,7 @@ pub(super) struct Limits {
 /// it is.
 #[derive(Debug)]
 pub(super) struct BatchSize {
-    /// The configured size, with which it begins.
+    /// The configured size, which is the first.
     least: usize,
     size: usize,
 }
@@ -34,7 +34,7 @@ impl BatchSize {
         self.size
     }
 
-    /// Notes how long a batch of so many changes took.
+    /// Notes how long a batch of `changes` took.
     pub(super) fn note(&mut self, changes: usize, took: Duration) {
         let is_full = changes >= self.size;
         if took > TOO_LONG {
@@ -44,7 +44,8 @@ impl BatchSize {
         }
     }
 
-    /// Begins again, after a failure: the index may refuse or time out what is too large.
+    /// Starts again with the smallest size, after a failure: the index may refuse a large batch, or
+    /// not finish it in time.
     pub(super) fn reset(&mut self) {
         self.size = self.least;
     }

@@ -1,4 +1,4 @@
-//! What others know of an indexer, and how they wake it.
+//! Wakes an indexer, and reports its progress.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::status::IndexerStatus;
 #[derive(Clone)]
 pub struct IndexerHandle {
     wakes: Vec<Arc<Notify>>,
-    /// Its own first, then those of [`IndexerHandle::waking`].
+    /// The status of its own indexer first, then of the indexers of [`IndexerHandle::waking`].
     statuses: Vec<watch::Receiver<IndexerStatus>>,
     /// Of the same indexers, the number of queries that wait.
     waiting: Vec<watch::Sender<usize>>,
@@ -30,7 +30,7 @@ impl IndexerHandle {
         }
     }
 
-    /// The same that also wakes another indexer, and has the status of both.
+    /// Adds another indexer: the handle wakes both, and has the status of both.
     #[must_use]
     pub fn waking(mut self, other: &Self) -> Self {
         self.wakes.extend(other.wakes.iter().cloned());

@@ -22,7 +22,7 @@ const LEASE: Duration = Duration::from_secs(120);
 /// How long a worker that fills a collection may be silent until another one does it.
 const FILL_LEASE: Duration = Duration::from_secs(15);
 
-/// What an index that receives changes is for.
+/// The role of an index that receives changes.
 struct IndexRole {
     /// The number of its recorded collection; `None` if none is recorded.
     number: Option<i32>,
@@ -40,7 +40,7 @@ impl Indexer {
         let collection = self.index.schema().collection();
         let Some(role) = self.role().await? else {
             if self.index.backend() == Backend::Edge {
-                // No other process can use it, and what is deleted now would stay in it.
+                // No other process can use it, and it would keep what is deleted from now on.
                 self.index.discard(collection).await?;
             }
             return Ok(false);
@@ -92,7 +92,7 @@ impl Indexer {
         Ok(prepared)
     }
 
-    /// Fills the index, unless the last worker that had the lease did.
+    /// Fills the index, unless the former holder of the lease has filled it.
     async fn fill_if_new(&self, role: &IndexRole) -> Result<(), IndexerError> {
         if self.open().await? == Prepared::New {
             self.fill(role).await?;
@@ -121,7 +121,7 @@ impl Indexer {
         let queued = self.enqueue_everything(role.number).await?;
         let present = self.role().await?;
         if present.is_none_or(|present| present.number != role.number) {
-            // Opened again meanwhile: that one has to be filled.
+            // It was recorded again meanwhile: the new collection has to be filled.
             return Ok(());
         }
         if let Some(number) = role.number {
@@ -143,8 +143,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Whether the index has to be prepared again: it receives no changes any more, or it was
-    /// recorded anew since it was prepared, and points of the earlier one have to be removed.
+    /// Whether the index has to be prepared again: it receives no more changes, or it was recorded
+    /// again since it was prepared, and points of the earlier collection have to be removed.
     pub(super) async fn is_replaced(&self) -> Result<bool, IndexerError> {
         let prepared = *self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let role = self.role().await?;
@@ -155,7 +155,7 @@ impl Indexer {
         *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) = number;
     }
 
-    /// What the index is for; `None` if it receives no changes.
+    /// The role of the index; `None` if it receives no changes.
     async fn role(&self) -> Result<Option<IndexRole>, IndexerError> {
         if !self.recorded {
             return Ok(Some(IndexRole {
@@ -181,7 +181,7 @@ impl Indexer {
         }))
     }
 
-    /// Shows that the index serves, if it does.
+    /// Publishes the index if it serves.
     async fn publish(&self) -> Result<(), IndexerError> {
         match self.role().await? {
             Some(IndexRole { serves: true, .. }) => Ok(self.index.publish().await?),

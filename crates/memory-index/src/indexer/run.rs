@@ -11,7 +11,7 @@ use super::batch_size::{BatchSize, Limits};
 use super::error::IndexerError;
 use super::state::Indexer;
 use crate::backend::Backend;
-use crate::background::Room;
+use crate::background::Slot;
 use crate::error::IndexError;
 use crate::index::IndexState;
 
@@ -19,9 +19,9 @@ use crate::index::IndexState;
 /// that the collection still exists.
 const COLLECTION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// While users call, a batch is made in so many parts: a live change that is written
+/// While users call, a batch is split into this many parts, so that a live change that is written
 /// meanwhile waits less.
-const BATCHES_BESIDE_CALLS: usize = 4;
+const BATCH_PARTS_WHILE_CALLED: usize = 4;
 
 impl Indexer {
     /// Prepares the index, then indexes changes until `stop` is cancelled and the claimed
@@ -60,19 +60,19 @@ impl Indexer {
         let mut checked = Instant::now();
         let mut size = BatchSize::new(self.config.batch_size);
         while !lost.is_cancelled() {
-            let room = async {
+            let slot = async {
                 if lingers {
                     self.linger().await;
                 }
-                self.room(lane).await
+                self.slot(lane).await
             };
-            let room = tokio::select! {
-                room = room => room,
+            let slot = tokio::select! {
+                slot = slot => slot,
                 () = lost.cancelled() => return,
             };
             let limits = self.limits(lane, &size);
             let started = Instant::now();
-            match self.round(lane, limits, room).await {
+            match self.round(lane, limits, slot).await {
                 Ok(Round { changes: 0, .. }) => {
                     failures = 0;
                     lingers = true;
@@ -160,20 +160,20 @@ impl Indexer {
         let _ = tokio::time::timeout(self.config.linger, a_query_waits).await;
     }
 
-    /// Waits for room beside the calls of users. The lane of live changes has no such bound.
-    async fn room(&self, lane: Lane) -> Option<Room> {
+    /// Waits for a slot for background work. The lane of live changes needs none.
+    async fn slot(&self, lane: Lane) -> Option<Slot> {
         match lane {
             Lane::Any => Some(self.background.indexing().await),
             Lane::Live => None,
         }
     }
 
-    /// How many changes to claim at a time.
+    /// The most changes to claim at a time.
     fn limits(&self, lane: Lane, without_calls: &BatchSize) -> Limits {
         let configured = self.config.batch_size;
         let (live, bulk) = match lane {
             Lane::Any if self.background.is_called() => {
-                let part = (configured / BATCHES_BESIDE_CALLS).max(1);
+                let part = (configured / BATCH_PARTS_WHILE_CALLED).max(1);
                 (part, part)
             }
             Lane::Any => (configured, without_calls.get()),

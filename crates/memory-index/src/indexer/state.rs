@@ -1,4 +1,4 @@
-//! What an indexer works with, and what it knows.
+//! The state of an indexer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::background::Background;
 use crate::config::IndexerConfig;
 use crate::index::Index;
 
-/// Indexes changes: claims a batch from the outbox, loads and embeds what it is about,
+/// Indexes changes: claims a batch from the outbox, loads and embeds the messages and memories,
 /// writes the index, rechecks, acknowledges. Several indexers may run at once, in one or
 /// several processes.
 pub struct Indexer {
@@ -40,8 +40,8 @@ pub struct Indexer {
     /// When a rebuild of the index began, as far as this worker knows; `None` outside a
     /// rebuild.
     pub(super) rebuilding: Mutex<Option<Instant>>,
-    /// Text of the last logged error of the store, the index or the model as a whole,
-    /// until a batch succeeds.
+    /// The last logged error of the store, the index or the model as a whole; `None` after a batch
+    /// has succeeded.
     pub(super) outage: Mutex<Option<String>>,
 }
 
@@ -76,9 +76,9 @@ impl Indexer {
         }
     }
 
-    /// The same for the changes of its index's collection alone, which is one of those that
-    /// [`WorkerStore::open_collections`] records. It pauses while the collection receives
-    /// none.
+    /// Limits the indexer to the changes for the collection of its index, which
+    /// [`WorkerStore::open_collections`] has recorded. It pauses while the collection receives no
+    /// changes.
     #[must_use]
     pub fn of_recorded_collection(self) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Indexer {
         }
     }
 
-    /// The same, sharing the room for background work with the calls of this process.
+    /// Makes the indexer share the bound of background work with the calls of this process.
     #[must_use]
     pub fn beside_calls(self, background: Background) -> Self {
         Self { background, ..self }

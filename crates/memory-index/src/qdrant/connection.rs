@@ -71,7 +71,7 @@ impl QdrantIndex {
         }
     }
 
-    /// Awaits an answer for at most `limit`, and records whether Qdrant answered. A node that
+    /// Waits at most `limit` for an answer, and records whether Qdrant answered. A node that
     /// does not answer is not asked first again. Every request is idempotent, so another node
     /// may be sent it once more. Each node has its share of the time that is left, so a silent
     /// one leaves time for the others.

@@ -38,7 +38,7 @@ impl QdrantIndex {
         Ok(points)
     }
 
-    /// The collections whose names begin as the alias does: one for each model and text recipe.
+    /// The collections whose names begin with the alias: one for each model and text recipe.
     async fn collections(&self) -> Result<Vec<String>, IndexError> {
         let listed = self
             .ask(

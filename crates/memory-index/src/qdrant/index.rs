@@ -94,7 +94,7 @@ impl Index for QdrantIndex {
             ask(DENSE, VectorInput::new_dense(dense));
         }
         if let Some(words) = lexical {
-            let words = Vocabulary::of(selection.tenant_id()).number(words);
+            let words = Vocabulary::new(selection.tenant_id()).number(words);
             ask(
                 LEXICAL,
                 VectorInput::new_sparse(words.indices, words.values),
@@ -166,7 +166,7 @@ impl Index for QdrantIndex {
 
     async fn word_counts(&self, tenant: &TenantId, most: usize) -> Result<WordCounts, IndexError> {
         let filter = filter_of(&Selection::tenant(tenant));
-        let vocabulary = Vocabulary::of(tenant);
+        let vocabulary = Vocabulary::new(tenant);
         let mut counts = WordCounts::default();
         let mut offset = None;
         loop {

@@ -19,7 +19,7 @@ use crate::filter::{Graph, Selection};
 use crate::payload::CANDIDATE;
 
 impl QdrantIndex {
-    /// Writes, and tells an outage from changes that are refused.
+    /// Writes, and distinguishes an outage from refused changes.
     pub(super) async fn write(
         &self,
         operations: Vec<PointsUpdateOperation>,
@@ -82,7 +82,7 @@ impl QdrantIndex {
         })
     }
 
-    /// Reads what the ranking needs of points. Those that do not exist are left out.
+    /// Reads the candidates of points, without points that do not exist.
     pub(super) async fn read_candidates(
         &self,
         points: HashSet<Uuid>,
@@ -104,7 +104,7 @@ impl QdrantIndex {
         Ok(candidates(found.result))
     }
 
-    /// How many points of a collection are selected; about how many, unless `exact`.
+    /// Counts the selected points of a collection; approximately, unless `exact`.
     pub(super) async fn count_in(
         &self,
         collection: &str,

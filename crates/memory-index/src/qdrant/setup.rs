@@ -204,7 +204,7 @@ impl QdrantIndex {
     }
 }
 
-/// What the state point says; `None` without the point.
+/// The mark in the payload of the state point, which is `None` without the point.
 pub(super) fn prepared(state: Option<&HashMap<String, PointValue>>) -> Prepared {
     match state
         .and_then(|state| state.get(STATE)?.as_str())

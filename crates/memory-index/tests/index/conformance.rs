@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use memory_contract::{
     AppId, JsonObject, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, MessageFilter,
-    MessageId, Role, TenantId, ThreadId, UserId,
+    MessageId, Role, TenantId, UserId,
 };
 use memory_embed::EmbeddingModel;
 use memory_index::{
@@ -20,7 +20,6 @@ use memory_index::{
 };
 use memory_store::{MemoryOwners, MemoryRecord, Scope};
 use memory_test_qdrant::{Fault, RemoteCollections, TestQdrant};
-use memory_text::{Form, LexicalVector};
 use serde_json::{Value, json};
 use time::{Duration as Span, OffsetDateTime};
 use uuid::Uuid;

@@ -9,9 +9,11 @@
 
 mod conformance;
 mod groups;
+#[allow(dead_code, reason = "the tests of recall use the rest")]
 mod hooked;
 mod indexer;
 mod paired;
 mod point;
 mod slow_worker;
+#[allow(dead_code, reason = "the tests of recall use the rest")]
 mod world;

@@ -24,7 +24,7 @@ impl Corpus {
     /// Embeds messages.
     ///
     /// # Errors
-    /// Those of [`Embedder::documents`].
+    /// As [`Embedder::documents`].
     pub async fn new(embedder: Embedder, records: Vec<IndexRecord>) -> Result<Self, EmbedError> {
         let texts = records.iter().map(|record| meaning(&record.message));
         let vectors = embedder.documents(texts.collect(), Urgency::Bulk).await?;
@@ -60,7 +60,7 @@ impl Corpus {
     /// The features of the candidates of a query, at most `limit` of each search.
     ///
     /// # Errors
-    /// Those of [`Embedder::query`].
+    /// As [`Embedder::query`].
     pub async fn features(
         &self,
         query: &str,
@@ -81,9 +81,9 @@ impl Corpus {
         };
         let traits = QueryTraits::new(query, &self.names, &words);
         let evidence = fuse(found);
-        let surroundings = Surroundings::of(&evidence);
+        let surroundings = Surroundings::new(&evidence);
         let sums = sums(&evidence, &surroundings, &traits);
-        let features = features::of(&evidence, &surroundings, &sums, &traits);
+        let features = features::compute(&evidence, &surroundings, &sums, &traits);
         let ids = evidence.iter().map(|one| one.candidate.id.into());
         Ok(ids.zip(features.unwrap_or_default()).collect())
     }

@@ -44,23 +44,9 @@ pub(crate) fn rank(
 pub(crate) fn rank_memories(found: Candidates, method: Method) -> Vec<Ranked<MemoryId>> {
     match method {
         Method::Hybrid => {
-            let mut evidence = fuse(found);
-            // Rounded, so that the order does not depend on floating-point error.
-            let rounded = |fused: f64| (fused * 1e9).round() / 1e9;
-            evidence.sort_by(|one, other| {
-                rounded(other.fused)
-                    .total_cmp(&rounded(one.fused))
-                    .then_with(|| earlier(&one.candidate, &other.candidate))
-            });
-            evidence
-                .into_iter()
-                .map(|one| Ranked {
-                    id: one.candidate.id.into(),
-                    score: one.fused.clamp(0.0, 1.0) as f32,
-                    dense: one.dense,
-                    lexical: one.lexical,
-                })
-                .collect()
+            let evidence = fuse(found);
+            let scores = evidence.iter().map(|one| one.fused).collect();
+            by_score(scores, evidence)
         }
         Method::Dense => by_meaning(found.dense),
         Method::Lexical => by_word(found.lexical),
@@ -99,20 +85,25 @@ fn add_matches<I: Copy + Eq + Hash>(ranked: &mut Vec<Ranked<I>>, matches: &[(I, 
     ranked.sort_by(|left, right| right.score.total_cmp(&left.score));
 }
 
-/// By the weighted sums, or by the fitted weights unless a list is empty, a candidate has no form
-/// or waits for its vector, or many or the best match by word have long texts.
+/// Ranks by the weighted sums, or by the fitted weights unless a list is empty, a candidate has no
+/// form or waits for its vector, or many candidates or the best match by word have long texts.
 fn hybrid(found: Candidates, ranking: RankingMethod, query: &QueryTraits) -> Vec<Ranked> {
     let is_whole =
         !found.dense.is_empty() && !found.lexical.is_empty() && found.unembedded.is_empty();
     let evidence = fuse(found);
-    let surroundings = Surroundings::of(&evidence);
+    let surroundings = Surroundings::new(&evidence);
     let sums = sums(&evidence, &surroundings, query);
     let is_fitted = ranking == RankingMethod::Fitted && is_whole;
-    let features = is_fitted.then(|| features::of(&evidence, &surroundings, &sums, query));
+    let features = is_fitted.then(|| features::compute(&evidence, &surroundings, &sums, query));
     let scores = match features.flatten() {
         Some(features) => weights::scores(&features),
         None => sums,
     };
+    by_score(scores, evidence)
+}
+
+/// Candidates with their scores, best first.
+fn by_score<I: From<Uuid>>(scores: Vec<f64>, evidence: Vec<Evidence>) -> Vec<Ranked<I>> {
     // Rounded, so that the order does not depend on floating-point error.
     let rounded = |score: f64| (score * 1e9).round() / 1e9;
     let mut ranked: Vec<(f64, Evidence)> = scores.into_iter().map(rounded).zip(evidence).collect();

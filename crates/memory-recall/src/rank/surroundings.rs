@@ -16,7 +16,7 @@ pub(super) struct Surroundings {
     /// The candidates by thread, branch and depth.
     places: HashMap<(ThreadId, i32, i32), usize>,
     threads: HashMap<ThreadId, ThreadEvidence>,
-    /// Of the thread with the most evidence.
+    /// The evidence of the strongest thread.
     strongest: f64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct ThreadEvidence {
 }
 
 impl Surroundings {
-    pub(super) fn of(evidence: &[Evidence]) -> Self {
+    pub(super) fn new(evidence: &[Evidence]) -> Self {
         let place = |(place, one): (usize, &Evidence)| (position(&one.candidate, 0), place);
         let mut surroundings = Self {
             places: evidence.iter().enumerate().map(place).collect(),
@@ -49,8 +49,8 @@ impl Surroundings {
         surroundings
     }
 
-    /// The candidate so many messages after another one, on the same branch.
-    pub(super) fn beside<'a>(
+    /// The candidate that is `distance` messages after another one, on the same branch.
+    pub(super) fn neighbor<'a>(
         &self,
         evidence: &'a [Evidence],
         one: &Evidence,
@@ -59,7 +59,7 @@ impl Surroundings {
         evidence.get(self.place(one, distance)?)
     }
 
-    /// The place of that candidate among the evidence.
+    /// The place of [`Surroundings::neighbor`] among the evidence.
     pub(super) fn place(&self, one: &Evidence, distance: i32) -> Option<usize> {
         let place = self.places.get(&position(&one.candidate, distance));
         place.copied()
@@ -67,7 +67,7 @@ impl Surroundings {
 
     /// The weighted sum with a share of the next message's.
     pub(super) fn lifted(&self, evidence: &[Evidence], one: &Evidence) -> f64 {
-        let next = self.beside(evidence, one, 1);
+        let next = self.neighbor(evidence, one, 1);
         one.fused + next.map_or(0.0, |next| SUCCESSOR_SHARE * next.fused)
     }
 

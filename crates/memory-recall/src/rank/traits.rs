@@ -1,4 +1,4 @@
-//! What a query asks for.
+//! The traits of a query.
 
 use memory_text::{LexicalVector, is_same_speaker, named_speakers, short_hash};
 
@@ -7,7 +7,7 @@ use memory_text::{LexicalVector, is_same_speaker, named_speakers, short_hash};
 pub(crate) struct QueryTraits {
     /// The speaker whose name is in the query, if it has exactly one.
     pub(crate) speaker: Option<String>,
-    /// Its words, shortened as those of a [`Form`](memory_text::Form), and their weights.
+    /// Its words, shortened like the words of a [`Form`](memory_text::Form), and their weights.
     pub(super) words: Vec<(u32, f64)>,
     /// It asks for a time.
     pub(super) is_when: bool,
@@ -60,7 +60,7 @@ impl QueryTraits {
             words,
             is_when: is_when(&tokens),
             is_list: is_list(&tokens),
-            dates: Dates::of(&tokens),
+            dates: Dates::in_question(&tokens),
         }
     }
 
@@ -91,7 +91,8 @@ fn is_list(tokens: &[&str]) -> bool {
 }
 
 impl Dates {
-    fn of(tokens: &[&str]) -> Self {
+    /// The dates in the tokens of a question.
+    fn in_question(tokens: &[&str]) -> Self {
         let mut found = Self::default();
         let number = |token: &str| token.parse::<i32>().ok();
         // Such as 29.12.2023 and 2023-12-29.

@@ -11,7 +11,7 @@ use super::searcher::Searcher;
 use super::select::Selected;
 use crate::error::RecallError;
 use crate::merge::{MergeInput, bytes_of, cuts, merge};
-use crate::query::{Degradation, Found, Reason, RecallQuery, Recalled, RecalledMessage};
+use crate::query::{Degradation, FoundMessages, Reason, RecallQuery, Recalled, RecalledMessage};
 
 impl Searcher {
     pub(super) async fn rank(
@@ -65,7 +65,7 @@ impl Searcher {
         &self,
         caller: &Caller,
         query: RecallQuery,
-    ) -> Result<Found, RecallError> {
+    ) -> Result<FoundMessages, RecallError> {
         let query = RecallQuery {
             neighbors_before: 0,
             neighbors_after: 0,
@@ -89,7 +89,7 @@ impl Searcher {
             .map(|(rank, found)| RecalledMessage::of_match(rank, found))
             .collect();
         let others = others.iter().map(|one| one.found.message.tokens);
-        Ok(Found {
+        Ok(FoundMessages {
             matches,
             cuts: cuts(others.map(|tokens| (Reason::Match, tokens))),
             method: ranking.method,

@@ -1,5 +1,5 @@
-//! Searches documents. They have no index: Postgres matches them by word, and those that match
-//! best are compared by meaning.
+//! Searches documents. They have no index: Postgres matches them by word, and the best matches
+//! are compared by meaning.
 
 use std::time::Duration;
 

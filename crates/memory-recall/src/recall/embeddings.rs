@@ -1,5 +1,5 @@
-//! Embeds queries, each once for all who ask at the same time, and before it is known what they
-//! search.
+//! Embeds queries: once for concurrent callers with the same text, and before the scope of the search
+//! is known.
 //!
 //! The text that is embedded depends on the scope: its speakers' names become "I". A request is
 //! embedded while its thread and policy are read, before the scope is known: the scope is taken to

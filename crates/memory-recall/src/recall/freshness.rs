@@ -15,13 +15,12 @@ use crate::query::Freshness;
 /// Interval between two checks whether the index has reached a revision, if no
 /// indexer in this process reports its progress.
 const FRESHNESS_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The same with an indexer, whose progress ends the wait earlier. It is finite
-/// because another process may index the change.
+/// The interval with an indexer, whose progress ends the wait earlier. It is finite because another
+/// process may index the change.
 const INDEXER_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Minimum time between two reads of the index's status by queries.
 const STATE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// An index that has been unavailable for so long, and does not answer now, is not waited
-/// for.
+/// No query waits for an index that has been unavailable for this long and does not answer now.
 const DOWN_AFTER: Duration = Duration::from_secs(2);
 /// How long a query asks such an index whether it answers.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -42,7 +41,7 @@ impl Searcher {
         caller: &Caller,
         query: &IndexQuery,
     ) -> Result<Reached, RecallError> {
-        // Queries that do not wait notice an outage for those that do.
+        // Queries that do not wait notice an outage for queries that wait.
         self.outage();
         let Freshness::AtLeast(revision) = query.freshness else {
             return Ok(Reached::default());
@@ -86,9 +85,9 @@ impl Searcher {
     }
 
     /// Whether the index has been unavailable for a while and does not answer now either, or
-    /// has a permanent flaw.
+    /// never will.
     async fn is_down(&self, tenant: &TenantId) -> bool {
-        if self.index.flaw().is_some() {
+        if self.index.permanent_error().is_some() {
             return true;
         }
         if self.outage() < DOWN_AFTER {

@@ -15,8 +15,8 @@ use crate::error::RecallError;
 use crate::query::{FoundMemories, FoundMemory, MemoryQuery};
 use crate::rank::{self, Ranked};
 
-/// Candidates read in the first round beyond `limit`, to replace those that were erased
-/// or superseded.
+/// Candidates read in the first round beyond `limit`, to replace erased and superseded
+/// ones.
 const SPARE: usize = 8;
 /// Most candidates read in one round.
 const MAX_BATCH: usize = 200;

@@ -1,7 +1,6 @@
 //! Answers queries.
 
 mod assemble;
-mod compare;
 mod documents;
 mod embeddings;
 mod freshness;
@@ -16,7 +15,6 @@ mod select;
 mod service;
 mod word_weights;
 
-pub use compare::{Answer, CompareQuery, ComparedIndex, ComparedQuery, Comparison};
 pub use embeddings::Prefetch;
 pub use messages::Ranking;
 pub(crate) use search::describe_metrics;

@@ -13,7 +13,7 @@ const MAX_SPEAKERS: usize = 64;
 /// How long a list of names is used without a refresh. An older one is still used
 /// while it is refreshed.
 const TTL: Duration = Duration::from_secs(10);
-/// The same for an empty list, which is refreshed before it is used again.
+/// How long an empty list is used. It is refreshed before it is used again.
 const EMPTY_TTL: Duration = Duration::from_millis(500);
 /// How long a query waits for names that are not cached.
 const FETCH_TIMEOUT: Duration = Duration::from_millis(100);

@@ -24,7 +24,7 @@ const CONTEXT_BYTES: i32 = 16 * 1024;
 pub(super) const COUNTED: u32 = 1_000;
 /// How long a search waits for vectors of pending changes after the index has answered.
 const EMBED_WAIT: Duration = Duration::from_millis(2);
-/// The same for a search by meaning alone, which cannot match them otherwise.
+/// The wait of a search by meaning alone, which cannot match them by word.
 const DENSE_WAIT: Duration = Duration::from_millis(500);
 
 /// The pending changes that a search includes.
@@ -34,7 +34,7 @@ pub(super) struct Pending {
     /// Further changes that wait, counted up to [`COUNTED`].
     pub(super) more: u64,
     method: Method,
-    /// Whose they are; `None` without changes.
+    /// The owner of the changes; `None` without changes.
     tenant: Option<TenantId>,
     /// Ends when all changes are embedded.
     embedded: Option<oneshot::Receiver<()>>,
@@ -45,8 +45,8 @@ struct PendingChange {
     entry: EncodedPoint,
     /// The text that is embedded.
     meaning: String,
-    /// Whether it replaces what the index has. A message has the same content there, but
-    /// a memory may have changed.
+    /// Whether it replaces the point of the index. A message has the same content there, but a
+    /// memory may have changed.
     replaces: bool,
 }
 
@@ -222,7 +222,7 @@ fn embed(
     (!missing.is_empty()).then(|| embedder.embed_first(tenant, missing, true))
 }
 
-/// Adds a change to a list. What the index has of it stays, unless the change replaces it.
+/// Adds a change to a list. The candidate of the index stays, unless the change replaces it.
 fn add(list: &mut Vec<Candidate>, change: &PendingChange, score: f32) {
     let candidate = &change.entry.candidate;
     match list.iter_mut().find(|known| known.id == candidate.id) {

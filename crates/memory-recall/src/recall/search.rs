@@ -26,10 +26,10 @@ pub(super) struct IndexAnswer {
     pub(super) degradations: Vec<Degradation>,
 }
 
-/// What the index has not learned yet and the answer lacks.
+/// Changes that the index and the answer lack.
 #[derive(Clone, Copy)]
 pub(super) enum Lag {
-    /// Nothing.
+    /// No changes.
     None,
     /// Changes up to the revision.
     Revision,
@@ -69,7 +69,7 @@ impl Searcher {
             let wait = async {
                 let reached = self.wait_for_revision(caller, query).await;
                 // Afterwards, so that they include what was waited for.
-                (reached, self.word_weights.of(&caller.tenant).await)
+                (reached, self.word_weights.counts(&caller.tenant).await)
             };
             let ((reached, weights), pending) = tokio::join!(wait, pending);
             let (reached, pending) = (reached?, pending?);

@@ -17,16 +17,17 @@ use crate::config::SearchConfig;
 use crate::error::RecallError;
 use crate::merge::MergeInput;
 use crate::query::{
-    Found, FoundDocuments, FoundMemories, MemoryQuery, Method, RecallQuery, Recalled,
+    FoundDocuments, FoundMemories, FoundMessages, MemoryQuery, Method, RecallQuery, Recalled,
 };
 
 /// Answers recall, search and memory queries. Clones share one state.
 #[derive(Clone)]
 pub struct Recall {
-    /// Over the first index, and over the next one while the embedding model is changed.
-    pub(super) first: Arc<Searcher>,
-    pub(super) next: Option<Arc<Searcher>>,
-    pub(super) serving: ServingPlace,
+    /// Searches the first index.
+    first: Arc<Searcher>,
+    /// Searches the next index, while the embedding model is changed.
+    next: Option<Arc<Searcher>>,
+    serving: ServingPlace,
 }
 
 impl Recall {
@@ -48,8 +49,8 @@ impl Recall {
         }
     }
 
-    /// The same over a recorded collection: what waits for this one counts as not indexed,
-    /// also while another one serves.
+    /// Recall over a recorded collection: changes that wait for it count as not indexed, also while
+    /// another collection serves.
     #[must_use]
     pub fn of_recorded_collection(self) -> Self {
         let Searcher {
@@ -74,6 +75,25 @@ impl Recall {
             serving,
             ..self
         }
+    }
+
+    /// Recall over each of the two indexes alone, the serving one first; `None` with one index.
+    pub fn each(&self) -> Option<[Self; 2]> {
+        let alone = |searcher: &Arc<Searcher>| Self {
+            first: Arc::clone(searcher),
+            next: None,
+            serving: ServingPlace::default(),
+        };
+        let mut both = [alone(&self.first), alone(self.next.as_ref()?)];
+        if self.serving.get() == 1 {
+            both.reverse();
+        }
+        Some(both)
+    }
+
+    /// The index that serves.
+    pub fn index(&self) -> &dyn Index {
+        &*self.searcher().index
     }
 
     /// The name of the embedding model of the index that serves; empty without one.
@@ -194,7 +214,11 @@ impl Recall {
     ///
     /// # Errors
     /// As [`Recall::recall`]. Whether `query.thread` exists is not checked.
-    pub async fn search(&self, caller: &Caller, query: RecallQuery) -> Result<Found, RecallError> {
+    pub async fn search(
+        &self,
+        caller: &Caller,
+        query: RecallQuery,
+    ) -> Result<FoundMessages, RecallError> {
         self.searcher().search(caller, query).await
     }
 
@@ -243,8 +267,7 @@ impl Recall {
         self.searcher().documents(caller, owner, query).await
     }
 
-    /// Embeds texts at the priority of indexing what is new. Returns one vector a text, in
-    /// their order; `None` without an embedding model.
+    /// Embeds texts at the priority of new messages. Returns one vector for each text, in order; `None` without an embedding model.
     ///
     /// # Errors
     /// [`RecallError::Embed`].

@@ -288,7 +288,7 @@ async fn a_second_collection_without_a_worker_is_abandoned_with_its_changes() {
         .await
         .unwrap();
     let attend = async |names: &[&str], limit| {
-        let more = outbox.attend_collections(names, limit, 100).await.unwrap();
+        let more = outbox.record_heartbeat(names, limit, 100).await.unwrap();
         assert!(!more);
         states(outbox).await[1].1
     };

@@ -212,7 +212,7 @@ impl Running {
             part: "reflection",
             reason: error.to_string(),
         })?;
-        if parts.index.flaw().is_none() {
+        if parts.index.permanent_error().is_none() {
             let collections = Collections {
                 store: parts.store.clone(),
                 outbox: parts.outbox.clone(),

@@ -147,7 +147,7 @@ impl Admin {
         };
         let remaining = match self.index.count(&selection).await {
             Ok(count) => Some(i64::try_from(count).unwrap_or(i64::MAX)),
-            Err(error) if finished => return Err(error.into()),
+            Err(error) if finished => return Err(RecallError::from(error).into()),
             Err(_) => None,
         };
         let mut deletion = deletion(receipt);

@@ -218,9 +218,9 @@ impl Admin {
     fn indexing_error(&self) -> Option<LastError> {
         let status = self.indexer.as_ref().map(IndexerHandle::status);
         status.and_then(|status| status.last_error).or_else(|| {
-            // A flaw was found at the start.
+            // It was found at the start.
             Some(LastError {
-                message: self.index.flaw()?.to_owned(),
+                message: self.index.permanent_error()?.to_owned(),
                 time: self.started,
             })
         })

@@ -1,20 +1,21 @@
-//! How many segments an engine may have, when merging them is worth it, and the room that it takes.
+//! The number of segments that an engine may have, when merging them is worth it, and the room that
+//! merging needs.
 
 use super::super::memory;
 
 /// Segments that are not full: one that fills up, and the one that is written to.
 const FILLING: usize = 2;
-/// Other segments that an engine may have, besides one for every [`POINTS_PER_SEGMENT`], or for
-/// every half of a segment as large as merging makes them: a merged one and a full one. With vectors
-/// of more than [`memory::DIMENSIONS`] it may have more in proportion.
+/// Full segments that an engine may have, in addition to one for every [`POINTS_PER_SEGMENT`] points
+/// or for half of the points of the largest merged segment, whichever is fewer. With vectors of more
+/// than [`memory::DIMENSIONS`] it may have more in proportion.
 const FULL: usize = 4;
 const POINTS_PER_SEGMENT: usize = 2_000_000;
 /// While little is written, the other segments are merged with the largest once they have more
 /// than one of this many of its bytes. As merges follow growth by such a share, a point is merged
 /// about five times, however large the index gets.
 const OTHERS_SHARE: u64 = 4;
-/// A merge copies files of all segments, so those that are merged have at least one in this many of
-/// the index's bytes.
+/// A merge copies files of all segments, so it is worth it only if the merged segments have at least
+/// one in this many of the index's bytes.
 const COPIED_SHARE: u64 = 8;
 /// The merged segment, and the one that is written to.
 pub(super) const MERGED: usize = 2;
@@ -31,9 +32,9 @@ pub(super) fn most_segments(dimensions: Option<usize>, points: usize, largest: u
     FILLING + (full * dimensions).div_ceil(memory::DIMENSIONS)
 }
 
-/// The bytes on disk that a merge needs besides the copy: for all segments that it makes, as the former
-/// ones stay until its end, and as much again for the largest step, for which the engine requires
-/// twice what it merges. It merges up to the `most` bytes, or removes deleted points from one larger
+/// The bytes on disk that a merge needs in addition to the copy: for all segments that it makes,
+/// because the former ones stay until its end, and for its largest step, in which the engine requires
+/// twice the bytes that it merges. It merges up to the `most` bytes, or removes deleted points from one larger
 /// segment.
 pub(super) fn room_to_build(sizes: &[u64], most: u64) -> u64 {
     let all = sizes.iter().sum::<u64>();
@@ -41,8 +42,8 @@ pub(super) fn room_to_build(sizes: &[u64], most: u64) -> u64 {
     all.saturating_add(most.max(largest).min(all))
 }
 
-/// Whether the segments that merging can make larger are worth it: those other than the largest of
-/// them are large beside it, and all of them are large beside the index. A segment with more than
+/// Whether merging is worth it: without the largest one, the segments that merging can make larger
+/// are large compared with it, and all of them are large compared with the index. A segment with more than
 /// half of the `most` bytes that a merged one may have stays as it is.
 pub(super) fn is_merge_due(sizes: &[u64], most: u64) -> bool {
     let growing = || sizes.iter().filter(|size| **size <= most / 2);

@@ -58,9 +58,9 @@ fn traits(query: &str) -> QueryTraits {
 
 fn all(found: Candidates, query: &QueryTraits) -> Option<Vec<HashMap<&'static str, f64>>> {
     let evidence = fuse(found);
-    let surroundings = Surroundings::of(&evidence);
+    let surroundings = Surroundings::new(&evidence);
     let sums = sums(&evidence, &surroundings, query);
-    let features = of(&evidence, &surroundings, &sums, query)?;
+    let features = compute(&evidence, &surroundings, &sums, query)?;
     let named = |one: Features| FEATURES.into_iter().zip(one).collect();
     Some(features.into_iter().map(named).collect())
 }
