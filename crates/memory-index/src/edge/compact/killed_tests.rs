@@ -68,7 +68,7 @@ fn an_index_whose_process_is_killed_while_it_merges_has_every_flushed_point() {
 
 /// Starts a process that merges in a directory.
 fn merging(directory: &Path) -> Child {
-    let name = "index::edge::compact::killed_tests::merges_until_it_is_killed";
+    let name = "edge::compact::killed_tests::merges_until_it_is_killed";
     let mut process = Process::new(std::env::current_exe().unwrap());
     process.args(["--ignored", "--exact", name, "--nocapture"]);
     process.env(KILLED_IN, directory).stdout(Stdio::piped());
