@@ -80,7 +80,7 @@ test-qdrant: ## Run the tests of index and recall against a real Qdrant at QDRAN
 	fi
 	@scripts/setup
 	cargo build --workspace --bins
-	cargo test --workspace --test recall -- qdrant --include-ignored
+	cargo test --workspace --test index --test recall -- qdrant --include-ignored
 	cargo test --workspace --test e2e -- recall
 
 # How the Rust code is linted. .ci/run lints while it builds.

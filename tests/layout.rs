@@ -20,7 +20,7 @@ use modules::{Module, Source};
 
 /// The workspace's crates from the bottom up. A crate depends on crates of lower
 /// levels alone.
-const LEVELS: [&[&str]; 15] = [
+const LEVELS: [&[&str]; 17] = [
     &["memory-contract"],
     &[
         "memory-budget",
@@ -31,8 +31,10 @@ const LEVELS: [&[&str]; 15] = [
         "memory-objects",
         "memory-postgres",
     ],
-    &["memory-import", "memory-store"],
-    &["memory-recall", "memory-distill", "memory-embedded"],
+    &["memory-import", "memory-store", "memory-text"],
+    &["memory-embed", "memory-distill", "memory-embedded"],
+    &["memory-index"],
+    &["memory-recall"],
     &["memory-context"],
     &["memory-mcp", "memory-worker", "memory-grpc"],
     &["memory-api"],
@@ -42,7 +44,7 @@ const LEVELS: [&[&str]; 15] = [
     &["memory-process"],
     &["recollect"],
     // For tests and measurements.
-    &["memory-testing"],
+    &["memory-testing", "memory-test-qdrant"],
     &["memory-bench", "recollect-tests"],
     // Outside the product.
     &["ranking", "recollect-chaos"],
@@ -68,22 +70,23 @@ const OWNERS: [(&str, &[&str]); 31] = [
     ("zstd", &["memory-objects", "memory-store", "memory-bench"]),
     ("fastcdc", &["memory-store"]),
     // Search and inference.
-    ("qdrant-edge", &["memory-recall"]),
-    ("qdrant-client", &["memory-recall"]),
-    ("fastembed", &["memory-recall"]),
-    ("ort", &["memory-recall"]),
+    ("qdrant-edge", &["memory-index", "memory-test-qdrant"]),
+    ("qdrant-client", &["memory-index", "memory-test-qdrant"]),
+    ("fastembed", &["memory-embed"]),
+    ("ort", &["memory-embed"]),
     // Language models.
     ("genai", &["memory-distill"]),
     ("tiktoken-rs", &["memory-budget"]),
     ("minijinja", &["memory-context"]),
-    // gRPC. `memory-recall` has a test server that speaks Qdrant's protocol.
+    // gRPC. `memory-index` reads the codes of Qdrant's answers.
     (
         "tonic",
         &[
             "memory-contract",
             "memory-http",
             "memory-mcp",
-            "memory-recall",
+            "memory-index",
+            "memory-test-qdrant",
             "memory-grpc",
             "memory-api",
             "memory-transfer",
@@ -360,6 +363,8 @@ fn missing_tests(page: &str, at_least: usize) -> Vec<&str> {
     for directory in [
         "tests/e2e",
         "crates/memory-store/tests",
+        "crates/memory-embed/tests",
+        "crates/memory-index/tests",
         "crates/memory-recall/tests",
     ] {
         for file in rust_files(&root().join(directory)) {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use memory_recall::{Background, IndexerHandle, Recall};
+use memory_index::{Background, IndexerHandle};
+use memory_recall::Recall;
 use memory_store::Store;
 use tokio_util::sync::CancellationToken;
 

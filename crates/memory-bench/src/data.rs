@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memory_recall::IndexConfig;
+use memory_index::IndexConfig;
 use tempfile::TempDir;
 
 use crate::Failure;

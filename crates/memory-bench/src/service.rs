@@ -7,7 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memory_recall::{EmbedderConfig, EmbeddingModel, IndexConfig, IndexSchema, open_index};
+use memory_embed::{EmbedderConfig, EmbeddingModel};
+use memory_index::{IndexConfig, IndexSchema, open_index};
 use memory_store::{StoreConfig, WorkerStore};
 use serde::Deserialize;
 use tokio::{

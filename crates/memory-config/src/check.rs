@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
 use memory_contract::{check, limits};
-use memory_recall::{BackendChoice, EmbedderConfig};
+use memory_embed::EmbedderConfig;
+use memory_index::BackendChoice;
 use memory_server::{JwtConfig, KeyConfig, check_origin};
 use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;

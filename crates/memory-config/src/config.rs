@@ -1,8 +1,10 @@
 //! The sections of the configuration.
 
 use memory_distill::DistillConfig;
+use memory_embed::EmbedderConfig;
+use memory_index::IndexConfig;
 use memory_objects::ObjectsConfig;
-use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
+use memory_recall::SearchConfig;
 use memory_server::{AuthConfig, ServerConfig};
 use memory_store::{CacheConfig, EphemeralConfig, SecretsConfig, StoreConfig};
 use memory_worker::WorkerConfig;

@@ -83,7 +83,7 @@ fn the_next_embedding_model_is_unset_and_has_the_keys_and_limits_of_the_present_
     let file = "[embedding_next]\nprecision = 'fp32'";
     let env = [("RECOLLECT_EMBEDDING_NEXT__BATCH_SIZE", "4")];
     let next = load(file, &env).unwrap().config.embedding_next.unwrap();
-    assert_eq!(next.precision, memory_recall::ModelPrecision::Fp32);
+    assert_eq!(next.precision, memory_embed::ModelPrecision::Fp32);
     assert_eq!((next.batch_size, next.max_length), (4, 256));
     let env = [("RECOLLECT_EMBEDDING_NEXT__BATCH_SIZE", "0")];
     let message = error("", &env);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use memory_config::ConfigError;
-use memory_recall::RecallError;
+use memory_index::IndexError;
 use memory_store::StoreError;
 
 use crate::telemetry::TelemetryError;
@@ -41,7 +41,7 @@ pub enum ServerError {
     },
     /// The index cannot be used.
     #[error("the index cannot be used")]
-    Index(#[source] RecallError),
+    Index(#[source] IndexError),
     /// Metrics could not be set up.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),

@@ -6,11 +6,13 @@ use std::time::Duration;
 use memory_budget::Tokenizer;
 use memory_config::{Config, ConfigError, Roles};
 use memory_distill::Distiller;
-use memory_objects::{Objects, ObjectsConfig, ObjectsError};
-use memory_recall::{
-    Backend, Background, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle,
-    PairedIndex, Recall, RecallError, ServingPlace, UnavailableIndex, open_index, open_indexes,
+use memory_embed::{EmbedError, Embedder};
+use memory_index::{
+    Backend, Background, Index, IndexError, IndexSchema, IndexState, Indexer, IndexerHandle,
+    PairedIndex, ServingPlace, UnavailableIndex, open_index, open_indexes,
 };
+use memory_objects::{Objects, ObjectsConfig, ObjectsError};
+use memory_recall::Recall;
 use memory_server::Health;
 use memory_store::{
     CollectionRecord, CollectionState, Keyring, Secrets, Store, StoreConfig, StoreError,
@@ -333,21 +335,19 @@ fn store_error(error: StoreError) -> ServerError {
     }
 }
 
-fn index_error(error: RecallError) -> ServerError {
+fn index_error(error: IndexError) -> ServerError {
     match error {
-        RecallError::Config { key, problem } => config_error(key, problem),
-        RecallError::IndexDirectory { path, source } => {
-            ServerError::IndexDirectory { path, source }
-        }
+        IndexError::Config { key, problem } => config_error(key, problem),
+        IndexError::Directory { path, source } => ServerError::IndexDirectory { path, source },
         other => ServerError::Index(other),
     }
 }
 
-/// Describes the missing parts. An invalid configuration is an error instead.
-fn missing_model(error: RecallError) -> Result<String, ServerError> {
+/// Describes what is missing. An invalid configuration is an error instead.
+fn missing_model(error: EmbedError) -> Result<String, ServerError> {
     match error {
-        RecallError::Config { key, problem } => Err(config_error(key, problem)),
-        error @ RecallError::ModelMissing { .. } => Ok(format!(
+        EmbedError::Config { key, problem } => Err(config_error(key, problem)),
+        error @ EmbedError::ModelMissing { .. } => Ok(format!(
             "{error}; `scripts/setup model` makes it, embedding.kind = \"none\" does without"
         )),
         other => Ok(format!(
@@ -358,7 +358,7 @@ fn missing_model(error: RecallError) -> Result<String, ServerError> {
 }
 
 /// A server that could not search the next index would miss the switch.
-fn missing_next_model(error: RecallError) -> ServerError {
+fn missing_next_model(error: EmbedError) -> ServerError {
     let problem = format!(
         "its model cannot be used: {}; install it, or remove embedding_next",
         error_chain(&error)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use memory_config::{Config, ConfigError};
 use memory_embedded::rewrite_files;
-use memory_recall::{Collections, Index};
+use memory_index::{Collections, Index};
 use memory_server::health::{self, Health, Readiness, Watched};
 use memory_server::{Server, Services, Tls};
 use memory_store::{ServerLock, error_chain};
@@ -213,7 +213,7 @@ impl Running {
             part: "reflection",
             reason: error.to_string(),
         })?;
-        if parts.index.flaw().is_none() {
+        if parts.index.permanent_error().is_none() {
             let collections = Collections {
                 store: parts.store.clone(),
                 outbox: parts.outbox.clone(),

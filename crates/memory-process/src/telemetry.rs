@@ -187,6 +187,8 @@ fn resource() -> Resource {
 
 fn describe_metrics() {
     memory_store::describe_metrics();
+    memory_embed::describe_metrics();
+    memory_index::describe_metrics();
     memory_recall::describe_metrics();
     memory_worker::describe_metrics();
     memory_server::describe_metrics();

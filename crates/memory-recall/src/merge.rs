@@ -35,7 +35,7 @@ pub(crate) struct Merged {
     pub(crate) messages: Vec<RecalledMessage>,
     pub(crate) total_tokens: usize,
     pub(crate) omitted: Vec<Omission>,
-    /// What did not fit.
+    /// The messages that did not fit.
     pub(crate) cuts: Vec<RecallCut>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    pub(crate) fn of(message: &Message) -> Self {
+    pub(crate) fn new(message: &Message) -> Self {
         let parts = match message.parts.as_slice() {
             [
                 Part {
@@ -68,8 +68,7 @@ impl Content {
 
 /// Merges the pieces: without duplicates by id and content, within the budget, ordered
 /// by thread and seq. The budget is spent in this order: the window, newest first; the
-/// matches, best first; the neighbors, those of better matches and then nearer ones
-/// first.
+/// matches, best first; the neighbors, first of better matches, then nearer ones.
 pub(crate) fn merge(pieces: MergeInput, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
     let mut entries = Entries::default();
     for message in pieces.window.into_iter().rev() {
@@ -105,12 +104,12 @@ pub(crate) fn merge(pieces: MergeInput, max_tokens: Option<usize>, tokenizer: To
     entries.cut(max_tokens, tokenizer)
 }
 
-/// The bytes of a message in an answer, at most: what is known of its files is added later.
+/// The most bytes of a message in an answer, with the data of its files that are added later.
 pub(crate) fn bytes_of(message: &Message) -> Size {
     Size::of_bytes(message_bytes_at_most(message))
 }
 
-/// What did not fit: the reason for each message, and its stored tokens.
+/// Counts the messages that did not fit, by their reason. Each has its reason and its stored tokens.
 pub(crate) fn cuts(messages: impl IntoIterator<Item = (Reason, i32)>) -> Vec<RecallCut> {
     let mut omitted: BTreeMap<Reason, Amount> = BTreeMap::new();
     for (reason, tokens) in messages {
@@ -145,7 +144,7 @@ impl Entries {
         let place = match self.places.get(&id) {
             Some(&place) => place,
             None => {
-                let new = self.contents.insert(Content::of(&message));
+                let new = self.contents.insert(Content::new(&message));
                 if !new && reason != Reason::Recent {
                     self.leave_out(id, OmissionReason::Duplicate, 0.0);
                     return None;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use memory_budget::{Amount, Tokenizer};
 use memory_contract::{
-    Memory, MemoryFilter, Message, MessageFilter, MessageId, MessageName, ThreadId, limits,
+    Memory, MemoryFilter, MemoryMode, Message, MessageFilter, MessageId, MessageName,
+    ResolvedPolicy, ThreadId, limits,
 };
 use memory_store::{MemoryOwners, Revision, Scope};
 
@@ -20,19 +21,19 @@ pub enum Method {
     Lexical,
 }
 
-/// Which changes a search includes besides those in the index.
+/// Which changes a search includes in addition to the points of the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
     /// The newest messages or memories of the scope that wait to be indexed.
     #[default]
     Newest,
-    /// Those up to a revision: the search waits until the index has them.
+    /// Changes up to a revision: the search waits until the index has them.
     AtLeast(Revision),
-    /// None.
+    /// No further changes.
     Eventual,
 }
 
-/// What to recall, from where, and how much of it. Callers validate the limits of
+/// A query for messages. Callers validate the limits of
 /// `memory_contract::limits` before.
 #[derive(Clone, Debug)]
 pub struct RecallQuery {
@@ -104,6 +105,35 @@ impl RecallQuery {
         }
     }
 
+    /// A query with the numbers of a policy: the modes `none` and `node` search nothing, `window`
+    /// has no matches. Otherwise as [`RecallQuery::new`].
+    pub fn under(
+        policy: &ResolvedPolicy,
+        thread: Option<ThreadId>,
+        scope: Scope,
+        query: impl Into<String>,
+    ) -> Self {
+        let (recent_window, top_k) = match policy.mode {
+            // A node's memory is not the conversation's.
+            MemoryMode::None | MemoryMode::Node => (0, 0),
+            MemoryMode::Window => {
+                let unbounded = limits::WINDOW_MAX.unsigned_abs();
+                (policy.window().unwrap_or(unbounded), 0)
+            }
+            MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => {
+                (policy.recent_window, policy.top_k)
+            }
+        };
+        Self {
+            recent_window: recent_window as usize,
+            top_k: top_k as usize,
+            neighbors_before: policy.neighbors_before as usize,
+            neighbors_after: policy.neighbors_after as usize,
+            min_score: policy.min_score,
+            ..Self::new(thread, scope, query)
+        }
+    }
+
     /// The thread whose stored head is replaced, and the message that replaces it.
     pub(crate) fn head(&self) -> Option<(ThreadId, &MessageName)> {
         self.thread.zip(self.head.as_ref())
@@ -119,7 +149,7 @@ impl RecallQuery {
 /// `memory_contract::limits` before.
 #[derive(Clone, Debug)]
 pub struct MemoryQuery {
-    /// Whose memories may be found; those of no other are.
+    /// The owners whose memories may be found.
     pub owners: MemoryOwners,
     /// The text to search for; blank finds nothing.
     pub query: String,
@@ -175,8 +205,8 @@ pub struct Recalled {
     pub degradations: Vec<Degradation>,
     /// Candidates that were left out, at most [`RecallQuery::omissions`], the best of them.
     pub omitted: Vec<Omission>,
-    /// What was found and exceeds the budget or the size of an answer; at most one entry for
-    /// each reason.
+    /// Messages that were found and exceed the budget or the size of an answer; at most one entry
+    /// for each reason.
     pub cuts: Vec<RecallCut>,
 }
 
@@ -185,13 +215,13 @@ pub struct Recalled {
 pub struct RecallCut {
     /// The first reason for which they would have been returned.
     pub reason: Reason,
-    /// How many they are, at least one.
+    /// Their number, at least one, and their size.
     pub omitted: Amount,
 }
 
 /// The answer to a search for matches alone.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundMessages {
     /// Best match first.
     pub matches: Vec<RecalledMessage>,
     /// How they were found; `None`: nothing was searched.
@@ -267,7 +297,7 @@ pub struct FoundDocuments {
     pub found: memory_store::FoundDocuments,
     /// How they were matched; `None`: without a query.
     pub method: Option<Method>,
-    /// What is missing from the answer.
+    /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
 }
 

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use memory_contract::TenantId;
 use memory_contract::duration_text::format_duration;
-use memory_recall::{Backend, Index, IndexState};
+use memory_index::{Backend, Index, IndexState};
 use memory_store::{PoolStatus, Store, StoreError, WorkerStore, error_chain};
 use metrics::{describe_gauge, gauge};
 use metrics_exporter_prometheus::PrometheusHandle;

@@ -28,8 +28,9 @@ use memory_contract::proto::working_memory_service_server::WorkingMemoryServiceS
 use memory_distill::Distiller;
 use memory_grpc::ApiError;
 use memory_http::{HttpConfig, HttpLayer};
+use memory_index::{Background, Index, IndexerHandle};
 use memory_mcp::{Admit, McpConfig, McpLayer, Permit};
-use memory_recall::{Background, Index, IndexerHandle, Recall};
+use memory_recall::Recall;
 use memory_store::{Authenticator, Secrets, Store};
 use memory_transfer::Transfers;
 use time::OffsetDateTime;

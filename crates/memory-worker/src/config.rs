@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_recall::IndexerConfig;
+use memory_index::IndexerConfig;
 use serde::{Deserialize, Serialize};
 
 /// The background jobs.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use memory_contract::{AppId, TenantId};
-use memory_recall::{Index, Selection};
+use memory_index::{Index, Selection};
 use memory_store::{CollectionState, OutboxStats, Store, StoreError, WorkerStore, error_chain};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,

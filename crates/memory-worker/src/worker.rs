@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use memory_distill::Distiller;
-use memory_recall::{Background, Index, Indexer, Recall};
+use memory_index::{Background, Index, Indexer};
+use memory_recall::Recall;
 use memory_store::task::reporting_panics;
 use memory_store::{Store, WorkerStore};
 use tokio_util::sync::CancellationToken;

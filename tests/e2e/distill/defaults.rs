@@ -36,7 +36,11 @@ fn sources() -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    for dir in ["crates/memory-recall", "crates/memory-api"] {
+    for dir in [
+        "crates/memory-index",
+        "crates/memory-recall",
+        "crates/memory-api",
+    ] {
         walk(&project_dir().join(dir), &mut found);
     }
     found

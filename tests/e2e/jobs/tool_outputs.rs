@@ -228,7 +228,11 @@ fn sources() -> Vec<String> {
         }
     }
     let mut found = Vec::new();
-    for dir in ["crates/memory-recall/src", "crates/memory-store/src"] {
+    for dir in [
+        "crates/memory-index/src",
+        "crates/memory-recall/src",
+        "crates/memory-store/src",
+    ] {
         walk(&project_dir().join(dir), &mut found);
     }
     let read = |path: PathBuf| fs::read_to_string(path).unwrap();

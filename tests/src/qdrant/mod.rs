@@ -1,5 +1,5 @@
 //! A Qdrant for the tests: the one that `QDRANT_URL` names, or else the test server of
-//! `memory-recall`. Either runs, or is reached, on a separate thread: a test that waits for a
+//! `memory-test-qdrant`. Either runs, or is reached, on a separate thread: a test that waits for a
 //! process must not keep it from answering.
 
 mod proxy;
@@ -8,8 +8,8 @@ use std::env;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-pub use memory_recall::testing::Fault;
-use memory_recall::testing::{RemoteCollections, TestQdrant};
+pub use memory_test_qdrant::Fault;
+use memory_test_qdrant::{RemoteCollections, TestQdrant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 

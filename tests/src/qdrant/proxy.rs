@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use memory_recall::testing::Fault;
+use memory_test_qdrant::Fault;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;

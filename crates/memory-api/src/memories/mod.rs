@@ -22,7 +22,8 @@ use memory_grpc::request::{
     required_owner_from, shortened_wait, wait_deadline,
 };
 use memory_grpc::{ApiError, caller_of};
-use memory_recall::{FoundMemory, IndexerHandle, Recall};
+use memory_index::IndexerHandle;
+use memory_recall::{FoundMemory, Recall};
 use memory_store::{
     AddedMemories, AddedMemory, Caller, ChangedMemory, DeletedMemory, Forgotten, ImportedMemories,
     ImportedMemory, MemoryError, MemoryOwners, MemoryWithHistory, Store, StoreError,

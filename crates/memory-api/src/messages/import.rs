@@ -13,7 +13,7 @@ use memory_grpc::request::{
 };
 use memory_grpc::status::import_error;
 use memory_grpc::{ApiError, unreadable, until};
-use memory_recall::{Background, IndexerHandle};
+use memory_index::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, NewThread, Store, StoreError, ThreadError};
 use tokio::time::Instant;
 use tonic::{Status, Streaming};

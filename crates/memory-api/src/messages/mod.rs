@@ -19,7 +19,7 @@ use memory_grpc::request::{
     written,
 };
 use memory_grpc::{ApiError, caller_of, remaining};
-use memory_recall::{Background, IndexerHandle};
+use memory_index::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, Store, StoreError};
 use prost::Message as _;
 use tonic::metadata::MetadataMap;

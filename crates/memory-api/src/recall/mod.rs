@@ -11,15 +11,15 @@ use memory_contract::{
     AppId, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy, Session, Thread,
     ThreadId,
 };
-use memory_grpc::request::{NamedConversation, resolve_session, shortened_wait, wait_deadline};
+use memory_grpc::request::{NamedConversation, resolve_session, wait_deadline};
 use memory_grpc::{ApiError, caller_of};
-use memory_recall::{Ahead, Found, Recall, RecallQuery, Recalled};
+use memory_recall::{FoundMessages, Method, Prefetch, Recall, Recalled};
 use memory_store::{Caller, Policies, Scope, Store};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::files::{annotate, references};
 use answer::{cut, recalled_message, recalled_response};
-use request::{Place, recall_call, search_query};
+use request::{Place, recall_call, search_call};
 
 pub(super) use answer::{degradation, omission_reason, reason, searched_by};
 
@@ -56,19 +56,19 @@ impl Recalls {
         let deadline = wait_deadline(&request);
         let (metadata, _, request) = request.into_parts();
         let (place, call) = recall_call(&metadata, request)?;
-        let mut ahead = self.ahead(&caller, &place, call.policy.mode, call.query());
+        let mut prefetch =
+            self.prefetch(&caller, &place, call.policy.mode, &call.text, call.method);
         let (begin, policy) = self.begin(&caller, place, &call.policy).await?;
         let (thread, scope) = self.searched(&caller, begin, &policy).await?;
-        let tokenizer = call.tokenizer();
+        let tokenizer = call.tokenizer;
         let explained = call.explain.then(|| policy.clone());
         let recalled = match scope {
             Some(scope) => {
-                let mut query = call.under(&policy, thread, scope);
+                let query = call.query(&policy, thread, scope, deadline);
                 match query.searches() {
-                    true => ahead.searches(&query.scope),
-                    false => ahead.searches_nothing(),
+                    true => prefetch.searches(&query.scope),
+                    false => prefetch.searches_nothing(),
                 }
-                query.max_wait = shortened_wait(deadline, query.max_wait);
                 self.recall.recall(&caller, &query).await?
             }
             None => Recalled::default(),
@@ -85,12 +85,10 @@ impl Recalls {
         let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
         let (metadata, _, request) = request.into_parts();
-        let (place, scope, mut query) = search_query(&metadata, request)?;
-        let found = match (place, scope) {
+        let (place, call) = search_call(&metadata, request)?;
+        let found = match (place, call.scope) {
             (Place::Conversation(NamedConversation::Thread(thread)), Some(MemoryScope::Thread)) => {
-                query.thread = Some(thread);
-                query.scope = Scope::Thread(thread);
-                query.max_wait = shortened_wait(deadline, query.max_wait);
+                let query = call.query(Some(thread), Scope::Thread(thread), deadline);
                 let exists = async {
                     Ok::<_, ApiError>(self.store.threads(&caller).get_thread(thread).await?)
                 };
@@ -102,17 +100,15 @@ impl Recalls {
                     scope,
                     ..MemoryPolicy::default()
                 };
-                let mut ahead = self.ahead(&caller, &place, None, &query);
+                let mut prefetch = self.prefetch(&caller, &place, None, &call.text, call.method);
                 let (begin, policy) = self.begin(&caller, place, &request).await?;
                 match self.searched(&caller, begin, &policy).await? {
                     (thread, Some(scope)) => {
-                        query.thread = thread.map(|(thread, _)| thread);
-                        query.scope = scope;
-                        ahead.searches(&query.scope);
-                        query.max_wait = shortened_wait(deadline, query.max_wait);
+                        prefetch.searches(&scope);
+                        let query = call.query(thread.map(|(thread, _)| thread), scope, deadline);
                         self.recall.search(&caller, query).await?
                     }
-                    (_, None) => Found::default(),
+                    (_, None) => FoundMessages::default(),
                 }
             }
         };
@@ -127,16 +123,16 @@ impl Recalls {
     }
 
     /// Begins to embed the question of a request that names this mode, or none.
-    fn ahead(
+    fn prefetch(
         &self,
         caller: &Caller,
         place: &Place,
         mode: Option<MemoryMode>,
-        query: &RecallQuery,
-    ) -> Ahead {
+        text: &str,
+        method: Method,
+    ) -> Prefetch {
         let place = format!("{place:?}");
-        self.recall
-            .ahead(caller, place, mode, &query.query, query.method)
+        self.recall.prefetch(caller, place, mode, text, method)
     }
 
     /// Reads where a search begins, and the policy that applies: `request` is its most

@@ -1,31 +1,54 @@
 //! Validates recall and search requests.
 
+use std::time::{Duration, Instant};
+
 use memory_budget::Tokenizer;
 use memory_contract::proto::{self, RecallRequest, SearchRequest, recall_request::Budget};
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
+    AppId, Invalid, InvalidFields, MemoryPolicy, MemoryScope, MessageFilter, PolicyLevel,
     ResolvedPolicy, ThreadId, check, filter_from, limits, optional_float, scope_from,
 };
-use memory_recall::RecallQuery;
+use memory_recall::{Freshness, Method, RecallQuery};
 use memory_store::Scope;
 use tonic::metadata::MetadataMap;
-use uuid::Uuid;
 
 use memory_grpc::request::{
     Fields, NamedConversation, Target, freshness_from, method_from, policy_at,
-    required_target_from, search_top_k_from, tokenizer_from,
+    required_target_from, search_top_k_from, shortened_wait, tokenizer_from,
 };
 
-/// A validated recall request, before the policy fills in what it leaves open.
+/// A validated recall request, before its scope and the policy are read.
 #[derive(Debug)]
 pub(super) struct RecallCall {
-    /// It searches nothing, and its numbers are defaults: [`RecallCall::under`] sets
-    /// them.
-    query: RecallQuery,
+    /// The text to search for.
+    pub(super) text: String,
+    pub(super) method: Method,
+    pub(super) tokenizer: Tokenizer,
     /// The request's own level of the policy.
     pub(super) policy: MemoryPolicy,
     /// Whether the answer says which policy applied and what was left out.
     pub(super) explain: bool,
+    filter: MessageFilter,
+    max_tokens: Option<usize>,
+    freshness: Freshness,
+    max_wait: Duration,
+    all_branches: bool,
+}
+
+/// A validated search request, before its scope is read.
+#[derive(Debug)]
+pub(super) struct SearchCall {
+    /// The text to search for.
+    pub(super) text: String,
+    pub(super) method: Method,
+    /// How far beyond a conversation to search; `None`: as the policy says.
+    pub(super) scope: Option<MemoryScope>,
+    top_k: usize,
+    filter: MessageFilter,
+    min_score: f32,
+    freshness: Freshness,
+    max_wait: Duration,
+    all_branches: bool,
 }
 
 /// Validates a recall request.
@@ -66,33 +89,28 @@ pub(super) fn recall_call(
     let freshness = fields.get(freshness_from(freshness));
     let ((place, policy), (freshness, max_wait)) = fields.all(place.zip(policy).zip(freshness))?;
     let call = RecallCall {
+        text: query,
+        method,
+        tokenizer,
         policy,
         explain,
-        query: RecallQuery {
-            filter,
-            max_tokens,
-            tokenizer,
-            method,
-            freshness,
-            max_wait,
-            all_branches,
-            omissions: if explain { limits::OMITTED } else { 0 },
-            ..RecallQuery::new(None, nothing(), query)
-        },
+        filter,
+        max_tokens,
+        freshness,
+        max_wait,
+        all_branches,
     };
     Ok((place, call))
 }
 
-/// Validates a search request. Returns where to search, how far beyond a conversation
-/// (`None`: as the policy says), and a query that searches nothing until it gets its
-/// scope.
+/// Validates a search request.
 ///
 /// # Errors
 /// Every wrong field at once.
-pub(super) fn search_query(
+pub(super) fn search_call(
     metadata: &MetadataMap,
     request: SearchRequest,
-) -> Result<(Place, Option<MemoryScope>, RecallQuery), InvalidFields> {
+) -> Result<(Place, SearchCall), InvalidFields> {
     let SearchRequest {
         target,
         scope,
@@ -114,59 +132,63 @@ pub(super) fn search_query(
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let freshness = fields.get(freshness_from(freshness));
     let (place, (freshness, max_wait)) = fields.all(place.zip(freshness))?;
-    let query = RecallQuery {
+    let call = SearchCall {
+        text: query,
+        method,
+        scope,
         top_k,
         filter,
-        method,
         min_score: min_score.unwrap_or_default(),
         freshness,
         max_wait,
         all_branches,
-        ..RecallQuery::new(None, nothing(), query)
     };
-    Ok((place, scope, query))
+    Ok((place, call))
 }
 
 impl RecallCall {
-    /// The query without a scope.
-    pub(super) fn query(&self) -> &RecallQuery {
-        &self.query
-    }
-
-    pub(super) fn tokenizer(&self) -> Tokenizer {
-        self.query.tokenizer
-    }
-
-    /// The query under a policy, in a scope. The thread comes with its place in the order of creation
-    /// of all threads.
-    pub(super) fn under(
+    /// The query under a policy, in a scope, with waits that end at `deadline`. The thread comes
+    /// with its place in the order of creation of all threads.
+    pub(super) fn query(
         self,
         policy: &ResolvedPolicy,
         thread: Option<(ThreadId, i64)>,
         scope: Scope,
+        deadline: Instant,
     ) -> RecallQuery {
-        let query = self.query;
-        let (recent_window, top_k) = match policy.mode {
-            // A node's memory is not the conversation's.
-            MemoryMode::None | MemoryMode::Node => (0, 0),
-            MemoryMode::Window => {
-                let unbounded = limits::WINDOW_MAX.unsigned_abs();
-                (count(policy.window().unwrap_or(unbounded)), 0)
-            }
-            MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => {
-                (count(policy.recent_window), count(policy.top_k))
-            }
-        };
+        let (thread, thread_ordinal) = thread.unzip();
         RecallQuery {
-            thread: thread.map(|(thread, _)| thread),
-            thread_ordinal: thread.map_or(0, |(_, ordinal)| ordinal),
-            scope,
-            recent_window,
-            top_k,
-            neighbors_before: count(policy.neighbors_before),
-            neighbors_after: count(policy.neighbors_after),
-            min_score: policy.min_score,
-            ..query
+            thread_ordinal: thread_ordinal.unwrap_or_default(),
+            filter: self.filter,
+            max_tokens: self.max_tokens,
+            tokenizer: self.tokenizer,
+            method: self.method,
+            freshness: self.freshness,
+            max_wait: shortened_wait(deadline, self.max_wait),
+            all_branches: self.all_branches,
+            omissions: if self.explain { limits::OMITTED } else { 0 },
+            ..RecallQuery::under(policy, thread, scope, self.text)
+        }
+    }
+}
+
+impl SearchCall {
+    /// The query in a scope, with waits that end at `deadline`.
+    pub(super) fn query(
+        self,
+        thread: Option<ThreadId>,
+        scope: Scope,
+        deadline: Instant,
+    ) -> RecallQuery {
+        RecallQuery {
+            top_k: self.top_k,
+            filter: self.filter,
+            method: self.method,
+            min_score: self.min_score,
+            freshness: self.freshness,
+            max_wait: shortened_wait(deadline, self.max_wait),
+            all_branches: self.all_branches,
+            ..RecallQuery::new(thread, scope, self.text)
         }
     }
 }
@@ -214,11 +236,6 @@ fn place_from(
         )));
     }
     place
-}
-
-/// The scope of a query whose place is not known yet.
-fn nothing() -> Scope {
-    Scope::Thread(ThreadId::from(Uuid::nil()))
 }
 
 fn count(value: u32) -> usize {

@@ -24,7 +24,7 @@ use memory_grpc::request::{
     resolve_session, session_names_from,
 };
 use memory_grpc::{ApiError, caller_of};
-use memory_recall::IndexerHandle;
+use memory_index::IndexerHandle;
 use memory_store::{Erased, NewThread, Store, StoreError};
 use prost_types::Duration as ProtoDuration;
 use tonic::metadata::MetadataMap;

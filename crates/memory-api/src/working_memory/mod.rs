@@ -19,7 +19,7 @@ use memory_grpc::request::{
     Fields, check_thread_change, may_erase, required_conversation_from, written,
 };
 use memory_grpc::{ApiError, caller_of};
-use memory_recall::IndexerHandle;
+use memory_index::IndexerHandle;
 use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};

@@ -7,11 +7,10 @@ use std::{
 };
 
 use memory_contract::{MessageFilter, TenantId, ThreadId};
-use memory_recall::{
-    Embedder, EmbedderConfig, Index, IndexConfig, IndexSchema, LexicalVector, Search, Selection,
-    open_index,
-};
+use memory_embed::{Embedder, EmbedderConfig};
+use memory_index::{Index, IndexConfig, IndexSchema, Search, Selection, open_index};
 use memory_store::{Caller, Scope, Store, StoreConfig};
+use memory_text::lexical_query;
 
 use crate::{
     Failure,
@@ -116,7 +115,7 @@ impl Floor {
             .search(Search {
                 selection: Selection::new(&tenant, &scope, &MessageFilter::default()),
                 dense: Some(dense),
-                lexical: Some(LexicalVector::of_query(&asked.question)),
+                lexical: Some(lexical_query(&asked.question, &[])),
                 limit: CANDIDATES,
             })
             .await?;

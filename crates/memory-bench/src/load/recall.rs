@@ -6,7 +6,7 @@ use memory_contract::proto::{
     BuildContextRequest, MemoryMode, MemoryPolicy, Part, ProviderFormat, RecallRequest,
     RecallScope, part,
 };
-use memory_recall::IndexConfig;
+use memory_index::IndexConfig;
 use serde::Serialize;
 
 use super::{

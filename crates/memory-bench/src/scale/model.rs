@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path};
 
-use memory_recall::{EmbedderConfig, default_model_dir};
+use memory_embed::{EmbedderConfig, default_model_dir};
 use prost::Message;
 
 use crate::{Failure, random::Random};

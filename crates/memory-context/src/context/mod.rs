@@ -68,7 +68,7 @@ pub async fn build_context<A: Send + 'static>(
     request.wait_until = request.wait_until.min(deadline);
     let place = format!("{:?}", request.conversation);
     let mode = request.policy.mode;
-    let mut ahead = recall.ahead(caller, place, mode, &request.query, request.method);
+    let mut prefetch = recall.prefetch(caller, place, mode, &request.query, request.method);
     let Resolved {
         thread,
         scope,
@@ -83,9 +83,9 @@ pub async fn build_context<A: Send + 'static>(
     }
     match &scope {
         Some(scope) if policy.mode.searches() && policy.top_k > 0 => {
-            ahead.searches(scope);
+            prefetch.searches(scope);
         }
-        _ => ahead.searches_nothing(),
+        _ => prefetch.searches_nothing(),
     }
     if policy.image_detail == ImageDetail::Low {
         request.tokenizer = request.tokenizer.in_low_detail();

@@ -108,87 +108,84 @@ impl Reader<'_> {
         }
     }
 
-    /// The newest turns, the messages that match, and long-term memories. All are read
-    /// at the same time, unless the query has to be found among the newest turns.
+    /// The newest turns, the messages that match, and long-term memories.
     async fn hybrid(&self) -> Result<Remembered, ContextError> {
-        let recent_window = self.policy.recent_window;
-        let newest = self.newest(recent_window);
-        if !self.request.query.is_empty() {
-            let query = self.query(self.request.query.clone());
-            let recalled = async {
-                let rank = async { Ok(self.recall.rank(self.caller, &query).await?) };
-                let (recent, ranking) = tokio::try_join!(newest, rank)?;
-                let shown = recent.messages.clone();
-                let recalled =
-                    self.recall
-                        .complete_with_window(self.caller, &query, ranking, shown);
-                Ok(hybrid(recent, recalled.await?, &query))
-            };
-            let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
-            return Ok(memory.with(known));
-        }
-        let recent = newest.await?;
-        let mut shown = recent.messages.clone();
-        let query = self.query(self.question_of(&mut shown).await?);
-        let recalled = async {
-            let ranking = self.recall.rank(self.caller, &query).await?;
-            let recalled = self
-                .recall
-                .complete_with_window(self.caller, &query, ranking, shown);
-            Ok(recalled.await?)
-        };
-        let (recalled, known) = tokio::try_join!(recalled, self.known(&query.query))?;
-        Ok(hybrid(recent, recalled, &query).with(known))
+        let history = async { Ok((None, self.newest(self.policy.recent_window).await?)) };
+        self.with_matches(history, true).await
     }
 
-    /// Derived text, the messages that it does not cover, what matches beyond both, and
+    /// Derived text, the messages that it does not cover, the messages that match beyond both, and
     /// long-term memories.
     async fn derived(&self) -> Result<Remembered, ContextError> {
-        let history = self.derived_history();
+        let history = async {
+            let (derived, recent) = self.derived_history().await?;
+            Ok((Some(derived), recent))
+        };
+        let searches = self.owner.is_some() || self.policy.top_k > 0;
+        self.with_matches(history, searches).await
+    }
+
+    /// Adds the messages that match and long-term memories. All are read at the same time,
+    /// unless the question has to be found among the newest turns; without `searches` it is not
+    /// looked for there.
+    async fn with_matches(
+        &self,
+        history: impl Future<Output = Result<(Option<DerivedShare>, Cut), ContextError>>,
+        searches: bool,
+    ) -> Result<Remembered, ContextError> {
         if !self.request.query.is_empty() {
             let query = self.query(self.request.query.clone());
             let recalled = async {
                 let rank = async { Ok(self.recall.rank(self.caller, &query).await?) };
                 let ((derived, recent), ranking) = tokio::try_join!(history, rank)?;
                 let shown = recent.messages.clone();
-                self.beyond(&query, ranking, derived, recent, shown).await
+                self.complete(&query, ranking, derived, recent, shown).await
             };
             let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
             return Ok(memory.with(known));
         }
         let (derived, recent) = history.await?;
         let mut shown = recent.messages.clone();
-        let question = match self.owner.is_some() || self.policy.top_k > 0 {
+        let question = match searches {
             true => self.question_of(&mut shown).await?,
             false => String::new(),
         };
         let query = self.query(question);
         let recalled = async {
             let ranking = self.recall.rank(self.caller, &query).await?;
-            self.beyond(&query, ranking, derived, recent, shown).await
+            self.complete(&query, ranking, derived, recent, shown).await
         };
         let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
         Ok(memory.with(known))
     }
 
     /// Adds the matches that neither the messages in full nor the derived text contain.
-    async fn beyond(
+    async fn complete(
         &self,
         query: &RecallQuery,
         ranking: Ranking,
-        derived: DerivedShare,
+        derived: Option<DerivedShare>,
         recent: Cut,
         shown: Vec<Message>,
     ) -> Result<Remembered, ContextError> {
-        let gist = Gist::of(derived.texts());
-        let adds = |message: &Message| !gist.has_all_of(&message.parts);
-        let recalled = self
-            .recall
-            .complete_beyond(self.caller, query, ranking, &shown, adds)
-            .await?;
+        let (recall, caller) = (self.recall, self.caller);
+        let recalled = match &derived {
+            None => {
+                recall
+                    .complete_with_window(caller, query, ranking, shown)
+                    .await?
+            }
+            Some(derived) => {
+                let gist = Gist::of(derived.texts());
+                let adds = |message: &Message| !gist.has_all_of(&message.parts);
+                recall
+                    .complete_beyond(caller, query, ranking, &shown, adds)
+                    .await?
+            }
+        };
         Ok(Remembered {
-            derived: Some(derived),
-            ..hybrid(recent, recalled, query)
+            derived,
+            ..remembered(recent, recalled, query)
         })
     }
 
@@ -402,7 +399,7 @@ pub(super) async fn recall_beyond(
     let recalled = recall
         .complete_with_window(caller, &query, ranking, Vec::new())
         .await?;
-    Ok(hybrid(Cut::default(), recalled, &query))
+    Ok(remembered(Cut::default(), recalled, &query))
 }
 
 fn recall_query(
@@ -413,21 +410,9 @@ fn recall_query(
     text: String,
 ) -> RecallQuery {
     RecallQuery {
-        thread,
-        // The caller reads the window.
-        thread_ordinal: 0,
-        scope,
         head: request.head.clone(),
-        query: text,
-        recent_window: policy.recent_window as usize,
-        top_k: policy.top_k as usize,
-        neighbors_before: policy.neighbors_before as usize,
-        neighbors_after: policy.neighbors_after as usize,
         filter: request.filter.clone(),
-        // The quotations are fitted later, to the tokens that the other blocks leave.
-        max_tokens: None,
         tokenizer: request.tokenizer,
-        min_score: policy.min_score,
         method: request.method,
         freshness: request.freshness,
         max_wait: request.wait_until.saturating_duration_since(Instant::now()),
@@ -436,10 +421,12 @@ fn recall_query(
             true => limits::CONTEXT_OMITTED_MATCHES,
             false => 0,
         },
+        // No budget: the quotations are fitted later, to the tokens that the other blocks leave.
+        ..RecallQuery::under(policy, thread, scope, text)
     }
 }
 
-fn hybrid(recent: Cut, recalled: Recalled, query: &RecallQuery) -> Remembered {
+fn remembered(recent: Cut, recalled: Recalled, query: &RecallQuery) -> Remembered {
     let Recalled {
         messages,
         total_tokens: _,

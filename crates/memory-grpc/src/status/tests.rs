@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use memory_contract::MessageId;
-use memory_recall::Backend;
+use memory_embed::EmbedError;
+use memory_index::{Backend, IndexError};
 use memory_store::PlanError;
 use tonic_types::StatusExt as _;
 
@@ -111,16 +112,16 @@ fn every_error_has_a_code_and_a_reason() {
         R::ThreadNotFound,
     );
     check(
-        RecallError::EmbedderBusy,
+        RecallError::from(EmbedError::Busy),
         Code::Unavailable,
         R::IndexUnavailable,
     );
     let after = Duration::from_secs(1);
     check(
-        RecallError::IndexTimeout {
+        RecallError::from(IndexError::Timeout {
             backend: Backend::Edge,
             after,
-        },
+        }),
         Code::Unavailable,
         R::IndexUnavailable,
     );
@@ -306,10 +307,10 @@ fn an_internal_error_shows_the_caller_an_incident_and_nothing_else() {
         what: "role",
         why: "SELECT secret".to_owned(),
     };
-    let broken = RecallError::ModelMissing {
+    let broken = RecallError::from(EmbedError::ModelMissing {
         what: "model",
         path: PathBuf::from("/secret"),
-    };
+    });
     for error in [ApiError::from(corrupt), ApiError::from(broken)] {
         let status = check(error, Code::Internal, ErrorReason::Internal);
         assert!(!format!("{status:?}").contains("secret"), "{status:?}");

@@ -93,6 +93,8 @@ fn every_metric_is_described_in_the_file_that_emits_it() {
     let mut files = Vec::new();
     for name in [
         "memory-store",
+        "memory-embed",
+        "memory-index",
         "memory-recall",
         "memory-distill",
         "memory-context",

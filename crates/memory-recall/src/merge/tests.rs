@@ -35,7 +35,7 @@ fn pieces() -> impl Strategy<Value = MergeInput> {
                 thread_ordinal: 1,
                 active: true,
             };
-            if !said.insert(Content::of(&found.message)) {
+            if !said.insert(Content::new(&found.message)) {
                 continue;
             }
             let id = found.message.id;
@@ -105,7 +105,7 @@ proptest! {
             .messages
             .iter()
             .filter(|one| !window.contains(&one.message.id))
-            .map(|one| Content::of(&one.message))
+            .map(|one| Content::new(&one.message))
             .collect();
         let unique: HashSet<&Content> = contents.iter().collect();
         prop_assert_eq!(unique.len(), contents.len());

@@ -1,8 +1,11 @@
-//! What the fitted weights weigh: numbers of about 0 to 1 for each candidate. They come from
-//! both lists, from the messages beside a candidate, and from what its point has of its text.
+//! The features that the fitted weights weigh: numbers of about 0 to 1 for each candidate. They come
+//! from both lists, from the messages before and after a candidate, and from the form of its text.
 
-use super::{Evidence, QueryTraits, Surroundings};
-use crate::text::{MOST_CHARS, Trait};
+use memory_text::{MOST_CHARS, Trait};
+
+use super::evidence::Evidence;
+use super::surroundings::Surroundings;
+use super::traits::QueryTraits;
 
 /// The features of a candidate.
 pub(crate) type Features = [f64; FEATURES.len()];
@@ -45,7 +48,7 @@ pub const FEATURES: [&str; 33] = [
 ];
 
 /// The features by which a candidate matches better. Their weights are not negative, and neither are
-/// those of the hidden units' outputs, so that of two messages that differ only in these features
+/// the hidden units' outputs, so that of two messages that differ only in these features
 /// the better match comes first.
 pub const MATCHES: [&str; 10] = [
     "sum",
@@ -66,7 +69,7 @@ const HALVING_RANK: f64 = 10.0;
 const MOST_OWN: f64 = 1.5;
 /// Words of a query whose places among the matched ones are known.
 const WORDS: usize = u64::BITS as usize;
-/// Of so many candidates, at most one may have a text that is cut in its form, and the best match
+/// At most one of this many candidates may have a text that is cut in its form, and the best match
 /// by word may not. The weights were fitted to what people say; among outputs of tools they find
 /// less than the sums.
 const CANDIDATES_PER_LONG_TEXT: usize = 10;
@@ -74,7 +77,7 @@ const CANDIDATES_PER_LONG_TEXT: usize = 10;
 /// The features of each candidate; `None` if one has no form, or if many or the best match by word
 /// have long texts.
 /// `sums` are their scores by constants alone.
-pub(super) fn of(
+pub(super) fn compute(
     evidence: &[Evidence],
     surroundings: &Surroundings,
     sums: &[f64],

@@ -1,18 +1,21 @@
 //! The features of whole conversations, for the program that fits the weights.
 
 use memory_contract::{MessageId, TenantId};
+use memory_embed::{EmbedError, Embedder, Urgency, dot};
+use memory_index::{Candidate, Candidates, EncodedPoint, Point, WordCounts};
 use memory_store::IndexRecord;
+use memory_text::{in_first_person, lexical_query, meaning};
 
-use super::{FEATURES, QueryTraits, Surroundings, features, fuse, sums};
-use crate::embed::{Embedder, Urgency, dot};
-use crate::error::RecallError;
-use crate::index::{Candidate, Candidates, Entry, Point, WordCounts};
-use crate::text;
+use super::evidence::fuse;
+use super::features::{self, FEATURES};
+use super::sums::sums;
+use super::surroundings::Surroundings;
+use super::traits::QueryTraits;
 
 /// Messages of one scope as an index has them, in memory.
 pub struct Corpus {
     embedder: Embedder,
-    entries: Vec<Entry>,
+    entries: Vec<EncodedPoint>,
     counts: WordCounts,
     names: Vec<String>,
 }
@@ -21,9 +24,9 @@ impl Corpus {
     /// Embeds messages.
     ///
     /// # Errors
-    /// Those of [`Embedder::documents`].
-    pub async fn new(embedder: Embedder, records: Vec<IndexRecord>) -> Result<Self, RecallError> {
-        let texts = records.iter().map(|record| text::meaning(&record.message));
+    /// As [`Embedder::documents`].
+    pub async fn new(embedder: Embedder, records: Vec<IndexRecord>) -> Result<Self, EmbedError> {
+        let texts = records.iter().map(|record| meaning(&record.message));
         let vectors = embedder.documents(texts.collect(), Urgency::Bulk).await?;
         let mut names: Vec<String> = records
             .iter()
@@ -33,14 +36,14 @@ impl Corpus {
         names.sort_unstable();
         names.dedup();
         let tenant = TenantId::default();
-        let entries: Vec<Entry> = records
+        let entries: Vec<EncodedPoint> = records
             .into_iter()
             .zip(vectors)
             .map(|(record, vector)| Point {
                 dense: Some(vector),
-                ..Point::of(&tenant, record)
+                ..Point::new(&tenant, record)
             })
-            .map(Entry::from)
+            .map(EncodedPoint::from)
             .collect();
         let mut counts = WordCounts::default();
         for entry in &entries {
@@ -57,17 +60,17 @@ impl Corpus {
     /// The features of the candidates of a query, at most `limit` of each search.
     ///
     /// # Errors
-    /// Those of [`Embedder::query`].
+    /// As [`Embedder::query`].
     pub async fn features(
         &self,
         query: &str,
         limit: usize,
-    ) -> Result<Vec<(MessageId, [f64; FEATURES.len()])>, RecallError> {
-        let vector = text::in_first_person(query, &self.names);
+    ) -> Result<Vec<(MessageId, [f64; FEATURES.len()])>, EmbedError> {
+        let vector = in_first_person(query, &self.names);
         let vector = self.embedder.query(&vector).await?;
-        let words = self.counts.weigh(text::lexical_query(query, &self.names));
-        let dense = |entry: &Entry| entry.dense.as_deref().map(|dense| dot(&vector, dense));
-        let lexical = |entry: &Entry| {
+        let words = self.counts.weigh(lexical_query(query, &self.names));
+        let dense = |entry: &EncodedPoint| entry.dense.as_deref().map(|dense| dot(&vector, dense));
+        let lexical = |entry: &EncodedPoint| {
             let score = words.dot(&entry.lexical);
             (score > 0.0).then_some(score)
         };
@@ -78,15 +81,15 @@ impl Corpus {
         };
         let traits = QueryTraits::new(query, &self.names, &words);
         let evidence = fuse(found);
-        let surroundings = Surroundings::of(&evidence);
+        let surroundings = Surroundings::new(&evidence);
         let sums = sums(&evidence, &surroundings, &traits);
-        let features = features::of(&evidence, &surroundings, &sums, &traits);
+        let features = features::compute(&evidence, &surroundings, &sums, &traits);
         let ids = evidence.iter().map(|one| one.candidate.id.into());
         Ok(ids.zip(features.unwrap_or_default()).collect())
     }
 
-    fn best(&self, limit: usize, score: impl Fn(&Entry) -> Option<f32>) -> Vec<Candidate> {
-        let scored = |entry: &Entry| {
+    fn best(&self, limit: usize, score: impl Fn(&EncodedPoint) -> Option<f32>) -> Vec<Candidate> {
+        let scored = |entry: &EncodedPoint| {
             Some(Candidate {
                 score: score(entry)?,
                 ..entry.candidate.clone()

@@ -1,14 +1,13 @@
-//! What a query asks for.
+//! The traits of a query.
 
-use crate::index::LexicalVector;
-use crate::text;
+use memory_text::{LexicalVector, is_same_speaker, named_speakers, short_hash};
 
 /// A query as the ranking sees it.
 #[derive(Debug, Default)]
 pub(crate) struct QueryTraits {
     /// The speaker whose name is in the query, if it has exactly one.
     pub(crate) speaker: Option<String>,
-    /// Its words, shortened as those of a [`text::Form`], and their weights.
+    /// Its words, shortened like the words of a [`Form`](memory_text::Form), and their weights.
     pub(super) words: Vec<(u32, f64)>,
     /// It asks for a time.
     pub(super) is_when: bool,
@@ -43,13 +42,13 @@ const MONTHS: [&str; 12] = [
 impl QueryTraits {
     /// `words` are the words of the question, weighed.
     pub(crate) fn new(question: &str, names: &[String], words: &LexicalVector) -> Self {
-        let speaker = match text::named(question, names).as_slice() {
+        let speaker = match named_speakers(question, names).as_slice() {
             [one] => Some((*one).to_owned()),
             _ => None,
         };
         let weights = words.indices.iter().zip(&words.values);
         let words = weights
-            .map(|(word, weight)| (text::short(*word), f64::from(*weight)))
+            .map(|(word, weight)| (short_hash(*word), f64::from(*weight)))
             .collect();
         let lower = question.to_lowercase();
         let tokens: Vec<&str> = lower
@@ -61,14 +60,14 @@ impl QueryTraits {
             words,
             is_when: is_when(&tokens),
             is_list: is_list(&tokens),
-            dates: Dates::of(&tokens),
+            dates: Dates::in_question(&tokens),
         }
     }
 
     /// Whether the query is about this speaker.
     pub(super) fn is_speaker(&self, name: &str) -> bool {
         let speaker = self.speaker.as_deref();
-        speaker.is_some_and(|speaker| text::is_same(speaker, name))
+        speaker.is_some_and(|speaker| is_same_speaker(speaker, name))
     }
 }
 
@@ -92,7 +91,8 @@ fn is_list(tokens: &[&str]) -> bool {
 }
 
 impl Dates {
-    fn of(tokens: &[&str]) -> Self {
+    /// The dates in the tokens of a question.
+    fn in_question(tokens: &[&str]) -> Self {
         let mut found = Self::default();
         let number = |token: &str| token.parse::<i32>().ok();
         // Such as 29.12.2023 and 2023-12-29.

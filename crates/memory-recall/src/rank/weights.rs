@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 
 use super::features::{FEATURES, Features};
 
-/// A linear score of the features and a small network beside it. The score is on the scale of the
+/// A linear score of the features, and a small network that adds to it. The score is on the scale of the
 /// weighted sums, so that a threshold means about the same with and without the features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     /// The score if all features are 0, without the network.
     pub bias: f64,
-    /// Of the linear score, in the order of [`FEATURES`].
-    pub of: [f64; FEATURES.len()],
+    /// The factors of the linear score, in the order of [`FEATURES`].
+    pub factors: [f64; FEATURES.len()],
     /// The network's hidden units.
     pub units: Vec<Unit>,
 }
@@ -23,13 +23,13 @@ pub struct Weights {
 pub struct Unit {
     /// Its input if all features are 0.
     pub bias: f64,
-    /// In the order of [`FEATURES`].
-    pub of: [f64; FEATURES.len()],
+    /// The factors of its input, in the order of [`FEATURES`].
+    pub factors: [f64; FEATURES.len()],
     /// The most that it adds to the score or takes from it.
     pub output: f64,
 }
 
-/// The rows of the file besides those of the features.
+/// The rows of the file that belong to no feature.
 const BIAS: &str = "bias";
 const OUTPUT: &str = "output";
 const HEAD: &str =
@@ -42,33 +42,35 @@ static FITTED: LazyLock<Weights> = LazyLock::new(|| {
     Weights::parse(include_str!("../../data/ranking.tsv"))
         .expect("data/ranking.tsv has the weights of each feature")
 });
-static FITTED_COLUMNS: LazyLock<Columns> = LazyLock::new(|| Columns::of(&FITTED));
+static FITTED_COLUMNS: LazyLock<Columns> = LazyLock::new(|| Columns::new(&FITTED));
 
 /// The scores of candidates: 0.0 to 1.0, or a little beyond.
 pub(super) fn scores(features: &[Features]) -> Vec<f64> {
     FITTED_COLUMNS.scores(features)
 }
 
-/// The same weights by feature: the linear score and all units take the products of one feature
-/// together, which the processor computes several at a time.
+/// The weights, ordered by feature: the products of one feature, for the linear score and all units,
+/// are computed together, several at a time by the processor.
 struct Columns {
-    /// Of the linear score, then of each unit.
+    /// The bias of the linear score, then of each unit.
     biases: Vec<f64>,
-    /// In the order of `biases`, for each feature.
-    of: [Vec<f64>; FEATURES.len()],
-    /// Of each unit.
+    /// For each feature, the factors in the order of `biases`.
+    factors: [Vec<f64>; FEATURES.len()],
+    /// The output of each unit.
     outputs: Vec<f64>,
 }
 
 impl Columns {
-    fn of(weights: &Weights) -> Self {
+    fn new(weights: &Weights) -> Self {
         let by_column = |linear: f64, of_unit: &dyn Fn(&Unit) -> f64| {
             let units = weights.units.iter().map(of_unit);
             std::iter::once(linear).chain(units).collect()
         };
         Self {
             biases: by_column(weights.bias, &|unit| unit.bias),
-            of: std::array::from_fn(|at| by_column(weights.of[at], &|unit| unit.of[at])),
+            factors: std::array::from_fn(|at| {
+                by_column(weights.factors[at], &|unit| unit.factors[at])
+            }),
             outputs: weights.units.iter().map(|unit| unit.output).collect(),
         }
     }
@@ -78,7 +80,7 @@ impl Columns {
         let score = |features: &Features| {
             inputs.clear();
             inputs.extend_from_slice(&self.biases);
-            for (feature, weights) in features.iter().zip(&self.of) {
+            for (feature, weights) in features.iter().zip(&self.factors) {
                 for (input, weight) in inputs.iter_mut().zip(weights) {
                     *input += feature * weight;
                 }
@@ -105,10 +107,10 @@ impl Weights {
             products.map(|(one, weight)| one * weight).sum::<f64>()
         };
         let units = self.units.iter().map(|unit| {
-            let input = unit.bias + weighed(&unit.of);
+            let input = unit.bias + weighed(&unit.factors);
             unit.output * softsign(input)
         });
-        self.bias + weighed(&self.of) + units.sum::<f64>()
+        self.bias + weighed(&self.factors) + units.sum::<f64>()
     }
 
     /// A table with a row for each feature and a column for each score, separated by tabs. Lines
@@ -122,7 +124,7 @@ impl Weights {
         };
         row(BIAS, self.bias, &|unit| unit.bias);
         for (at, name) in FEATURES.into_iter().enumerate() {
-            row(name, self.of[at], &|unit| unit.of[at]);
+            row(name, self.factors[at], &|unit| unit.factors[at]);
         }
         row(OUTPUT, 1.0, &|unit| unit.output);
         text
@@ -131,7 +133,7 @@ impl Weights {
     /// Reads what [`Weights::to_text`] wrote.
     ///
     /// # Errors
-    /// Says which line is not one of weights, or which weights are missing.
+    /// A text that names the wrong line, or the missing weights.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut rows = HashMap::new();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -153,15 +155,15 @@ impl Weights {
         let (biases, outputs) = (named(BIAS)?, named(OUTPUT)?);
         let features = FEATURES.into_iter().map(named);
         let features: Vec<&Vec<f64>> = features.collect::<Result<_, _>>()?;
-        let of = |column: usize| std::array::from_fn(|at| features[at][column]);
+        let factors = |column: usize| std::array::from_fn(|at| features[at][column]);
         let unit = |column: usize| Unit {
             bias: biases[column],
-            of: of(column),
+            factors: factors(column),
             output: outputs[column],
         };
         Ok(Self {
             bias: biases[0],
-            of: of(0),
+            factors: factors(0),
             units: (1..columns).map(unit).collect(),
         })
     }
@@ -175,7 +177,7 @@ mod tests {
     #[test]
     fn weights_are_read_as_they_were_written() {
         assert_eq!(Weights::parse(&FITTED.to_text()).as_ref(), Ok(&*FITTED));
-        assert!(FITTED.of.iter().any(|weight| *weight != 0.0));
+        assert!(FITTED.factors.iter().any(|weight| *weight != 0.0));
         for (text, error) in [
             ("", "no weights of bias"),
             (
@@ -194,19 +196,23 @@ mod tests {
 
     #[test]
     fn a_score_is_linear_with_bent_units_beside_it() {
-        let mut of = [0.0; FEATURES.len()];
-        of[1] = 2.0;
-        let unit = |bias, output| Unit { bias, of, output };
+        let mut factors = [0.0; FEATURES.len()];
+        factors[1] = 2.0;
+        let unit = |bias, output| Unit {
+            bias,
+            factors,
+            output,
+        };
         let weights = Weights {
             bias: 0.5,
-            of,
+            factors,
             units: vec![unit(0.0, 1.0), unit(-4.0, 3.0)],
         };
         let mut features = [0.0; FEATURES.len()];
         features[1] = 1.5;
         // 0.5 + 3, 3 / 4 of 1, and -1 / 2 of 3.
         assert!((weights.score(&features) - 2.75).abs() < 1e-9);
-        let [score] = Columns::of(&weights).scores(&[features])[..] else {
+        let [score] = Columns::new(&weights).scores(&[features])[..] else {
             panic!("one score for each candidate");
         };
         assert!((score - 2.75).abs() < 1e-9);
@@ -214,11 +220,11 @@ mod tests {
 
     #[test]
     fn of_two_messages_that_differ_only_in_a_match_the_better_one_scores_no_less() {
-        let linear = std::iter::once((&FITTED.of, 1.0));
-        let units = FITTED.units.iter().map(|unit| (&unit.of, unit.output));
-        for (of, output) in linear.chain(units) {
+        let linear = std::iter::once((&FITTED.factors, 1.0));
+        let units = FITTED.units.iter().map(|unit| (&unit.factors, unit.output));
+        for (factors, output) in linear.chain(units) {
             assert!(output > 0.0);
-            let weight = |name| of[FEATURES.iter().position(|known| *known == name).unwrap()];
+            let weight = |name| factors[FEATURES.iter().position(|known| *known == name).unwrap()];
             for name in MATCHES {
                 assert!(weight(name) >= 0.0, "{name}");
             }

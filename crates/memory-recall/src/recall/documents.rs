@@ -1,20 +1,20 @@
-//! Searches documents. They have no index: Postgres matches them by word, and those that match
-//! best are compared by meaning.
+//! Searches documents. They have no index: Postgres matches them by word, and the best matches
+//! are compared by meaning.
 
 use std::time::Duration;
 
 use memory_contract::{DocumentName, DocumentQuery, MemoryOwner, limits::COMPARED_DOCUMENTS};
+use memory_embed::dot;
 use memory_store::Caller;
 
-use super::Shared;
-use crate::embed::dot;
+use super::searcher::Searcher;
 use crate::error::RecallError;
 use crate::query::{Degradation, DegradationReason, FoundDocuments, Method};
 
 /// How long a search waits for vectors of documents.
 const EMBED_WAIT: Duration = Duration::from_secs(1);
 
-impl Shared {
+impl Searcher {
     /// Finds documents of one owner.
     pub(super) async fn documents(
         &self,
@@ -54,7 +54,7 @@ impl Shared {
         };
         let store = self.store.documents(caller);
         let (asked, candidates) = tokio::join!(
-            self.inferences.query(embedder, &query.text),
+            self.embeddings.query(embedder, &query.text),
             store.document_candidates(owner, query, COMPARED_DOCUMENTS),
         );
         let (candidates, selected) = candidates?;

@@ -4,23 +4,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use memory_contract::{Memory, MemoryId};
+use memory_index::Selection;
 use memory_store::Caller;
+use memory_text::{in_first_person, lexical_query};
 
-use super::Shared;
-use super::find::{Asked, QuestionTexts, TEXT_MATCHES};
+use super::index_query::IndexQuery;
+use super::search::IndexAnswer;
+use super::searcher::{Searcher, TEXT_MATCHES};
 use crate::error::RecallError;
-use crate::index::Selection;
 use crate::query::{FoundMemories, FoundMemory, MemoryQuery};
 use crate::rank::{self, Ranked};
-use crate::text;
 
-/// Candidates read in the first round beyond `limit`, to replace those that were erased
-/// or superseded.
+/// Candidates read in the first round beyond `limit`, to replace erased and superseded
+/// ones.
 const SPARE: usize = 8;
 /// Most candidates read in one round.
 const MAX_BATCH: usize = 200;
 
-impl Shared {
+impl Searcher {
     /// Finds memories. Postgres is searched by word as well where the index
     /// falls short. Every memory is read from Postgres before it is returned.
     ///
@@ -36,26 +37,28 @@ impl Shared {
         if query.limit == 0 || query.query.trim().is_empty() {
             return Ok(FoundMemories::default());
         }
-        let selection = Selection::memories(&caller.tenant, &query.owners, &query.filter);
-        let texts = QuestionTexts {
-            meaning: text::in_first_person(&query.query, names),
-            words: text::lexical_query(&query.query, &[]),
+        let index_query = IndexQuery {
+            selection: Selection::memories(&caller.tenant, &query.owners, &query.filter),
+            method: query.method,
+            freshness: query.freshness,
+            max_wait: query.max_wait,
+            meaning: in_first_person(&query.query, names),
+            words: lexical_query(&query.query, &[]),
         };
-        let Asked {
-            found,
+        let IndexAnswer {
+            candidates,
             method,
             searched_by,
             words: _,
             lag,
             mut degradations,
         } = {
-            let pending = self.pending_memories(caller, query, &selection);
-            self.ask(caller, &selection, &query.question(), texts, pending)
-                .await?
+            let pending = self.pending_memories(caller, &query.owners, &index_query);
+            self.search_index(caller, &index_query, pending).await?
         };
-        let index_answers = found.is_ok();
-        let shortfall = self.shortfall(&found, lag);
-        let mut ranked = rank::rank_memories(found.unwrap_or_default(), method);
+        let index_answers = candidates.is_ok();
+        let shortfall = self.shortfall(&candidates, lag);
+        let mut ranked = rank::rank_memories(candidates.unwrap_or_default(), method);
         if let Some(degradation) = shortfall {
             degradations.push(degradation);
             let words = self.memory_words(caller, query, index_answers).await?;

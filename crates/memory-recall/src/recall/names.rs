@@ -5,16 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_contract::{AppId, MessageFilter, TenantId};
+use memory_index::{Index, Selection};
 use memory_store::{Scope, task};
-
-use crate::index::{Index, Selection};
 
 /// Most frequent speakers of a scope that are recognized in a query.
 const MAX_SPEAKERS: usize = 64;
 /// How long a list of names is used without a refresh. An older one is still used
 /// while it is refreshed.
 const TTL: Duration = Duration::from_secs(10);
-/// The same for an empty list, which is refreshed before it is used again.
+/// How long an empty list is used. It is refreshed before it is used again.
 const EMPTY_TTL: Duration = Duration::from_millis(500);
 /// How long a query waits for names that are not cached.
 const FETCH_TIMEOUT: Duration = Duration::from_millis(100);
@@ -25,13 +24,13 @@ const MAX_SCOPES: usize = 4_096;
 #[derive(Clone)]
 pub(super) struct Names {
     index: Arc<dyn Index>,
-    known: Arc<Mutex<HashMap<Key, Entry>>>,
+    known: Arc<Mutex<HashMap<Key, CachedNames>>>,
 }
 
 type Key = (TenantId, String);
 
 #[derive(Clone)]
-struct Entry {
+struct CachedNames {
     names: Arc<Vec<String>>,
     until: Instant,
 }
@@ -57,7 +56,7 @@ impl Names {
                 let until = now + TTL;
                 self.lock().insert(
                     key.clone(),
-                    Entry {
+                    CachedNames {
                         names: Arc::clone(&entry.names),
                         until,
                     },
@@ -75,7 +74,7 @@ impl Names {
     }
 
     /// The names within a scope that are cached, however old.
-    pub(super) fn known(&self, tenant: &TenantId, scope: &Scope) -> Option<Arc<Vec<String>>> {
+    pub(super) fn cached(&self, tenant: &TenantId, scope: &Scope) -> Option<Arc<Vec<String>>> {
         let known = self.lock();
         let entry = known.get(&(tenant.clone(), key(scope)))?;
         Some(Arc::clone(&entry.names))
@@ -90,7 +89,7 @@ impl Names {
         };
         names.retain(|name| !name.trim().is_empty());
         let fresh = if names.is_empty() { EMPTY_TTL } else { TTL };
-        let entry = Entry {
+        let entry = CachedNames {
             names: Arc::new(names),
             until: Instant::now() + fresh,
         };
@@ -103,7 +102,7 @@ impl Names {
         names
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Entry>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, CachedNames>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

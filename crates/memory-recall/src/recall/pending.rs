@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use memory_contract::TenantId;
 use memory_contract::limits::{UNINDEXED, UNINDEXED_BYTES};
-use memory_store::{Caller, Unindexed};
+use memory_embed::{Embedder, dot};
+use memory_index::{Candidate, Candidates, EncodedPoint, MemoryPoint, Point};
+use memory_store::{Caller, MemoryOwners, Scope, Unindexed};
+use memory_text::{LexicalVector, meaning};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::Shared;
-use super::find::Question;
-use crate::embed::{Embedder, dot};
+use super::index_query::IndexQuery;
+use super::searcher::Searcher;
 use crate::error::RecallError;
-use crate::index::{Candidate, Candidates, Entry, LexicalVector, MemoryPoint, Point, Selection};
-use crate::query::{Freshness, MemoryQuery, Method, RecallQuery};
-use crate::text;
+use crate::query::{Freshness, Method};
 
 /// Messages before a pending one count for its words up to this size, as in the index
 /// whatever their size.
@@ -24,107 +24,106 @@ const CONTEXT_BYTES: i32 = 16 * 1024;
 pub(super) const COUNTED: u32 = 1_000;
 /// How long a search waits for vectors of pending changes after the index has answered.
 const EMBED_WAIT: Duration = Duration::from_millis(2);
-/// The same for a search by meaning alone, which cannot match them otherwise.
+/// The wait of a search by meaning alone, which cannot match them by word.
 const DENSE_WAIT: Duration = Duration::from_millis(500);
 
 /// The pending changes that a search includes.
 #[derive(Default)]
 pub(super) struct Pending {
-    changes: Vec<Change>,
+    changes: Vec<PendingChange>,
     /// Further changes that wait, counted up to [`COUNTED`].
     pub(super) more: u64,
     method: Method,
-    /// Whose they are; `None` without changes.
+    /// The owner of the changes; `None` without changes.
     tenant: Option<TenantId>,
     /// Ends when all changes are embedded.
     embedded: Option<oneshot::Receiver<()>>,
 }
 
 /// A pending change.
-struct Change {
-    entry: Entry,
+struct PendingChange {
+    entry: EncodedPoint,
     /// The text that is embedded.
     meaning: String,
-    /// Whether it replaces what the index has. A message has the same content there, but
-    /// a memory may have changed.
+    /// Whether it replaces the point of the index. A message has the same content there, but a
+    /// memory may have changed.
     replaces: bool,
 }
 
-impl Shared {
+impl Searcher {
     /// Reads the pending messages that a query may find.
     pub(super) async fn pending_messages(
         &self,
         caller: &Caller,
-        query: &RecallQuery,
-        selection: &Selection,
+        scope: &Scope,
+        query: &IndexQuery,
     ) -> Result<Pending, RecallError> {
         if query.freshness != Freshness::Newest {
             return Ok(Pending::default());
         }
         let messages = || self.store.messages(caller);
         let Unindexed { ids, more } = messages()
-            .unindexed(&query.scope, UNINDEXED, COUNTED, UNINDEXED_BYTES)
+            .unindexed(scope, UNINDEXED, COUNTED, UNINDEXED_BYTES)
             .await?;
         let mut changes = Vec::new();
         if !ids.is_empty() {
             let records = messages().index_records(&ids, CONTEXT_BYTES).await?;
-            changes.extend(records.into_iter().map(|record| Change {
-                meaning: text::meaning(&record.message),
-                entry: Point::of(&caller.tenant, record).into(),
+            changes.extend(records.into_iter().map(|record| PendingChange {
+                meaning: meaning(&record.message),
+                entry: Point::new(&caller.tenant, record).into(),
                 replaces: false,
             }));
             let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
             newest_first(&mut changes, &ids);
         }
-        Ok(self.include(caller, &query.question(), selection, changes, more))
+        Ok(self.include(caller, query, changes, more))
     }
 
     /// Reads the pending memories that a query may find.
     pub(super) async fn pending_memories(
         &self,
         caller: &Caller,
-        query: &MemoryQuery,
-        selection: &Selection,
+        owners: &MemoryOwners,
+        query: &IndexQuery,
     ) -> Result<Pending, RecallError> {
         if query.freshness != Freshness::Newest {
             return Ok(Pending::default());
         }
         let memories = || self.store.memories(caller);
         let Unindexed { ids, more } = memories()
-            .unindexed_memories(&query.owners, UNINDEXED, COUNTED)
+            .unindexed_memories(owners, UNINDEXED, COUNTED)
             .await?;
         let mut changes = Vec::new();
         if !ids.is_empty() {
             let records = memories().memory_records(&ids).await?;
-            changes.extend(records.into_iter().map(|record| Change {
+            changes.extend(records.into_iter().map(|record| PendingChange {
                 meaning: record.text.clone(),
-                entry: MemoryPoint::of(&caller.tenant, record).into(),
+                entry: MemoryPoint::new(&caller.tenant, record).into(),
                 replaces: true,
             }));
             let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
             newest_first(&mut changes, &ids);
         }
-        Ok(self.include(caller, &query.question(), selection, changes, more))
+        Ok(self.include(caller, query, changes, more))
     }
 
     /// Keeps the selected changes, and starts to embed those without a vector.
     fn include(
         &self,
         caller: &Caller,
-        question: &Question,
-        selection: &Selection,
-        mut changes: Vec<Change>,
+        query: &IndexQuery,
+        mut changes: Vec<PendingChange>,
         more: u64,
     ) -> Pending {
-        changes.retain(|change| selection.admits(&change.entry.payload));
+        changes.retain(|change| query.selection.admits(&change.entry.payload));
         let embedder = self.embedder.as_ref();
         let embedded = embedder
-            .filter(|_| question.method != Method::Lexical)
+            .filter(|_| query.method != Method::Lexical)
             .and_then(|embedder| embed(embedder, &caller.tenant, &mut changes));
         Pending {
             changes,
             more,
-            method: question.method,
+            method: query.method,
             tenant: Some(caller.tenant.clone()),
             embedded,
         }
@@ -155,7 +154,7 @@ impl Pending {
                 }
             }
             if self.method == Method::Dense {
-                let lacks = |change: &&Change| {
+                let lacks = |change: &&PendingChange| {
                     let id = change.entry.candidate.id;
                     change.entry.dense.is_none() && found.dense.iter().all(|one| one.id != id)
                 };
@@ -201,7 +200,7 @@ impl Pending {
 }
 
 /// Sorts changes in the order of `ids`.
-fn newest_first(changes: &mut [Change], ids: &[Uuid]) {
+fn newest_first(changes: &mut [PendingChange], ids: &[Uuid]) {
     let places: HashMap<Uuid, usize> = (0..).zip(ids).map(|(place, id)| (*id, place)).collect();
     changes.sort_by_key(|change| places.get(&change.entry.candidate.id).copied());
 }
@@ -211,7 +210,7 @@ fn newest_first(changes: &mut [Change], ids: &[Uuid]) {
 fn embed(
     embedder: &Embedder,
     tenant: &TenantId,
-    changes: &mut [Change],
+    changes: &mut [PendingChange],
 ) -> Option<oneshot::Receiver<()>> {
     let mut missing = Vec::new();
     for change in changes {
@@ -223,8 +222,8 @@ fn embed(
     (!missing.is_empty()).then(|| embedder.embed_first(tenant, missing, true))
 }
 
-/// Adds a change to a list. What the index has of it stays, unless the change replaces it.
-fn add(list: &mut Vec<Candidate>, change: &Change, score: f32) {
+/// Adds a change to a list. The candidate of the index stays, unless the change replaces it.
+fn add(list: &mut Vec<Candidate>, change: &PendingChange, score: f32) {
     let candidate = &change.entry.candidate;
     match list.iter_mut().find(|known| known.id == candidate.id) {
         Some(known) if change.replaces => known.score = score,

@@ -1,11 +1,11 @@
-//! Reads ranked candidates from the store and drops those that may not be returned.
+//! Reads ranked candidates from the store and drops candidates that may not be returned.
 
 use std::collections::{HashMap, HashSet};
 
 use memory_contract::{Message, MessageId, limits};
 use memory_store::{Caller, Hydrated, Neighbor, StoreError};
 
-use super::Shared;
+use super::searcher::Searcher;
 use crate::error::RecallError;
 use crate::merge::{Content, Match};
 use crate::query::{Omission, OmissionReason, RecallQuery};
@@ -23,7 +23,7 @@ pub(super) struct Selected {
 /// and those on inactive branches.
 const SPARE: usize = 8;
 
-impl Shared {
+impl Searcher {
     /// Reads candidates from the store, best first, until `query.top_k` of them may be
     /// returned: readable in the scope, of sufficient score, on an allowed branch, and
     /// neither in the window nor rejected by `adds`. Of several with the same content the
@@ -42,7 +42,7 @@ impl Shared {
             return Ok(selected);
         }
         let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
-        let mut said: HashSet<Content> = window.iter().map(Content::of).collect();
+        let mut said: HashSet<Content> = window.iter().map(Content::new).collect();
         rest.retain(|one| !recent.contains(&one.id));
         let sufficient = rest.partition_point(|one| one.score >= query.min_score);
         let insufficient = rest.split_off(sufficient);
@@ -150,7 +150,7 @@ impl Selected {
                 reason
             } else if self.matches.len() >= query.top_k {
                 OmissionReason::Rank
-            } else if !adds(&found.message) || !said.insert(Content::of(&found.message)) {
+            } else if !adds(&found.message) || !said.insert(Content::new(&found.message)) {
                 OmissionReason::Duplicate
             } else {
                 self.matches.push(Match { found, ranked });
@@ -160,8 +160,8 @@ impl Selected {
         }
     }
 
-    /// Says of further candidates why they are left out, at most `query.omissions` in all.
-    /// `paths` has those that may be read.
+    /// Records why further candidates are left out, at most `query.omissions` in all.
+    /// `paths` has the readable ones.
     fn explain(
         &mut self,
         candidates: Vec<Ranked>,

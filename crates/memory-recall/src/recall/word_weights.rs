@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_contract::TenantId;
+use memory_index::{Index, WordCounts};
 use memory_store::task;
 use moka::sync::Cache;
 use tokio::sync::{Semaphore, watch};
-
-use crate::index::{Index, WordCounts};
 
 /// Bytes of the cached counts of all tenants together.
 const CACHE_BYTES: u64 = 64 << 20;
@@ -20,15 +19,16 @@ const CACHE_BYTES: u64 = 64 << 20;
 const POINTS: usize = 2_048;
 /// Points that are counted first for a tenant without counts, whose query waits for that.
 const FIRST_POINTS: usize = 256;
-/// Counts of a tenant that sends no queries for so long are dropped.
+/// Counts of a tenant that sends no queries for this long are dropped.
 const IDLE: Duration = Duration::from_secs(3_600);
-/// Counts are used for so many times as long as counting took: a tenant that is queried all
-/// the time costs half a percent of one core.
+/// Counts are used for this many times the duration of counting: a tenant that is queried all the
+/// time costs half a percent of one core.
 const AGE_FACTOR: u32 = 200;
 /// Counts are used at least for this long for each counted point: a few hundred messages more
 /// hardly change the weights of words in a large tenant.
 const AGE_OF_A_POINT: Duration = Duration::from_millis(10);
-/// The same for the counts of a sample, whose tenant has more points than were counted.
+/// Counts of a sample, whose tenant has more points than were counted, are used at least for this
+/// long.
 const AGE_OF_A_SAMPLE: Duration = Duration::from_secs(90);
 /// Shortest and longest time for which counts are used without counting again.
 const AGES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(600)];
@@ -45,19 +45,19 @@ const NEXT_WAIT: Duration = Duration::from_millis(5);
 #[derive(Clone)]
 pub(super) struct WordWeights {
     index: Arc<dyn Index>,
-    known: Cache<TenantId, Known>,
+    known: Cache<TenantId, CachedCounts>,
     /// The tenants whose words are being counted, each with a channel that closes when counting
     /// ends.
     counting: Arc<Mutex<HashMap<TenantId, watch::Receiver<()>>>>,
     /// One tenant is counted at a time, so that counting leaves room for queries.
     turn: Arc<Semaphore>,
-    /// The same for first counts, which take a fraction of the time: a tenant's first query does not
+    /// The turn of first counts, which take a fraction of the time: a tenant's first query does not
     /// wait until all words of another tenant are counted.
     first_turn: Arc<Semaphore>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct CachedCounts {
     counts: Arc<WordCounts>,
     /// When they are outdated.
     until: Instant,
@@ -66,7 +66,7 @@ struct Known {
 impl WordWeights {
     pub(super) fn new(index: Arc<dyn Index>) -> Self {
         let known = Cache::builder()
-            .weigher(|_: &TenantId, known: &Known| {
+            .weigher(|_: &TenantId, known: &CachedCounts| {
                 u32::try_from(known.counts.bytes()).unwrap_or(u32::MAX)
             })
             .max_capacity(CACHE_BYTES)
@@ -82,7 +82,7 @@ impl WordWeights {
 
     /// The word counts of a tenant; none, by which all words weigh the same, as long as
     /// they could not be read.
-    pub(super) async fn of(&self, tenant: &TenantId) -> Arc<WordCounts> {
+    pub(super) async fn counts(&self, tenant: &TenantId) -> Arc<WordCounts> {
         let known = self.known.get(tenant);
         let wait = match &known {
             Some(known) if Instant::now() < known.until => return Arc::clone(&known.counts),
@@ -154,7 +154,8 @@ impl WordWeights {
             }
         };
         let until = Instant::now() + age;
-        self.known.insert(tenant.clone(), Known { counts, until });
+        self.known
+            .insert(tenant.clone(), CachedCounts { counts, until });
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TenantId, watch::Receiver<()>>> {

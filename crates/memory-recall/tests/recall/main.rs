@@ -1,4 +1,4 @@
-//! Recall and indexing over a real store and both index backends.
+//! Recall over a real store and both index backends.
 
 #![allow(
     clippy::disallowed_methods,
@@ -7,15 +7,17 @@
     reason = "a test that fails may say so by panicking"
 )]
 
-mod conformance;
-mod embedder;
-mod groups;
+#[path = "../../../memory-index/tests/index/hooked.rs"]
+#[allow(dead_code, reason = "the tests of the index use the rest")]
 mod hooked;
-mod indexer;
 mod memories;
-mod paired;
 mod pending;
+#[path = "../../../memory-index/tests/index/point.rs"]
+#[allow(dead_code, reason = "the tests of the index use the rest")]
+mod point;
 mod recall;
-mod slow_worker;
+mod service;
 mod tenants;
+#[path = "../../../memory-index/tests/index/world.rs"]
+#[allow(dead_code, reason = "the tests of the index use the rest")]
 mod world;

@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_contract::{AppId, MemoryFilter, MemoryId, Role, UserId};
-use memory_recall::testing::{Fault, TestQdrant};
+use memory_index::{Backend, UnavailableIndex};
 use memory_recall::{
-    Backend, DegradationReason, FoundMemories, Freshness, MemoryQuery, Method, RecallQuery,
-    UnavailableIndex,
+    DegradationReason, FoundMemories, Freshness, MemoryQuery, Method, RecallQuery,
 };
 use memory_store::{MemoryOwners, Scope};
+use memory_test_qdrant::{Fault, TestQdrant};
 
-use crate::world::{
-    APP, Service, Worker, World, caller, client, edge, eventually, owner, points, quick,
-};
+use crate::service::Service;
+use crate::world::{APP, Worker, World, caller, client, edge, eventually, owner, points, quick};
 
 impl Service {
     async fn ask_memories(&self, user: &str, query: &str) -> FoundMemories {

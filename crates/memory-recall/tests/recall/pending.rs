@@ -6,7 +6,8 @@ use memory_contract::{AppId, MemoryFilter, MessageFilter, MessageId, Role, UserI
 use memory_recall::{DegradationReason, Freshness, MemoryQuery, Method, RecallQuery};
 use memory_store::{MemoryOwners, Scope};
 
-use crate::world::{APP, Service, Worker, caller, degradations, eventually, owner, quick};
+use crate::service::{Service, degradations};
+use crate::world::{APP, Worker, caller, eventually, owner, quick};
 
 const INDEXED: [&str; 4] = [
     "We adopted a greyhound, he is called Biscuit.",

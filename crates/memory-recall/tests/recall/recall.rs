@@ -8,16 +8,16 @@ use memory_contract::{
     AppId, MemoryScope, MessageFilter, MessageId, NewMessage, Parent, Role, TenantId, ThreadId,
     UserId,
 };
-use memory_recall::testing::{Fault, TestQdrant};
+use memory_index::{Backend, UnavailableIndex};
 use memory_recall::{
-    Backend, DegradationReason, Freshness, Method, OmissionReason, Reason, Recall, RecallError,
-    RecallQuery, Recalled, SearchConfig, UnavailableIndex,
+    DegradationReason, Freshness, Method, OmissionReason, Reason, Recall, RecallError, RecallQuery,
+    Recalled, SearchConfig,
 };
 use memory_store::{Caller, Scope, StoreError};
+use memory_test_qdrant::{Fault, TestQdrant};
 
-use crate::world::{
-    APP, Service, TIMEOUT, TRIP, World, caller, client, degradations, ids, message, points,
-};
+use crate::service::{Service, TRIP, degradations, ids};
+use crate::world::{APP, TIMEOUT, World, caller, client, message, points};
 
 fn of_user(user: &str, query: &str) -> RecallQuery {
     let scope = Scope::User {

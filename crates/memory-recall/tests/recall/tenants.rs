@@ -1,16 +1,17 @@
 //! What a tenant finds, and with which scores, does not depend on other tenants.
 
 use memory_contract::{AppId, MessageId, TenantId, UserId};
-use memory_recall::testing::TestQdrant;
-use memory_recall::{
-    Change, Index, LexicalVector, Method, Point, Recall, RecallQuery, SearchConfig,
-};
+use memory_index::{Change, Index, Point};
+use memory_recall::{Method, Recall, RecallQuery, SearchConfig};
 use memory_store::{Caller, Scope};
+use memory_test_qdrant::TestQdrant;
+use memory_text::lexical_query;
 use uuid::Uuid;
 
-use crate::conformance::point;
 use crate::hooked::Hooked;
-use crate::world::{APP, Service, caller, client, edge, eventually};
+use crate::point::point;
+use crate::service::Service;
+use crate::world::{APP, caller, client, edge, eventually};
 
 const LINES: [&str; 4] = [
     "We adopted a greyhound, he is called Biscuit.",
@@ -53,7 +54,7 @@ async fn index_theirs(index: &dyn Index, messages: u32) {
         let theirs = Point {
             message: Uuid::from_u128(number.into()).into(),
             tenant: rival(),
-            lexical: LexicalVector::of_query("greyhound"),
+            lexical: lexical_query("greyhound", &[]),
             dense: None,
             ..point(number, [0.0; 4])
         };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memory_contract::TenantId;
 use memory_grpc::{ApiError, Quota, RETRY_OVERLOADED};
 use memory_http::UntilSent;
-use memory_recall::Background;
+use memory_index::Background;
 use memory_store::Caller;
 use tonic::Status;
 

@@ -1,5 +1,5 @@
--- Records that the collections $1 have a worker, and abandons a second one that
--- has had none for $2 seconds: no worker would apply its changes.
+-- Records that the collections $1 have a worker, and abandons the second collection if it has had
+-- none for $2 seconds: no worker would apply its changes.
 WITH seen AS (
     UPDATE recollect.index_collections c
     SET seen_at = clock_timestamp()

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use memory_contract::{ResolvedPolicy, Thread};
 use memory_distill::{Distiller, Method};
-use memory_recall::{Background, Recall};
+use memory_index::Background;
+use memory_recall::Recall;
 use memory_store::{Caller, Store};
 
 use crate::config::DistillWorkConfig;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use memory_recall::testing::RemoteCollections;
+use memory_test_qdrant::RemoteCollections;
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -2,16 +2,37 @@
 
 use std::collections::HashMap;
 
-use memory_contract::ThreadId;
+use memory_contract::{JsonObject, Message, Part, Role, ThreadId};
+use memory_index::{Candidate, Candidates};
+use memory_text::{Form, is_question, is_short, lexical_query};
+use time::macros::datetime;
 use uuid::Uuid;
 
 use super::*;
-use crate::index::{Candidate, Candidates, LexicalVector};
-use crate::rank::{fuse, sums, weights};
-use crate::text::{self, Form, tests::text};
+use crate::rank::evidence::fuse;
+use crate::rank::sums::sums;
+use crate::rank::weights;
 
 /// Noon of 5 January 2024, in microseconds.
 const NOON: i64 = 1_704_456_000_000_000;
+
+fn text(text: &str) -> Message {
+    Message {
+        id: Uuid::nil().into(),
+        external_id: String::new(),
+        thread: Uuid::nil().into(),
+        parent: None,
+        seq: 1,
+        branch: 1,
+        depth: 1,
+        role: Role::User,
+        name: "Ada".to_owned(),
+        parts: vec![Part::text(text)],
+        metadata: JsonObject::default(),
+        tokens: 1,
+        created: datetime!(2023-05-08 13:56 UTC),
+    }
+}
 
 fn said(depth: i32, name: &str, said: &str, score: f32) -> Candidate {
     let message = text(said);
@@ -22,24 +43,24 @@ fn said(depth: i32, name: &str, said: &str, score: f32) -> Candidate {
         branch: 1,
         depth,
         name: name.into(),
-        question: text::is_question(&message),
-        short: text::is_short(&message),
+        question: is_question(&message),
+        short: is_short(&message),
         said: NOON,
-        form: Some(Form::of(&message)),
+        form: Some(Form::new(&message)),
         score,
     }
 }
 
 fn traits(query: &str) -> QueryTraits {
     let names = ["Ada".to_owned(), "Bo".to_owned()];
-    QueryTraits::new(query, &names, &text::lexical_query(query, &names))
+    QueryTraits::new(query, &names, &lexical_query(query, &names))
 }
 
 fn all(found: Candidates, query: &QueryTraits) -> Option<Vec<HashMap<&'static str, f64>>> {
     let evidence = fuse(found);
-    let surroundings = Surroundings::of(&evidence);
+    let surroundings = Surroundings::new(&evidence);
     let sums = sums(&evidence, &surroundings, query);
-    let features = of(&evidence, &surroundings, &sums, query)?;
+    let features = compute(&evidence, &surroundings, &sums, query)?;
     let named = |one: Features| FEATURES.into_iter().zip(one).collect();
     Some(features.into_iter().map(named).collect())
 }
@@ -148,7 +169,7 @@ fn a_candidate_without_a_form_leaves_the_ranking_to_the_sums() {
 fn long_texts_leave_the_ranking_to_the_sums() {
     let mut found = talk();
     let output: String = (0..200).map(|number| format!("word{number} ")).collect();
-    let long = Some(Form::of(&text(&output)));
+    let long = Some(Form::new(&text(&output)));
     found.dense[2].form = long.clone();
     assert!(all(found, &traits("When was it?")).is_none());
     // One of many, unless it is the best match by word.
@@ -181,7 +202,7 @@ fn of_two_equal_candidates_the_one_that_says_when_comes_first() {
             lexical: vec![said(1, "Ada", vague, 2.0), said(9, "Ada", exact, 2.0)],
             ..Candidates::default()
         };
-        let query = QueryTraits::new(query, &[], &LexicalVector::of_query(query));
+        let query = QueryTraits::new(query, &[], &lexical_query(query, &[]));
         let features = all(found, &query).unwrap();
         let in_order = |one: &HashMap<&str, f64>| FEATURES.map(|name| one[name]);
         weights::scores(&features.iter().map(in_order).collect::<Vec<_>>())

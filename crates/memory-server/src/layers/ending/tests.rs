@@ -1,7 +1,7 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 
-use memory_recall::Background;
+use memory_index::Background;
 use tonic::Code;
 use tower::{Layer as _, Service as _, service_fn};
 

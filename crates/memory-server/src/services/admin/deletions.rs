@@ -14,7 +14,8 @@ use memory_grpc::request::{
     Fields, app_from, page_limit, place_from, place_of, required_user_from,
 };
 use memory_grpc::{ApiError, admin_of, caller_of};
-use memory_recall::Selection;
+use memory_index::Selection;
+use memory_recall::RecallError;
 use memory_store::{Caller, ErasureStats};
 use tonic::Request;
 use uuid::Uuid;
@@ -145,7 +146,7 @@ impl Admin {
         };
         let remaining = match self.index.count(&selection).await {
             Ok(count) => Some(i64::try_from(count).unwrap_or(i64::MAX)),
-            Err(error) if finished => return Err(error.into()),
+            Err(error) if finished => return Err(RecallError::from(error).into()),
             Err(_) => None,
         };
         let mut deletion = deletion(receipt);

@@ -25,8 +25,9 @@ use memory_contract::{
 };
 use memory_distill::Distiller;
 use memory_grpc::{ApiError, admin_of, caller_of};
+use memory_index::{Backend, Index, IndexState, IndexerHandle, LastError};
 use memory_objects::{Backend as ObjectsBackend, Objects};
-use memory_recall::{Backend, Index, IndexState, IndexerHandle, LastError, Recall};
+use memory_recall::Recall;
 use memory_store::{DeadLetter, DeadSubject, NodeStatus, Store, Transaction, TransactionQuery};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
@@ -216,9 +217,9 @@ impl Admin {
     fn indexing_error(&self) -> Option<LastError> {
         let status = self.indexer.as_ref().map(IndexerHandle::status);
         status.and_then(|status| status.last_error).or_else(|| {
-            // A flaw was found at the start.
+            // It was found at the start.
             Some(LastError {
-                message: self.index.flaw()?.to_owned(),
+                message: self.index.permanent_error()?.to_owned(),
                 time: self.started,
             })
         })

@@ -7,8 +7,8 @@ use std::time::Duration;
 use memory_config::Config;
 use memory_contract::duration_text::format_duration;
 use memory_distill::{ModelConfig, Provider};
+use memory_embed::{EmbedderKind, ModelPrecision};
 use memory_objects::Objects;
-use memory_recall::{EmbedderKind, ModelPrecision};
 use serde::Serialize;
 use time::OffsetDateTime;
 
@@ -127,7 +127,7 @@ pub fn model(config: &Config) -> Vec<Finding> {
     let dir = embedding
         .model_dir
         .clone()
-        .or_else(|| memory_recall::default_model_dir(&embedding.model))
+        .or_else(|| memory_embed::default_model_dir(&embedding.model))
         .unwrap_or_default();
     let weights = match embedding.precision {
         ModelPrecision::Fp32 => "model.onnx",
@@ -182,7 +182,7 @@ fn runtime(config: &Config) -> Finding {
         .embedding
         .runtime_library
         .clone()
-        .or_else(memory_recall::default_runtime_library)
+        .or_else(memory_embed::default_runtime_library)
         .unwrap_or_default();
     match library.is_file() {
         true => Finding::ok("ONNX Runtime", library.display().to_string()),

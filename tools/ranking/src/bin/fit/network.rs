@@ -96,17 +96,21 @@ pub(super) fn fit<'a>(samples: impl Iterator<Item = &'a Sample<'a>>) -> Weights 
     let units = units
         .filter(|unit| unit[OUTPUT] > LEAST_OUTPUT)
         .map(|unit| {
-            let of = raw(unit);
-            let moved: f64 = of.iter().zip(&mean).map(|(one, mean)| one * mean).sum();
+            let factors = raw(unit);
+            let moved: f64 = factors
+                .iter()
+                .zip(&mean)
+                .map(|(one, mean)| one * mean)
+                .sum();
             Unit {
                 bias: f64::from(unit[BIAS]) - moved,
-                of,
+                factors,
                 output: f64::from(unit[OUTPUT]),
             }
         });
     let weights = Weights {
         bias: 0.0,
-        of: raw(&weights),
+        factors: raw(&weights),
         units: units.collect(),
     };
     scaled(&samples, weights)
@@ -283,7 +287,7 @@ fn scaled(samples: &[&Sample<'_>], weights: Weights) -> Weights {
     });
     Weights {
         bias: y - factor * x,
-        of: weights.of.map(|weight| weight * factor),
+        factors: weights.factors.map(|weight| weight * factor),
         units: units.collect(),
     }
 }

@@ -1,0 +1,137 @@
+//! Configuration of the embedding model, with units and defaults.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Where the embedding model comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EmbedderKind {
+    /// Files in `model_dir`.
+    #[default]
+    Local,
+    /// Any model that fastembed knows, fetched from a hub at the first start.
+    Hub,
+    /// No model: recall matches by keyword only.
+    None,
+}
+
+/// Which of the local model's files is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelPrecision {
+    /// `model.onnx`: exact, about a quarter as fast for a query.
+    Fp32,
+    /// `model-int8.onnx`: quantized.
+    #[default]
+    Int8,
+}
+
+/// The embedding model and its threads.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbedderConfig {
+    /// Where the model comes from. Default: `local`.
+    pub kind: EmbedderKind,
+    /// The model's name. It is part of the collection's name, so another model
+    /// never searches this one's vectors. Default: `all-minilm-l6-v2`.
+    pub model: String,
+    /// The directory with the local model's files: `model.onnx` or
+    /// `model-int8.onnx`, `tokenizer.json`, `config.json`,
+    /// `special_tokens_map.json`, `tokenizer_config.json`. Default: unset, which
+    /// means [`default_model_dir`].
+    pub model_dir: Option<PathBuf>,
+    /// Which of the local model's files is used. Default: `int8`.
+    pub precision: ModelPrecision,
+    /// ONNX Runtime's shared library. Default: unset, which means
+    /// [`default_runtime_library`].
+    pub runtime_library: Option<PathBuf>,
+    /// Where models of a hub are kept. Default: unset, which means
+    /// `hub` in the directory of [`default_model_dir`]'s cache.
+    pub hub_cache_dir: Option<PathBuf>,
+    /// Tokens of a text that the model reads; the rest is not embedded. Default: 256.
+    pub max_length: usize,
+    /// Threads of ONNX Runtime for one query. Default: 1.
+    pub query_threads: usize,
+    /// Threads of ONNX Runtime for a batch of documents. Default: 1.
+    pub document_threads: usize,
+    /// Batches of documents that are embedded at the same time, each with a copy of the
+    /// model of about 60 MB. Default: 2.
+    pub document_sessions: usize,
+    /// Documents in one inference. Default: 1, which is fastest with the default model and
+    /// delays queries least; measure more with a larger one.
+    pub batch_size: usize,
+    /// Queries that may wait; further ones fail at once. Default: 256.
+    pub query_queue: usize,
+    /// Timeout of embedding a query, including its wait. Default: 2s.
+    #[serde(with = "memory_contract::duration_text")]
+    pub query_timeout: Duration,
+}
+
+impl Default for EmbedderConfig {
+    fn default() -> Self {
+        Self {
+            kind: EmbedderKind::default(),
+            model: "all-minilm-l6-v2".to_owned(),
+            model_dir: None,
+            precision: ModelPrecision::default(),
+            runtime_library: None,
+            hub_cache_dir: None,
+            max_length: 256,
+            query_threads: 1,
+            document_threads: 1,
+            document_sessions: 2,
+            batch_size: 1,
+            query_queue: 256,
+            query_timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Version of ONNX Runtime that `scripts/setup` installs.
+const RUNTIME_VERSION: &str = "1.31.1";
+
+/// The directory in which `scripts/setup` puts a model's files: `models/NAME` in
+/// Recollect's cache directory. That is `RECOLLECT_CACHE_DIR`, or else `recollect` in
+/// `XDG_CACHE_HOME` or in `~/.cache`, on every system. `None` without a home directory.
+pub fn default_model_dir(model: &str) -> Option<PathBuf> {
+    Some(cache_dir()?.join("models").join(model))
+}
+
+/// The path at which `scripts/setup` puts ONNX Runtime. `None` without a home
+/// directory.
+pub fn default_runtime_library() -> Option<PathBuf> {
+    let file = format!(
+        "{}onnxruntime{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    );
+    Some(
+        cache_dir()?
+            .join(format!("onnxruntime-{RUNTIME_VERSION}"))
+            .join(file),
+    )
+}
+
+pub(crate) fn default_hub_dir() -> Option<PathBuf> {
+    Some(cache_dir()?.join("hub"))
+}
+
+fn cache_dir() -> Option<PathBuf> {
+    if let Some(directory) = path_in("RECOLLECT_CACHE_DIR") {
+        return Some(directory);
+    }
+    let base =
+        path_in("XDG_CACHE_HOME").or_else(|| Some(etcetera::home_dir().ok()?.join(".cache")));
+    Some(base?.join("recollect"))
+}
+
+/// The path in an environment variable; an empty one counts as unset, as in a shell's
+/// `:-`.
+fn path_in(variable: &str) -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "where the system keeps things")]
+    let value = std::env::var_os(variable)?;
+    (!value.is_empty()).then(|| PathBuf::from(value))
+}

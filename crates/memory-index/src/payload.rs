@@ -1,0 +1,319 @@
+//! The payload of points, which both backends write and read as JSON.
+
+use memory_contract::{TenantId, ThreadId};
+use memory_store::MemoryRecord;
+use memory_text::{Form, LexicalVector};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::candidate::Candidate;
+use crate::filter::{
+    Group, Kind, Selection, field, label, labeled, memory_tags, message_tags, micros, point_id,
+};
+use crate::point::{Change, MemoryPoint, Point, Subject};
+use crate::vocabulary::Vocabulary;
+
+/// The payload fields of a [`Candidate`].
+pub(crate) const CANDIDATE: [&str; 11] = [
+    field::MESSAGE,
+    field::MEMORY,
+    field::THREAD,
+    field::SEQ,
+    field::BRANCH,
+    field::DEPTH,
+    field::NAME,
+    field::QUESTION,
+    field::SHORT,
+    field::SAID,
+    field::FORM,
+];
+
+/// How a field is indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldIndex {
+    /// A keyword that groups the points of one tenant in storage.
+    Tenant,
+    /// A UUID; each of its frequent values has a graph of its points.
+    Group,
+    Keyword,
+    /// An integer with range conditions.
+    Integer,
+}
+
+/// The payload fields that selections filter by.
+pub(crate) const INDEXES: [(&str, FieldIndex); 14] = [
+    (field::TENANT, FieldIndex::Tenant),
+    (field::GROUP, FieldIndex::Group),
+    (field::KIND, FieldIndex::Keyword),
+    (field::APP, FieldIndex::Keyword),
+    (field::USER, FieldIndex::Keyword),
+    (field::THREAD, FieldIndex::Keyword),
+    (field::ROLE, FieldIndex::Keyword),
+    (field::NAME, FieldIndex::Keyword),
+    (field::META, FieldIndex::Keyword),
+    (field::SEQ, FieldIndex::Integer),
+    (field::SAID, FieldIndex::Integer),
+    (field::EVENT, FieldIndex::Integer),
+    (field::VALID_FROM, FieldIndex::Integer),
+    (field::VALID_UNTIL, FieldIndex::Integer),
+];
+
+/// A point in the form that both backends write.
+pub struct EncodedPoint {
+    /// The point's id, a hash of the tenant and the message's or memory's id.
+    pub(crate) id: Uuid,
+    /// The candidate that a search returns for the point, with score 0.
+    pub candidate: Candidate,
+    /// The fields to filter by, and the fields of the candidate.
+    pub payload: Map<String, Value>,
+    /// Dense vector of length 1; `None` in an index without a model.
+    pub dense: Option<Vec<f32>>,
+    /// BM25 weights of its words.
+    pub lexical: LexicalVector,
+    /// Numbers the words of `lexical` for the index.
+    pub(crate) vocabulary: Vocabulary,
+}
+
+/// A run of changes that one request to an index applies.
+pub(crate) enum Batch {
+    Upsert(Vec<EncodedPoint>),
+    Delete(Vec<Uuid>),
+    /// Deletes the selected points.
+    Purge(Selection),
+}
+
+/// Groups adjacent changes of a kind, in order.
+pub(crate) fn batches(changes: Vec<Change>) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    for change in changes {
+        let entry: EncodedPoint = match change {
+            Change::Upsert(point) => (*point).into(),
+            Change::UpsertMemory(point) => (*point).into(),
+            Change::Delete { tenant, subject } => {
+                let id = point_id(&tenant, subject);
+                match batches.last_mut() {
+                    Some(Batch::Delete(ids)) => ids.push(id),
+                    _ => batches.push(Batch::Delete(vec![id])),
+                }
+                continue;
+            }
+            Change::Purge {
+                tenant,
+                thread,
+                up_to_seq,
+            } => {
+                let selection = Selection::purge(&tenant, thread, up_to_seq);
+                batches.push(Batch::Purge(selection));
+                continue;
+            }
+        };
+        match batches.last_mut() {
+            Some(Batch::Upsert(entries)) => entries.push(entry),
+            _ => batches.push(Batch::Upsert(vec![entry])),
+        }
+    }
+    batches
+}
+
+impl From<Point> for EncodedPoint {
+    fn from(mut point: Point) -> Self {
+        Self {
+            id: point_id(&point.tenant, Subject::Message(point.message)),
+            dense: point.dense.take(),
+            lexical: std::mem::take(&mut point.lexical),
+            vocabulary: Vocabulary::new(&point.tenant),
+            candidate: candidate_of(&point),
+            payload: payload(&point),
+        }
+    }
+}
+
+impl From<MemoryPoint> for EncodedPoint {
+    fn from(mut point: MemoryPoint) -> Self {
+        Self {
+            id: point_id(&point.tenant, Subject::Memory(point.memory.id)),
+            dense: point.dense.take(),
+            lexical: std::mem::take(&mut point.lexical),
+            vocabulary: Vocabulary::new(&point.tenant),
+            candidate: of_memory(point.memory.id.uuid()),
+            payload: memory_payload(&point),
+        }
+    }
+}
+
+fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
+    let MemoryRecord {
+        id,
+        owner,
+        text: _,
+        kind,
+        topics,
+        entities,
+        origin,
+        thread,
+        valid_from,
+        valid_until,
+        event,
+        created,
+        version: _,
+        metadata,
+    } = &point.memory;
+    let (app, user) = (owner.app.as_str(), owner.user.as_str());
+    let mut payload = common(&point.tenant, app, user, Kind::Memory);
+    let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
+    put(field::MEMORY, id.to_string().into());
+    if let Some(thread) = thread {
+        put(field::THREAD, thread.to_string().into());
+    }
+    put(field::SAID, micros(*created).into());
+    put(field::VALID_FROM, micros(*valid_from).into());
+    let until = valid_until.map_or(i64::MAX, micros);
+    put(field::VALID_UNTIL, until.into());
+    if let Some(event) = event {
+        put(field::EVENT, micros(*event).into());
+    }
+    let holds = valid_until.is_none();
+    if holds {
+        let group = Group::Memories(&owner.app, &owner.user);
+        put(field::GROUP, group.value(&point.tenant).into());
+    }
+    let mut tags = vec![
+        labeled(label::TYPE, kind.as_str()),
+        labeled(label::ORIGIN, origin.as_str()),
+    ];
+    if holds {
+        tags.push(labeled(label::HOLDS, "true"));
+    }
+    tags.extend(topics.iter().map(|topic| labeled(label::TOPIC, topic)));
+    tags.extend(entities.iter().map(|name| labeled(label::ENTITY, name)));
+    tags.extend(memory_tags(metadata));
+    put(field::META, tags.into());
+    payload
+}
+
+fn common(tenant: &TenantId, app: &str, user: &str, kind: Kind) -> Map<String, Value> {
+    let fields = [
+        (field::TENANT, tenant.as_str()),
+        (field::APP, app),
+        (field::USER, user),
+        (field::KIND, kind.as_str()),
+    ];
+    fields
+        .into_iter()
+        .map(|(field, value)| (field.to_owned(), value.into()))
+        .collect()
+}
+
+fn payload(point: &Point) -> Map<String, Value> {
+    let Point {
+        message,
+        tenant,
+        app,
+        user,
+        thread,
+        seq,
+        branch,
+        depth,
+        question,
+        short,
+        role,
+        name,
+        said,
+        form,
+        metadata,
+        dense: _,
+        lexical: _,
+    } = point;
+    let mut payload = common(tenant, app.as_str(), user.as_str(), Kind::Message);
+    let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
+    let groups = [
+        Group::App(app),
+        Group::User(app, user),
+        Group::Thread(*thread),
+    ];
+    let groups: Vec<Value> = groups.map(|group| group.value(tenant).into()).into();
+    put(field::GROUP, groups.into());
+    put(field::THREAD, thread.to_string().into());
+    put(field::MESSAGE, message.to_string().into());
+    put(field::ROLE, role.as_str().into());
+    if !name.is_empty() {
+        put(field::NAME, name.as_str().into());
+    }
+    put(field::SEQ, (*seq).into());
+    put(field::BRANCH, (*branch).into());
+    put(field::DEPTH, (*depth).into());
+    if *question {
+        put(field::QUESTION, true.into());
+    }
+    if *short {
+        put(field::SHORT, true.into());
+    }
+    put(field::SAID, micros(*said).into());
+    put(field::FORM, form.encode().into());
+    let tags: Vec<Value> = message_tags(metadata).map(Value::from).collect();
+    if !tags.is_empty() {
+        put(field::META, tags.into());
+    }
+    payload
+}
+
+fn candidate_of(point: &Point) -> Candidate {
+    Candidate {
+        id: point.message.uuid(),
+        thread: point.thread,
+        seq: point.seq,
+        branch: point.branch,
+        depth: point.depth,
+        name: point.name.as_str().into(),
+        question: point.question,
+        short: point.short,
+        said: micros(point.said),
+        form: Some(point.form.clone()),
+        score: 0.0,
+    }
+}
+
+/// Reads a candidate without a score from a payload; `None` for a payload of another form.
+pub(crate) fn candidate(payload: &Map<String, Value>) -> Option<Candidate> {
+    let text = |field: &str| payload.get(field).and_then(Value::as_str);
+    let number = |field: &str| payload.get(field).and_then(Value::as_i64);
+    let flag = |field: &str| {
+        payload
+            .get(field)
+            .and_then(Value::as_bool)
+            .unwrap_or_default()
+    };
+    if let Some(memory) = text(field::MEMORY) {
+        return Some(of_memory(Uuid::parse_str(memory).ok()?));
+    }
+    Some(Candidate {
+        id: Uuid::parse_str(text(field::MESSAGE)?).ok()?,
+        thread: ThreadId::from(Uuid::parse_str(text(field::THREAD)?).ok()?),
+        seq: number(field::SEQ)?,
+        branch: i32::try_from(number(field::BRANCH)?).ok()?,
+        depth: i32::try_from(number(field::DEPTH)?).ok()?,
+        name: text(field::NAME).unwrap_or_default().into(),
+        question: flag(field::QUESTION),
+        short: flag(field::SHORT),
+        said: number(field::SAID).unwrap_or_default(),
+        form: text(field::FORM).and_then(Form::decode),
+        score: 0.0,
+    })
+}
+
+/// A candidate of a memory, which has no place in a thread.
+pub(super) fn of_memory(id: Uuid) -> Candidate {
+    Candidate {
+        id,
+        thread: ThreadId::from(Uuid::nil()),
+        seq: 0,
+        branch: 0,
+        depth: 0,
+        name: "".into(),
+        question: false,
+        short: false,
+        said: 0,
+        form: None,
+        score: 0.0,
+    }
+}

@@ -1,0 +1,149 @@
+//! The points of an index, made of stored messages and memories, and the changes of them.
+
+use memory_contract::{AppId, JsonObject, MemoryId, MessageId, Role, TenantId, ThreadId, UserId};
+use memory_store::{IndexRecord, MemoryRecord};
+use memory_text::{Form, LexicalVector, is_question, is_short, lexical_document, lexical_memory};
+use time::OffsetDateTime;
+
+/// The point of a message.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The message. With the tenant it determines the point's id.
+    pub message: MessageId,
+    /// The owner of the message. Every search is filtered by it.
+    pub tenant: TenantId,
+    /// The app of its thread.
+    pub app: AppId,
+    /// The user of its thread; may be empty.
+    pub user: UserId,
+    /// The thread that it belongs to.
+    pub thread: ThreadId,
+    /// Its place in the thread, from 1.
+    pub seq: i64,
+    /// The branch of the thread, from 1.
+    pub branch: i32,
+    /// Messages on the path from the root to it, itself included.
+    pub depth: i32,
+    /// Whether it ends with a question mark.
+    pub question: bool,
+    /// Whether its text is short (under 60 characters).
+    pub short: bool,
+    /// The speaker's role.
+    pub role: Role,
+    /// The speaker's name; may be empty.
+    pub name: String,
+    /// Its creation time.
+    pub said: OffsetDateTime,
+    /// The words and traits of its text.
+    pub form: Form,
+    /// The caller's metadata. Strings, numbers, booleans and nulls can be filtered by.
+    pub metadata: JsonObject,
+    /// Dense vector of length 1; `None` in an index without a model.
+    pub dense: Option<Vec<f32>>,
+    /// BM25 weights of its words.
+    pub lexical: LexicalVector,
+}
+
+/// The point of a long-term memory.
+#[derive(Clone, Debug)]
+pub struct MemoryPoint {
+    /// The tenant. With the memory's id it determines the point's id.
+    pub tenant: TenantId,
+    /// The memory's text and the fields to filter by.
+    pub memory: MemoryRecord,
+    /// Dense vector of length 1; `None` in an index without a model.
+    pub dense: Option<Vec<f32>>,
+    /// BM25 weights of its words.
+    pub lexical: LexicalVector,
+}
+
+/// The message or memory of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// A message of a thread.
+    Message(MessageId),
+    /// A long-term memory.
+    Memory(MemoryId),
+}
+
+/// A change of the index.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Adds or overwrites a message.
+    Upsert(Box<Point>),
+    /// Adds or overwrites a memory.
+    UpsertMemory(Box<MemoryPoint>),
+    /// Deletes a message or a memory.
+    Delete {
+        /// The owner of the point.
+        tenant: TenantId,
+        /// The message or memory to delete.
+        subject: Subject,
+    },
+    /// Deletes the messages of a thread up to a seq.
+    Purge {
+        /// The owner of the thread.
+        tenant: TenantId,
+        /// The thread whose messages are deleted.
+        thread: ThreadId,
+        /// The last seq to delete, inclusive.
+        up_to_seq: i64,
+    },
+}
+
+impl Point {
+    /// The point of a message, without a dense vector.
+    pub fn new(tenant: &TenantId, record: IndexRecord) -> Self {
+        let IndexRecord {
+            message,
+            previous,
+            app,
+            user,
+            thread_ordinal: _,
+        } = record;
+        Self {
+            lexical: lexical_document(&message, &previous),
+            question: is_question(&message),
+            short: is_short(&message),
+            form: Form::new(&message),
+            message: message.id,
+            tenant: tenant.clone(),
+            app,
+            user,
+            thread: message.thread,
+            seq: message.seq,
+            branch: message.branch,
+            depth: message.depth,
+            role: message.role,
+            name: message.name,
+            said: message.created,
+            metadata: message.metadata,
+            dense: None,
+        }
+    }
+}
+
+impl MemoryPoint {
+    /// The point of a memory, without a dense vector.
+    pub fn new(tenant: &TenantId, memory: MemoryRecord) -> Self {
+        let labels = memory.topics.iter().chain(&memory.entities);
+        let texts = std::iter::once(&memory.text).chain(labels);
+        Self {
+            lexical: lexical_memory(texts.map(String::as_str), memory.event),
+            tenant: tenant.clone(),
+            memory,
+            dense: None,
+        }
+    }
+}
+
+impl Change {
+    /// Gives the point that it adds a dense vector.
+    pub(crate) fn set_dense(&mut self, vector: Vec<f32>) {
+        match self {
+            Self::Upsert(point) => point.dense = Some(vector),
+            Self::UpsertMemory(point) => point.dense = Some(vector),
+            Self::Delete { .. } | Self::Purge { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The candidates of both searches in one list, with comparable scores.
+
+use std::collections::HashMap;
+
+use memory_index::{Candidate, Candidates};
+use uuid::Uuid;
+
+/// Weight of the dense score.
+pub(super) const DENSE_WEIGHT: f64 = 0.45;
+/// Weight of the lexical score.
+pub(super) const LEXICAL_WEIGHT: f64 = 1.0 - DENSE_WEIGHT;
+
+/// A candidate with its scores.
+pub(super) struct Evidence {
+    pub(super) candidate: Candidate,
+    pub(super) dense: Option<f32>,
+    pub(super) lexical: Option<f32>,
+    /// Normalized scores: 0.0 to 1.0, and 0.0 if it is not in the list.
+    pub(super) dense_share: f64,
+    pub(super) lexical_share: f64,
+    /// Weighted sum of both.
+    pub(super) fused: f64,
+}
+
+/// Weighted sum of both scores, each normalized within its list: dense by minimum and
+/// maximum, lexical by the maximum.
+pub(super) fn fuse(found: Candidates) -> Vec<Evidence> {
+    let scores = |list: &[Candidate]| {
+        list.iter()
+            .map(|one| f64::from(one.score))
+            .collect::<Vec<_>>()
+    };
+    let dense = scores(&found.dense);
+    let least = dense.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = dense.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let best = scores(&found.lexical).into_iter().fold(0.0, f64::max);
+    let mut evidence: Vec<Evidence> = Vec::with_capacity(found.dense.len() + found.lexical.len());
+    let mut places: HashMap<Uuid, usize> = HashMap::with_capacity(evidence.capacity());
+    for candidate in found.dense {
+        let score = f64::from(candidate.score);
+        let share = if most > least {
+            (score - least) / (most - least)
+        } else {
+            1.0
+        };
+        places.insert(candidate.id, evidence.len());
+        evidence.push(Evidence {
+            dense: Some(candidate.score),
+            lexical: None,
+            dense_share: share,
+            lexical_share: 0.0,
+            fused: DENSE_WEIGHT * share,
+            candidate,
+        });
+    }
+    for candidate in found.lexical {
+        let share = if best > 0.0 {
+            f64::from(candidate.score) / best
+        } else {
+            0.0
+        };
+        // The words stand for the meaning of a candidate without a vector.
+        let dense_share = match found.unembedded.contains(&candidate.id) {
+            true => share,
+            false => 0.0,
+        };
+        match places.get(&candidate.id) {
+            Some(&place) => {
+                let known = &mut evidence[place];
+                known.lexical = Some(candidate.score);
+                known.lexical_share = share;
+                known.fused += LEXICAL_WEIGHT * share;
+            }
+            None => evidence.push(Evidence {
+                dense: None,
+                lexical: Some(candidate.score),
+                dense_share,
+                lexical_share: share,
+                fused: DENSE_WEIGHT * dense_share + LEXICAL_WEIGHT * share,
+                candidate,
+            }),
+        }
+    }
+    evidence
+}

@@ -1,0 +1,103 @@
+//! Searches messages and ranks them.
+
+use memory_contract::MessageId;
+use memory_index::Selection;
+use memory_store::{Caller, Scope};
+use memory_text::{in_first_person, lexical_query};
+
+use super::index_query::IndexQuery;
+use super::search::IndexAnswer;
+use super::searcher::{Searcher, TEXT_MATCHES};
+use crate::error::RecallError;
+use crate::query::{Degradation, Method, RecallQuery};
+use crate::rank::{self, Ranked};
+
+/// Ranked candidates that have not been read yet.
+#[derive(Default)]
+pub struct Ranking {
+    pub(super) ranked: Vec<Ranked>,
+    /// How they were found; `None`: nothing was searched.
+    pub(super) method: Option<Method>,
+    pub(super) degradations: Vec<Degradation>,
+}
+
+impl Searcher {
+    /// Searches the index and ranks the candidates. Adds matches by word from Postgres
+    /// if the index is unavailable, lagging or being rebuilt.
+    pub(super) async fn rank_messages(
+        &self,
+        caller: &Caller,
+        query: &RecallQuery,
+    ) -> Result<Ranking, RecallError> {
+        let scope = &query.scope;
+        let mut ranking = Ranking::default();
+        let names = self.names.within(&caller.tenant, scope).await;
+        let index_query = IndexQuery {
+            selection: Selection::new(&caller.tenant, scope, &query.filter),
+            method: query.method,
+            freshness: query.freshness,
+            max_wait: query.max_wait,
+            meaning: in_first_person(&query.query, &names),
+            words: lexical_query(&query.query, &names),
+        };
+        let IndexAnswer {
+            candidates,
+            method,
+            searched_by,
+            words,
+            lag,
+            degradations,
+        } = {
+            let pending = self.pending_messages(caller, scope, &index_query);
+            self.search_index(caller, &index_query, pending).await?
+        };
+        ranking.degradations = degradations;
+        ranking.method = Some(searched_by);
+        let index_answers = candidates.is_ok();
+        let shortfall = self.shortfall(&candidates, lag);
+        let traits = rank::QueryTraits::new(&query.query, &names, &words.unwrap_or_default());
+        ranking.ranked = rank::rank(
+            candidates.unwrap_or_default(),
+            method,
+            self.config.ranking,
+            &traits,
+        );
+        if let Some(degradation) = shortfall {
+            ranking.degradations.push(degradation);
+            self.add_text_matches(caller, query, scope, index_answers, &mut ranking)
+                .await?;
+        }
+        Ok(ranking)
+    }
+
+    /// Searches Postgres by word. If the index answered, an outage of Postgres costs
+    /// these matches alone.
+    async fn add_text_matches(
+        &self,
+        caller: &Caller,
+        query: &RecallQuery,
+        scope: &Scope,
+        index_answers: bool,
+        ranking: &mut Ranking,
+    ) -> Result<(), RecallError> {
+        let searched = self
+            .store
+            .messages(caller)
+            .search_text(scope, &query.query, &query.filter, TEXT_MATCHES)
+            .await;
+        let matches = match searched {
+            Ok(matches) => matches,
+            Err(error) if index_answers && error.retryable() => {
+                tracing::warn!(%error, "searching the database by word failed");
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let matches: Vec<(MessageId, f32)> = matches
+            .into_iter()
+            .map(|found| (found.id, found.score))
+            .collect();
+        rank::add_text_matches(&mut ranking.ranked, &matches);
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! Searches the index, pending changes included.
+
+use std::time::Instant;
+
+use memory_index::{Candidates, IndexError, IndexState, Search};
+use memory_store::Caller;
+use memory_text::LexicalVector;
+
+use super::index_query::IndexQuery;
+use super::pending::{COUNTED, Pending};
+use super::searcher::Searcher;
+use crate::error::RecallError;
+use crate::query::{Degradation, DegradationReason, Method};
+
+/// The index's answer to a query.
+pub(super) struct IndexAnswer {
+    pub(super) candidates: Result<Candidates, IndexError>,
+    /// How the candidates are to be ranked: not by meaning if embedding failed.
+    pub(super) method: Method,
+    /// How the candidates were found: by word alone without a vector of the query or an
+    /// answer of the index.
+    pub(super) searched_by: Method,
+    /// The words of the query, weighed; `None` for a search by meaning alone.
+    pub(super) words: Option<LexicalVector>,
+    pub(super) lag: Lag,
+    pub(super) degradations: Vec<Degradation>,
+}
+
+/// Changes that the index and the answer lack.
+#[derive(Clone, Copy)]
+pub(super) enum Lag {
+    /// No changes.
+    None,
+    /// Changes up to the revision.
+    Revision,
+    /// As many changes of the scope, counted up to [`COUNTED`].
+    Queue(u64),
+}
+
+pub(crate) fn describe_metrics() {
+    metrics::describe_histogram!(
+        "recollect_index_search_seconds",
+        metrics::Unit::Seconds,
+        "Duration of one search of the index, by word or by meaning, without embedding the query and reading the matches."
+    );
+}
+
+impl Searcher {
+    /// Searches the index by word while the question is embedded, then by meaning. Before
+    /// both, it waits for the index to reach the revision, or reads the pending changes: one
+    /// that is indexed meanwhile is in one of the two at least.
+    pub(super) async fn search_index(
+        &self,
+        caller: &Caller,
+        query: &IndexQuery,
+        pending: impl Future<Output = Result<Pending, RecallError>>,
+    ) -> Result<IndexAnswer, RecallError> {
+        self.refresh_state(&caller.tenant);
+        let limit = self.config.candidates;
+        let search = |dense, lexical| {
+            self.search_once(Search {
+                selection: query.selection.clone(),
+                dense,
+                lexical,
+                limit,
+            })
+        };
+        let by_word = async {
+            let wait = async {
+                let reached = self.wait_for_revision(caller, query).await;
+                // Afterwards, so that they include what was waited for.
+                (reached, self.word_weights.counts(&caller.tenant).await)
+            };
+            let ((reached, weights), pending) = tokio::join!(wait, pending);
+            let (reached, pending) = (reached?, pending?);
+            let words = weights.weigh(query.words.clone());
+            let found = match query.method {
+                Method::Dense => Ok(Candidates::default()),
+                Method::Hybrid | Method::Lexical => search(None, Some(words.clone())).await,
+            };
+            Ok::<_, RecallError>((reached, pending, words, found))
+        };
+        let embed = self.embed(query.method, &query.meaning);
+        let (embedded, by_word) = tokio::join!(embed, by_word);
+        let (reached, mut pending, words, mut found) = by_word?;
+        let mut degradations = Vec::new();
+        let (dense, method) = match embedded {
+            Ok(dense) => (dense, query.method),
+            Err(degradation) => {
+                degradations.push(degradation);
+                // Only the search by word is left.
+                match query.method {
+                    Method::Hybrid => (None, Method::Hybrid),
+                    Method::Dense | Method::Lexical => {
+                        found = search(None, Some(words.clone())).await;
+                        (None, Method::Lexical)
+                    }
+                }
+            }
+        };
+        let lexical = (method != Method::Dense).then_some(words);
+        if found.is_ok() && dense.is_some() {
+            let by_meaning = search(dense.clone(), None).await;
+            found = found.and_then(|found| {
+                Ok(Candidates {
+                    dense: by_meaning?.dense,
+                    ..found
+                })
+            });
+        }
+        if let Ok(found) = &mut found
+            && !pending.is_empty()
+        {
+            let embedder = self.embedder.as_ref();
+            pending
+                .join(found, embedder, dense.as_deref(), lexical.as_ref(), limit)
+                .await;
+        }
+        if reached.given_up {
+            degradations.push(not_indexed());
+        }
+        let searched_by = match (&dense, &found) {
+            (Some(_), Ok(_)) => method,
+            _ => Method::Lexical,
+        };
+        Ok(IndexAnswer {
+            candidates: found,
+            method,
+            searched_by,
+            words: lexical,
+            lag: match pending.more {
+                _ if reached.lagging => Lag::Revision,
+                0 => Lag::None,
+                more => Lag::Queue(more),
+            },
+            degradations,
+        })
+    }
+
+    async fn search_once(&self, search: Search) -> Result<Candidates, IndexError> {
+        let started = Instant::now();
+        let found = self.index.search(search).await;
+        metrics::histogram!("recollect_index_search_seconds")
+            .record(started.elapsed().as_secs_f64());
+        found
+    }
+
+    /// Embeds a query; `None` for a lexical one or without a model.
+    async fn embed(&self, method: Method, meaning: &str) -> Result<Option<Vec<f32>>, Degradation> {
+        let unavailable = |message: &str| Degradation {
+            reason: DegradationReason::EmbedderUnavailable,
+            message: message.to_owned(),
+        };
+        let Some(embedder) = &self.embedder else {
+            return match method {
+                Method::Hybrid | Method::Lexical => Ok(None),
+                Method::Dense => Err(unavailable(
+                    "no embedding model is configured; matches are by keyword only",
+                )),
+            };
+        };
+        if method == Method::Lexical {
+            return Ok(None);
+        }
+        let vector = self.embeddings.query(embedder, meaning).await;
+        vector.map(Some).map_err(|error| {
+            tracing::warn!(%error, "embedding a query failed");
+            unavailable("the query could not be embedded; matches are by keyword only")
+        })
+    }
+
+    /// Why the index's answer may lack matches that Postgres has; `None` if complete.
+    pub(super) fn shortfall(
+        &self,
+        found: &Result<Candidates, IndexError>,
+        lag: Lag,
+    ) -> Option<Degradation> {
+        let (reason, message) = match (found, lag) {
+            (Err(IndexError::NoModel { .. }), _) => (
+                DegradationReason::EmbedderUnavailable,
+                "the embedding model is missing or cannot be loaded (`scripts/setup model` installs it on the server); matches come from the database, by keyword only".to_owned(),
+            ),
+            (Err(error), _) => {
+                tracing::warn!(%error, "searching the index failed");
+                let message =
+                    "the index does not answer; matches come from the database, by keyword only";
+                (DegradationReason::IndexUnavailable, message.to_owned())
+            }
+            (Ok(_), _) if self.index.last_state() == IndexState::Rebuilding => (
+                DegradationReason::IndexRebuilding,
+                "the index is being rebuilt; what it lacks was matched by word in the database"
+                    .to_owned(),
+            ),
+            (Ok(_), Lag::Revision) => (
+                DegradationReason::IndexLagging,
+                "the index has not seen the revision yet; the newest messages were matched by word in the database".to_owned(),
+            ),
+            (Ok(_), Lag::Queue(more)) => {
+                let at_least = if more < COUNTED.into() { "" } else { "at least " };
+                let message = format!(
+                    "besides the newest changes, {at_least}{more} wait to be indexed; they were matched by word in the database"
+                );
+                (DegradationReason::IndexLagging, message)
+            }
+            (Ok(_), Lag::None) => return None,
+        };
+        Some(Degradation { reason, message })
+    }
+}
+
+fn not_indexed() -> Degradation {
+    Degradation {
+        reason: DegradationReason::NotIndexed,
+        message:
+            "a change that the query has to see could not be indexed; ListDeadLetters lists it"
+                .to_owned(),
+    }
+}
