@@ -220,7 +220,7 @@ pub(super) fn print(summaries: &[Summary]) -> Result<(), Failure> {
     for summary in summaries {
         for (place, error) in &summary.errors {
             match place.as_str() {
-                WHOLE_FILE => eprintln!("{}: {error}", summary.file),
+                WHOLE_FILE | "" => eprintln!("{}: {error}", summary.file),
                 _ => eprintln!("{}, {place}: {error}", summary.file),
             }
         }
