@@ -10,11 +10,15 @@
 
 use std::pin::pin;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use futures::future::{Either, join_all, select};
 use libtest_mimic::{Arguments, Completion, Trial};
 use memory_embed::{EmbedError, Embedder, EmbedderConfig, ModelPrecision, Urgency};
 use tokio::runtime::Runtime;
+
+/// Limit for queries that wait; long, because the machine may be busy.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let trials = vec![
@@ -40,7 +44,11 @@ fn trial<F: Future<Output = ()>>(
     test: impl FnOnce(Embedder) -> F + Send + 'static,
 ) -> Trial {
     Trial::ignorable_test(name, move || {
-        let embedder = match Embedder::start(&EmbedderConfig::default()) {
+        let config = EmbedderConfig {
+            query_timeout: TIMEOUT,
+            ..EmbedderConfig::default()
+        };
+        let embedder = match Embedder::start(&config) {
             Ok(embedder) => embedder.unwrap(),
             Err(error @ EmbedError::ModelMissing { .. }) => {
                 eprintln!("SKIPPED: {error}");
@@ -56,6 +64,7 @@ fn trial<F: Future<Output = ()>>(
 async fn the_model_gives_the_reference_vectors(int8: Embedder) {
     let config = EmbedderConfig {
         precision: ModelPrecision::Fp32,
+        query_timeout: TIMEOUT,
         ..EmbedderConfig::default()
     };
     let fp32 = Embedder::start(&config).unwrap().unwrap();
