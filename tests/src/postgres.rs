@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
-use crate::{Certificate, eventually_some, recollect, template};
+use crate::{Certificate, clusters, eventually_some, recollect};
 
 const OWNER: &str = "recollect_owner";
 const DATABASE: &str = "memories";
@@ -50,7 +50,7 @@ impl Cluster {
     /// Starts a copy of a stopped cluster.
     async fn copy_of(template: &Path, env: Vec<(String, String)>) -> Self {
         let dir = cluster_dir();
-        template::copy(&template.join(HOME), &dir.path().join(HOME));
+        clusters::copy(&template.join(HOME), &dir.path().join(HOME));
         let cluster = Self::run_in(dir, env);
         cluster.answers().await;
         cluster
@@ -102,7 +102,7 @@ impl Cluster {
             .arg(data)
             .status();
         assert!(stopped.unwrap().success(), "pg_ctl stop");
-        template::keep(&self.dir.path().join(HOME))
+        clusters::keep(&self.dir.path().join(HOME))
     }
 
     /// Dumps the roles and the database into a directory, as deploy/README.md says.

@@ -5,17 +5,19 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::postgres::bin_dir;
 use crate::process::{bare_command, send_signal};
-use crate::{Client, DataDir, Key, free_addr, recollect_binary, runs, template};
+use crate::{Client, DataDir, Key, clusters, free_addr, recollect_binary, runs};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -188,7 +190,7 @@ impl Server {
         let config = dir.path().join(format!("{}.toml", options.command));
         let guarded = options.command != "dev";
         if !guarded && !options.bare && !options.new_cluster {
-            template::put_cluster_into(&dir.data());
+            put_cluster_into(&dir.data());
         }
         let listen =
             (options.command == "serve").then(|| options.listen.clone().unwrap_or_else(free_addr));
@@ -374,6 +376,37 @@ impl Drop for Server {
         }
         self.end();
     }
+}
+
+/// Puts a copy of a migrated cluster into the data directory of `recollect dev`, if the
+/// directory does not exist yet.
+fn put_cluster_into(data: &Path) {
+    if data.exists() {
+        return;
+    }
+    static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
+    let template = TEMPLATE.get_or_init(make_embedded);
+    fs::create_dir(data).unwrap();
+    fs::set_permissions(data, fs::Permissions::from_mode(0o700)).unwrap();
+    clusters::copy(&template.join("postgres"), &data.join("postgres"));
+}
+
+/// A new cluster, as a first start of `recollect dev` leaves it, without the record of an index.
+fn make_embedded() -> PathBuf {
+    let dir = DataDir::unlimited();
+    let options = Options {
+        new_cluster: true,
+        ..Options::with(&["embedding.kind = \"none\""])
+    };
+    let server = Server::start(&dir, &options);
+    let url = server.ready().line["postgres"].as_str().unwrap();
+    let psql = Command::new(bin_dir().join("psql"))
+        .args(["--quiet", "--no-psqlrc", "--dbname", url])
+        .args(["--command", "DELETE FROM recollect.index_collections"])
+        .status();
+    assert!(psql.unwrap().success());
+    assert!(server.stop_blocking().success(), "{}", dir.log());
+    clusters::keep(&dir.data().join("postgres"))
 }
 
 /// The first line of the server's standard output, as JSON. The rest is read

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::features::{self, Ending};
 use crate::skipped::Skipped;
-use crate::{BULK, PLAIN, SHARED, row_of, slots, template};
+use crate::{BULK, PLAIN, SHARED, clusters, row_of, slots};
 
 /// A test that takes longer has failed. Time spent waiting for a slot for a server
 /// does not count.
@@ -203,7 +203,7 @@ pub fn run_trials() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    template::remove_all();
+    clusters::remove_all();
     if table {
         let (report, unproved) = features::report_of_run();
         println!("{report}");

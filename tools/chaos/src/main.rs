@@ -221,7 +221,7 @@ fn main() -> ExitCode {
     let run = || runtime.block_on(run(arguments.scenario, seed, common.seconds, &progress));
     let reports = catch_unwind(AssertUnwindSafe(run));
     progress.end();
-    recollect_tests::template::remove_all();
+    recollect_tests::clusters::remove_all();
     let Ok(reports) = reports else {
         eprintln!("The scenario could not go on. Its seed was {seed}.");
         return ExitCode::FAILURE;

@@ -8,7 +8,9 @@
 
 mod documents;
 mod import;
+mod memories;
 mod names;
+mod nodes;
 mod plans;
 mod quotas;
 
@@ -22,10 +24,7 @@ use memory_contract::proto::ErrorReason;
 use memory_contract::{Invalid, InvalidFields, KeyScope, limits};
 use memory_objects::ObjectsError;
 use memory_recall::RecallError;
-use memory_store::{
-    AppendError, KeyError, MemoryError, NodeError, SecretError, StoreError, ThreadError,
-    error_chain,
-};
+use memory_store::{AppendError, KeyError, SecretError, StoreError, ThreadError, error_chain};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, QuotaViolation, StatusExt as _};
 use uuid::Uuid;
@@ -374,101 +373,6 @@ impl Answer {
             ErrorReason::DatabaseUnavailable,
             "the database does not answer; retry later",
         )
-    }
-
-    /// What goes wrong with memories of nodes alone.
-    fn node(error: NodeError) -> Self {
-        match error {
-            NodeError::ParentNotFound => Self::invalid(vec![Invalid::new(
-                "parent_message_id",
-                "must be a message of the node's memory",
-            )]),
-            NodeError::MessageExists { id } => Self::new(
-                Code::AlreadyExists,
-                ErrorReason::MessageAlreadyExists,
-                format!("the node's memory has a message_id {id} already"),
-            )
-            .with("message_id", id),
-            NodeError::Full { max_bytes } => Self::new(
-                Code::FailedPrecondition,
-                ErrorReason::NodeMemoryFull,
-                format!(
-                    "the node's memory has its largest size, {max_bytes} bytes; clear it, or use another node_id"
-                ),
-            )
-            .with("max_bytes", max_bytes),
-            NodeError::Corrupt {
-                object_key,
-                kept_as,
-                why,
-            } => {
-                tracing::error!(object_key, kept_as, why, "a node's memory cannot be read");
-                Self::new(
-                    Code::DataLoss,
-                    ErrorReason::NodeMemoryCorrupt,
-                    format!(
-                        "the object {object_key} {why}; put a good one in its place, or start afresh with ClearNodeMemory"
-                    ),
-                )
-                .with("object_key", object_key)
-                .with("kept_as", kept_as)
-            }
-        }
-    }
-
-    fn objects(error: &StoreError) -> Self {
-        if matches!(error, StoreError::NoObjectStore) {
-            return Self::new(
-                Code::Unavailable,
-                ErrorReason::ObjectStoreUnavailable,
-                "this server has no object storage: set objects.url",
-            );
-        }
-        tracing::warn!(error = %error_chain(error), "the object storage is not available");
-        Self::new(
-            Code::Unavailable,
-            ErrorReason::ObjectStoreUnavailable,
-            "the object storage does not answer; what was added is safe, retry later",
-        )
-    }
-
-    /// What goes wrong with long-term memories alone.
-    fn memory(error: MemoryError) -> Self {
-        match error {
-            MemoryError::NotFound => Self::new(
-                Code::NotFound,
-                ErrorReason::MemoryNotFound,
-                "there is no such memory",
-            ),
-            MemoryError::Changed => Self::new(
-                Code::Aborted,
-                ErrorReason::EtagChanged,
-                "the memory was changed meanwhile; read it and try again",
-            ),
-            MemoryError::Known { id } => Self::invalid(vec![Invalid::new(
-                "text",
-                format!("must be another text: the memory {id} says the same"),
-            )]),
-            MemoryError::SourceNotFound { index, place } => {
-                let memory = index.map(|index| format!("memories[{index}]."));
-                Self::invalid(vec![Invalid::new(
-                    format!("{}source_message_ids[{place}]", memory.unwrap_or_default()),
-                    "must be a message of the same app and user",
-                )])
-            }
-            MemoryError::Off => Self::new(
-                Code::FailedPrecondition,
-                ErrorReason::LongTermMemoryOff,
-                "long-term memory is switched off on this server: set memories.enabled",
-            ),
-            MemoryError::Full => Self {
-                message: "the user has as many memories as memory_max_count keeps, so a new one \
-                          deletes another, which needs an API key with the scope `delete`"
-                    .to_owned(),
-                ..Self::permission_denied(KeyScope::Delete, Some("memories"))
-            },
-            error @ MemoryError::ExtractionMoved => Self::internal(&error),
-        }
     }
 
     fn message_not_found(field: &str) -> Self {

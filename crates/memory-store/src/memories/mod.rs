@@ -7,6 +7,7 @@ mod owners;
 mod read;
 mod rows;
 mod transfer;
+mod use_queue;
 mod uses;
 mod write;
 
@@ -24,7 +25,7 @@ pub use owners::MemoryOwners;
 pub use read::{MemoryMatch, MemoryWithHistory};
 pub(crate) use rows::memory as memory_of;
 pub use transfer::{ImportedMemories, ImportedMemory, MemoryPlace};
-pub(crate) use uses::{Uses, describe_metrics};
+pub(crate) use use_queue::{Uses, describe_metrics};
 pub use write::{AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, SupersededMemory};
 pub(crate) use write::{index as index_of, new_item, scope_of};
 

@@ -4,35 +4,11 @@ use std::{cmp::Reverse, time::Duration};
 
 use memory_contract::ThreadId;
 use time::OffsetDateTime;
-use tokio_postgres::Row;
 
 use memory_postgres::{Params, Query, query};
 
-use crate::{
-    AuditStore, Page, StoreError,
-    page::one_more,
-    rows::{column, optional_id},
-};
-
-/// A committed change, or rejected ones. It never has content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transaction {
-    /// The name of the API key that did it, `anonymous`, `cli` or `worker`.
-    pub actor: String,
-    /// The action, such as `append_messages`.
-    pub action: String,
-    /// The thread that it was done to.
-    pub thread: Option<ThreadId>,
-    /// The changed object besides the thread: a name, an id, or several with commas; may
-    /// be empty.
-    pub subject: String,
-    /// How many things it changed, or how often it was rejected.
-    pub item_count: i64,
-    /// The result: `ok`, or the reason of a refusal, such as `head_moved`.
-    pub result: String,
-    /// When it was made, or first rejected.
-    pub created: OffsetDateTime,
-}
+use super::transaction::{Transaction, read_transaction};
+use crate::{AuditStore, Page, StoreError, page::one_more, rows::column};
 
 /// Equal refusals of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,22 +123,9 @@ impl AuditStore<'_> {
         }
         let mut transactions = found
             .iter()
-            .map(|row| Ok((column(row, "id")?, transaction(row)?)))
+            .map(|row| Ok((column(row, "id")?, read_transaction(row)?)))
             .collect::<Result<Vec<(i64, Transaction)>, StoreError>>()?;
         transactions.sort_unstable_by_key(|(id, _)| Reverse(*id));
         Ok(Page::cut(transactions, *limit))
     }
-}
-
-/// Reads a change from the first seven columns of `transactions/list`.
-pub(crate) fn transaction(row: &Row) -> Result<Transaction, StoreError> {
-    Ok(Transaction {
-        actor: column(row, "actor")?,
-        action: column(row, "action")?,
-        thread: optional_id(row, "thread_id")?,
-        subject: column(row, "subject")?,
-        item_count: column(row, "item_count")?,
-        result: column(row, "result")?,
-        created: column(row, "created_at")?,
-    })
 }

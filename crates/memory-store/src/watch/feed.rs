@@ -17,7 +17,7 @@ use memory_postgres::{Params, Pool, query, task};
 use crate::{
     Caller, StoreError, Transaction,
     rows::{column, only},
-    tenants::audit::transaction,
+    tenants::transaction::read_transaction,
 };
 
 /// The pause between two polls.
@@ -287,7 +287,7 @@ impl FeedState {
         let noted = |row| {
             Ok(NumberedChange {
                 id: column(row, "id")?,
-                transaction: transaction(row)?,
+                transaction: read_transaction(row)?,
             })
         };
         rows.iter().map(noted).collect()

@@ -5,6 +5,7 @@
 
 mod content;
 mod feed;
+mod feeds;
 mod follower;
 mod horizon;
 
@@ -13,32 +14,15 @@ use std::time::Duration;
 use memory_contract::ThreadId;
 use time::OffsetDateTime;
 
-use memory_postgres::Pool;
-
-use crate::{StoreConfig, StoreError, ThreadStore, Transaction};
+use crate::{StoreError, ThreadStore, Transaction};
 pub use content::SeqRange;
-use feed::Feed;
+pub(crate) use feeds::Feeds;
 use follower::{Delivered, Follower};
 
 /// How long a read of the main database may take.
 const MAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after such a read has failed.
 const MAIN_PAUSE: Duration = Duration::from_secs(5);
-/// Statements that a transaction may still run after it has noted a change, its
-/// commit included.
-const LAST_STATEMENTS: u32 = 2;
-/// The time of a transaction besides its statements.
-const TRANSACTION_OVERHEAD: Duration = Duration::from_secs(5);
-
-/// The feeds of both databases. Clones share them.
-#[derive(Clone, Debug)]
-pub(crate) struct Feeds {
-    chat: Feed,
-    /// `None` where one database has everything.
-    main: Option<Feed>,
-    overlap: Duration,
-}
-
 /// A position in the changes of a thread: every change before it was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchPlace {
@@ -68,17 +52,6 @@ impl WatchPlace {
     pub fn time(self) -> OffsetDateTime {
         let nanos = i128::from(self.chat / 256) * 1_000;
         OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH)
-    }
-}
-
-impl Feeds {
-    pub(crate) fn new(config: &StoreConfig, chat: &Pool, main: &Pool) -> Self {
-        let overlap = config.statement_timeout * LAST_STATEMENTS + TRANSACTION_OVERHEAD;
-        Self {
-            chat: Feed::new(chat.clone(), overlap),
-            main: (chat.database() != main.database()).then(|| Feed::new(main.clone(), overlap)),
-            overlap,
-        }
     }
 }
 
