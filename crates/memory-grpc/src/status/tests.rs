@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use memory_contract::MessageId;
 use memory_embed::EmbedError;
 use memory_index::{Backend, IndexError};
+use memory_store::MemoryError;
 use memory_store::PlanError;
 use tonic_types::StatusExt as _;
 
