@@ -47,7 +47,7 @@ pub fn check_rendered(format: ProviderFormat, body: &Value) {
             message.remove("reasoning_details");
         }
     }
-    check("memory-contract", name, &body);
+    check("memory-formats", name, &body);
 }
 
 #[track_caller]

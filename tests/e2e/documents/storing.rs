@@ -418,7 +418,7 @@ async fn documents_and_checkpoints_count_toward_the_bytes_of_a_tenant() {
     client.call(state("1", &noise)).await;
     let sql = "SELECT u.stored_bytes
                FROM (SELECT DISTINCT d.tenant_id FROM recollect.documents d) AS t
-               CROSS JOIN LATERAL recollect.storage_usage(t.tenant_id, 100) AS u";
+               CROSS JOIN LATERAL recollect.storage_usage(t.tenant_id) AS u";
     let stored: i64 = database.query_one(sql, &[]).await.unwrap().get(0);
     assert!((18_000..20_000).contains(&stored), "{stored}");
     let request = PutDocumentsRequest {
