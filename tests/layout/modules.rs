@@ -311,7 +311,8 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The length of a text, a character or a lifetime at the beginning; `None`: there is none.
+/// The length of a text, a character or a lifetime at the beginning; `None` if the code begins
+/// with something else.
 fn text_length(code: &str) -> Option<usize> {
     if let Some(quoted) = code.strip_prefix('\'') {
         let mut chars = quoted.char_indices();

@@ -18,7 +18,7 @@ use crate::wait::fresh;
 pub const USER_DEFAULT: &str = "ada";
 
 impl Client {
-    /// The thread of a session, created if there is none.
+    /// The thread of a session; it is created if it does not exist.
     pub async fn resolve(&self, session: SessionRef) -> Thread {
         let request = ResolveThreadRequest {
             session: Some(session),

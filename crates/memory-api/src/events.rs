@@ -16,7 +16,7 @@ use memory_store::Store;
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::storage_quota::{Amount, StorageQuotas, is_remembered};
+use crate::storage_quota::{Amount, StorageQuotas};
 
 /// Implements `EventService`.
 #[derive(Clone)]
@@ -64,10 +64,10 @@ impl Events {
         let thread = named.thread(&self.store, &caller).await?;
         let _admitted = self
             .quotas
-            .admit_or_retry(
+            .admit_request(
                 &caller,
-                || Amount::of_request(0, bytes),
-                is_remembered(&self.store, &caller, "events", request_id),
+                Amount::of_request(0, bytes),
+                ("events", request_id),
             )
             .await?;
         let LoggedEvents {

@@ -26,7 +26,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::files::add_metadata;
-use crate::storage_quota::{Amount, StorageQuotas, is_remembered};
+use crate::storage_quota::{Amount, StorageQuotas};
 
 /// Implements `NodeMemoryService`.
 #[derive(Clone)]
@@ -105,10 +105,10 @@ impl Nodes {
         };
         let _admitted = self
             .quotas
-            .admit_or_retry(
+            .admit_request(
                 &caller,
-                || Amount::of_request(messages.len(), bytes),
-                is_remembered(&self.store, &caller, "node_turn", request_id),
+                Amount::of_request(messages.len(), bytes),
+                ("node_turn", request_id),
             )
             .await?;
         let (contents, hold) = claim_node_contents(&self.store, &caller, &mut messages).await?;

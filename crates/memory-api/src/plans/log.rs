@@ -13,7 +13,7 @@ use prost::Message as _;
 use tonic::Request;
 
 use super::Plans;
-use crate::storage_quota::{Amount, is_remembered};
+use crate::storage_quota::Amount;
 
 impl Plans {
     /// Handles `AppendAttempt`.
@@ -37,10 +37,10 @@ impl Plans {
         let thread = named.thread(&self.store, &caller).await?;
         let _admitted = self
             .quotas
-            .admit_or_retry(
+            .admit_request(
                 &caller,
-                || Amount::of_request(0, bytes),
-                is_remembered(&self.store, &caller, "attempt", request_id),
+                Amount::of_request(0, bytes),
+                ("attempt", request_id),
             )
             .await?;
         let LoggedAttempt { attempt, replayed } = self

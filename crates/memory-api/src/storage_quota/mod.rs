@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use memory_contract::TenantId;
+use memory_contract::{RequestId, TenantId};
 use memory_grpc::{ApiError, Quota};
 use memory_store::{Caller, Store, StoreError, error_chain, task};
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
@@ -24,7 +24,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 pub use amount::Amount;
-pub(crate) use repeated::{is_remembered, is_stored};
+use repeated::is_remembered;
+pub(crate) use repeated::is_stored;
 use usage::CachedUsage;
 
 /// How long a call waits for a sum.
@@ -109,21 +110,15 @@ impl StorageQuotas {
         if !tenant.usage().is_known() {
             quotas.sum_up(&tenant, caller, arrived).await;
         }
-        let exceeded = match tenant.reserve(wanted, &quotas.limits) {
-            None => {
-                let summing = Arc::clone(&tenant.summing).try_lock_owned();
-                if tenant.usage().is_old(arrived)
-                    && let Ok(summing) = summing
-                {
-                    quotas.begin_sum(&tenant, caller, arrived, summing);
-                }
-                None
-            }
-            Some(_) => {
-                quotas.sum_up(&tenant, caller, arrived).await;
-                tenant.reserve(wanted, &quotas.limits)
-            }
-        };
+        let mut exceeded = tenant.reserve(wanted, &quotas.limits);
+        if exceeded.is_some() {
+            quotas.sum_up(&tenant, caller, arrived).await;
+            exceeded = tenant.reserve(wanted, &quotas.limits);
+        } else if tenant.usage().is_old(arrived)
+            && let Ok(summing) = Arc::clone(&tenant.summing).try_lock_owned()
+        {
+            quotas.begin_sum(&tenant, caller, arrived, summing);
+        }
         match exceeded {
             None => Ok(Admitted(Some(Place {
                 tenant,
@@ -153,6 +148,20 @@ impl StorageQuotas {
             return Ok(Admitted(None));
         }
         Err(refusal)
+    }
+
+    /// Like [`Self::admit_or_retry`] for a kind of write whose retries have the same request id.
+    pub(crate) async fn admit_request(
+        &self,
+        caller: &Caller,
+        wanted: Amount,
+        (kind, request): (&str, Option<RequestId>),
+    ) -> Result<Admitted, ApiError> {
+        let Some(quotas) = &self.0 else {
+            return Ok(Admitted(None));
+        };
+        let is_retry = is_remembered(&quotas.store, caller, kind, request);
+        self.admit_or_retry(caller, || wanted, is_retry).await
     }
 
     /// What the caller's tenant stores, with a new sum if the pause allows one; `None` where

@@ -27,7 +27,7 @@ pub(crate) async fn is_stored(
 
 /// Whether the request id of another kind of write is remembered; see
 /// [`UsageStore::is_known`](memory_store::UsageStore::is_known).
-pub(crate) async fn is_remembered(
+pub(super) async fn is_remembered(
     store: &Store,
     caller: &Caller,
     kind: &str,
