@@ -283,7 +283,7 @@ async fn reindexing_changes_nothing_that_is_found() {
     // Later appends come later in the queue as well.
     let after = client.append_text(&thread_id, "Done?").await;
     let request = SearchRequest {
-        freshness: recollect_tests::at_least(&after.revision),
+        freshness: recollect_tests::fresh_from(&after.revision),
         ..request
     };
     let again = client.search(request).await;
