@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{Failure, Target, fair, importing, load, quality, scale};
+use crate::{Failure, Target, behind, fair, importing, load, quality, scale};
 
 /// Measures a running Recollect over gRPC.
 #[derive(Parser)]
@@ -23,8 +23,10 @@ enum Command {
     Load(load::Options),
     /// Measure recall and append on services with more and more messages.
     Scale(scale::Options),
-    /// Measure how much evidence recall finds in conversations in the LoCoMo or REALTALK format.
+    /// Measure how much evidence recall finds in data sets of conversations.
     Quality(quality::Options),
+    /// Measure recall while messages are not indexed yet: of a new language, and after a burst.
+    Behind(behind::Options),
     /// Measure what one tenant notices of another's import, on a service of its own.
     Fair(fair::Options),
     /// Import conversations in the LoCoMo or REALTALK format into the service of --addr.
@@ -46,6 +48,7 @@ impl Cli {
             Command::Load(options) => load::run(&target, &options, json).await,
             Command::Scale(options) => scale::run(&target, &options, json).await,
             Command::Quality(options) => quality::run(&target, &options, json).await,
+            Command::Behind(options) => behind::run(&target, &options, json).await,
             Command::Fair(options) => fair::run(&target, &options, json).await,
             Command::Import(options) => importing::run(&target, &options, json).await,
         }

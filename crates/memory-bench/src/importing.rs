@@ -69,23 +69,83 @@ pub struct Imported {
     pub searchable: Duration,
 }
 
+/// Messages that are durable, and may not be indexed yet.
+pub struct Stored {
+    messages: usize,
+    begin: Instant,
+    durable: Duration,
+}
+
+impl Stored {
+    async fn until_indexed(self, clients: &mut Clients) -> Result<Imported, Failure> {
+        indexed(clients).await?;
+        Ok(Imported {
+            messages: self.messages,
+            durable: self.durable,
+            searchable: self.begin.elapsed(),
+        })
+    }
+}
+
 /// Imports conversations, each as one user of `app` with a thread a session,
 /// and waits until the index holds them.
-pub async fn conversations(
+pub async fn conversations<'a>(
     clients: &mut Clients,
     app: &str,
-    conversations: &[Conversation],
+    conversations: impl IntoIterator<Item = &'a Conversation>,
 ) -> Result<Imported, Failure> {
     let mut requests = Vec::new();
     for conversation in conversations {
         for (number, messages) in &conversation.sessions {
-            for batch in messages.chunks(BATCH) {
-                requests.push(request(app, &conversation.name, *number, batch));
-            }
+            requests.extend(of_session(app, &conversation.name, *number, messages));
         }
     }
+    let stored = store(clients, requests).await?;
+    stored.until_indexed(clients).await
+}
+
+/// As [`conversations`], but does not wait for the index.
+pub async fn unindexed(
+    clients: &mut Clients,
+    app: &str,
+    conversation: &Conversation,
+) -> Result<Stored, Failure> {
+    let sessions = conversation.sessions.iter();
+    let requests = sessions
+        .flat_map(|(number, messages)| of_session(app, &conversation.name, *number, messages));
+    store(clients, requests.collect()).await
+}
+
+/// Imports one session of a conversation, as [`conversations`] does.
+pub async fn session(
+    clients: &mut Clients,
+    app: &str,
+    conversation: &Conversation,
+    number: u32,
+) -> Result<Imported, Failure> {
+    let messages = &conversation.sessions[&number];
+    let requests = of_session(app, &conversation.name, number, messages);
+    let stored = store(clients, requests.collect()).await?;
+    stored.until_indexed(clients).await
+}
+
+fn of_session<'a>(
+    app: &'a str,
+    user: &'a str,
+    number: u32,
+    messages: &'a [proto::MessageInput],
+) -> impl Iterator<Item = ImportMessagesRequest> + 'a {
+    messages
+        .chunks(BATCH)
+        .map(move |batch| request(app, user, number, batch))
+}
+
+async fn store(
+    clients: &mut Clients,
+    requests: Vec<ImportMessagesRequest>,
+) -> Result<Stored, Failure> {
     let expected = requests.len();
-    let messages = conversations.iter().map(Conversation::message_count).sum();
+    let messages = requests.iter().map(|request| request.messages.len()).sum();
     let bar = progress::count("importing", messages as u64);
     let begin = Instant::now();
     let mut answers = clients
@@ -111,11 +171,10 @@ pub async fn conversations(
     }
     let durable = begin.elapsed();
     bar.finish_and_clear();
-    indexed(clients).await?;
-    Ok(Imported {
+    Ok(Stored {
         messages,
+        begin,
         durable,
-        searchable: begin.elapsed(),
     })
 }
 

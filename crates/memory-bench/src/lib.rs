@@ -6,6 +6,8 @@
     reason = "a measuring program prints, and its callers are tasks"
 )]
 
+mod asking;
+mod behind;
 mod blocks;
 mod cli;
 mod clients;
@@ -17,6 +19,7 @@ mod importing;
 mod indexed;
 mod load;
 mod machine;
+mod plain;
 pub mod progress;
 mod quality;
 mod questions;

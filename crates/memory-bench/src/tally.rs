@@ -14,6 +14,7 @@ pub const DEEPEST: usize = 20;
 #[derive(Clone, Default, Serialize)]
 struct Figures {
     questions: usize,
+    recall_at_1: f64,
     recall_at_5: f64,
     recall_at_10: f64,
     recall_at_20: f64,
@@ -28,26 +29,34 @@ pub struct Method {
     by_category: BTreeMap<String, Figures>,
 }
 
+impl Method {
+    /// Whether no question was asked.
+    pub fn is_empty(&self) -> bool {
+        self.all.questions == 0
+    }
+}
+
 /// Sums over questions, in all and by category.
 #[derive(Default)]
 pub struct Tally {
     all: Sums,
-    by_category: BTreeMap<u32, Sums>,
+    by_category: BTreeMap<String, Sums>,
 }
 
 #[derive(Default)]
 struct Sums {
     questions: usize,
-    at: [f64; 3],
+    at: [f64; 4],
     reciprocal_rank: f64,
 }
 
-const DEPTHS: [usize; 3] = [5, 10, DEEPEST];
+const DEPTHS: [usize; 4] = [1, 5, 10, DEEPEST];
 
 impl Tally {
     /// Adds what was found for a question, the best first.
     pub fn add(&mut self, question: &Question, found: &[String]) {
-        let category = self.by_category.entry(question.category).or_default();
+        let category = question.category.clone();
+        let category = self.by_category.entry(category).or_default();
         for sums in [&mut self.all, category] {
             sums.questions += 1;
             for (sum, depth) in sums.at.iter_mut().zip(DEPTHS) {
@@ -65,7 +74,7 @@ impl Tally {
             by_category: self
                 .by_category
                 .iter()
-                .map(|(category, sums)| (category.to_string(), sums.figures()))
+                .map(|(category, sums)| (category.clone(), sums.figures()))
                 .collect(),
         }
     }
@@ -76,9 +85,10 @@ impl Sums {
         let percent = |sum: f64| rounded(100.0 * sum / self.questions.max(1) as f64, 2);
         Figures {
             questions: self.questions,
-            recall_at_5: percent(self.at[0]),
-            recall_at_10: percent(self.at[1]),
-            recall_at_20: percent(self.at[2]),
+            recall_at_1: percent(self.at[0]),
+            recall_at_5: percent(self.at[1]),
+            recall_at_10: percent(self.at[2]),
+            recall_at_20: percent(self.at[3]),
             mrr: percent(self.reciprocal_rank),
         }
     }
@@ -95,24 +105,13 @@ pub fn share(question: &Question, found: &[String], depth: usize) -> f64 {
     hits as f64 / question.evidence.len() as f64
 }
 
-fn category_name(category: &str) -> String {
-    let name = match category {
-        "1" => "multi-hop",
-        "2" => "temporal",
-        "3" => "open domain",
-        "4" => "single-hop",
-        "5" => "adversarial",
-        other => other,
-    };
-    format!("{category} {name}")
-}
-
 /// The headings of a table of [`rows`].
-pub fn header(first: &str) -> [&str; 7] {
+pub fn header(first: &str) -> [&str; 8] {
     [
         first,
         "category",
         "questions",
+        "recall@1",
         "recall@5",
         "recall@10",
         "recall@20",
@@ -123,8 +122,7 @@ pub fn header(first: &str) -> [&str; 7] {
 /// The rows of a way to rank: all questions, and those of each category.
 pub fn rows(name: &str, method: &Method) -> Vec<Vec<String>> {
     let by_category = method.by_category.iter();
-    let by_category =
-        by_category.map(|(category, figures)| row("", category_name(category), figures));
+    let by_category = by_category.map(|(category, figures)| row("", category.clone(), figures));
     std::iter::once(row(name, "all".to_owned(), &method.all))
         .chain(by_category)
         .collect()
@@ -136,6 +134,7 @@ fn row(method: &str, category: String, figures: &Figures) -> Vec<String> {
         method.to_owned(),
         category,
         figures.questions.to_string(),
+        percent(figures.recall_at_1),
         percent(figures.recall_at_5),
         percent(figures.recall_at_10),
         percent(figures.recall_at_20),

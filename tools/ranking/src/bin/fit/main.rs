@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use memory_bench::conversation::{self, Conversation, dia_id};
+use memory_bench::conversation::{self, Conversation, evidence_id};
 use memory_bench::table::table;
 use memory_bench::tally::{Method, Tally, header, rows};
 use memory_bench::{Failure, progress, report};
@@ -140,10 +140,10 @@ async fn samples<'a>(
         for question in &conversation.questions {
             let found = corpus.features(&question.text, limit).await?;
             let candidates = found.into_iter().filter_map(|(id, features)| {
-                let dia_id = ids.get(&id)?.clone();
+                let evidence_id = ids.get(&id)?.clone();
                 Some(Candidate {
-                    is_evidence: question.evidence.contains(&dia_id),
-                    dia_id,
+                    is_evidence: question.evidence.contains(&evidence_id),
+                    evidence_id,
                     features,
                 })
             });
@@ -159,7 +159,7 @@ async fn samples<'a>(
     Ok(samples)
 }
 
-/// The messages of a conversation as they would be stored, and their `dia_id`s.
+/// The messages of a conversation as they would be stored, and their ids as evidence.
 fn records(
     conversation: &Conversation,
 ) -> Result<(Vec<IndexRecord>, BTreeMap<MessageId, String>), Failure> {
@@ -170,8 +170,8 @@ fn records(
         for (input, number) in inputs.iter().zip(1..) {
             let new = NewMessage::try_from(input.clone()).map_err(|error| format!("{error:?}"))?;
             let message = stored(new, thread, number);
-            if let Some(dia_id) = dia_id(message.metadata.as_str()) {
-                ids.insert(message.id, dia_id);
+            if let Some(id) = evidence_id(message.metadata.as_str()) {
+                ids.insert(message.id, id);
             }
             records.push(IndexRecord {
                 message: message.clone(),
@@ -207,7 +207,7 @@ fn ranked(samples: &[Sample<'_>], score: impl Fn(&Candidate, usize) -> f64) -> M
         let mut found: Vec<(f64, &String)> = sample
             .candidates
             .iter()
-            .map(|one| (score(one, sample.conversation), &one.dia_id))
+            .map(|one| (score(one, sample.conversation), &one.evidence_id))
             .collect();
         found.sort_by(|one, other| other.0.total_cmp(&one.0));
         let found: Vec<String> = found.into_iter().map(|(_, id)| id.clone()).collect();

@@ -14,7 +14,7 @@ pub struct Sample<'a> {
 }
 
 pub struct Candidate {
-    pub dia_id: String,
+    pub evidence_id: String,
     pub is_evidence: bool,
     pub features: [f64; COUNT],
 }

@@ -1,91 +1,16 @@
-//! Conversations in the LoCoMo or REALTALK format: `session_N` lists of turns with their
+//! The LoCoMo and REALTALK formats: `session_N` lists of turns with their
 //! `session_N_date_time`, and questions with the turns that answer them. The turns of
 //! REALTALK have times of their own.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_contract::proto::{self, part};
 use prost_types::Timestamp;
 use serde::Deserialize;
 use time::{PrimitiveDateTime, macros::format_description};
 
+use super::{Conversation, Question, metadata_of};
 use crate::Failure;
-
-/// The metadata key of a turn's `dia_id`.
-const DIA_ID: &str = "dia_id";
-
-/// The `dia_id` in a message's metadata.
-pub fn dia_id(metadata: &str) -> Option<String> {
-    let metadata: serde_json::Value = serde_json::from_str(metadata).ok()?;
-    Some(metadata[DIA_ID].as_str()?.to_owned())
-}
-
-/// One conversation with its questions.
-pub struct Conversation {
-    /// The file's name without extension: the user that it is stored under.
-    pub name: String,
-    /// Sessions by number, in order; each becomes a thread.
-    pub sessions: BTreeMap<u32, Vec<proto::MessageInput>>,
-    /// Questions that have evidence in the conversation.
-    pub questions: Vec<Question>,
-    /// Questions left out because none of their evidence exists.
-    pub without_evidence: usize,
-}
-
-/// One question and the turns that answer it.
-pub struct Question {
-    /// The question.
-    pub text: String,
-    /// The expected answer; may be empty.
-    pub answer: String,
-    /// The `dia_id`s of the turns that answer it.
-    pub evidence: BTreeSet<String>,
-    /// 1 multi-hop, 2 temporal, 3 open domain, 4 single-hop, 5 adversarial.
-    pub category: u32,
-}
-
-impl Conversation {
-    /// All messages of all sessions.
-    pub fn message_count(&self) -> usize {
-        self.sessions.values().map(Vec::len).sum()
-    }
-}
-
-/// The directory of the conversations to use: `dir`, or else the example of this crate.
-pub fn dir_or_example(dir: Option<&PathBuf>) -> Result<PathBuf, Failure> {
-    if let Some(dir) = dir {
-        return Ok(dir.clone());
-    }
-    let example = PathBuf::from("crates/memory-bench/example");
-    match example.is_dir() {
-        true => Ok(example),
-        false => Err("no conversations to use: name a directory with --conversations".into()),
-    }
-}
-
-/// Reads each `*.json` of a directory, in order of name.
-pub fn read_all(dir: &Path) -> Result<Vec<Conversation>, Failure> {
-    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, std::io::Error>>()?;
-    files.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "json")
-    });
-    files.sort();
-    if files.is_empty() {
-        return Err(format!("{}: has no *.json conversations", dir.display()).into());
-    }
-    files
-        .iter()
-        .map(|path| read(path).map_err(|error| format!("{}: {error}", path.display()).into()))
-        .collect()
-}
 
 #[derive(Deserialize)]
 struct Turn {
@@ -112,13 +37,19 @@ struct Asked {
     category: u32,
 }
 
-fn read(path: &Path) -> Result<Conversation, Failure> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    parse(&name, &fs::read_to_string(path)?)
+/// Whether a file has this format.
+pub fn is_dialogue(file: &serde_json::Value) -> bool {
+    file.as_object().is_some_and(|file| {
+        file.keys().any(|key| {
+            let number = key.strip_prefix("session_");
+            number.is_some_and(|number| number.parse::<u32>().is_ok())
+        })
+    })
 }
 
-fn parse(name: &str, text: &str) -> Result<Conversation, Failure> {
-    let file: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)?;
+/// Reads a conversation.
+pub fn parse(name: &str, file: &serde_json::Value) -> Result<Conversation, Failure> {
+    let file = file.as_object().ok_or("is no JSON object")?;
     let first_speaker = file
         .get("speaker_a")
         .or_else(|| file.get("name")?.get("speaker_1"))
@@ -126,7 +57,7 @@ fn parse(name: &str, text: &str) -> Result<Conversation, Failure> {
         .unwrap_or_default();
     let mut sessions = BTreeMap::new();
     let mut known = BTreeSet::new();
-    for (key, value) in &file {
+    for (key, value) in file {
         let Some(number) = key.strip_prefix("session_").and_then(|n| n.parse().ok()) else {
             continue;
         };
@@ -174,12 +105,15 @@ fn parse(name: &str, text: &str) -> Result<Conversation, Failure> {
                     other => other.to_string(),
                 },
                 evidence,
-                category: asked.category,
+                category: category_name(asked.category),
+                user: name.to_owned(),
+                before: None,
             })
         })
         .collect();
     Ok(Conversation {
         name: name.to_owned(),
+        language: "en".to_owned(),
         without_evidence: total - questions.len(),
         sessions,
         questions,
@@ -211,10 +145,22 @@ fn input(turn: Turn, first_speaker: &str, seconds: Option<i64>) -> proto::Messag
         role: role.into(),
         name: turn.speaker,
         parts: contents.into_iter().map(proto::Part::from).collect(),
-        metadata: serde_json::json!({ DIA_ID: turn.dia_id }).to_string(),
+        metadata: metadata_of(&turn.dia_id),
         create_time: seconds.map(|seconds| Timestamp { seconds, nanos: 0 }),
         ..Default::default()
     }
+}
+
+fn category_name(category: u32) -> String {
+    let name = match category {
+        1 => "multi-hop",
+        2 => "temporal",
+        3 => "open domain",
+        4 => "single-hop",
+        5 => "adversarial",
+        _ => "",
+    };
+    format!("{category} {name}").trim_end().to_owned()
 }
 
 /// Seconds since 1970 of a time such as `1:56 pm on 8 May, 2023` or `29.12.2023, 22:42:04`.
@@ -253,6 +199,7 @@ fn dia_ids(listed: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::evidence_id;
 
     #[test]
     fn evidence_is_read_however_it_is_written() {
@@ -279,7 +226,7 @@ mod tests {
 
     #[test]
     fn sessions_keep_their_speakers_images_and_times() {
-        let conversation = parse("26", &document().to_string()).unwrap();
+        let conversation = parse("26", &document()).unwrap();
         assert_eq!(conversation.message_count(), 3);
         assert_eq!(conversation.questions[0].text, "What did Ben show?");
         let image = |message: &proto::MessageInput| match &message.parts[1].content {
@@ -295,7 +242,7 @@ mod tests {
         // 8 May 2023, 13:56:01 UTC: turns follow by a second.
         assert_eq!(second.create_time.as_ref().unwrap().seconds, 1_683_554_161);
         assert_eq!(image(second), ("a hand".to_owned(), url("about:blank")));
-        assert_eq!(dia_id(&second.metadata).as_deref(), Some("D1:2"));
+        assert_eq!(evidence_id(&second.metadata).as_deref(), Some("D1:2"));
         let shown = &conversation.sessions[&2][0];
         // 29 February 2024, 00:05:00 UTC
         assert_eq!(shown.create_time.as_ref().unwrap().seconds, 1_709_165_100);
@@ -316,7 +263,7 @@ mod tests {
             "session_1_date_time": "29.12.2023, 22:42:04",
             "qa": [{"question": "Who?", "answer": "Ben", "evidence": ["D1:2"], "category": 1}]
         });
-        let conversation = parse("1", &document.to_string()).unwrap();
+        let conversation = parse("1", &document).unwrap();
         let turns = &conversation.sessions[&1];
         assert_eq!(
             (turns[0].role(), turns[1].role()),
@@ -334,7 +281,7 @@ mod tests {
     #[test]
     fn errors_name_the_session() {
         let refused = |document: &serde_json::Value| {
-            let error = parse("26", &document.to_string()).err().unwrap();
+            let error = parse("26", document).err().unwrap();
             error.to_string()
         };
         let mut document = document();

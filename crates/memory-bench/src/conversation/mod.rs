@@ -1,0 +1,141 @@
+//! Conversations with questions, and the messages or sessions that answer them, from files
+//! in the format of LoCoMo, REALTALK, BEAM, RealMem or XQuAD.
+
+mod beam;
+mod dialogue;
+mod realmem;
+mod xquad;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use memory_contract::proto::{self, part};
+
+use crate::Failure;
+
+/// The metadata key of the id that questions name as evidence.
+const EVIDENCE_ID: &str = "evidence_id";
+
+/// The id, in a message's metadata, that questions name as evidence.
+pub fn evidence_id(metadata: &str) -> Option<String> {
+    let metadata: serde_json::Value = serde_json::from_str(metadata).ok()?;
+    Some(metadata[EVIDENCE_ID].as_str()?.to_owned())
+}
+
+fn metadata_of(evidence_id: &str) -> String {
+    serde_json::json!({ EVIDENCE_ID: evidence_id }).to_string()
+}
+
+/// One conversation with its questions.
+pub struct Conversation {
+    /// The file's name without extension: the user that it is stored under.
+    pub name: String,
+    /// The ISO 639-1 code of its language.
+    pub language: String,
+    /// Sessions by number, in order; each becomes a thread.
+    pub sessions: BTreeMap<u32, Vec<proto::MessageInput>>,
+    /// Questions that have evidence in the conversation.
+    pub questions: Vec<Question>,
+    /// Questions left out because none of their evidence exists.
+    pub without_evidence: usize,
+}
+
+/// One question and what answers it.
+#[derive(Clone)]
+pub struct Question {
+    /// The question.
+    pub text: String,
+    /// The expected answer; may be empty.
+    pub answer: String,
+    /// The ids of the messages, or sessions, that answer it.
+    pub evidence: BTreeSet<String>,
+    /// Its kind, in the words of the data set.
+    pub category: String,
+    /// Whose conversation answers it.
+    pub user: String,
+    /// The session before which it is asked: later ones are not stored yet. None: all are.
+    pub before: Option<u32>,
+}
+
+impl Conversation {
+    /// All messages of all sessions.
+    pub fn message_count(&self) -> usize {
+        self.sessions.values().map(Vec::len).sum()
+    }
+}
+
+/// The text of a message: its text parts and the captions of its files.
+pub fn text_of(message: &proto::MessageInput) -> String {
+    let texts = message.parts.iter().filter_map(|part| match &part.content {
+        Some(part::Content::Text(text)) => Some(text.as_str()),
+        Some(part::Content::File(file)) => Some(file.caption.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The directory of the conversations to use: `dir`, or else the example of this crate.
+pub fn dir_or_example(dir: Option<&PathBuf>) -> Result<PathBuf, Failure> {
+    if let Some(dir) = dir {
+        return Ok(dir.clone());
+    }
+    let example = PathBuf::from("crates/memory-bench/example");
+    match example.is_dir() {
+        true => Ok(example),
+        false => Err("no conversations to use: name a directory with --conversations".into()),
+    }
+}
+
+/// Reads the conversations of a directory's `*.json`, in order of name.
+pub fn read_all(dir: &Path) -> Result<Vec<Conversation>, Failure> {
+    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, std::io::Error>>()?;
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "json")
+            && !beam::has_questions(path)
+    });
+    files.sort();
+    if files.is_empty() {
+        return Err(format!("{}: has no *.json conversations", dir.display()).into());
+    }
+    let mut conversations = files
+        .iter()
+        .map(|path| {
+            read(path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))
+        })
+        .collect::<Result<Vec<_>, Failure>>()?;
+    xquad::ask_across_languages(&mut conversations);
+    Ok(conversations)
+}
+
+fn read(path: &Path) -> Result<Conversation, Failure> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let file: serde_json::Value = serde_json::from_str(&fs::read_to_string(path)?)?;
+    if beam::is_beam(&file) {
+        beam::read(&name, file, path)
+    } else if realmem::is_realmem(&file) {
+        realmem::parse(&name, file)
+    } else if xquad::is_xquad(&file) {
+        xquad::parse(&name, file)
+    } else if dialogue::is_dialogue(&file) {
+        dialogue::parse(&name, &file)
+    } else {
+        Err("is no conversation in the format of LoCoMo, REALTALK, BEAM, RealMem or XQuAD".into())
+    }
+}
+
+/// A message of a text.
+fn message(role: proto::Role, text: String, evidence_id: &str) -> proto::MessageInput {
+    proto::MessageInput {
+        role: role.into(),
+        parts: vec![part::Content::Text(text).into()],
+        metadata: metadata_of(evidence_id),
+        ..Default::default()
+    }
+}
