@@ -72,7 +72,7 @@ impl Writer {
             fill_cache(&directory.join(SEGMENTS), most, &|| {
                 begun.elapsed() < LONGEST_READ && log.check().is_ok()
             });
-            let catching_up = log.catch_up();
+            // An import may write as fast as this. It ends, as an index has at most a million points.
             while log.len() > LAST_CHANGES {
                 let former = former.upgrade().ok_or_else(not_prepared)?;
                 let replayed = replay(&log, &former, &copy);
@@ -80,7 +80,6 @@ impl Writer {
                 replayed?;
             }
             sync()?;
-            drop(catching_up);
             Ok(Arc::new(copy))
         };
         let (made, commands) = (draft.to_owned(), commands.clone());
@@ -210,7 +209,6 @@ pub(super) fn replay(log: &Log, former: &EdgeShard, copy: &EdgeShard) -> Result<
         for page in part.chunks(PAGE) {
             log.check()?;
             copy_changed(former, copy, page)?;
-            log.note_replayed(page.len());
         }
         if part.len() == OPTIMIZE_AFTER {
             optimize(copy)?;

@@ -32,11 +32,6 @@ impl Copying {
         self.log.add(operation);
     }
 
-    /// Waits while the writer is too far ahead of the copy.
-    pub(super) fn keep_pace(&self) {
-        self.log.keep_pace();
-    }
-
     /// Whether points of the engine may move to other segments. A merge has a copy of its files; an
     /// erasure reads its points page by page.
     pub(super) fn may_points_move(&self) -> bool {

@@ -132,9 +132,6 @@ impl Writer {
             return Err(not_prepared());
         };
         self.require_room(RESERVED_BYTES)?;
-        if let Some(copying) = &self.copying {
-            copying.keep_pace();
-        }
         self.changes += changes.len();
         self.counted += changes.len();
         for batch in batches(changes) {

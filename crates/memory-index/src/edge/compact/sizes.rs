@@ -5,18 +5,14 @@ use super::super::memory;
 
 /// Segments that are not full: one that fills up, and the one that is written to.
 const FILLING: usize = 2;
-/// Full segments that an engine may have, in addition to one for every [`POINTS_PER_SEGMENT`] points
-/// or for half of the points of the largest merged segment, whichever is fewer. With vectors of more
-/// than [`memory::DIMENSIONS`] it may have more in proportion.
+/// Full segments that an engine may have, in addition to those that memory does not allow to merge: one
+/// for half of the points of the largest merged segment. With vectors of more than
+/// [`memory::DIMENSIONS`] it may have more in proportion.
 const FULL: usize = 4;
-const POINTS_PER_SEGMENT: usize = 2_000_000;
 /// While little is written, the other segments are merged with the largest once they have more
 /// than one of this many of its bytes. As merges follow growth by such a share, a point is merged
 /// about five times, however large the index gets.
 const OTHERS_SHARE: u64 = 4;
-/// A merge copies files of all segments, so it is worth it only if the merged segments have at least
-/// one in this many of the index's bytes.
-const COPIED_SHARE: u64 = 8;
 /// The merged segment, and the one that is written to.
 pub(super) const MERGED: usize = 2;
 
@@ -27,7 +23,7 @@ pub(super) const MERGED: usize = 2;
 /// how often a point is merged depends on the number of points alone. Searches pay for that with
 /// more segments.
 pub(super) fn most_segments(dimensions: Option<usize>, points: usize, largest: usize) -> usize {
-    let full = FULL + points / POINTS_PER_SEGMENT.min(largest / 2);
+    let full = FULL + points / (largest / 2).max(1);
     let dimensions = dimensions.unwrap_or_default().max(memory::DIMENSIONS);
     FILLING + (full * dimensions).div_ceil(memory::DIMENSIONS)
 }
@@ -43,15 +39,13 @@ pub(super) fn room_to_build(sizes: &[u64], most: u64) -> u64 {
 }
 
 /// Whether merging is worth it: without the largest one, the segments that merging can make larger
-/// are large compared with it, and all of them are large compared with the index. A segment with more than
-/// half of the `most` bytes that a merged one may have stays as it is.
+/// are large compared with it. A segment with more than half of the `most` bytes that a merged one may
+/// have stays as it is.
 pub(super) fn is_merge_due(sizes: &[u64], most: u64) -> bool {
     let growing = || sizes.iter().filter(|size| **size <= most / 2);
     let sum = growing().sum::<u64>();
     let largest = growing().max().copied().unwrap_or_default();
-    growing().count() > MERGED
-        && (sum - largest).saturating_mul(OTHERS_SHARE) > largest
-        && sum.saturating_mul(COPIED_SHARE) >= sizes.iter().sum::<u64>()
+    growing().count() > MERGED && (sum - largest).saturating_mul(OTHERS_SHARE) > largest
 }
 
 #[cfg(test)]
