@@ -18,19 +18,20 @@ use crate::rewrite::Rewrite;
 
 /// Rows that one run changes at most.
 const BATCH_ROWS: u32 = 500;
-/// Rows of each queue that one run lets follow a clock that was set back, at most.
-const BATCH_CLOCK: u32 = 5_000;
+/// Rows of each queue that one run makes due after the clock was set back, at most.
+const BATCH_DUE: u32 = 5_000;
 /// Nodes flushed, or objects deleted, in one run at most.
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
 const BATCH_APPS: u32 = 64;
 /// The pause of the jobs that erase deleted and expired data.
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);
-/// The interval of the jobs that queue threads whose memories were erased, and that let the
-/// queues follow the clock.
+/// The interval of the job that queues threads whose memories were erased.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of the job that erases content whose messages were never written.
 const SETTLE_INTERVAL: Duration = Duration::from_secs(60);
+/// The interval of the job that notices a clock that was set back. It reads every queue.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(5);
 /// The interval of jobs that measure queues.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -184,17 +185,18 @@ pub(crate) fn registry(
             },
         ),
         Job::new(
-            "follow_clock",
-            QUEUE_INTERVAL,
-            outbox.clone(),
-            async |outbox| {
-                let followed = outbox.follow_clock(BATCH_CLOCK).await?;
-                if !followed.back.is_zero() {
-                    let (seconds, changed) = (followed.back.as_secs_f64(), followed.changed);
-                    tracing::warn!(seconds, changed, "the clock of the database was set back");
+            "make_due",
+            CLOCK_INTERVAL,
+            (outbox.clone(), config.indexer.longest_wait()),
+            async |(outbox, change_wait)| {
+                let rows = outbox.make_due(change_wait, BATCH_DUE).await?;
+                if rows > 0 {
+                    tracing::warn!(
+                        rows,
+                        "the clock of the database was set back: queued work that would have waited too long is done now"
+                    );
                 }
-                // Locked rows are left to the next interval.
-                Ok(followed.is_left && followed.changed > 0)
+                Ok(full(rows, BATCH_DUE))
             },
         ),
         Job::new(
