@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use memory_contract::{AppId, TenantId};
-use memory_index::{Index, Selection};
+use memory_index::{Indexes, Selection};
 use memory_store::{CollectionState, OutboxStats, Store, StoreError, WorkerStore, error_chain};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
@@ -54,7 +54,7 @@ pub(crate) fn registry(
     config: &WorkerConfig,
     store: &Store,
     outbox: &WorkerStore,
-    outside: (Arc<dyn Index>, Option<Rewrite>),
+    outside: (Indexes, Option<Rewrite>),
 ) -> Vec<Job> {
     let with = || (store.clone(), outbox.clone());
     // The app after which the next run of `forget_memories` begins.
@@ -76,8 +76,8 @@ pub(crate) fn registry(
             "erase_outside",
             ERASE_INTERVAL,
             (with(), outside),
-            async |((store, outbox), (index, rewrite))| {
-                erase_outside(&store, &outbox, &*index, rewrite).await
+            async |((store, outbox), (indexes, rewrite))| {
+                erase_outside(&store, &outbox, &indexes, rewrite).await
             },
         ),
         Job::new(
@@ -237,7 +237,7 @@ pub(crate) fn registry(
 async fn erase_outside(
     store: &Store,
     outbox: &WorkerStore,
-    index: &dyn Index,
+    indexes: &Indexes,
     rewrite: Option<Rewrite>,
 ) -> Result<More, StoreError> {
     let Some(erasure) = outbox.claim_outside(store).await? else {
@@ -245,7 +245,7 @@ async fn erase_outside(
     };
     let scope = &erasure.scope;
     let selection = Selection::owner(&erasure.tenant, scope.app(), scope.user());
-    let erased = index.erase(&selection).await;
+    let erased = indexes.erase(&selection).await;
     let erased = match (erased.map_err(|error| error_chain(&error)), rewrite) {
         (Ok(()), Some(rewrite)) => rewrite().await.map(|()| true),
         (Ok(()), None) => Ok(false),
