@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::index::{Index, IndexState};
-use crate::paired::ServingPlace;
+use crate::indexes::Indexes;
 
 /// Interval between two polls of the database.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -35,11 +35,7 @@ pub struct Collections {
     /// Only in a process that writes to the index.
     pub outbox: Option<WorkerStore>,
     /// The index of the embedding model, and that of the model to change to.
-    pub indexes: Vec<Arc<dyn Index>>,
-    /// Both as one, or the only one.
-    pub index: Arc<dyn Index>,
-    /// Which of them is searched.
-    pub serving: ServingPlace,
+    pub indexes: Indexes,
 }
 
 impl Collections {
@@ -97,7 +93,7 @@ impl Collections {
         if !heartbeat {
             return Ok((problem, false));
         }
-        let names: Vec<&str> = self.indexes.iter().map(name).collect();
+        let names: Vec<&str> = self.indexes.each().map(name).collect();
         if let [first, next] = names[..]
             && is_given_up(&records, first, next)
             && outbox.open_collections(first, Some(next)).await?
@@ -113,27 +109,23 @@ impl Collections {
         let serving = records
             .iter()
             .find(|record| record.state == CollectionState::Serving)?;
-        let place = self
-            .indexes
-            .iter()
-            .position(|index| name(index) == serving.name);
-        let Some(place) = place else {
+        let mut places = self.indexes.each().enumerate();
+        let Some((place, index)) = places.find(|(_, index)| name(index) == serving.name) else {
             return Some(format!(
                 "the index {} serves, which this process cannot search: configure its model as embedding or embedding_next",
                 serving.name
             ));
         };
-        if place == self.serving.get() {
+        if place == self.indexes.place().get() {
             return None;
         }
-        let index = &self.indexes[place];
         // Searches use the state that is read here.
         let state = index.status(&TenantId::default()).await.state;
         if state == IndexState::Rebuilding && serving.age < MARK_LIMIT {
             // Its last change is applied; the worker is about to mark it as complete.
             return None;
         }
-        self.serving.set(place == 1);
+        self.indexes.place().set(place == 1);
         tracing::info!(
             collection = serving.name,
             complete = state == IndexState::Ready,
@@ -154,7 +146,7 @@ impl Collections {
             return Ok(());
         }
         let collection = record.name.as_str();
-        match self.index.discard(collection).await {
+        match self.indexes.discard(collection).await {
             Ok(()) => {
                 tracing::info!(collection, "a retired index was removed");
                 outbox.forget_collection(record.number).await

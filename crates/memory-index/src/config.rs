@@ -144,6 +144,13 @@ pub struct IndexerConfig {
     pub retry_max: Duration,
 }
 
+impl IndexerConfig {
+    /// The longest time that a change waits for its next attempt.
+    pub fn longest_wait(&self) -> Duration {
+        self.lease.max(self.retry_max + self.retry_max / 4)
+    }
+}
+
 impl Default for IndexerConfig {
     fn default() -> Self {
         Self {

@@ -9,7 +9,7 @@ use memory_distill::Distiller;
 use memory_embed::{EmbedError, Embedder};
 use memory_index::{
     Backend, Background, Index, IndexError, IndexSchema, IndexState, Indexer, IndexerHandle,
-    PairedIndex, ServingPlace, UnavailableIndex, open_index, open_indexes,
+    Indexes, UnavailableIndex, open_index, open_indexes,
 };
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_recall::Recall;
@@ -32,12 +32,7 @@ const INDEX_START_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) outbox: Option<WorkerStore>,
-    /// The index, or two as one.
-    pub(crate) index: Arc<dyn Index>,
-    /// The index of each model.
-    pub(crate) indexes: Vec<Arc<dyn Index>>,
-    /// Which of them serves.
-    pub(crate) serving: ServingPlace,
+    pub(crate) indexes: Indexes,
     pub(crate) recall: Recall,
     /// The workers that have yet to run, one for each index.
     pub(crate) indexers: Vec<Indexer>,
@@ -108,9 +103,8 @@ pub(crate) async fn open(
             };
             let index: Arc<dyn Index> = Arc::new(UnavailableIndex::new(backend, reason));
             let opened = Opened {
-                pairs: vec![(Arc::clone(&index), None)],
-                index,
-                serving: ServingPlace::default(),
+                indexes: Indexes::new(index, None),
+                embedders: vec![None],
             };
             return assemble(config, store, keyring, outbox, opened, false);
         }
@@ -124,7 +118,7 @@ pub(crate) async fn open(
             outbox.end_distill_leases().await.map_err(store_error)?;
             outbox.end_erasure_leases().await.map_err(store_error)?;
         }
-        let mut names = opened.indexes().map(|one| one.schema().collection());
+        let mut names = opened.indexes.each().map(|one| one.schema().collection());
         let (first, next) = (names.next().unwrap_or_default(), names.next());
         // A worker that removes one of them, for example an earlier one of its name, has
         // some seconds left for that.
@@ -162,16 +156,9 @@ fn schema(config: &Config, embedder: &Option<Embedder>) -> IndexSchema {
 
 /// The indexes of this process with their models: one, or that of `embedding_next` beside it.
 struct Opened {
-    pairs: Vec<(Arc<dyn Index>, Option<Embedder>)>,
-    /// All of them as one.
-    index: Arc<dyn Index>,
-    serving: ServingPlace,
-}
-
-impl Opened {
-    fn indexes(&self) -> impl Iterator<Item = &Arc<dyn Index>> {
-        self.pairs.iter().map(|(index, _)| index)
-    }
+    indexes: Indexes,
+    /// One for each index.
+    embedders: Vec<Option<Embedder>>,
 }
 
 /// Opens the index of each model. `next`: the model of `embedding_next`, if that is set.
@@ -181,13 +168,11 @@ fn open_indexes_of(
     next: Option<Option<Embedder>>,
 ) -> Result<Opened, ServerError> {
     let schema = |embedder| schema(config, embedder);
-    let serving = ServingPlace::default();
     let Some(next) = next else {
         let index = open_index(&config.index, schema(&first)).map_err(index_error)?;
         return Ok(Opened {
-            pairs: vec![(Arc::clone(&index), first)],
-            index,
-            serving,
+            indexes: Indexes::new(index, None),
+            embedders: vec![first],
         });
     };
     let schemas = (schema(&first), schema(&next));
@@ -198,10 +183,10 @@ fn open_indexes_of(
         ));
     }
     let both = open_indexes(&config.index, schemas.0, schemas.1).map_err(index_error)?;
+    let [first_index, next_index] = both;
     Ok(Opened {
-        pairs: both.iter().cloned().zip([first, next]).collect(),
-        index: Arc::new(PairedIndex::new(both, serving.clone())),
-        serving,
+        indexes: Indexes::new(first_index, Some(next_index)),
+        embedders: vec![first, next],
     })
 }
 
@@ -229,7 +214,7 @@ fn assemble(
     let mut handle: Option<IndexerHandle> = None;
     let mut recalls = Vec::new();
     let background = Background::default();
-    for (index, embedder) in &opened.pairs {
+    for (index, embedder) in opened.indexes.each().zip(&opened.embedders) {
         let indexer = outbox_of_index.as_ref().map(|outbox| {
             Indexer::new(
                 store.clone(),
@@ -260,7 +245,7 @@ fn assemble(
     let mut recalls = recalls.into_iter();
     let (first, next) = (recalls.next(), recalls.next());
     let recall = match (first, next) {
-        (Some(first), Some(next)) => first.with_next(next, opened.serving.clone()),
+        (Some(first), Some(next)) => first.with_next(next, opened.indexes.place().clone()),
         (Some(first), None) => first,
         (None, _) => unreachable!("there is an index for embedding"),
     };
@@ -269,9 +254,7 @@ fn assemble(
         secrets,
         store,
         outbox,
-        indexes: opened.indexes().cloned().collect(),
-        index: opened.index,
-        serving: opened.serving,
+        indexes: opened.indexes,
         recall,
         indexers,
         indexer_handle: handle,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use memory_config::{Config, ConfigError};
 use memory_embedded::rewrite_files;
-use memory_index::{Collections, Index};
+use memory_index::{Collections, Indexes};
 use memory_server::health::{self, Health, Readiness, Watched};
 use memory_server::{Server, Services, Tls};
 use memory_store::{ServerLock, error_chain};
@@ -49,7 +49,7 @@ pub struct Running {
     rest: TaskTracker,
     /// The index, which has to be written out at the end. The database's
     /// connections close with the last task that has them.
-    index: Option<Arc<dyn Index>>,
+    indexes: Option<Indexes>,
     /// Shows other servers that this one is alive.
     server_lock: Option<ServerLock>,
     grace: Duration,
@@ -102,7 +102,7 @@ impl Running {
             calls,
             watching,
             work,
-            index,
+            indexes,
             server_lock,
             grace,
             ..
@@ -128,8 +128,8 @@ impl Running {
                 "background work did not end in time; it is taken up again at the next start"
             );
         }
-        if let Some(index) = index
-            && timeout(INDEX_GRACE, index.stop()).await.is_err()
+        if let Some(indexes) = indexes
+            && timeout(INDEX_GRACE, indexes.stop()).await.is_err()
         {
             tracing::warn!("the index did not close in time");
         }
@@ -152,7 +152,7 @@ impl Running {
             watching: TaskTracker::new(),
             work: TaskTracker::new(),
             rest: TaskTracker::new(),
-            index: None,
+            indexes: None,
             server_lock: None,
             grace: config.server.grace_period,
         };
@@ -189,7 +189,7 @@ impl Running {
         let services = Services {
             store: parts.store.clone(),
             recall: parts.recall.clone(),
-            index: Arc::clone(&parts.index),
+            indexes: parts.indexes.clone(),
             indexer: parts.indexer_handle.clone(),
             background: parts.background.clone(),
             distiller: Arc::clone(&parts.distiller),
@@ -213,13 +213,11 @@ impl Running {
             part: "reflection",
             reason: error.to_string(),
         })?;
-        if parts.index.permanent_error().is_none() {
+        if parts.indexes.serving().permanent_error().is_none() {
             let collections = Collections {
                 store: parts.store.clone(),
                 outbox: parts.outbox.clone(),
                 indexes: parts.indexes.clone(),
-                index: Arc::clone(&parts.index),
-                serving: parts.serving.clone(),
             };
             // Before the first search.
             collections.adopt().await.map_err(ServerError::Store)?;
@@ -236,7 +234,7 @@ impl Running {
                 store: parts.store.clone(),
                 outbox: outbox.clone(),
                 indexers: std::mem::take(&mut parts.indexers),
-                index: Arc::clone(&parts.index),
+                indexes: parts.indexes.clone(),
                 rewrite: private.map(rewriting),
                 recall: parts.recall.clone(),
                 distiller: Arc::clone(&parts.distiller),
@@ -244,20 +242,20 @@ impl Running {
             };
             worker.spawn(&self.work, &self.stop_work.token());
             if works {
-                parts::wait_for(&parts.index).await;
+                parts::wait_for(parts.indexes.serving()).await;
             }
         }
         let watched = Watched {
             health: self.health.clone(),
             store: parts.store.clone(),
             outbox: parts.outbox.clone(),
-            index: Arc::clone(&parts.index),
+            indexes: parts.indexes.clone(),
             reporter: server.health_reporter(),
             services: server.service_names().to_vec(),
         };
         watched.look().await;
         self.watching.spawn(watched.run(self.stop_calls.token()));
-        self.index = Some(parts.index);
+        self.indexes = Some(parts.indexes);
         if let Some(listener) = grpc {
             self.addr = Some(listener.1);
             // It writes for the last time once the calls have ended.

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use memory_contract::TenantId;
 use memory_contract::duration_text::format_duration;
-use memory_index::{Backend, Index, IndexState};
+use memory_index::{Backend, IndexState, Indexes};
 use memory_store::{PoolStatus, Store, StoreError, WorkerStore, error_chain};
 use metrics::{describe_gauge, gauge};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -158,7 +158,7 @@ pub struct Watched {
     /// The worker's connections; `None` in a process that runs no worker.
     pub outbox: Option<WorkerStore>,
     /// Probed; without it recall is degraded.
-    pub index: Arc<dyn Index>,
+    pub indexes: Indexes,
     /// The gRPC health service.
     pub reporter: HealthReporter,
     /// The full names of the gRPC services that it reports.
@@ -242,11 +242,12 @@ impl Watched {
     /// The state of the index. A cluster is probed, so that an outage is known before a
     /// call meets it; the embedded engine knows its own state.
     async fn index_state(&self) -> IndexState {
-        match self.index.backend() {
-            Backend::Edge => self.index.last_state(),
+        let index = self.indexes.serving();
+        match index.backend() {
+            Backend::Edge => index.last_state(),
             Backend::Qdrant => {
                 let no_tenant = TenantId::default();
-                let status = timeout(PROBE_TIMEOUT, self.index.status(&no_tenant)).await;
+                let status = timeout(PROBE_TIMEOUT, index.status(&no_tenant)).await;
                 status.map_or(IndexState::Unavailable, |status| status.state)
             }
         }

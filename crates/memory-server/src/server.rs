@@ -28,7 +28,7 @@ use memory_contract::proto::working_memory_service_server::WorkingMemoryServiceS
 use memory_distill::Distiller;
 use memory_grpc::ApiError;
 use memory_http::{HttpConfig, HttpLayer};
-use memory_index::{Background, Index, IndexerHandle};
+use memory_index::{Background, IndexerHandle, Indexes};
 use memory_mcp::{Admit, McpConfig, McpLayer, Permit};
 use memory_recall::Recall;
 use memory_store::{Authenticator, Secrets, Store};
@@ -75,8 +75,9 @@ pub struct Services {
     pub store: Store,
     /// Recall and search, over the index and the store.
     pub recall: Recall,
-    /// The vector index, for its status and for rebuilding it.
-    pub index: Arc<dyn Index>,
+    /// The vector index of each embedding model: the status of the serving one, and what is left in
+    /// any after a deletion.
+    pub indexes: Indexes,
     /// Wakes the index worker of this process; `None` where none runs here.
     pub indexer: Option<IndexerHandle>,
     /// The room for imports, shared with the index worker of this process.
@@ -252,7 +253,7 @@ fn routes(
     let Services {
         store,
         recall,
-        index,
+        indexes,
         indexer,
         background,
         distiller,
@@ -292,7 +293,7 @@ fn routes(
     } = handlers;
     let admin = Admin {
         store: store.clone(),
-        index: index.clone(),
+        indexes: indexes.clone(),
         indexer: indexer.clone(),
         recall,
         distiller,

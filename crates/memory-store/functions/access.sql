@@ -27,5 +27,6 @@ REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA recollect FROM PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA recollect TO recollect_service;
 GRANT EXECUTE ON FUNCTION recollect.serving_collection(), recollect.collection_number(text),
     recollect.open_collections(text, text), recollect.add_collection(text, text), recollect.list_collections(),
-    recollect.switch_collection(text, boolean), recollect.retire_collection(text), recollect.follow_clock(bigint)
+    recollect.switch_collection(text, boolean), recollect.retire_collection(text),
+    recollect.make_due(text, text, double precision, bigint)
     TO recollect_worker;

@@ -40,9 +40,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.node_memories TO recollect_ser
 CREATE POLICY worker ON recollect.node_memories FOR SELECT TO recollect_worker USING (true);
 GRANT SELECT (tenant_id, thread_id, node_id, waiting_count, waiting_since, expires_at, failures, retry_at)
     ON recollect.node_memories TO recollect_worker;
--- After the clock was set back (functions/queues/follow_clock.sql).
-CREATE POLICY follow_clock ON recollect.node_memories FOR UPDATE TO recollect_worker USING (true);
-GRANT SELECT (xmin, ctid), UPDATE (waiting_since, retry_at) ON recollect.node_memories TO recollect_worker;
+-- After the clock was set back (functions/queues/make_due.sql).
+CREATE POLICY make_due ON recollect.node_memories FOR UPDATE TO recollect_worker USING (true);
+GRANT SELECT (ctid), UPDATE (waiting_since, retry_at) ON recollect.node_memories TO recollect_worker;
 
 -- Turns that are not in an object yet.
 CREATE TABLE recollect.node_turns (

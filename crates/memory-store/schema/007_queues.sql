@@ -215,7 +215,7 @@ CREATE INDEX erasures_of_owners ON recollect.erasures (tenant_id, created_at) WH
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.erasures TO recollect_service;
 CREATE POLICY worker ON recollect.erasures TO recollect_worker USING (true) WITH CHECK (true);
 GRANT SELECT (tenant_id, erasure_id, kind, parent_id, step, attempts, available_at, lease_id, last_error, failing_since,
-              created_at, finished_at, xmin, ctid),
+              created_at, finished_at, ctid),
     INSERT (tenant_id, erasure_id, kind, step),
     UPDATE (attempts, available_at, lease_id, last_error, failing_since),
     DELETE
@@ -259,15 +259,3 @@ CREATE INDEX object_writes_by_time ON recollect.object_writes (began_at);
 GRANT SELECT, INSERT, DELETE ON recollect.object_writes TO recollect_service;
 CREATE POLICY worker ON recollect.object_writes TO recollect_worker USING (true);
 GRANT SELECT, DELETE ON recollect.object_writes TO recollect_worker;
-
--- The clock of the database may be set back (functions/queues/follow_clock.sql). Rows of queues
--- that were written before then have times of the former clock. All in microseconds.
-
--- The latest time that workers saw, since 1970.
-CREATE SEQUENCE recollect.queue_times MINVALUE 0 START 0;
--- By how much the clock was set back, and the number of the transaction that noticed it. 0: no row
--- with a time of the former clock is left.
-CREATE SEQUENCE recollect.queue_lag MINVALUE 0 START 0;
-CREATE SEQUENCE recollect.queue_lag_since MINVALUE 0 START 0;
-GRANT SELECT, UPDATE ON SEQUENCE recollect.queue_times, recollect.queue_lag, recollect.queue_lag_since
-    TO recollect_worker;

@@ -63,8 +63,8 @@ pub use messages::{
 pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
 pub use outbox::{
-    Claim, ClockFollowed, CollectionChange, CollectionProgress, CollectionRecord, CollectionState,
-    DeadLetter, DeadSubject, Failure, IndexRecord, Job, JobKind, LeaseId, OutboxStats, WorkerStore,
+    Claim, CollectionChange, CollectionProgress, CollectionRecord, CollectionState, DeadLetter,
+    DeadSubject, Failure, IndexRecord, Job, JobKind, LeaseId, OutboxStats, WorkerStore,
 };
 pub use page::Page;
 pub use plans::{AttemptQuery, LoggedAttempt, PlanStepChange, Progress};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use memory_contract::{AppId, TenantId};
-use memory_index::{Index, Selection};
+use memory_index::{Indexes, Selection};
 use memory_store::{CollectionState, OutboxStats, Store, StoreError, WorkerStore, error_chain};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
@@ -18,19 +18,20 @@ use crate::rewrite::Rewrite;
 
 /// Rows that one run changes at most.
 const BATCH_ROWS: u32 = 500;
-/// Rows of each queue that one run lets follow a clock that was set back, at most.
-const BATCH_CLOCK: u32 = 5_000;
+/// Rows of each queue that one run makes due after the clock was set back, at most.
+const BATCH_DUE: u32 = 5_000;
 /// Nodes flushed, or objects deleted, in one run at most.
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
 const BATCH_APPS: u32 = 64;
 /// The pause of the jobs that erase deleted and expired data.
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);
-/// The interval of the jobs that queue threads whose memories were erased, and that let the
-/// queues follow the clock.
+/// The interval of the job that queues threads whose memories were erased.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of the job that erases content whose messages were never written.
 const SETTLE_INTERVAL: Duration = Duration::from_secs(60);
+/// The interval of the job that notices a clock that was set back. It reads every queue.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(5);
 /// The interval of jobs that measure queues.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -53,7 +54,7 @@ pub(crate) fn registry(
     config: &WorkerConfig,
     store: &Store,
     outbox: &WorkerStore,
-    outside: (Arc<dyn Index>, Option<Rewrite>),
+    outside: (Indexes, Option<Rewrite>),
 ) -> Vec<Job> {
     let with = || (store.clone(), outbox.clone());
     // The app after which the next run of `forget_memories` begins.
@@ -75,8 +76,8 @@ pub(crate) fn registry(
             "erase_outside",
             ERASE_INTERVAL,
             (with(), outside),
-            async |((store, outbox), (index, rewrite))| {
-                erase_outside(&store, &outbox, &*index, rewrite).await
+            async |((store, outbox), (indexes, rewrite))| {
+                erase_outside(&store, &outbox, &indexes, rewrite).await
             },
         ),
         Job::new(
@@ -184,17 +185,18 @@ pub(crate) fn registry(
             },
         ),
         Job::new(
-            "follow_clock",
-            QUEUE_INTERVAL,
-            outbox.clone(),
-            async |outbox| {
-                let followed = outbox.follow_clock(BATCH_CLOCK).await?;
-                if !followed.back.is_zero() {
-                    let (seconds, changed) = (followed.back.as_secs_f64(), followed.changed);
-                    tracing::warn!(seconds, changed, "the clock of the database was set back");
+            "make_due",
+            CLOCK_INTERVAL,
+            (outbox.clone(), config.indexer.longest_wait()),
+            async |(outbox, change_wait)| {
+                let rows = outbox.make_due(change_wait, BATCH_DUE).await?;
+                if rows > 0 {
+                    tracing::warn!(
+                        rows,
+                        "the clock of the database was set back: queued work that would have waited too long is done now"
+                    );
                 }
-                // Locked rows are left to the next interval.
-                Ok(followed.is_left && followed.changed > 0)
+                Ok(full(rows, BATCH_DUE))
             },
         ),
         Job::new(
@@ -235,7 +237,7 @@ pub(crate) fn registry(
 async fn erase_outside(
     store: &Store,
     outbox: &WorkerStore,
-    index: &dyn Index,
+    indexes: &Indexes,
     rewrite: Option<Rewrite>,
 ) -> Result<More, StoreError> {
     let Some(erasure) = outbox.claim_outside(store).await? else {
@@ -243,7 +245,7 @@ async fn erase_outside(
     };
     let scope = &erasure.scope;
     let selection = Selection::owner(&erasure.tenant, scope.app(), scope.user());
-    let erased = index.erase(&selection).await;
+    let erased = indexes.erase(&selection).await;
     let erased = match (erased.map_err(|error| error_chain(&error)), rewrite) {
         (Ok(()), Some(rewrite)) => rewrite().await.map(|()| true),
         (Ok(()), None) => Ok(false),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memory_distill::Distiller;
-use memory_index::{Background, Index, Indexer};
+use memory_index::{Background, Indexer, Indexes};
 use memory_recall::Recall;
 use memory_store::task::reporting_panics;
 use memory_store::{Store, WorkerStore};
@@ -26,8 +26,8 @@ pub struct Worker {
     /// One for each index; none where the index is left alone, for example because the
     /// configured embedding model is missing.
     pub indexers: Vec<Indexer>,
-    /// The index, from which deleted users, apps and tenants are erased.
-    pub index: Arc<dyn Index>,
+    /// The indexes, from which deleted users, apps and tenants are erased.
+    pub indexes: Indexes,
     /// Called after each of these deletions; `None` where Postgres is not our own.
     pub rewrite: Option<Rewrite>,
     /// Finds the known facts about a user while facts are extracted.
@@ -47,7 +47,7 @@ impl Worker {
             store,
             outbox,
             indexers,
-            index,
+            indexes,
             rewrite,
             recall,
             distiller,
@@ -56,7 +56,7 @@ impl Worker {
         for indexer in indexers {
             tasks.spawn(reporting_panics("indexer", indexer.run(stop.clone())));
         }
-        for job in jobs::registry(&config, &store, &outbox, (index, rewrite)) {
+        for job in jobs::registry(&config, &store, &outbox, (indexes, rewrite)) {
             tasks.spawn(reporting_panics(job.name, job.run_until(stop.clone())));
         }
         if config.distill.enabled {

@@ -18,12 +18,12 @@ use super::diary;
 use super::qdrant::{index_ready, role};
 
 const APP: &str = "app";
-/// The names of the two collections behind the alias and a hyphen.
-const FORMER: &str = "all-minilm-l6-v2-int8-r6";
-const NEXT: &str = "all-minilm-l6-v2-fp32-r6";
-/// Configures the next model beside the present one, and later alone.
-const BESIDE: &str = "embedding_next.precision = \"fp32\"";
-const ALONE: &str = "embedding.precision = \"fp32\"";
+/// The names of the two collections without the alias and the hyphen before them.
+const OLD_MODEL: &str = "all-minilm-l6-v2-int8-r6";
+const NEW_MODEL: &str = "all-minilm-l6-v2-fp32-r6";
+/// Configures the new model beside the old one, and later alone.
+const NEW_BESIDE_OLD: &str = "embedding_next.precision = \"fp32\"";
+const NEW_ALONE: &str = "embedding.precision = \"fp32\"";
 
 /// Questions about the diary with their answers.
 const ASKED: [(&str, &str); 4] = [
@@ -38,7 +38,7 @@ const ASKED: [(&str, &str); 4] = [
     ("QX-88213-B", "The order number of the sofa is QX-88213-B."),
     ("coriander", "I cannot stand coriander."),
 ];
-/// Longest time of filling the next index.
+/// Longest time of filling the new index.
 const LATER: Duration = Duration::from_secs(180);
 /// The asker's pause between two calls.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -51,7 +51,7 @@ fn index(env: (&str, &str), args: &[&str]) -> recollect_tests::Finished {
 
 /// The names of the two collections.
 fn names(alias: &str) -> [String; 2] {
-    [FORMER, NEXT].map(|name| format!("{alias}-{name}"))
+    [OLD_MODEL, NEW_MODEL].map(|name| format!("{alias}-{name}"))
 }
 
 /// The indexes with their states.
@@ -247,8 +247,8 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     assert_eq!(listed(env), [row(old, "serves")]);
 
     let asker = Asker::start(Arc::clone(&fleet.servers), thread_id.clone());
-    fleet.roll(Some(BESIDE)).await;
-    // Written while the next index is filled.
+    fleet.roll(Some(NEW_BESIDE_OLD)).await;
+    // Written while the new index is filled.
     let client = fleet.clients()[0].clone();
     client
         .delete_message(&thread_id, &secret.messages[0].message_id)
@@ -256,7 +256,7 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     client
         .append_text(&thread_id, "The code of the boathouse is 7714.")
         .await;
-    eventually("the next index is complete", LATER, async || {
+    eventually("the new index is complete", LATER, async || {
         listed(env) == [row(old, "serves"), row(new, "complete")]
     })
     .await;
@@ -265,8 +265,8 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
         [qdrant.point_count(old).await, qdrant.point_count(new).await]
     };
     eventually("both indexes have the same points", SOON, async || {
-        let [former, next] = counts().await;
-        former == next
+        let [of_old, of_new] = counts().await;
+        of_old == of_new
     })
     .await;
     let compared = client
@@ -289,7 +289,7 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     assert_eq!(unknown.code, Some(4), "{unknown:?}");
     index(env, &["switch", new]).ok();
     for client in fleet.clients() {
-        eventually("every server uses the next model", SOON, async || {
+        eventually("every server uses the new model", SOON, async || {
             model(&client).await.ends_with("fp32")
         })
         .await;
@@ -308,26 +308,26 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     let best = found(&client, &thread_id, "boathouse 7714", &said.revision).await;
     assert_eq!(best[0], "The code of the boathouse is 7714.");
 
-    // Back: the former index has what was written meanwhile.
+    // Back: the old index has what was written meanwhile.
     index(env, &["switch", old]).ok();
     let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
     assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
-    eventually("the former model is used again", SOON, async || {
+    eventually("the old model is used again", SOON, async || {
         model(&client).await.ends_with("int8")
     })
     .await;
     let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
     assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
-    let [former, next] = counts().await;
-    assert_eq!(former, next);
+    let [of_old, of_new] = counts().await;
+    assert_eq!(of_old, of_new);
 
     index(env, &["switch", new]).ok();
     let serving = index(env, &["retire", new]);
     assert_eq!(serving.code, Some(1), "{serving:?}");
-    fleet.roll(Some(ALONE)).await;
+    fleet.roll(Some(NEW_ALONE)).await;
     let client = fleet.clients()[0].clone();
     index(env, &["retire", old]).ok();
-    eventually("the former index is removed", SOON, async || {
+    eventually("the old index is removed", SOON, async || {
         listed(env) == [row(new, "serves")]
     })
     .await;
@@ -359,7 +359,7 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
     let [old, new] = [old.as_str(), new.as_str()];
     let data = dir.data().display().to_string();
     let env = ("RECOLLECT_DATA_DIR", data.as_str());
-    let options = options.line(BESIDE.to_owned());
+    let options = options.line(NEW_BESIDE_OLD.to_owned());
     for _ in 0..3 {
         let server = Server::start(&dir, &options);
         assert_eq!(listed(env)[0], row(old, "serves"));
@@ -372,12 +372,12 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
         let found = found(&client, &thread_id, query, &stored.revision).await;
         assert!(found[..3].contains(&expected.to_owned()), "{found:?}");
     }
-    eventually("the next index is complete", LATER, async || {
+    eventually("the new index is complete", LATER, async || {
         listed(env) == [row(old, "serves"), row(new, "complete")]
     })
     .await;
     index(env, &["switch", new]).ok();
-    eventually("the next model is used", SOON, async || {
+    eventually("the new model is used", SOON, async || {
         model(&client).await.ends_with("fp32")
     })
     .await;
@@ -416,7 +416,7 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
         assert_eq!(query.query, format!("Which invoice is {n}?"));
     }
 
-    // The former model is not needed any more.
+    // The old model is not needed any more.
     assert!(server.terminate().await.success());
     let without = options
         .clone()
@@ -437,7 +437,7 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
     index_ready(&client).await;
 
     index(env, &["retire", old]).ok();
-    eventually("the former index is removed", SOON, async || {
+    eventually("the old index is removed", SOON, async || {
         listed(env) == [row(new, "serves")] && dir.find(old).is_none()
     })
     .await;
@@ -460,7 +460,7 @@ async fn b08_a_worker_goes_on_once_its_index_serves_again() {
 
     // By mistake, another model's index serves; then a worker takes that back, and ends.
     let [old, new] = names(qdrant.alias());
-    for (line, serving) in [(Some(ALONE), &new), (None, &old)] {
+    for (line, serving) in [(Some(NEW_ALONE), &new), (None, &old)] {
         let mut options = role("worker", &url, &qdrant);
         options.config.extend(line.map(str::to_owned));
         let other = Server::start(&dirs[2], &options);

@@ -12,7 +12,7 @@ mod groups;
 #[allow(dead_code, reason = "the tests of recall use the rest")]
 mod hooked;
 mod indexer;
-mod paired;
+mod indexes;
 mod point;
 mod slow_worker;
 #[allow(dead_code, reason = "the tests of recall use the rest")]

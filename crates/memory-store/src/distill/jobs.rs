@@ -16,8 +16,9 @@ use crate::{
 
 /// The pause after the first failure; it doubles with each further one.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause. Jobs are never given up.
-const MAX_RETRY_PAUSE: Duration = Duration::from_secs(3_600);
+/// The longest pause. Jobs are never given up. The configuration allows no longer lease, nor a
+/// longer time until a thread is quiet.
+pub(crate) const MAX_RETRY_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// Claimed threads; they belong to the claimer until the lease ends.
 #[derive(Clone, Debug, PartialEq)]

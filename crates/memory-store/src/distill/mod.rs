@@ -17,6 +17,7 @@ use serde::Deserialize;
 use time::OffsetDateTime;
 
 pub use commit::{Commit, Committed, NewObservation, NewReflection, NewSummary};
+pub(crate) use jobs::MAX_RETRY_PAUSE;
 pub use jobs::{DistillClaim, DistillJob, DistillStats, retry_pause};
 pub use range::{MessageRange, RangeQuery};
 pub use state::{DistillState, Generations, Raw};

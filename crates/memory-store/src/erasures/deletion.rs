@@ -17,7 +17,7 @@ use crate::{
 
 /// How long a deletion stays with a worker that erases outside of Postgres. A server with its own
 /// index ends the lease of one that was killed.
-const OUTSIDE_LEASE: Duration = Duration::from_secs(3_600);
+pub(crate) const OUTSIDE_LEASE: Duration = Duration::from_secs(3_600);
 
 /// After the time of every deletion.
 const LAST_TIME: OffsetDateTime = datetime!(9999-12-31 00:00 UTC);

@@ -20,6 +20,7 @@ use crate::{
     rows::{column, only, scalar, unknown_status},
 };
 
+pub(crate) use deletion::OUTSIDE_LEASE;
 pub use deletion::OutsideErasure;
 
 /// Rows that one step erases, about.

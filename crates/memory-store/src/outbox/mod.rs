@@ -1,5 +1,6 @@
 //! Changes for the index: their queue, the records to index, and the index's collections.
 
+mod clock;
 mod collections;
 mod index;
 mod queue;
@@ -8,6 +9,5 @@ pub use collections::{CollectionChange, CollectionProgress, CollectionRecord, Co
 pub use index::IndexRecord;
 pub(crate) use queue::error_text;
 pub use queue::{
-    Claim, ClockFollowed, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, OutboxStats,
-    WorkerStore,
+    Claim, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, OutboxStats, WorkerStore,
 };

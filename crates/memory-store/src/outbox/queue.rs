@@ -32,7 +32,7 @@ const ERROR_CHARS: usize = 2_000;
 pub struct WorkerStore {
     pub(crate) pool: Pool,
     /// To the other database, where there are two.
-    main: Option<Pool>,
+    pub(super) main: Option<Pool>,
     pub(crate) request_retention: Duration,
     transaction_retention: Duration,
     pub(crate) turns: Arc<Turns>,
@@ -72,17 +72,6 @@ impl Turn {
         }
         Ok(())
     }
-}
-
-/// What one call let the queues do after the clock of the database was set back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClockFollowed {
-    /// By how much the clock was set back; zero: it was not, or all queues follow it by now.
-    pub back: Duration,
-    /// Rows changed by this call.
-    pub changed: u64,
-    /// Whether rows are left that wait until times of the former clock.
-    pub is_left: bool,
 }
 
 /// Identifies a claim of jobs.
@@ -403,24 +392,6 @@ impl WorkerStore {
     pub async fn sweep_requests(&self, limit: u32) -> Result<u64, StoreError> {
         let params: Params<'_> = &[&self.request_retention.as_secs_f64(), &i64::from(limit)];
         Ok(self.pool.execute(query!("requests/sweep"), params).await?)
-    }
-
-    /// After the database's clock was set back: what waits in a queue until a time waits no
-    /// longer for that. Changes at most `limit` rows of each queue. To be called every second.
-    ///
-    /// # Errors
-    /// Only errors of the database.
-    pub async fn follow_clock(&self, limit: u32) -> Result<ClockFollowed, StoreError> {
-        let mut followed = ClockFollowed::default();
-        for pool in [Some(&self.pool), self.main.as_ref()].into_iter().flatten() {
-            let follow = query!("outbox/follow_clock");
-            let row = only(pool.call(follow, &[&i64::from(limit)]).await?)?;
-            let back = Duration::try_from_secs_f64(column(&row, "seconds")?).unwrap_or_default();
-            followed.back = followed.back.max(back);
-            followed.changed += column::<i64>(&row, "changed")?.unsigned_abs();
-            followed.is_left |= column::<bool>(&row, "is_left")?;
-        }
-        Ok(followed)
     }
 
     /// Deletes entries of the audit log, and receipts of deletions, older than the configured

@@ -326,8 +326,8 @@ async fn only_the_service_may_call_functions() {
     let of_workers = [
         "add_collection",
         "collection_number",
-        "follow_clock",
         "list_collections",
+        "make_due",
         "open_collections",
         "retire_collection",
         "serving_collection",

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use memory_contract::{AppId, MessageId, Role, ThreadId, UserId};
-use memory_store::{ClockFollowed, Failure, Freshness, JobKind, OutboxStats, Scope};
+use memory_store::{Failure, Freshness, JobKind, OutboxStats, Scope};
 
 use crate::world::{World, caller, said};
 
@@ -276,12 +276,8 @@ async fn a_failed_job_waits_before_its_next_try() {
     assert_eq!(world.outbox.claim(10, MINUTE).await.unwrap().jobs.len(), 1);
 }
 
-/// Lets all queued changes, and the time that workers saw last, be an hour later: what a clock
-/// finds that was set back by an hour.
-const AN_HOUR_LATER: &str = "
-    UPDATE recollect.outbox SET available_at = available_at + interval '1 hour';
-    SELECT setval('recollect.queue_times', last_value + 3600000000) FROM recollect.queue_times";
-const BATCH: u32 = 1_000;
+/// The longest wait of a change in tests.
+const CHANGE_WAIT: Duration = Duration::from_secs(90);
 
 #[tokio::test]
 async fn a_clock_that_was_set_back_delays_no_job() {
@@ -289,67 +285,89 @@ async fn a_clock_that_was_set_back_delays_no_job() {
     let thread = world.thread().await.id;
     world.say(thread, Role::User, "hello").await;
     let owner = world.owner().await;
-    let follow = async || world.outbox.follow_clock(BATCH).await.unwrap();
-    assert_eq!(follow().await, ClockFollowed::default());
-    owner.batch_execute(AN_HOUR_LATER).await.unwrap();
-    assert_eq!(world.outbox.claim(10, MINUTE).await.unwrap().jobs.len(), 0);
-    let followed = follow().await;
-    let back = followed.back;
-    assert!(back > 58 * MINUTE && back <= 60 * MINUTE, "{back:?}");
-    assert!(!followed.is_left);
-    // What was queued a moment before the clock was set back may wait for that moment.
-    let mut claimed = 0;
-    while claimed == 0 {
-        claimed = world.outbox.claim(10, MINUTE).await.unwrap().jobs.len();
-    }
-    assert_eq!(claimed, 1);
-    assert_eq!(follow().await, ClockFollowed::default());
+    let make_due = async || world.outbox.make_due(CHANGE_WAIT, 1_000).await.unwrap();
+    let claim = async || world.outbox.claim(10, MINUTE).await.unwrap().jobs.len();
+    assert_eq!(make_due().await, 0);
+    // What a clock finds that was set back by an hour.
+    let an_hour_later =
+        "UPDATE recollect.outbox SET available_at = available_at + interval '1 hour'";
+    owner.batch_execute(an_hour_later).await.unwrap();
+    assert_eq!(claim().await, 0);
+    assert_eq!(make_due().await, 1);
+    assert_eq!(claim().await, 1);
+    // The lease is no longer than the longest wait.
+    assert_eq!(make_due().await, 0);
+    assert_eq!(claim().await, 0);
 }
 
 #[tokio::test]
-async fn queues_follow_the_clock_in_batches_each_row_once_and_wait_for_no_lock() {
+async fn rows_are_made_due_in_batches_and_locked_ones_later() {
     let world = World::new().await;
     let thread = world.thread().await.id;
-    world.say_each(thread, 5, "word").await;
+    world.say_each(thread, 6, "word").await;
     let mut owner = world.owner().await;
-    let follow = async || world.outbox.follow_clock(2).await.unwrap();
-    assert_eq!(follow().await, ClockFollowed::default());
-    // These wait for half a day, so they still wait after they have followed.
     let wait = "UPDATE recollect.outbox SET available_at = clock_timestamp() + interval '12 hours'";
     owner.batch_execute(wait).await.unwrap();
-    owner.batch_execute(AN_HOUR_LATER).await.unwrap();
+    let retry = "UPDATE recollect.outbox SET available_at = clock_timestamp() + interval '1 minute'
+                 WHERE id = (SELECT max(id) FROM recollect.outbox)";
+    assert_eq!(owner.execute(retry, &[]).await.unwrap(), 1);
     let lock = owner.transaction().await.unwrap();
     let held = "SELECT id FROM recollect.outbox ORDER BY id LIMIT 1 FOR UPDATE";
     lock.query_one(held, &[]).await.unwrap();
 
-    let mut changed = Vec::new();
-    for _ in 0..4 {
-        let followed = follow().await;
-        assert!(followed.is_left && !followed.back.is_zero(), "{followed:?}");
-        changed.push(followed.changed);
+    let make_due = async || world.outbox.make_due(CHANGE_WAIT, 2).await.unwrap();
+    for expected in [2, 2, 0] {
+        assert_eq!(make_due().await, expected);
     }
-    assert_eq!(changed, [2, 2, 0, 0], "one is locked");
     lock.rollback().await.unwrap();
-    let last = follow().await;
-    assert_eq!((last.changed, last.is_left), (1, false));
-    assert_eq!(follow().await, ClockFollowed::default());
-    let hours = "SELECT count(*) FROM recollect.outbox
-                 WHERE available_at - clock_timestamp() BETWEEN interval '11 hours 50 minutes' AND interval '12 hours 10 minutes'";
-    let hours: i64 = owner.query_one(hours, &[]).await.unwrap().get(0);
-    assert_eq!(hours, 5, "each follows once");
+    assert_eq!(make_due().await, 1);
+    assert_eq!(make_due().await, 0);
+    // The attempt that is to wait for a minute still does.
+    let claimed = world.outbox.claim(10, MINUTE).await.unwrap().jobs;
+    assert_eq!(claimed.len(), 5);
+}
 
-    // What is written meanwhile has times of the present clock.
-    owner.batch_execute(AN_HOUR_LATER).await.unwrap();
-    assert_eq!(follow().await.changed, 2);
-    let retry =
-        "UPDATE recollect.outbox SET available_at = clock_timestamp() + interval '30 minutes'
-                 WHERE id = (SELECT max(id) FROM recollect.outbox)";
-    assert_eq!(owner.execute(retry, &[]).await.unwrap(), 1);
-    while follow().await.is_left {}
-    let minutes = "SELECT count(*) FROM recollect.outbox
-                   WHERE available_at - clock_timestamp() BETWEEN interval '20 minutes' AND interval '30 minutes'";
-    let minutes: i64 = owner.query_one(minutes, &[]).await.unwrap().get(0);
-    assert_eq!(minutes, 1);
+#[tokio::test]
+async fn rows_of_every_queue_are_made_due_after_its_longest_delay() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world.outbox.open_collections("a", None).await.unwrap();
+    let owner = world.owner().await;
+    let fill = format!(
+        "INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
+             VALUES ('a', '{thread}', gen_random_uuid(), 1, 'delete');
+         INSERT INTO recollect.distill_jobs (tenant_id, thread_id) VALUES ('a', '{thread}');
+         INSERT INTO recollect.erasures (tenant_id, erasure_id, kind, step)
+             VALUES ('a', '{thread}', 'thread', 'hide');
+         INSERT INTO recollect.object_deletions (tenant_id, thread_id, node_id, object_key)
+             VALUES ('a', '{thread}', 'node', 'key');
+         INSERT INTO recollect.node_memories (tenant_id, thread_id, node_id, object_key)
+             VALUES ('a', '{thread}', 'node', 'key')"
+    );
+    owner.batch_execute(&fill).await.unwrap();
+    for (queue, column, longest) in [
+        ("outbox", "available_at", 90),
+        ("distill_jobs", "available_at", 3_600),
+        ("erasures", "available_at", 3_600),
+        ("object_deletions", "available_at", 3_600),
+        ("node_memories", "waiting_since", 1),
+        ("node_memories", "retry_at", 300),
+        ("index_collections", "leased_until", 120),
+    ] {
+        for (seconds, expected) in [(longest, 0), (longest + 60, 1)] {
+            let wait = format!(
+                "UPDATE recollect.{queue} SET {column} = clock_timestamp() + interval '{seconds} seconds'"
+            );
+            assert_eq!(owner.execute(&wait, &[]).await.unwrap(), 1, "{queue}");
+            let changed = world.outbox.make_due(CHANGE_WAIT, 1_000).await.unwrap();
+            assert_eq!(changed, expected, "{queue}.{column} in {seconds} seconds");
+        }
+        let due = format!("SELECT {column} <= clock_timestamp() FROM recollect.{queue}");
+        assert!(
+            owner.query_one(&due, &[]).await.unwrap().get::<_, bool>(0),
+            "{queue}.{column}"
+        );
+    }
 }
 
 #[tokio::test]

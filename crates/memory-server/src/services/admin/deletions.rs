@@ -144,7 +144,7 @@ impl Admin {
                 Selection::owner(&caller.tenant, scope.app(), scope.user())
             }
         };
-        let remaining = match self.index.count(&selection).await {
+        let remaining = match self.indexes.count(&selection).await {
             Ok(count) => Some(i64::try_from(count).unwrap_or(i64::MAX)),
             Err(error) if finished => return Err(RecallError::from(error).into()),
             Err(_) => None,

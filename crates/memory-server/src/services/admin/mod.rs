@@ -25,7 +25,7 @@ use memory_contract::{
 };
 use memory_distill::Distiller;
 use memory_grpc::{ApiError, admin_of, caller_of};
-use memory_index::{Backend, Index, IndexState, IndexerHandle, LastError};
+use memory_index::{Backend, IndexState, IndexerHandle, Indexes, LastError};
 use memory_objects::{Backend as ObjectsBackend, Objects};
 use memory_recall::Recall;
 use memory_store::{DeadLetter, DeadSubject, NodeStatus, Store, Transaction, TransactionQuery};
@@ -38,7 +38,7 @@ use memory_grpc::request::{Fields, conversation_from, next_token, page_limit};
 #[derive(Clone)]
 pub(crate) struct Admin {
     pub(crate) store: Store,
-    pub(crate) index: Arc<dyn Index>,
+    pub(crate) indexes: Indexes,
     pub(crate) indexer: Option<IndexerHandle>,
     pub(crate) recall: Recall,
     pub(crate) distiller: Arc<Distiller>,
@@ -169,7 +169,7 @@ impl Admin {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             storage: storage.map(storage_usage),
             tenant: caller.tenant.into(),
-            index_backend: index_backend(self.index.backend()).into(),
+            index_backend: index_backend(self.indexes.serving().backend()).into(),
             embedding_model: self.recall.model().to_owned(),
             postgres_version: self.store.postgres_version().await?,
             start_time: Some(timestamp(self.started)),
@@ -186,7 +186,7 @@ impl Admin {
         let (outbox, given_up, index) = tokio::join!(
             of_tenant.outbox_stats(),
             of_tenant.list_dead(None, 1),
-            self.index.status(&caller.tenant)
+            self.indexes.serving().status(&caller.tenant)
         );
         let outbox = outbox?;
         let given_up = given_up?.items.into_iter().map(|letter| LastError {
@@ -219,7 +219,7 @@ impl Admin {
         status.and_then(|status| status.last_error).or_else(|| {
             // It was found at the start.
             Some(LastError {
-                message: self.index.permanent_error()?.to_owned(),
+                message: self.indexes.serving().permanent_error()?.to_owned(),
                 time: self.started,
             })
         })

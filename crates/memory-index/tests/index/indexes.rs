@@ -2,8 +2,7 @@
 
 use memory_contract::{AppId, TenantId, UserId};
 use memory_index::{
-    Change, Index as _, IndexConfig, IndexSchema, IndexState, PairedIndex, Point, Prepared,
-    Selection, ServingPlace, open_indexes,
+    Change, IndexConfig, IndexSchema, IndexState, Indexes, Point, Prepared, Selection, open_indexes,
 };
 
 use crate::point::point;
@@ -48,25 +47,25 @@ async fn two_embedded_indexes_share_a_directory_and_one_can_be_removed() {
         index.apply(vec![of(1, "ada"), of(2, "bo")]).await.unwrap();
     }
     let [first, next] = &both;
-    let paired = PairedIndex::new(both.clone(), ServingPlace::default());
+    let indexes = Indexes::new(first.clone(), Some(next.clone()));
     let (ada, everyone) = (selection(Some("ada")), selection(None));
-    assert_eq!(paired.count(&everyone).await.unwrap(), 4);
+    assert_eq!(indexes.count(&everyone).await.unwrap(), 4);
     // The erasure in one spares the files of the other.
     first.erase(&ada).await.unwrap();
     assert_eq!(there(), [true, true]);
-    assert_eq!(paired.count(&ada).await.unwrap(), 1);
-    paired.erase(&ada).await.unwrap();
-    assert_eq!(paired.count(&ada).await.unwrap(), 0);
-    assert_eq!(paired.count(&everyone).await.unwrap(), 2);
+    assert_eq!(indexes.count(&ada).await.unwrap(), 1);
+    indexes.erase(&ada).await.unwrap();
+    assert_eq!(indexes.count(&ada).await.unwrap(), 0);
+    assert_eq!(indexes.count(&everyone).await.unwrap(), 2);
 
     // One index does not remove what another uses.
     next.discard(&names[0]).await.unwrap();
     assert_eq!(there(), [true, true]);
-    paired.discard(&names[0]).await.unwrap();
+    indexes.discard(&names[0]).await.unwrap();
     assert_eq!(there(), [false, true]);
     assert_eq!(first.last_state(), IndexState::Unavailable);
     assert_eq!(next.count(&everyone).await.unwrap(), 1);
     assert_eq!(first.prepare().await.unwrap(), Prepared::New);
     assert_eq!(first.count(&everyone).await.unwrap(), 0);
-    paired.stop().await;
+    indexes.stop().await;
 }

@@ -1,0 +1,1 @@
+SELECT recollect.make_due($1, $2, $3, $4)
