@@ -51,6 +51,11 @@ pub struct EmbedderConfig {
     /// Where models of a hub are kept. Default: unset, which means
     /// `hub` in the directory of [`default_model_dir`]'s cache.
     pub hub_cache_dir: Option<PathBuf>,
+    /// The text before each query. Default: unset, which means what the model was trained with,
+    /// if its name is known; otherwise nothing.
+    pub query_prefix: Option<String>,
+    /// The text before each document. Default: unset, as for `query_prefix`.
+    pub document_prefix: Option<String>,
     /// Tokens of a text that the model reads; the rest is not embedded. Default: 256.
     pub max_length: usize,
     /// Threads of ONNX Runtime for one query. Default: 1.
@@ -79,6 +84,8 @@ impl Default for EmbedderConfig {
             precision: ModelPrecision::default(),
             runtime_library: None,
             hub_cache_dir: None,
+            query_prefix: None,
+            document_prefix: None,
             max_length: 256,
             query_threads: 1,
             document_threads: 1,

@@ -5,6 +5,7 @@ mod embedder;
 mod error;
 mod model;
 mod priority;
+mod profile;
 mod similarity;
 mod vectors;
 mod worker;

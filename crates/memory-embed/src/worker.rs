@@ -23,6 +23,9 @@ const SHORT: usize = 64;
 /// Two vectors count as equal if no number differs by more.
 const EQUAL: f32 = 1e-4;
 
+/// The kind of an inference that embeds queries.
+const QUERY: &str = "query";
+
 /// A request to a thread.
 pub(crate) struct Job<I, O> {
     pub(crate) input: I,
@@ -147,7 +150,7 @@ impl Queries {
     fn embed_together(&self, model: &mut TextEmbedding, jobs: Vec<Job<String, Vec<f32>>>) {
         if jobs.len() > 1 {
             let texts: Vec<&str> = jobs.iter().map(|job| job.input.as_str()).collect();
-            if let Ok(vectors) = infer(&self.model, model, &texts, "query")
+            if let Ok(vectors) = infer(&self.model, model, &texts, QUERY)
                 && vectors.len() == jobs.len()
             {
                 for (job, vector) in jobs.into_iter().zip(vectors) {
@@ -163,7 +166,7 @@ impl Queries {
     }
 
     fn embed(&self, model: &mut TextEmbedding, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let mut vectors = infer(&self.model, model, &[text], "query")?;
+        let mut vectors = infer(&self.model, model, &[text], QUERY)?;
         vectors.pop().ok_or_else(|| no_vector(&self.model))
     }
 }
@@ -377,7 +380,11 @@ fn infer(
     kind: &'static str,
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
     let started = Instant::now();
-    let texts: Vec<&str> = texts.iter().map(|text| model.clip(text)).collect();
+    let is_query = kind == QUERY;
+    let texts: Vec<_> = texts
+        .iter()
+        .map(|text| model.prefixed(text, is_query))
+        .collect();
     // fastembed embeds with a dynamically quantized model only in one batch.
     let vectors = catch_panic(&model.name, || {
         let found = session.embed(&texts, Some(texts.len()));

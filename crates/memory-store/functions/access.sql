@@ -28,5 +28,5 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA recollect TO recollect_service;
 GRANT EXECUTE ON FUNCTION recollect.serving_collection(), recollect.collection_number(text),
     recollect.open_collections(text, text), recollect.add_collection(text, text), recollect.list_collections(),
     recollect.switch_collection(text, boolean), recollect.retire_collection(text),
-    recollect.make_due(text, text, double precision, bigint)
+    recollect.make_due(text, text, text, double precision, bigint)
     TO recollect_worker;

@@ -34,6 +34,7 @@ CREATE TABLE recollect.node_memories (
 
 CREATE INDEX node_memories_by_ordinal ON recollect.node_memories (tenant_id, thread_id, ordinal);
 CREATE INDEX node_memories_waiting ON recollect.node_memories (waiting_since) WHERE waiting_since IS NOT NULL;
+CREATE INDEX node_memories_by_retry ON recollect.node_memories (retry_at) WHERE retry_at IS NOT NULL;
 CREATE INDEX node_memories_by_expiry ON recollect.node_memories (expires_at) WHERE expires_at IS NOT NULL;
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.node_memories TO recollect_service;

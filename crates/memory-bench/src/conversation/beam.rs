@@ -74,7 +74,7 @@ fn parse(name: &str, file: serde_json::Value, questions: &str) -> Result<Convers
                     _ => Role::Assistant,
                 };
                 let id = said.id.to_string();
-                let message = message(role, said.content, &id);
+                let message = message(role, &said.content, &id);
                 known.insert(id);
                 message
             })

@@ -12,7 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memory_contract::proto::{self, part};
+use memory_contract::{
+    limits,
+    proto::{self, part},
+};
 
 use crate::Failure;
 
@@ -130,11 +133,21 @@ fn read(path: &Path) -> Result<Conversation, Failure> {
     }
 }
 
-/// A message of a text.
-fn message(role: proto::Role, text: String, evidence_id: &str) -> proto::MessageInput {
+/// A message of a text, in as many parts as the limit of a part asks for.
+fn message(role: proto::Role, text: &str, evidence_id: &str) -> proto::MessageInput {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        let (part, after) = rest.split_at(rest.floor_char_boundary(limits::TEXT_BYTES));
+        parts.push(part::Content::Text(part.to_owned()).into());
+        if after.is_empty() {
+            break;
+        }
+        rest = after;
+    }
     proto::MessageInput {
         role: role.into(),
-        parts: vec![part::Content::Text(text).into()],
+        parts,
         metadata: metadata_of(evidence_id),
         ..Default::default()
     }

@@ -85,7 +85,7 @@ pub fn parse(name: &str, file: serde_json::Value) -> Result<Conversation, Failur
                 "User" => Role::User,
                 _ => Role::Assistant,
             };
-            let mut message = message(role, turn.content, &session_uuid);
+            let mut message = message(role, &turn.content, &session_uuid);
             message.create_time = day.map(|day| Timestamp {
                 seconds: day + place,
                 nanos: 0,

@@ -47,7 +47,7 @@ pub fn parse(name: &str, file: serde_json::Value) -> Result<Conversation, Failur
     let paragraphs = data.into_iter().flat_map(|article| article.paragraphs);
     for (paragraph, number) in paragraphs.zip(1_u32..) {
         let id = number.to_string();
-        messages.push(message(Role::User, paragraph.context, &id));
+        messages.push(message(Role::User, &paragraph.context, &id));
         questions.extend(paragraph.qas.into_iter().map(|asked| Question {
             text: asked.question,
             answer: String::new(),

@@ -32,23 +32,44 @@ impl WorkerStore {
     /// Only errors of the database.
     pub async fn make_due(&self, change_wait: Duration, limit: u32) -> Result<u64, StoreError> {
         let queues = [
-            ("outbox", "available_at", change_wait),
-            ("distill_jobs", "available_at", MAX_RETRY_PAUSE),
+            ("outbox", "available_at", "true", change_wait),
+            ("distill_jobs", "available_at", "true", MAX_RETRY_PAUSE),
             (
                 "erasures",
                 "available_at",
+                "x.finished_at IS NULL",
                 MAX_RETRY_PAUSE.max(OUTSIDE_LEASE),
             ),
-            ("object_deletions", "available_at", MAX_DELETION_PAUSE),
-            ("node_memories", "waiting_since", CORRECTION),
-            ("node_memories", "retry_at", MAX_FLUSH_PAUSE),
-            ("index_collections", "leased_until", COLLECTION_LEASE),
+            (
+                "object_deletions",
+                "available_at",
+                "true",
+                MAX_DELETION_PAUSE,
+            ),
+            (
+                "node_memories",
+                "waiting_since",
+                "x.waiting_since IS NOT NULL",
+                CORRECTION,
+            ),
+            (
+                "node_memories",
+                "retry_at",
+                "x.retry_at IS NOT NULL",
+                MAX_FLUSH_PAUSE,
+            ),
+            (
+                "index_collections",
+                "leased_until",
+                "true",
+                COLLECTION_LEASE,
+            ),
         ];
         let mut count = 0;
         for pool in [Some(&self.pool), self.main.as_ref()].into_iter().flatten() {
-            for (queue, column, longest) in queues {
+            for (queue, column, condition, longest) in queues {
                 let (seconds, limit) = (longest.as_secs_f64(), i64::from(limit));
-                let params: Params<'_> = &[&queue, &column, &seconds, &limit];
+                let params: Params<'_> = &[&queue, &column, &condition, &seconds, &limit];
                 let row = only(pool.call(query!("outbox/make_due"), params).await?)?;
                 count += scalar::<i64>(&row)?.unsigned_abs();
             }
