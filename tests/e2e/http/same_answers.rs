@@ -33,7 +33,7 @@ MessageService/GetHistory {"thread": {"thread_id": "$THREAD"}, "max_tokens": -1}
 const ENDLESS: &str = "ThreadService/WatchThread";
 
 /// Fields that depend on time, chance or the tenant.
-const VOLATILE: [&str; 18] = [
+const VOLATILE: [&str; 19] = [
     "checksum",
     "cursor",
     "etag",
@@ -41,6 +41,7 @@ const VOLATILE: [&str; 18] = [
     "next_page_token",
     "pending_count",
     "pending_deletion_count",
+    "persist_time",
     "point_count",
     "queued_count",
     "revision",

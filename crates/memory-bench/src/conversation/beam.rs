@@ -10,7 +10,7 @@ use std::{
 use memory_contract::proto::Role;
 use serde::Deserialize;
 
-use super::{Conversation, Question, message};
+use super::shape::{Conversation, Question, message};
 use crate::Failure;
 
 const CHAT: &str = ".chat.json";
@@ -126,7 +126,7 @@ fn collect_ids(listed: &serde_json::Value, ids: &mut BTreeSet<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::evidence_id;
+    use crate::conversation::shape::evidence_id;
 
     #[test]
     fn evidence_is_found_at_any_depth_and_batches_are_sessions() {

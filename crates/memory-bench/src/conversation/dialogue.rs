@@ -9,7 +9,7 @@ use prost_types::Timestamp;
 use serde::Deserialize;
 use time::{PrimitiveDateTime, macros::format_description};
 
-use super::{Conversation, Question, metadata_of};
+use super::shape::{Conversation, Question, metadata_of};
 use crate::Failure;
 
 #[derive(Deserialize)]
@@ -199,7 +199,7 @@ fn dia_ids(listed: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::evidence_id;
+    use crate::conversation::shape::evidence_id;
 
     #[test]
     fn evidence_is_read_however_it_is_written() {

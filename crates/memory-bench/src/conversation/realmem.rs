@@ -9,7 +9,7 @@ use prost_types::Timestamp;
 use serde::Deserialize;
 use time::{Date, macros::format_description};
 
-use super::{Conversation, Question, message};
+use super::shape::{Conversation, Question, message};
 use crate::Failure;
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use memory_contract::proto::Role;
 use serde::Deserialize;
 
-use super::{Conversation, Question, message};
+use super::shape::{Conversation, Question, message};
 use crate::Failure;
 
 /// The language that questions of others are asked over too.
