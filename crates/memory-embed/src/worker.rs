@@ -23,8 +23,24 @@ const SHORT: usize = 64;
 /// Two vectors count as equal if no number differs by more.
 const EQUAL: f32 = 1e-4;
 
-/// The kind of an inference that embeds queries.
-const QUERY: &str = "query";
+/// What an inference embeds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Query,
+    Document,
+    WarmUp,
+}
+
+impl Kind {
+    /// The label of metrics.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Document => "document",
+            Self::WarmUp => "warm_up",
+        }
+    }
+}
 
 /// A request to a thread.
 pub(crate) struct Job<I, O> {
@@ -97,10 +113,10 @@ impl Work for Queries {
     /// Embeds two queries together and alone, to find out whether a batch changes the vectors.
     fn begin(&mut self, model: &mut TextEmbedding) -> Result<(), EmbedError> {
         let texts = ["Who?", "When did they last go to the mountains together?"];
-        let together = infer(&self.model, model, &texts, "warm_up")?;
+        let together = infer(&self.model, model, &texts, Kind::WarmUp)?;
         let mut alone = Vec::new();
         for text in texts {
-            alone.extend(infer(&self.model, model, &[text], "warm_up")?);
+            alone.extend(infer(&self.model, model, &[text], Kind::WarmUp)?);
         }
         let is_equal = |(one, other): (&f32, &f32)| (one - other).abs() < EQUAL;
         let mut numbers = together.iter().flatten().zip(alone.iter().flatten());
@@ -150,7 +166,7 @@ impl Queries {
     fn embed_together(&self, model: &mut TextEmbedding, jobs: Vec<Job<String, Vec<f32>>>) {
         if jobs.len() > 1 {
             let texts: Vec<&str> = jobs.iter().map(|job| job.input.as_str()).collect();
-            if let Ok(vectors) = infer(&self.model, model, &texts, QUERY)
+            if let Ok(vectors) = infer(&self.model, model, &texts, Kind::Query)
                 && vectors.len() == jobs.len()
             {
                 for (job, vector) in jobs.into_iter().zip(vectors) {
@@ -166,7 +182,7 @@ impl Queries {
     }
 
     fn embed(&self, model: &mut TextEmbedding, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let mut vectors = infer(&self.model, model, &[text], QUERY)?;
+        let mut vectors = infer(&self.model, model, &[text], Kind::Query)?;
         vectors.pop().ok_or_else(|| no_vector(&self.model))
     }
 }
@@ -274,7 +290,7 @@ impl Documents {
         texts: &[&TenantText],
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let plain: Vec<&str> = texts.iter().map(|one| one.text.as_str()).collect();
-        let found = infer(&self.model, model, &plain, "document")?;
+        let found = infer(&self.model, model, &plain, Kind::Document)?;
         if found.len() != texts.len() {
             return Err(no_vector(&self.model));
         }
@@ -358,7 +374,12 @@ fn next<I, O>(jobs: &Jobs<I, O>) -> Option<Job<I, O>> {
 fn load<W: Work>(work: &mut W) -> Result<(TextEmbedding, usize), EmbedError> {
     let started = Instant::now();
     let mut model = work.model().load(work.threads())?;
-    let vectors = infer(work.model(), &mut model, &["The first words."], "warm_up")?;
+    let vectors = infer(
+        work.model(),
+        &mut model,
+        &["The first words."],
+        Kind::WarmUp,
+    )?;
     let dimensions = vectors.first().map_or(0, Vec::len);
     if dimensions == 0 {
         return Err(no_vector(work.model()));
@@ -377,10 +398,10 @@ fn infer(
     model: &Model,
     session: &mut TextEmbedding,
     texts: &[&str],
-    kind: &'static str,
+    kind: Kind,
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
     let started = Instant::now();
-    let is_query = kind == QUERY;
+    let is_query = kind == Kind::Query;
     let texts: Vec<_> = texts
         .iter()
         .map(|text| model.prefixed(text, is_query))
@@ -393,9 +414,10 @@ fn infer(
             source: source.into(),
         })
     })?;
-    metrics::histogram!("recollect_embed_seconds", "kind" => kind)
+    metrics::histogram!("recollect_embed_seconds", "kind" => kind.label())
         .record(started.elapsed().as_secs_f64());
-    metrics::histogram!("recollect_embed_batch_size", "kind" => kind).record(texts.len() as f64);
+    metrics::histogram!("recollect_embed_batch_size", "kind" => kind.label())
+        .record(texts.len() as f64);
     Ok(vectors)
 }
 

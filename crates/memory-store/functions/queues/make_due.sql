@@ -3,7 +3,7 @@
 -- p_limit rows, and leaves locked rows to the next call. Returns how many it changed.
 CREATE OR REPLACE FUNCTION recollect.make_due(
     p_queue text, p_column text,
-    -- The condition of the partial index on the column; `true` where there is none.
+    -- The condition of the column's partial index, or `true` if its index is not partial.
     p_condition text,
     p_seconds double precision, p_limit bigint
 )
