@@ -70,7 +70,7 @@ pub struct Imported {
 }
 
 /// Messages that are durable, and may not be indexed yet.
-pub struct Stored {
+struct Stored {
     messages: usize,
     begin: Instant,
     durable: Duration,
@@ -94,26 +94,22 @@ pub async fn conversations<'a>(
     app: &str,
     conversations: impl IntoIterator<Item = &'a Conversation>,
 ) -> Result<Imported, Failure> {
-    let mut requests = Vec::new();
-    for conversation in conversations {
-        for (number, messages) in &conversation.sessions {
-            requests.extend(of_session(app, &conversation.name, *number, messages));
-        }
-    }
-    let stored = store(clients, requests).await?;
+    let requests = conversations
+        .into_iter()
+        .flat_map(|one| of_conversation(app, one));
+    let stored = store(clients, requests.collect()).await?;
     stored.until_indexed(clients).await
 }
 
-/// As [`conversations`], but does not wait for the index.
+/// As [`conversations`] with one conversation, but does not wait for the index.
 pub async fn unindexed(
     clients: &mut Clients,
     app: &str,
     conversation: &Conversation,
-) -> Result<Stored, Failure> {
-    let sessions = conversation.sessions.iter();
-    let requests = sessions
-        .flat_map(|(number, messages)| of_session(app, &conversation.name, *number, messages));
-    store(clients, requests.collect()).await
+) -> Result<(), Failure> {
+    let requests = of_conversation(app, conversation).collect();
+    store(clients, requests).await?;
+    Ok(())
 }
 
 /// Imports one session of a conversation, as [`conversations`] does.
@@ -127,6 +123,15 @@ pub async fn session(
     let requests = of_session(app, &conversation.name, number, messages);
     let stored = store(clients, requests.collect()).await?;
     stored.until_indexed(clients).await
+}
+
+fn of_conversation<'a>(
+    app: &'a str,
+    conversation: &'a Conversation,
+) -> impl Iterator<Item = ImportMessagesRequest> + 'a {
+    let sessions = conversation.sessions.iter();
+    sessions
+        .flat_map(move |(number, messages)| of_session(app, &conversation.name, *number, messages))
 }
 
 fn of_session<'a>(
