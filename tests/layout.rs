@@ -21,7 +21,7 @@ use modules::{Module, Source};
 /// The workspace's crates from the bottom up. A crate depends on crates of lower
 /// levels alone.
 const LEVELS: [&[&str]; 17] = [
-    &["memory-contract"],
+    &["memory-contract", "memory-runtime"],
     &[
         "memory-budget",
         "memory-checksum",
@@ -54,10 +54,12 @@ const LEVELS: [&[&str]; 17] = [
 /// depend on them. Tests may use what they need.
 const OWNERS: [(&str, &[&str]); 31] = [
     // Storage. `memory-embedded` connects to its cluster before there is a
-    // schema, and `doctor` to a database that may have none.
+    // schema, and `doctor` to a database that may have none. `memory-runtime` formats errors of
+    // Postgres without the rows that they quote.
     (
         "tokio-postgres",
         &[
+            "memory-runtime",
             "memory-postgres",
             "memory-store",
             "memory-embedded",

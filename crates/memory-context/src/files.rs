@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use memory_contract::{FileLocation, Message, Part, file_bytes};
-use memory_store::{Caller, FoundFiles, Lookup, Store, StoreError, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{Caller, FoundFiles, Lookup, Store, StoreError};
 use tokio::time::timeout;
 
 /// How long a call waits for the main database where conversations have their own.

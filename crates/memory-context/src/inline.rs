@@ -6,7 +6,8 @@ use memory_contract::{
     ContentDigest, FileLocation, FileRef, InlineContent, Invalid, MessageId, NewMessage,
     NewNodeMessage,
 };
-use memory_store::{Caller, HeldContent, Hold, Store, StoreError, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{Caller, HeldContent, Hold, Store, StoreError};
 
 use crate::error::ContextError;
 

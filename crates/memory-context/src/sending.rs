@@ -12,7 +12,8 @@ use memory_contract::{
 };
 use memory_formats::{Format, Labels, Rendered, Said, render};
 use memory_objects::Objects;
-use memory_store::{Caller, Lookup, Store, StoreError, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{Caller, Lookup, Store, StoreError};
 
 use crate::files::KnownFiles;
 use crate::inline::digest_of;

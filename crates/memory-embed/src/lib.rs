@@ -4,7 +4,6 @@ mod config;
 mod embedder;
 mod error;
 mod model;
-mod priority;
 mod profile;
 mod similarity;
 mod vectors;
@@ -15,7 +14,6 @@ pub use config::{
 };
 pub use embedder::{Embedder, EmbeddingModel, Urgency};
 pub use error::EmbedError;
-pub use priority::lower_thread_priority;
 pub use similarity::dot;
 pub use vectors::TenantText;
 pub use worker::describe_metrics;

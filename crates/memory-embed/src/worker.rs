@@ -6,12 +6,11 @@ use std::thread;
 use std::time::Instant;
 
 use fastembed::TextEmbedding;
-use memory_store::error_chain;
+use memory_runtime::{error_chain, lower_thread_priority};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::EmbedError;
 use crate::model::Model;
-use crate::priority::lower_thread_priority;
 use crate::vectors::{TenantText, Vectors};
 
 /// Most queries in one inference.

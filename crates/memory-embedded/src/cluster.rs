@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use memory_store::{error_chain, task};
+use memory_runtime::{error_chain, task};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_store::{error_chain, task};
+use memory_runtime::{error_chain, task};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, NoTls};
 

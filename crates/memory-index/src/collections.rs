@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_contract::TenantId;
-use memory_store::{
-    CollectionRecord, CollectionState, Store, StoreError, WorkerStore, error_chain,
-};
+use memory_runtime::error_chain;
+use memory_store::{CollectionRecord, CollectionState, Store, StoreError, WorkerStore};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 

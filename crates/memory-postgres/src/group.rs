@@ -9,6 +9,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures::future::{join_all, join3};
+use memory_runtime::{error_chain, task};
 use tokio::sync::oneshot;
 use tokio_postgres::{
     Row, Statement,
@@ -16,9 +17,9 @@ use tokio_postgres::{
 };
 
 use crate::{
-    Params, Pool, PostgresError, Query, error_chain,
+    Params, Pool, PostgresError, Query,
     query::{Busy, prepare},
-    query_error, task,
+    query_error,
 };
 
 /// Transactions at a time. With fewer, each has more calls; with more, more of Postgres's

@@ -6,11 +6,12 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, QueueMode, RecyclingMethod, Runtime, Timeouts,
 };
 use memory_contract::MemoryPolicy;
+use memory_runtime::task;
 use secrecy::ExposeSecret as _;
 use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{Database, PostgresError, StoreConfig, error::pool_error, task, tls::Encryption};
+use crate::{Database, PostgresError, StoreConfig, error::pool_error, tls::Encryption};
 
 /// A connection idle for longer is tested before it is handed out.
 const PING_AFTER: Duration = Duration::from_secs(15);

@@ -13,10 +13,11 @@ use memory_index::{
 };
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_recall::Recall;
+use memory_runtime::error_chain;
 use memory_server::Health;
 use memory_store::{
     CollectionRecord, CollectionState, Keyring, Secrets, Store, StoreConfig, StoreError,
-    WorkerStore, error_chain,
+    WorkerStore,
 };
 use memory_worker::{TenantKeys, TokenBudget};
 use tokio::time::sleep;

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use memory_contract::TenantId;
+use memory_runtime::error_chain;
 use memory_store::{Caller, Refusals, Store};
 use metrics::{counter, describe_counter};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
-
-use memory_store::error_chain;
 
 /// How many different refusals may wait. Equal ones count as one, so a flood of
 /// them takes no place.

@@ -55,7 +55,7 @@ pub use memory_ledger::{
     Branching, DistillKind, Entry, Ledger, LedgerCount, LedgerFault, LedgerRange, LedgerRow,
     LedgerState, LedgerThread, Place,
 };
-pub use memory_postgres::{Caller, PoolStatus, StoreConfig, error_chain, task};
+pub use memory_postgres::{Caller, PoolStatus, StoreConfig};
 pub use messages::{
     Append, Appended, CountedMessage, Freshness, HeldContent, History, HistoryQuery, Hold,
     Hydrated, MessageQuery, Neighbor, Order, OwnerMessageQuery, SaidPlace, TextMatch, Unindexed,

@@ -3,13 +3,14 @@
 use std::{sync::LazyLock, time::Duration};
 
 use memory_contract::duration_text::format_duration;
+use memory_runtime::task;
 use semver::Version;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tokio_postgres::{Client, Connection, Row, Transaction, error::SqlState, types::ToSql};
 
 use memory_postgres::{
-    Database, Params, Pool, PostgresError, connect_error, parse_url, query, query_error, task,
+    Database, Params, Pool, PostgresError, connect_error, parse_url, query, query_error,
 };
 
 use crate::{

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use memory_contract::{AppId, TenantId};
 use memory_index::{Indexes, Selection};
-use memory_store::{CollectionState, OutboxStats, Store, StoreError, WorkerStore, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{CollectionState, OutboxStats, Store, StoreError, WorkerStore};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };

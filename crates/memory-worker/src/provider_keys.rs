@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use memory_distill::{KeysUnavailable, ProviderKeys};
-use memory_store::{Caller, SecretError, Secrets, StoreError, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{Caller, SecretError, Secrets, StoreError};
 use secrecy::SecretString;
 
 /// Reads the keys from the secrets of the tenants.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use memory_distill::{Reservation, Spent, TokenLedger, TokenLedgerError, Usage};
-use memory_store::{Caller, ModelTokens, Store, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{Caller, ModelTokens, Store};
 use metrics::{counter, describe_counter};
 use uuid::Uuid;
 

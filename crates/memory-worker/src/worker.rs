@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memory_distill::Distiller;
 use memory_index::{Background, Indexer, Indexes};
 use memory_recall::Recall;
-use memory_store::task::reporting_panics;
+use memory_runtime::task::reporting_panics;
 use memory_store::{Store, WorkerStore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use memory_contract::{RequestId, TenantId};
 use memory_grpc::{ApiError, Quota};
-use memory_store::{Caller, Store, StoreError, error_chain, task};
+use memory_runtime::{error_chain, task};
+use memory_store::{Caller, Store, StoreError};
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;

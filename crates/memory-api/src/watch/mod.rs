@@ -9,7 +9,8 @@ use memory_contract::proto::{WatchStarted, WatchThreadRequest, WatchThreadRespon
 use memory_contract::{Cursor, Invalid, TenantId, ThreadId, event_from, timestamp};
 use memory_grpc::request::required_conversation_from;
 use memory_grpc::{ApiError, Standing, caller_of, standing_of};
-use memory_store::{Change, Store, Transaction, Watch, WatchPlace, task};
+use memory_runtime::task;
+use memory_store::{Change, Store, Transaction, Watch, WatchPlace};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;

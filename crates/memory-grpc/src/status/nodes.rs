@@ -2,7 +2,8 @@
 
 use memory_contract::Invalid;
 use memory_contract::proto::ErrorReason;
-use memory_store::{NodeError, StoreError, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{NodeError, StoreError};
 use tonic::Code;
 
 use super::Answer;

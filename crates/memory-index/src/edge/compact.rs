@@ -6,8 +6,7 @@
 
 use std::fs;
 
-use memory_embed::lower_thread_priority;
-use memory_store::error_chain;
+use memory_runtime::{error_chain, lower_thread_priority};
 use qdrant_edge::EdgeShard;
 use tokio::sync::mpsc::WeakSender;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use memory_store::error_chain;
+use memory_runtime::error_chain;
 use qdrant_edge::UpdateOperation;
 
 use super::command::Reply;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use memory_embed::lower_thread_priority;
+use memory_runtime::lower_thread_priority;
 use qdrant_edge::EdgeShard;
 
 use super::directory::Directory;

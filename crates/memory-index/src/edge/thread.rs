@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memory_store::error_chain;
+use memory_runtime::error_chain;
 use qdrant_edge::EdgeShard;
 use tokio::sync::mpsc::WeakSender;
 use tokio::sync::{mpsc, watch};

@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::time::Instant;
 
-use memory_store::{Failure, Job, LeaseId, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{Failure, Job, LeaseId};
 
 use super::batch_size::Limits;
 use super::error::IndexerError;

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_embed::Embedder;
-use memory_store::{Store, WorkerStore, error_chain};
+use memory_runtime::error_chain;
+use memory_store::{Store, WorkerStore};
 use time::OffsetDateTime;
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;

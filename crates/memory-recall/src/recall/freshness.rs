@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use memory_contract::TenantId;
 use memory_index::IndexState;
-use memory_store::{Caller, task};
+use memory_runtime::task;
+use memory_store::Caller;
 
 use super::index_query::IndexQuery;
 use super::searcher::Searcher;

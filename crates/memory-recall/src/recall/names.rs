@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use memory_contract::{AppId, MessageFilter, TenantId};
 use memory_index::{Index, Selection};
-use memory_store::{Scope, task};
+use memory_runtime::task;
+use memory_store::Scope;
 
 /// Most frequent speakers of a scope that are recognized in a query.
 const MAX_SPEAKERS: usize = 64;

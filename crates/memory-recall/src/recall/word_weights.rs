@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use memory_contract::TenantId;
 use memory_index::{Index, WordCounts};
-use memory_store::task;
+use memory_runtime::task;
 use moka::sync::Cache;
 use tokio::sync::{Semaphore, watch};
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body as _, Frame, SizeHint};
 use memory_grpc::ApiError;
-use memory_store::task;
+use memory_runtime::task;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;

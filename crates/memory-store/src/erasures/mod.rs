@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, stream};
 use memory_contract::TenantId;
+use memory_runtime::{error_chain, task};
 use tokio::time::timeout;
 use tokio_postgres::{Row, types::ToSql};
 use uuid::Uuid;
 
-use memory_postgres::{Params, Query, query, task};
+use memory_postgres::{Params, Query, query};
 
 use crate::{
-    Caller, LeaseId, Store, StoreError, WorkerStore, error_chain,
+    Caller, LeaseId, Store, StoreError, WorkerStore,
     outbox::error_text,
     retry_pause,
     rows::{column, only, scalar, unknown_status},

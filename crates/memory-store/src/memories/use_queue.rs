@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use memory_contract::{MemoryId, TenantId};
-use memory_postgres::{Caller, Params, Pool, query, task};
+use memory_postgres::{Caller, Params, Pool, query};
+use memory_runtime::task;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 

@@ -9,9 +9,10 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use memory_postgres::{Params, query};
+use memory_runtime::error_chain;
 
 use crate::{
-    Caller, ContentStore, Store, StoreError, WorkerStore, error_chain,
+    Caller, ContentStore, Store, StoreError, WorkerStore,
     rows::{column, only, scalar},
 };
 

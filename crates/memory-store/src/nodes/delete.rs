@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use memory_runtime::task;
 use tokio::time::timeout;
 
 use super::{Node, work::Deletion, work::deletion};
-use memory_postgres::{Params, query, task};
+use memory_postgres::{Params, query};
 
 use crate::{
     Caller, NodeStore, Store, StoreError,

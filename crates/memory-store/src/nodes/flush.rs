@@ -14,11 +14,12 @@ use memory_contract::TenantId;
 use memory_objects::{
     NodeObject, Objects, ObjectsError, Version, Written, copy_key, left, pack, too_slow,
 };
+use memory_runtime::task;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::{Node, NodeRow, blocking, parse, record, waiting};
-use memory_postgres::{Params, Query, Transaction, query, task};
+use memory_postgres::{Params, Query, Transaction, query};
 
 use crate::{
     NodeError, NodeStore, StoreError,

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 use memory_contract::Thread;
+use memory_runtime::task;
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 
-use memory_postgres::{Params, Pool, Role, query, query_error, task};
+use memory_postgres::{Params, Pool, Role, query, query_error};
 
 use crate::{
     StoreConfig, StoreError, ThreadStore, WorkerStore,

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use memory_contract::{TenantId, ThreadId};
+use memory_runtime::task;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
 use super::horizon::{Horizon, Moment};
-use memory_postgres::{Params, Pool, query, task};
+use memory_postgres::{Params, Pool, query};
 
 use crate::{
     Caller, StoreError, Transaction,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memory_distill::BreakerState;
+use memory_runtime::error_chain;
 use memory_store::{DistillJob, LeaseId, StoreError, WorkerStore, retry_pause};
 use metrics::{describe_gauge, gauge};
 use tokio::task::JoinSet;
@@ -14,7 +15,6 @@ use super::due::Due;
 use super::failure::Failure;
 use super::run::Distilling;
 use crate::jobs::record_run;
-use memory_store::error_chain;
 
 const NAME: &str = "distill";
 /// The pause after the database did not answer.

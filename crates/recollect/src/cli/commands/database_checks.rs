@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use memory_config::Config;
-use memory_store::{schema_version, task};
+use memory_runtime::task;
+use memory_store::schema_version;
 use secrecy::{ExposeSecret, SecretString};
 use time::OffsetDateTime;
 use tokio_postgres::NoTls;
