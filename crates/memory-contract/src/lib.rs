@@ -26,6 +26,7 @@ mod part;
 mod plan;
 mod policy;
 mod policy_fields;
+mod policy_settings;
 mod policy_values;
 mod precondition;
 pub mod proto;
@@ -85,6 +86,7 @@ pub use plan::{
     PlanStep, PlanStepStatus,
 };
 pub use policy::{MemoryPolicy, PolicyChange, PolicyFields, ResolvedPolicy};
+pub use policy_settings::{DurationText, PolicySettings, Setting};
 pub use policy_values::{
     ContextBudget, ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode,
     MemoryScope, PolicyLevel,

@@ -15,7 +15,7 @@ macro_rules! define_policies {
     ($(
         $(#[$doc:meta])*
         $field:ident: $type:ty $(as $resolved:ty)? = $default:expr;
-            read: $read:expr, $level:ident;
+            read: $read:expr, $level:ident $(, setting: $(#[$setting:meta])+)?;
     )*) => {
         /// The policy of one level: an app, a thread or a request. `None` leaves a
         /// field to the more general levels. Every value is within its limits.

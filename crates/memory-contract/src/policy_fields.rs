@@ -2,7 +2,9 @@
 
 /// Calls a macro with the fields of a policy. A row has the type on one level, the resolved
 /// type where it differs, and the default; then the function of `convert::policy` that reads
-/// it, and the levels that may set it.
+/// it, and the levels that may set it; then attributes of the field in [`PolicySettings`].
+///
+/// [`PolicySettings`]: crate::PolicySettings
 macro_rules! policy_fields {
     ($with:ident) => {
         $with! {
@@ -101,7 +103,9 @@ macro_rules! policy_fields {
                 read: flag, of_app;
             /// The apps that share the memory of a user.
             memory_space: String as MemorySpace = MemorySpace::App;
-                read: short_text(limits::MEMORY_SPACE_CHARS), of_app;
+                read: short_text(limits::MEMORY_SPACE_CHARS), of_app,
+                // Apps name a space on purpose.
+                setting: #[serde(skip)];
             /// The token budget of contexts whose requests set none: 1 to 10,000,000.
             context_tokens: u32 as ContextBudget = ContextBudget::ByMode;
                 read: number(1, limits::BUDGET_TOKENS), anywhere;

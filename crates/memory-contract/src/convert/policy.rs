@@ -111,7 +111,7 @@ macro_rules! convert_fields {
     ($(
         $(#[$doc:meta])*
         $field:ident: $type:ty $(as $resolved:ty)? = $default:expr;
-            read: $read:expr, $level:ident;
+            read: $read:expr, $level:ident $(, setting: $(#[$setting:meta])+)?;
     )*) => {
         fn read_fields(
             level: PolicyLevel,
