@@ -1,5 +1,6 @@
 //! The policy service.
 
+use memory_context::effective_policy;
 use memory_contract::proto::policy_service_server::PolicyService;
 use memory_contract::proto::{
     self, DeleteAppPolicyRequest, DeleteAppPolicyResponse, GetAppPolicyRequest,
@@ -19,7 +20,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use memory_grpc::request::{
     Fields, NamedConversation, Target, check_app_policy, next_token, page_limit, policy_at,
-    policy_change_at, required_target_from, resolve_session,
+    policy_change_at, required_target_from,
 };
 
 /// Implements `PolicyService`.
@@ -172,23 +173,9 @@ impl Policies {
         request: &MemoryPolicy,
     ) -> Result<ResolvedPolicy, ApiError> {
         match whose {
-            Whose::Conversation(NamedConversation::Thread(thread)) => {
-                let policies = self.store.policies(caller).policies(thread).await?;
-                Ok(policies.resolve_with(request))
-            }
-            Whose::Conversation(NamedConversation::Session(names)) => {
-                let (session, _) = resolve_session(&self.store, caller, names).await?;
-                let (thread, app) = self
-                    .store
-                    .policies(caller)
-                    .session_policies(&session)
-                    .await?;
-                let thread = thread.map(|(thread, _)| thread.policy).unwrap_or_default();
-                Ok(self.store.resolve_policy(&[
-                    (PolicyLevel::App, &app),
-                    (PolicyLevel::Thread, &thread),
-                    (PolicyLevel::Request, request),
-                ]))
+            Whose::Conversation(named) => {
+                let conversation = named.resolve(&self.store, caller).await?;
+                Ok(effective_policy(&self.store, caller, &conversation, request).await?)
             }
             Whose::App(app) => {
                 let app = self.store.policies(caller).app_policy(&app).await?.policy;

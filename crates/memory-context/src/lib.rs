@@ -16,12 +16,13 @@ mod fit;
 mod history;
 mod inline;
 mod plan;
+mod resolve;
 mod sending;
 
 pub use briefing::{Briefing, BriefingCut, BriefingPart, BriefingRequest, build_briefing};
 pub use context::{
-    Block, BlockCut, BlockKind, BlockSource, Context, ContextMessage, ContextRequest, Conversation,
-    Omission, SourceId, StoredMessage, build_context, query_of,
+    Block, BlockCut, BlockKind, BlockSource, Context, ContextMessage, ContextRequest, Omission,
+    SourceId, StoredMessage, build_context, query_of,
 };
 pub use dialogue::{Dialogue, parts_of, read_dialogue};
 pub use error::ContextError;
@@ -31,3 +32,4 @@ pub use inline::{
     claim_contents, claim_node_contents, erase_unwritten, read_contents, restore_contents,
     store_contents,
 };
+pub use resolve::{Conversation, Place, Resolved, Searched, effective_policy, resolve};

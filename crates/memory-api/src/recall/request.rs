@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use memory_budget::Tokenizer;
+use memory_context::Resolved;
 use memory_contract::proto::{self, RecallRequest, SearchRequest, recall_request::Budget};
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, MemoryScope, MessageFilter, PolicyLevel,
-    ResolvedPolicy, ThreadId, check, filter_from, limits, optional_float, scope_from,
+    AppId, Invalid, InvalidFields, MemoryPolicy, MemoryScope, MessageFilter, PolicyLevel, ThreadId,
+    check, filter_from, limits, optional_float, scope_from,
 };
 use memory_recall::{Freshness, Method, RecallQuery};
 use memory_store::Scope;
@@ -58,7 +59,7 @@ pub(super) struct SearchCall {
 pub(super) fn recall_call(
     metadata: &MetadataMap,
     request: RecallRequest,
-) -> Result<(Place, RecallCall), InvalidFields> {
+) -> Result<(NamedPlace, RecallCall), InvalidFields> {
     let RecallRequest {
         target,
         query,
@@ -110,7 +111,7 @@ pub(super) fn recall_call(
 pub(super) fn search_call(
     metadata: &MetadataMap,
     request: SearchRequest,
-) -> Result<(Place, SearchCall), InvalidFields> {
+) -> Result<(NamedPlace, SearchCall), InvalidFields> {
     let SearchRequest {
         target,
         scope,
@@ -147,18 +148,19 @@ pub(super) fn search_call(
 }
 
 impl RecallCall {
-    /// The query under a policy, in a scope, with waits that end at `deadline`. The thread comes
-    /// with its place in the order of creation of all threads.
-    pub(super) fn query(
-        self,
-        policy: &ResolvedPolicy,
-        thread: Option<(ThreadId, i64)>,
-        scope: Scope,
-        deadline: Instant,
-    ) -> RecallQuery {
-        let (thread, thread_ordinal) = thread.unzip();
-        RecallQuery {
-            thread_ordinal: thread_ordinal.unwrap_or_default(),
+    /// The query of what it may find, with waits that end at `deadline`; `None` if it may find
+    /// nothing.
+    pub(super) fn query(self, resolved: Resolved, deadline: Instant) -> Option<RecallQuery> {
+        let Resolved {
+            thread,
+            thread_ordinal,
+            policy,
+            scope,
+            space: _,
+            owner: _,
+        } = resolved;
+        Some(RecallQuery {
+            thread_ordinal,
             filter: self.filter,
             max_tokens: self.max_tokens,
             tokenizer: self.tokenizer,
@@ -167,8 +169,8 @@ impl RecallCall {
             max_wait: shortened_wait(deadline, self.max_wait),
             all_branches: self.all_branches,
             omissions: if self.explain { limits::OMITTED } else { 0 },
-            ..RecallQuery::under(policy, thread, scope, self.text)
-        }
+            ..RecallQuery::under(&policy, thread, scope?, self.text)
+        })
     }
 }
 
@@ -195,7 +197,7 @@ impl SearchCall {
 
 /// Where a request searches.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum NamedPlace {
     /// From one conversation.
     Conversation(NamedConversation),
     /// Among the threads of a user or an app.
@@ -209,27 +211,27 @@ fn place_from(
     metadata: &MetadataMap,
     target: Option<proto::Target>,
     (scope_field, scope): (&str, Option<MemoryScope>),
-) -> Option<Place> {
+) -> Option<NamedPlace> {
     let place = match fields.get_all(required_target_from(metadata, target)) {
-        Some(Target::Thread(named)) => Some(Place::Conversation(named)),
+        Some(Target::Thread(named)) => Some(NamedPlace::Conversation(named)),
         Some(Target::User(_, user)) if user.is_empty() => {
             let problem = "is required; an app searches the threads of all users";
             fields.get(Err(Invalid::new("target.user.user_id", problem)))
         }
-        Some(Target::User(app, user)) => Some(Place::Others {
+        Some(Target::User(app, user)) => Some(NamedPlace::Others {
             scope: Scope::User {
                 app: app.clone(),
                 user,
             },
             app,
         }),
-        Some(Target::App(app)) => Some(Place::Others {
+        Some(Target::App(app)) => Some(NamedPlace::Others {
             scope: Scope::App(app.clone()),
             app,
         }),
         None => None,
     };
-    if let (Some(Place::Others { .. }), Some(_)) = (&place, scope) {
+    if let (Some(NamedPlace::Others { .. }), Some(_)) = (&place, scope) {
         fields.take(Err::<(), _>(Invalid::new(
             scope_field,
             "must not be given with a user or an app; it applies to threads",

@@ -25,18 +25,18 @@ use std::time::Instant;
 
 use memory_budget::Budget;
 use memory_contract::{
-    FileDelivery, FileRef, FileType, ImageDetail, Invalid, MemoryMode, MemoryOwner, Part,
-    PolicyLevel, ResolvedPolicy, Session, ThreadId, limits,
+    FileDelivery, FileRef, FileType, ImageDetail, Invalid, MemoryMode, Part, PolicyLevel,
+    ResolvedPolicy, ThreadId, limits,
 };
 use memory_recall::Recall;
-use memory_store::{Caller, Scope, Space, Store};
+use memory_store::{Caller, Store};
 
 pub use self::block::{
     Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage,
 };
 pub use self::compiled::Context;
 pub use self::cut::BlockCut;
-pub use self::request::{ContextRequest, Conversation, query_of};
+pub use self::request::{ContextRequest, query_of};
 
 use self::assemble::Assembly;
 use self::memories::matching_memories;
@@ -45,6 +45,7 @@ use self::remembered::{Reader, Remembered, recall_beyond};
 use crate::counting::{counting, size_of};
 use crate::error::ContextError;
 use crate::files::KnownFiles;
+use crate::resolve::{Place, Resolved, Searched, resolve};
 use crate::sending::Sending;
 
 /// Builds a context, and makes an answer of it.
@@ -71,11 +72,12 @@ pub async fn build_context<A: Send + 'static>(
     let mut prefetch = recall.prefetch(caller, place, mode, &request.query, request.method);
     let Resolved {
         thread,
-        scope,
-        owner,
-        space,
+        thread_ordinal: _,
         policy,
-    } = resolve(store, caller, &request).await?;
+        scope,
+        space,
+        owner,
+    } = resolve_request(store, caller, &request).await?;
     if policy.mode == MemoryMode::Node && request.node_id.is_empty() {
         let chars = limits::NODE_ID_CHARS;
         let problem = format!("is required in MEMORY_MODE_NODE: 1 to {chars} characters");
@@ -103,16 +105,17 @@ pub async fn build_context<A: Send + 'static>(
     prompt.check(whole_budget)?;
     let max_tokens = whole_budget - prompt.tokens;
     let most_found = budget::most_found(&policy, given);
-    let remembered = match thread.zip(scope) {
-        Some((thread, scope)) => {
+    let (owner, space) = (owner.as_ref(), space.as_ref());
+    let remembered = match (thread, scope) {
+        (Some(thread), Some(scope)) => {
             let reader = Reader {
                 store,
                 recall,
                 caller,
                 thread,
                 scope,
-                owner: owner.as_ref(),
-                space: space.as_ref(),
+                owner,
+                space,
                 policy: &policy,
                 request: &request,
                 whole_budget,
@@ -121,18 +124,14 @@ pub async fn build_context<A: Send + 'static>(
             };
             reader.read().await?
         }
-        None => match &request.conversation {
-            Some(Conversation::Session(session)) => {
-                let (owner, query) = (owner.as_ref(), &request.query);
-                let space = space.as_ref();
-                let (recalled, known) = tokio::try_join!(
-                    recall_beyond(recall, caller, session, space, &policy, &request),
-                    matching_memories(recall, caller, owner, space, &policy, &request, query)
-                )?;
-                recalled.with(known)
-            }
-            Some(Conversation::Thread(_)) | None => Remembered::default(),
-        },
+        (_, scope) => {
+            let query = &request.query;
+            let (recalled, known) = tokio::try_join!(
+                recall_beyond(recall, caller, scope, &policy, &request),
+                matching_memories(recall, caller, owner, space, &policy, &request, query)
+            )?;
+            recalled.with(known)
+        }
     };
     let locations = references(&prompt, &remembered).map(|file| &file.location);
     let files = KnownFiles::of(store, caller, locations).await?;
@@ -167,88 +166,25 @@ pub async fn build_context<A: Send + 'static>(
     counting(bytes, request.tokenizer, move || assembly.answer(answer)).await?
 }
 
-/// What a request names, as it is stored.
-struct Resolved {
-    /// The thread; `None` for a session without one.
-    thread: Option<ThreadId>,
-    /// The messages that a search may find; `None` without a thread.
-    scope: Option<Scope>,
-    /// The owner of long-term memories; `None` if there are none.
-    owner: Option<MemoryOwner>,
-    /// The memory space that is searched; `None`: the app alone.
-    space: Option<Space>,
-    policy: ResolvedPolicy,
-}
-
-impl Resolved {
-    /// What a conversation may find under a policy. `any`: whether its user has memories in
-    /// the app.
-    async fn of(
-        store: &Store,
-        caller: &Caller,
-        thread: Option<ThreadId>,
-        session: &Session,
-        policy: ResolvedPolicy,
-        any: bool,
-    ) -> Result<Self, ContextError> {
-        let policies = store.policies(caller);
-        let space = match session.user.is_empty() {
-            true => None,
-            false => policies.searched_space(&session.app, &policy).await?,
-        };
-        let scope = |id| Scope::of_thread(id, session, policy.scope, space.clone());
-        Ok(Self {
-            thread,
-            scope: thread.map(scope),
-            // The other apps of a space may have some.
-            owner: (any || space.is_some()).then(|| MemoryOwner::of(session)),
-            space,
-            policy,
-        })
-    }
-}
-
-/// Finds the thread, whether its user has long-term memories, and the policy that
-/// applies, in one round trip, and the apps of a memory space in another.
-async fn resolve(
+/// What the conversation of a request may find; nothing without a conversation.
+async fn resolve_request(
     store: &Store,
     caller: &Caller,
     request: &ContextRequest,
 ) -> Result<Resolved, ContextError> {
-    match &request.conversation {
-        Some(Conversation::Thread(thread)) => {
-            let (policies, any) = store
-                .memories(caller)
-                .policies_and_memories(*thread)
-                .await?;
-            let session = &policies.thread.session;
-            let policy = policies.resolve_with(&request.policy);
-            Resolved::of(store, caller, Some(*thread), session, policy, any).await
-        }
-        Some(Conversation::Session(session)) => {
-            let (thread, app, any) = store
-                .memories(caller)
-                .session_policies_and_memories(session)
-                .await?;
-            let (thread, own) = match thread {
-                Some((thread, _)) => (Some(thread.id), thread.policy),
-                None => (None, Default::default()),
-            };
-            let policy = store.resolve_policy(&[
-                (PolicyLevel::App, &app),
-                (PolicyLevel::Thread, &own),
-                (PolicyLevel::Request, &request.policy),
-            ]);
-            Resolved::of(store, caller, thread, session, policy, any).await
-        }
-        None => Ok(Resolved {
+    let Some(conversation) = request.conversation.clone() else {
+        return Ok(Resolved {
             thread: None,
-            scope: None,
-            owner: None,
-            space: None,
+            thread_ordinal: 0,
             policy: store.resolve_policy(&[(PolicyLevel::Request, &request.policy)]),
-        }),
-    }
+            scope: None,
+            space: None,
+            owner: None,
+        });
+    };
+    let place = Place::Conversation(conversation);
+    let searched = Searched::MessagesAndMemories;
+    Ok(resolve(store, caller, &place, &request.policy, searched).await?)
 }
 
 /// The kinds of files that a policy describes in text instead of sending them.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use memory_budget::{Amount, Budget, BudgetError, Cut};
 use memory_contract::{
-    MemoryMode, MemoryOwner, Message, NewPlan, ResolvedPolicy, Role, Session, ThreadId, limits,
+    MemoryMode, MemoryOwner, Message, NewPlan, ResolvedPolicy, Role, ThreadId, limits,
 };
 use memory_recall::{
     Degradation, FoundMemories, FoundMemory, Method, Omission, Ranking, Reason, Recall,
@@ -380,12 +380,11 @@ impl Reader<'_> {
 pub(super) async fn recall_beyond(
     recall: &Recall,
     caller: &Caller,
-    session: &Session,
-    space: Option<&Space>,
+    scope: Option<Scope>,
     policy: &ResolvedPolicy,
     request: &ContextRequest,
 ) -> Result<Remembered, ContextError> {
-    let Some(scope) = Scope::beyond_thread(session, policy.scope, space.cloned()) else {
+    let Some(scope) = scope else {
         return Ok(Remembered::default());
     };
     match policy.mode {

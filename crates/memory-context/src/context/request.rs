@@ -3,20 +3,11 @@
 use std::time::Instant;
 
 use memory_budget::{OversizedTurn, Tokenizer};
-use memory_contract::{
-    MemoryPolicy, MessageFilter, MessageName, Part, Session, ThreadId, limits, text_of_parts,
-};
+use memory_contract::{MemoryPolicy, MessageFilter, MessageName, Part, limits, text_of_parts};
 use memory_formats::Format;
 use memory_recall::{Freshness, Method};
 
-/// The conversation that a call is about.
-#[derive(Clone, Debug)]
-pub enum Conversation {
-    /// A thread by its id; it may not be stored.
-    Thread(ThreadId),
-    /// A session, which may have no thread yet.
-    Session(Session),
-}
+use crate::resolve::Conversation;
 
 /// A request for a context. Every field is within its limits.
 #[derive(Clone, Debug)]
