@@ -1065,7 +1065,9 @@ type ImportProgress struct {
 	// known_count is the number of records so far that had been stored before.
 	KnownCount int64 `protobuf:"varint,3,opt,name=known_count,json=knownCount,proto3" json:"known_count,omitempty"`
 	// refused_count is the number of records that were refused so far.
-	RefusedCount  int64 `protobuf:"varint,4,opt,name=refused_count,json=refusedCount,proto3" json:"refused_count,omitempty"`
+	RefusedCount int64 `protobuf:"varint,4,opt,name=refused_count,json=refusedCount,proto3" json:"refused_count,omitempty"`
+	// merged_count is the number of memories so far that were merged, as in ImportSummary.
+	MergedCount   int64 `protobuf:"varint,5,opt,name=merged_count,json=mergedCount,proto3" json:"merged_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1124,6 +1126,13 @@ func (x *ImportProgress) GetKnownCount() int64 {
 func (x *ImportProgress) GetRefusedCount() int64 {
 	if x != nil {
 		return x.RefusedCount
+	}
+	return 0
+}
+
+func (x *ImportProgress) GetMergedCount() int64 {
+	if x != nil {
+		return x.MergedCount
 	}
 	return 0
 }
@@ -1338,8 +1347,11 @@ type ImportSummary struct {
 	// missing_source_count is the number of source messages of memories that do not exist.
 	// The memories were stored without them.
 	MissingSourceCount int64 `protobuf:"varint,6,opt,name=missing_source_count,json=missingSourceCount,proto3" json:"missing_source_count,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// merged_count is the number of memories that were merged: a valid memory of the user
+	// has the text under another id, and stays as it is.
+	MergedCount   int64 `protobuf:"varint,7,opt,name=merged_count,json=mergedCount,proto3" json:"merged_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportSummary) Reset() {
@@ -1410,6 +1422,13 @@ func (x *ImportSummary) GetChecksum() string {
 func (x *ImportSummary) GetMissingSourceCount() int64 {
 	if x != nil {
 		return x.MissingSourceCount
+	}
+	return 0
+}
+
+func (x *ImportSummary) GetMergedCount() int64 {
+	if x != nil {
+		return x.MergedCount
 	}
 	return 0
 }
@@ -1488,13 +1507,14 @@ const file_recollect_v1_transfer_service_proto_rawDesc = "" +
 	"\bprogress\x18\x01 \x01(\v2\x1c.recollect.v1.ImportProgressH\x00R\bprogress\x127\n" +
 	"\arefused\x18\x02 \x01(\v2\x1b.recollect.v1.RefusedRecordH\x00R\arefused\x127\n" +
 	"\asummary\x18\x03 \x01(\v2\x1b.recollect.v1.ImportSummaryH\x00R\asummaryB\b\n" +
-	"\x06answer\"\x9e\x01\n" +
+	"\x06answer\"\xc1\x01\n" +
 	"\x0eImportProgress\x12#\n" +
 	"\rsettled_count\x18\x01 \x01(\x03R\fsettledCount\x12!\n" +
 	"\fstored_count\x18\x02 \x01(\x03R\vstoredCount\x12\x1f\n" +
 	"\vknown_count\x18\x03 \x01(\x03R\n" +
 	"knownCount\x12#\n" +
-	"\rrefused_count\x18\x04 \x01(\x03R\frefusedCount\"\\\n" +
+	"\rrefused_count\x18\x04 \x01(\x03R\frefusedCount\x12!\n" +
+	"\fmerged_count\x18\x05 \x01(\x03R\vmergedCount\"\\\n" +
 	"\rRefusedRecord\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x03R\bposition\x12/\n" +
 	"\x05error\x18\x02 \x01(\v2\x19.recollect.v1.ImportErrorR\x05error\"\xa7\x03\n" +
@@ -1513,14 +1533,15 @@ const file_recollect_v1_transfer_service_proto_rawDesc = "" +
 	"\x10checkpoint_count\x18\t \x01(\x03R\x0fcheckpointCount\x12!\n" +
 	"\fmemory_count\x18\n" +
 	" \x01(\x03R\vmemoryCount\x12%\n" +
-	"\x0edocument_count\x18\v \x01(\x03R\rdocumentCount\"\xae\x02\n" +
+	"\x0edocument_count\x18\v \x01(\x03R\rdocumentCount\"\xd1\x02\n" +
 	"\rImportSummary\x122\n" +
 	"\x06stored\x18\x01 \x01(\v2\x1a.recollect.v1.RecordCountsR\x06stored\x120\n" +
 	"\x05known\x18\x02 \x01(\v2\x1a.recollect.v1.RecordCountsR\x05known\x12#\n" +
 	"\rrefused_count\x18\x03 \x01(\x03R\frefusedCount\x12D\n" +
 	"\fcompleteness\x18\x04 \x01(\x0e2 .recollect.v1.ExportCompletenessR\fcompleteness\x12\x1a\n" +
 	"\bchecksum\x18\x05 \x01(\tR\bchecksum\x120\n" +
-	"\x14missing_source_count\x18\x06 \x01(\x03R\x12missingSourceCount*\xa2\x01\n" +
+	"\x14missing_source_count\x18\x06 \x01(\x03R\x12missingSourceCount\x12!\n" +
+	"\fmerged_count\x18\a \x01(\x03R\vmergedCount*\xa2\x01\n" +
 	"\x12ExportCompleteness\x12#\n" +
 	"\x1fEXPORT_COMPLETENESS_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cEXPORT_COMPLETENESS_COMPLETE\x10\x01\x12!\n" +

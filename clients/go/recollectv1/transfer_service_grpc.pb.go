@@ -42,7 +42,8 @@ type TransferServiceClient interface {
 	ExportRecords(ctx context.Context, in *ExportRecordsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportRecordsResponse], error)
 	// ImportRecords stores the records of an export, in its order, for the caller's tenant. A
 	// refused record does not stop the others. Importing the same records again stores
-	// nothing twice, unless ImportOptions.new_ids is set.
+	// nothing twice, unless ImportOptions.new_ids is set. A memory whose text a valid memory
+	// of the user has is merged with that one, and counted.
 	//
 	// Every few hundred records the server answers how far it has come, and last with a
 	// summary. Records are read only as fast as the caller reads the answers. If a record
@@ -111,7 +112,8 @@ type TransferServiceServer interface {
 	ExportRecords(*ExportRecordsRequest, grpc.ServerStreamingServer[ExportRecordsResponse]) error
 	// ImportRecords stores the records of an export, in its order, for the caller's tenant. A
 	// refused record does not stop the others. Importing the same records again stores
-	// nothing twice, unless ImportOptions.new_ids is set.
+	// nothing twice, unless ImportOptions.new_ids is set. A memory whose text a valid memory
+	// of the user has is merged with that one, and counted.
 	//
 	// Every few hundred records the server answers how far it has come, and last with a
 	// summary. Records are read only as fast as the caller reads the answers. If a record

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use memory_contract::proto::{
-    DeleteMemoryRequest, GetAppPolicyRequest, GetFileRequest, MemoryInput, MemoryPolicy, Role,
-    file, get_file_request,
+    GetAppPolicyRequest, GetFileRequest, MemoryInput, MemoryPolicy, Role, file, get_file_request,
 };
 use recollect_tests::{
     Client, Finished, Key, PLAIN, app, apply, memory, node, recollect_at, say, session, trial,
@@ -13,7 +12,7 @@ use recollect_tests::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{export_of, register, summary};
+use super::{export_of, memories_of, register, summary};
 use crate::plain;
 
 /// An export of an app, as lines in a file.
@@ -243,12 +242,31 @@ async fn existing_memories_are_kept_and_missing_sources_are_counted() {
     assert_eq!(kept[0].source_message_ids, [""; 0]);
     // It stays as it is, which is reported.
     refused(&export.import(&export.lines, &[]), "was kept");
-    // A memory that another caller stored with the same text is kept and reported.
-    let request = DeleteMemoryRequest {
-        memory_id: kept[0].memory_id.clone(),
+}
+
+#[apply(trial)]
+async fn l12_memories_whose_text_is_stored_are_merged_and_counted() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    for text in ["Lives in Oslo.", "Plays the violin."] {
+        client.remember_one(&app, "ada", text).await;
+    }
+    let own = globex.remember_one(&app, "ada", "lives in Oslo").await;
+    let export = Export::of(&app);
+    let imported = || {
+        let reported = export.import(&export.lines, &[]).ok().json();
+        let counts = ["memories", "merged", "refused"].map(|name| reported[name].clone());
+        (counts, reported["checked"].clone())
     };
-    globex.call(request).await;
-    let own = globex.remember_one(&app, "ada", "is here").await;
-    refused(&export.import(&export.lines, &[]), &own.memory_id);
-    assert_eq!(globex.all_memories(&app, "ada").await.len(), 1);
+    let mut held = Vec::new();
+    for _ in ["the first time", "again"] {
+        assert_eq!(imported(), ([json!(1), json!(1), json!(0)], json!(true)));
+        let memories = memories_of(&globex, &app, "ada").await;
+        let texts: Vec<&str> = memories.iter().map(|one| one.text.as_str()).collect();
+        assert_eq!(texts, ["Plays the violin.", "lives in Oslo"]);
+        assert_eq!(memories[1], own);
+        held.push(memories);
+    }
+    assert_eq!(held[0], held[1]);
 }

@@ -10,7 +10,8 @@ mod streams;
 mod whole;
 
 use memory_contract::proto::{
-    ExportRecordsRequest, ExportSummary, File, FileType, RegisterFileRequest, file, record::Kind,
+    ExportRecordsRequest, ExportSummary, File, FileType, Memory, RegisterFileRequest, file,
+    record::Kind,
 };
 use recollect_tests::Client;
 use tokio_stream::StreamExt as _;
@@ -30,6 +31,16 @@ pub(crate) fn export_of(app: &str) -> ExportRecordsRequest {
         target: recollect_tests::target_app(app),
         ..Default::default()
     }
+}
+
+/// The memories of a user, without the times at which the index got them.
+async fn memories_of(client: &Client, app: &str, user: &str) -> Vec<Memory> {
+    let memories = client.all_memories(app, user).await.into_iter();
+    let stored = memories.map(|memory| Memory {
+        persist_time: None,
+        ..memory
+    });
+    stored.collect()
 }
 
 /// The records of an export, and its summary, which comes last.

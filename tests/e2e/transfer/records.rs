@@ -6,12 +6,12 @@ use memory_contract::proto::{
     AgentEvent, AppPolicy, AppendEventsRequest, Document, DocumentInput, DocumentRef, ErrorReason,
     ExportCompleteness, ExportRecordsRequest, ExportSummary, ExportedDocument,
     GetCheckpointRequest, GetDocumentsRequest, GetThreadRequest, ImportOptions, ImportProgress,
-    ImportRecordsRequest, ImportSummary, MemoryPolicy, PutDocumentsRequest, Record, RecordCounts,
-    RefusedRecord, Role, SearchDocumentsRequest, UserRef, import_records_response::Answer,
-    record::Kind,
+    ImportRecordsRequest, ImportSummary, MemoryInput, MemoryPolicy, PutDocumentsRequest, Record,
+    RecordCounts, RefusedRecord, Role, SearchDocumentsRequest, UserRef,
+    import_records_response::Answer, record::Kind,
 };
 use recollect_tests::{
-    Client, Key, Options, PLAIN, Refused as _, Server, app, apply, by_id, by_session, node,
+    Client, Key, Options, PLAIN, Refused as _, Server, app, apply, by_id, by_session, memory, node,
     node_turn, plan, put, reply, say, session, texts, trial, trial_with_own_server,
 };
 use tokio::sync::mpsc;
@@ -21,7 +21,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 
 use super::whole::populate;
-use super::{export_of, records, split, summary};
+use super::{export_of, memories_of, records, split, summary};
 use crate::plain;
 
 const PROGRESS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -507,6 +507,80 @@ async fn an_import_keeps_what_differs_unless_it_replaces_it() {
     let stored = globex.all_messages(&there.thread_id).await;
     assert_eq!(stored.len(), 12);
     assert_eq!(stored[7].parent_message_id, stored[6].message_id);
+}
+
+#[apply(trial)]
+async fn l12_an_import_merges_memories_whose_text_the_user_has() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    for text in ["Lives in Oslo.", "Plays the violin."] {
+        client.remember_one(&app, "ada", text).await;
+    }
+    let own = globex.remember_one(&app, "ada", "lives in Oslo").await;
+    let sent = exported(&client, &app).await;
+    let first = import(&globex, &sent).await;
+    assert_eq!(first.refusals(), []);
+    assert_eq!(first.stored().memory_count, 1);
+    assert_eq!(first.summary.merged_count, 1);
+    let held = memories_of(&globex, &app, "ada").await;
+    assert_eq!(held.len(), 2);
+    assert!(held.contains(&own), "{held:#?}");
+
+    let second = import(&globex, &sent).await;
+    assert_eq!(second.refusals(), []);
+    assert_eq!(second.stored(), RecordCounts::default());
+    assert_eq!(second.known().memory_count, 1);
+    assert_eq!(second.summary.merged_count, 1);
+    assert_eq!(memories_of(&globex, &app, "ada").await, held);
+}
+
+#[apply(trial)]
+async fn l12_the_memories_of_an_export_are_imported_for_another_user_once() {
+    let client = plain().await;
+    let app = app();
+    client.remember_one(&app, "ada", "Lives in Oslo.").await;
+    let mut sent = exported(&client, &app).await;
+    sent.retain(|kind| matches!(kind, Kind::Memory(_)));
+    for kind in &mut sent {
+        if let Kind::Memory(memory) = kind {
+            memory.user_id = "bob".to_owned();
+        }
+    }
+    let first = import(&client, &sent).await;
+    assert_eq!(first.refusals(), []);
+    assert_eq!(first.stored().memory_count, 1);
+    let second = import(&client, &sent).await;
+    assert_eq!(second.refusals(), []);
+    assert_eq!(second.known().memory_count, 1);
+    assert_eq!(second.summary.merged_count, 0);
+    assert_eq!(client.all_memories(&app, "bob").await.len(), 1);
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
+}
+
+#[apply(trial)]
+async fn an_import_refuses_a_memory_whose_external_id_names_another_text() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    let home = |text: &str| MemoryInput {
+        external_id: "home".to_owned(),
+        ..memory(text)
+    };
+    client
+        .remember(&app, "ada", vec![home("Lives in Oslo.")])
+        .await;
+    let added = globex
+        .remember(&app, "ada", vec![home("Lives in Bergen.")])
+        .await;
+    let own = added.memories[0].memory.clone().unwrap();
+    let imported = import(&globex, &exported(&client, &app).await).await;
+    let reasons = imported.refusals();
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert_eq!(reasons[0].1, ErrorReason::RecordDiffers);
+    let message = &imported.refused[0].error.as_ref().unwrap().message;
+    assert!(message.contains(&own.memory_id), "{message}");
+    assert_eq!(memories_of(&globex, &app, "ada").await, [own]);
 }
 
 #[apply(trial)]

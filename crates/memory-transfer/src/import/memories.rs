@@ -1,6 +1,6 @@
 //! Long-term memories, those of one user together.
 
-use memory_checksum::memory_digest;
+use memory_checksum::{MemoryOutcome, memory_outcome};
 use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 use memory_grpc::ApiError;
 
@@ -65,46 +65,37 @@ impl Import {
         Ok(imported.memories)
     }
 
-    /// Stored memories are kept; those that differ from their records are refused.
+    /// Memories that are there are kept: one that has the text of a record is counted as merged
+    /// with it, and a record that differs otherwise is refused.
     fn note_memories(
         &mut self,
         wanted: &[(i64, Memory)],
         imported: Vec<ImportedMemory>,
     ) -> Result<(), ApiError> {
         for ((position, wanted), imported) in wanted.iter().zip(imported) {
-            let missing = imported.missing_source_count;
-            self.tally.missing_sources += i64::from(missing);
-            let there = imported.memory.unwrap_or_default();
-            let other = there.memory_id != wanted.memory_id;
-            if other {
-                self.kept_memories
-                    .insert(wanted.memory_id.clone(), there.memory_id.clone());
+            self.tally.missing_sources += i64::from(imported.missing_source_count);
+            let outcome = memory_outcome(wanted, &imported);
+            let there = imported.memory.unwrap_or_default().memory_id;
+            let differs = |exists: String| {
+                Err(ApiError::RecordDiffers {
+                    exists,
+                    replaceable: false,
+                })
+            };
+            let stored = match outcome {
+                MemoryOutcome::Stored => Ok(Outcome::Stored),
+                MemoryOutcome::Known => Ok(Outcome::Known),
+                MemoryOutcome::Merged => Ok(Outcome::Merged),
+                MemoryOutcome::NameTaken => differs(format!(
+                    "the memory {there} has its external id and another text"
+                )),
+                MemoryOutcome::Different => {
+                    differs(format!("the memory {there} has other content"))
+                }
+            };
+            if there != wanted.memory_id {
+                self.kept_memories.insert(wanted.memory_id.clone(), there);
             }
-            let digest = |memory: &Memory| {
-                let mut memory = memory.clone();
-                if missing > 0 {
-                    memory.source_message_ids.clear();
-                }
-                // The server takes the time of the import where the record has none.
-                if wanted.create_time.is_none() {
-                    memory.create_time = None;
-                }
-                if wanted.valid_from.is_none() {
-                    memory.valid_from = None;
-                }
-                memory_digest(&memory)
-            };
-            let stored = match (digest(&there) == digest(wanted), other) {
-                (true, _) => Ok(Outcome::of(!imported.created)),
-                (false, true) => Err(ApiError::RecordDiffers {
-                    exists: format!("the memory {} has its text or external id", there.memory_id),
-                    replaceable: false,
-                }),
-                (false, false) => Err(ApiError::RecordDiffers {
-                    exists: format!("the memory {} has other content", there.memory_id),
-                    replaceable: false,
-                }),
-            };
             self.settle(*position, stored, |counts| &mut counts.memory_count)?;
         }
         Ok(())

@@ -215,6 +215,7 @@ impl Import {
         let Tally {
             stored,
             known,
+            merged,
             refused,
             missing_sources,
         } = std::mem::take(&mut self.tally);
@@ -225,6 +226,7 @@ impl Import {
             completeness: completeness.into(),
             checksum: seen.checksum,
             missing_source_count: missing_sources,
+            merged_count: merged,
         }));
         Ok(())
     }

@@ -125,6 +125,7 @@ impl Import {
             stored_count: self.tally.stored_count(),
             known_count: self.tally.known_count(),
             refused_count: self.tally.refused,
+            merged_count: self.tally.merged,
         }));
     }
 

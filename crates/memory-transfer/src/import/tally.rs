@@ -8,6 +8,8 @@ pub(super) enum Outcome {
     Stored,
     /// It was there before.
     Known,
+    /// A memory with its text is there.
+    Merged,
 }
 
 impl Outcome {
@@ -23,6 +25,7 @@ impl Outcome {
 pub(super) struct Tally {
     pub(super) stored: RecordCounts,
     pub(super) known: RecordCounts,
+    pub(super) merged: i64,
     pub(super) refused: i64,
     pub(super) missing_sources: i64,
 }
@@ -34,11 +37,12 @@ impl Tally {
         count: usize,
         kind: impl Fn(&mut RecordCounts) -> &mut i64,
     ) {
-        let counts = match outcome {
-            Outcome::Stored => &mut self.stored,
-            Outcome::Known => &mut self.known,
+        let number = match outcome {
+            Outcome::Stored => kind(&mut self.stored),
+            Outcome::Known => kind(&mut self.known),
+            Outcome::Merged => &mut self.merged,
         };
-        *kind(counts) += i64::try_from(count).unwrap_or(i64::MAX);
+        *number += i64::try_from(count).unwrap_or(i64::MAX);
     }
 
     pub(super) fn stored_count(&self) -> i64 {

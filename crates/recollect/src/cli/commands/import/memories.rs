@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory_checksum::memory_digest;
+use memory_checksum::{MemoryOutcome, memory_outcome};
 use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 use tonic::{Code, Status};
 
@@ -110,39 +110,28 @@ impl<'a> Memories<'a> {
         problems: &mut Vec<Problem>,
     ) {
         for ((place, wanted), imported) in wanted.iter().zip(imported) {
-            let missing = imported.missing_source_count;
-            self.missing_sources += u64::from(missing.unsigned_abs());
-            let there = imported.memory.unwrap_or_default();
-            if there.memory_id != wanted.memory_id {
-                self.kept
-                    .insert(wanted.memory_id.clone(), there.memory_id.clone());
-            }
-            let digest = |memory: &Memory| {
-                let mut memory = memory.clone();
-                if missing > 0 {
-                    memory.source_message_ids.clear();
-                }
-                // The server takes the time of the import where the file has none.
-                if wanted.create_time.is_none() {
-                    memory.create_time = None;
-                }
-                if wanted.valid_from.is_none() {
-                    memory.valid_from = None;
-                }
-                memory_digest(&memory)
-            };
-            if digest(&there) == digest(wanted) {
-                self.stored += 1;
-                continue;
-            }
+            self.missing_sources += u64::from(imported.missing_source_count.unsigned_abs());
+            let outcome = memory_outcome(wanted, &imported);
+            let there = imported.memory.unwrap_or_default().memory_id;
             let id = &wanted.memory_id;
-            // Other systems keep memories with one text apart.
-            if there.memory_id != *id {
-                self.merged += 1;
-                continue;
+            match outcome {
+                MemoryOutcome::Stored | MemoryOutcome::Known => self.stored += 1,
+                MemoryOutcome::Merged => self.merged += 1,
+                MemoryOutcome::NameTaken => problems.push((
+                    place.clone(),
+                    format!(
+                        "the memory {there} has the external id of the memory {id} and another \
+                         text, and was kept"
+                    ),
+                )),
+                MemoryOutcome::Different => problems.push((
+                    place.clone(),
+                    format!("the memory {id} differs from the file, and was kept"),
+                )),
             }
-            let problem = format!("the memory {id} differs from the file, and was kept");
-            problems.push((place.clone(), problem));
+            if there != *id {
+                self.kept.insert(id.clone(), there);
+            }
         }
     }
 }

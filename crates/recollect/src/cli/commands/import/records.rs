@@ -250,6 +250,7 @@ impl Answers {
             checkpoints,
             memories,
             documents,
+            merged,
             missing_sources,
             ..
         } = &mut summary.besides;
@@ -262,6 +263,7 @@ impl Answers {
         *checkpoints += there(|counts| counts.checkpoint_count);
         *memories += there(|counts| counts.memory_count);
         *documents += there(|counts| counts.document_count);
+        *merged += imported.merged_count.unsigned_abs();
         *missing_sources += imported.missing_source_count.unsigned_abs();
         let with_messages = sent.with_messages.into_iter();
         let stored = with_messages.filter(|(position, _)| !refused.contains(position));

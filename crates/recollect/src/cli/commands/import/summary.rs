@@ -161,7 +161,8 @@ impl Summary {
         if merged > 0 {
             let memories = if merged == 1 { "memory" } else { "memories" };
             println!(
-                "{}: {merged} {memories} merged: another memory of the user has the text.",
+                "{}: {merged} {memories} merged: another memory of the user has the text, and stays \
+                 as it is.",
                 self.file
             );
         }
@@ -175,13 +176,18 @@ impl Summary {
                 self.file
             );
         }
+        let but_for = if merged > 0 {
+            ", but for merged memories"
+        } else {
+            ""
+        };
         match (self.checked, &self.checksum) {
             (Some(true), Some(checksum)) => println!(
-                "{}: checked, what is stored is what the file holds (checksum {checksum}).",
+                "{}: checked, what is stored is what the file holds{but_for} (checksum {checksum}).",
                 self.file
             ),
             (Some(true), None) => println!(
-                "{}: checked, what is stored is what the file holds.",
+                "{}: checked, what is stored is what the file holds{but_for}.",
                 self.file
             ),
             (Some(false), _) => println!(
