@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory_text::LexicalVector;
+use memory_text::{LexicalVector, is_common};
 
 /// How many points of a tenant have each word. A tenant with more points than are counted is
 /// represented by those with the lowest ids, which are hashes.
@@ -19,6 +19,11 @@ const MAX_ENTRIES: usize = 2_000_000;
 /// Points that are read at a time. For each page the embedded engine looks up all points of the
 /// tenant.
 pub(super) const PAGE: usize = 1_024;
+/// A stop word of some language counts at least as if this many further points were counted, and
+/// this many of them had it: a tenant's first messages in a language are searched before they are
+/// counted, and their articles would otherwise weigh most.
+const ASSUMED_POINTS: f32 = 200.0;
+const ASSUMED_HAVING: f32 = 40.0;
 /// Approximate bytes of a word and its count.
 const WORD_BYTES: usize = 12;
 
@@ -50,18 +55,29 @@ impl WordCounts {
         query
     }
 
-    /// The inverse document frequency of BM25 (Robertson and Zaragoza, 2009), plus 1 within
-    /// the logarithm, so that it is positive for every word.
     fn inverse_frequency(&self, word: u32) -> f32 {
+        let points = self.points as f32;
         let having = self.having.get(&word).copied().unwrap_or_default() as f32;
-        let lacking = self.points as f32 - having;
-        (1.0 + (lacking + 0.5) / (having + 0.5)).ln()
+        let counted = inverse_frequency(points, having);
+        match is_common(word) {
+            true => counted.min(inverse_frequency(
+                points + ASSUMED_POINTS,
+                having + ASSUMED_HAVING,
+            )),
+            false => counted,
+        }
     }
 
     /// Approximate size in bytes.
     pub fn bytes(&self) -> usize {
         self.having.len() * WORD_BYTES
     }
+}
+
+/// The inverse document frequency of BM25 (Robertson and Zaragoza, 2009), plus 1 within the
+/// logarithm, so that it is positive for every word.
+fn inverse_frequency(points: f32, having: f32) -> f32 {
+    (1.0 + (points - having + 0.5) / (having + 0.5)).ln()
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ impl DocumentStore<'_> {
         let texts: Vec<Option<&str>> = documents.iter().map(|one| one.text.as_deref()).collect();
         let words: Vec<Option<String>> = documents
             .iter()
-            .map(|one| one.text.as_deref().map(words::prepare))
+            .map(|one| one.text.as_deref().map(words::of_document))
             .collect();
         let ttls: Vec<Option<f64>> = documents
             .iter()
@@ -240,7 +240,7 @@ impl DocumentStore<'_> {
             &fields,
             &operators,
             &values,
-            &words::prepare(&search.text),
+            &words::of_query(&search.text),
             &i64::from(most),
         ];
         let query = query!("documents/candidates");
@@ -290,7 +290,7 @@ impl DocumentStore<'_> {
             &fields,
             &operators,
             &values,
-            &(!text.trim().is_empty()).then(|| words::prepare(text)),
+            &(!text.trim().is_empty()).then(|| words::of_query(text)),
             &compared.as_ref().map(|names| &names.namespaces),
             &compared.as_ref().map(|names| &names.keys),
             &alike.map(likeness),

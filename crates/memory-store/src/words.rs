@@ -1,10 +1,7 @@
-//! Converts text into words for text search, alike for messages and queries.
-
-use std::borrow::Cow;
+//! The words and scopes by which Postgres finds messages, memories and documents.
 
 use memory_contract::{AppId, Part, Session, TenantId, ThreadId, UserId, text_of_parts};
 use sha2::{Digest as _, Sha256};
-use unicode_normalization::UnicodeNormalization as _;
 
 use crate::scope::Scope;
 
@@ -12,62 +9,45 @@ use crate::scope::Scope;
 /// index, and a match deep within a longer text is of little use.
 const SEARCHABLE_BYTES: usize = 64 * 1024;
 
-/// Begins the lexeme of each scope. [`prepare`] removes it, so that no text contains one.
+/// Begins the lexeme of each scope. It is no part of a word, so no text contains one.
 const SCOPE_MARK: char = '~';
 
-/// The searchable text of a message: who speaks and what is said.
+/// The words by which a message is found: who speaks and what is said, separated by spaces.
 pub(crate) fn of_message(name: &str, parts: &[Part]) -> String {
     let mut text = text_of_parts(parts);
     if !name.is_empty() {
         text = format!("{name}\n{text}");
     }
-    prepare(&text)
+    of_document(&text)
 }
 
-/// Normalizes text before Postgres splits it into words: compatibility forms of a
-/// character become one (NFKC), letters lower case, and scripts without spaces between
-/// words are cut into characters and pairs of adjacent ones.
-pub(crate) fn prepare(text: &str) -> String {
-    let text = match text.char_indices().find(|(at, _)| *at >= SEARCHABLE_BYTES) {
-        Some((end, _)) => &text[..end],
-        None => text,
-    };
-    let text = if text.is_ascii() {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(text.nfkc().collect::<String>())
-    };
-    let mut prepared = String::with_capacity(text.len());
-    let mut before: Option<char> = None;
-    for c in text.to_lowercase().chars() {
-        if !is_unspaced(c) {
-            if before.take().is_some() {
-                prepared.push(' ');
-            }
-            // Postgres text cannot contain NUL; other control characters separate
-            // words, as does what begins the lexeme of a scope.
-            let separates = c.is_control() || c == SCOPE_MARK;
-            prepared.push(if separates { ' ' } else { c });
-            continue;
-        }
-        prepared.push(' ');
-        if let Some(before) = before {
-            prepared.extend([before, c, ' ']);
-        }
-        prepared.push(c);
-        before = Some(c);
+/// The words by which a text is found, separated by spaces, as the index has them
+/// ([`memory_text::words`]).
+pub(crate) fn of_document(text: &str) -> String {
+    let text = searchable(text);
+    let mut found = String::with_capacity(text.len());
+    memory_text::words(text, |word| push(&mut found, word));
+    memory_text::characters(text, |character| push(&mut found, character));
+    found
+}
+
+/// The words of a query, separated by spaces.
+pub(crate) fn of_query(text: &str) -> String {
+    let mut found = String::new();
+    memory_text::words(searchable(text), |word| push(&mut found, word));
+    found
+}
+
+fn push(words: &mut String, word: &str) {
+    if !words.is_empty() {
+        words.push(' ');
     }
-    prepared
+    words.push_str(word);
 }
 
-/// Whether a character belongs to a script written without spaces: Han, Kana,
-/// Hangul (whose particles cling to the word), Thai, Lao, Khmer, Burmese.
-fn is_unspaced(c: char) -> bool {
-    matches!(c,
-        '\u{0E01}'..='\u{0EDF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17DD}'
-        | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}'
-        | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}'
-        | '\u{20000}'..='\u{323AF}')
+fn searchable(text: &str) -> &str {
+    let cut = text.char_indices().find(|(at, _)| *at >= SEARCHABLE_BYTES);
+    cut.map_or(text, |(end, _)| &text[..end])
 }
 
 /// Lexemes for the thread, its user and its app, stored with every message, so that a

@@ -7,11 +7,11 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 /// BM25's average document length, in words. A constant, because the real average
 /// changes with every append, and a vector is written once.
-const USUAL_LENGTH: f64 = 32.0;
+const USUAL_LENGTH: f64 = 64.0;
 
 /// The longest length that counts, in words. In the output of a tool, a code that stands
 /// there once would otherwise weigh less than a common word of a short message.
-pub(crate) const LONGEST: f64 = 128.0;
+pub(crate) const LONGEST: f64 = 512.0;
 
 /// The denominator's part that depends on the length of a text, in words.
 pub(crate) fn length_norm(length: f64) -> f64 {

@@ -268,7 +268,7 @@ mod tests {
         let word = |word: &str| short_hash(hash(word));
         let (score, found) = form.own_score(&[(word("cat"), 5.0), (word("dog"), 2.0)]);
         // Twice, in two words or three: "another" is one.
-        let norm = 1.2 * (0.25 + 0.75 * form.words.len() as f64 / 32.0);
+        let norm = 1.2 * (0.25 + 0.75 * form.words.len() as f64 / 64.0);
         assert!((score - 2.0 * 2.0 * 2.2 / (2.0 + norm)).abs() < 1e-9);
         assert_eq!(found, 0b10);
         assert_eq!(form.own_score(&[]), (0.0, 0));

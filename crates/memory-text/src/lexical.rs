@@ -9,11 +9,15 @@ use time::OffsetDateTime;
 use crate::bm25::{LONGEST, length_norm, saturated};
 use crate::content::{said, shown};
 use crate::vector::LexicalVector;
-use crate::words::{hash, words};
+use crate::words::{characters, hash, words};
 
 /// Weights of the words of the three messages before, nearest first. A question and its
-/// answer share few words, so the answer is found by the words of the question as well.
+/// answer share few words, so a short answer is found by the words of the question as well.
 const CONTEXT: [f64; 3] = [0.7, 0.5, 0.3];
+
+/// Words of a message from which on it stands for itself, without the words before it. These count
+/// the less, the longer the message is.
+const SELF_CONTAINED: f64 = 64.0;
 
 /// The words of a longer message, such as the output of a tool, do not count for the messages after
 /// it: by its words they would be found as well as the message itself.
@@ -30,7 +34,12 @@ const DATE: f64 = 1.0;
 pub fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVector {
     let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
     count(message, 1.0, &mut frequencies);
+    let need = (1.0 - frequencies.values().sum::<f64>() / SELF_CONTAINED).max(0.0);
     for (message, weight) in previous.iter().zip(CONTEXT) {
+        let weight = weight * need;
+        if weight == 0.0 {
+            break;
+        }
         let mut context = BTreeMap::new();
         count(message, weight, &mut context);
         if context.values().sum::<f64>() <= weight * CONTEXT_WORDS {
@@ -39,7 +48,8 @@ pub fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVecto
             }
         }
     }
-    weighed(frequencies, Some(message.created))
+    let texts = [said(&message.parts), shown(&message.parts)];
+    weighed(frequencies, &texts, Some(message.created))
 }
 
 /// The words of a memory, weighted by BM25 as well: the words of its texts, and of the date of its
@@ -48,19 +58,29 @@ pub fn lexical_memory<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     event: Option<OffsetDateTime>,
 ) -> LexicalVector {
+    let texts: Vec<&str> = texts.into_iter().collect();
     let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
-    for text in texts {
+    for text in &texts {
         words(text, |word| {
             *frequencies.entry(hash(word)).or_default() += 1.0
         });
     }
-    weighed(frequencies, event)
+    weighed(frequencies, &texts, event)
 }
 
-/// Converts term frequencies to BM25 weights. The words of the date do not count in the
-/// length.
-fn weighed(mut frequencies: BTreeMap<u32, f64>, day: Option<OffsetDateTime>) -> LexicalVector {
+/// Converts term frequencies to BM25 weights. The single characters of `texts` and the words of the
+/// date do not count in the length.
+fn weighed(
+    mut frequencies: BTreeMap<u32, f64>,
+    texts: &[impl AsRef<str>],
+    day: Option<OffsetDateTime>,
+) -> LexicalVector {
     let length = frequencies.values().sum::<f64>().min(LONGEST);
+    for text in texts {
+        characters(text.as_ref(), |character| {
+            *frequencies.entry(hash(character)).or_default() += 1.0
+        });
+    }
     if let Some(day) = day {
         words(&date(day), |word| {
             *frequencies.entry(hash(word)).or_default() += DATE
@@ -125,20 +145,26 @@ mod tests {
     #[test]
     fn words_weigh_as_the_recipe_says() {
         // Two words, and three of the date that do not count in the length: 2.2 / (1 +
-        // 1.2 * (0.25 + 0.75 * 2 / 32)).
+        // 1.2 * (0.25 + 0.75 * 2 / 64)).
         let alone = lexical_document(&text("Hello world"), &[]);
         assert_eq!(alone.indices.len(), 5);
         assert!(alone.indices.is_sorted());
         for word in ["hello", "world", "8", "may", "2023"] {
             let found = weight(&alone, word).unwrap();
-            assert!((found - 1.622_12).abs() < 1e-4, "{word}: {found}");
+            assert!((found - 1.656_47).abs() < 1e-4, "{word}: {found}");
         }
         // Two words of its own, and one of each of the three messages before with 0.7,
-        // 0.5 and 0.3; the fourth is too far away.
+        // 0.5 and 0.3, each times 62 / 64; the fourth is too far away.
         let context = [text("cats"), text("birds"), text("dogs"), text("fish")];
         let answer = lexical_document(&text("yes dogs"), &context);
-        let norm = 1.2 * (0.25 + 0.75 * 3.5 / 32.0);
-        for (word, frequency) in [("yes", 1.0), ("cat", 0.7), ("bird", 0.5), ("dog", 1.3)] {
+        let need = 62.0 / 64.0;
+        let norm = 1.2 * (0.25 + 0.75 * (2.0 + 1.5 * need) / 64.0);
+        for (word, frequency) in [
+            ("yes", 1.0),
+            ("cat", 0.7 * need),
+            ("bird", 0.5 * need),
+            ("dog", 1.0 + 0.3 * need),
+        ] {
             let expected = frequency * 2.2 / (frequency + norm);
             let found = f64::from(weight(&answer, word).unwrap());
             assert!(
@@ -157,9 +183,28 @@ mod tests {
         assert_eq!(weight(&next, "qx1138"), None);
         assert_eq!(weight(&next, "done"), None);
         assert!(weight(&next, "cat").is_some());
-        // Its length counts as 128 words: 2.2 / (1 + 1.2 * (0.25 + 0.75 * 128 / 32)).
+        // A length of 301 words: 2.2 / (1 + 1.2 * (0.25 + 0.75 * 301 / 64)).
         let found = weight(&lexical_document(&text(&log), &[]), "qx1138").unwrap();
-        assert!((found - 0.448_98).abs() < 1e-4, "{found}");
+        assert!((found - 0.397_63).abs() < 1e-4, "{found}");
+    }
+
+    #[test]
+    fn a_long_answer_stands_for_itself() {
+        let answer = lexical_document(&text(&"done ".repeat(64)), &[text("cats")]);
+        assert_eq!(weight(&answer, "cat"), None);
+    }
+
+    #[test]
+    fn a_single_character_is_found_in_a_text_without_spaces() {
+        let document = lexical_document(&text("我的猫很可爱"), &[]);
+        let query = lexical_query("猫", &[]);
+        assert!(
+            query
+                .indices
+                .iter()
+                .all(|word| document.indices.contains(word))
+        );
+        assert!(!query.indices.is_empty());
     }
 
     #[test]

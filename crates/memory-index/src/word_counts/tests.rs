@@ -1,5 +1,7 @@
 //! Weights of words, and when counting ends.
 
+use memory_text::hash;
+
 use super::*;
 
 #[test]
@@ -20,6 +22,21 @@ fn a_rare_word_weighs_more() {
     // Nothing is known of an empty index: all words weigh the same.
     let equal = WordCounts::default().weigh(query).values;
     assert_eq!((equal[0], equal[1]), (equal[1], equal[2] / 2.0));
+}
+
+#[test]
+fn a_stop_word_that_was_not_counted_weighs_less_than_another_word() {
+    let mut counts = WordCounts::default();
+    for _ in 0..240 {
+        counts.add(&[1]);
+    }
+    let (stop_word, other) = (hash("und"), hash("fahrra"));
+    let query = LexicalVector {
+        indices: vec![stop_word, other],
+        values: vec![1.0, 1.0],
+    };
+    let weighed = counts.weigh(query).values;
+    assert!(weighed[0] < weighed[1] / 2.0, "{weighed:?}");
 }
 
 #[test]

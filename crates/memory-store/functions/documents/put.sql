@@ -44,7 +44,7 @@ BEGIN
             (tenant_id, owner, namespace, key, app_id, user_id, value, size_bytes, text, words, ttl, expires_at, created_at,
             updated_at)
         SELECT p_tenant, p_owner, recollect.json_to_texts(u.namespace::jsonb), u.key, p_app, p_user, u.value::jsonb, u.size,
-            u.text, to_tsvector('pg_catalog.english', u.words), make_interval(secs => u.ttl), v_now + make_interval(secs => u.ttl),
+            u.text, recollect.lexemes(u.words), make_interval(secs => u.ttl), v_now + make_interval(secs => u.ttl),
             v_now, v_now
         FROM unnest(v_paths, p_namespaces, p_keys, p_values, v_sizes, p_texts, p_words, p_ttl_seconds)
             AS u (path, namespace, key, value, size, text, words, ttl)

@@ -19,7 +19,7 @@ DECLARE
     v_topics text[] := recollect.json_to_texts(p_item -> 'topics');
     v_entities text[] := recollect.json_to_texts(p_item -> 'entities');
     v_event timestamptz := recollect.time_from_micros((p_item ->> 'event')::bigint);
-    v_words tsvector := strip(to_tsvector('pg_catalog.english', p_item ->> 'words'))
+    v_words tsvector := recollect.lexemes(p_item ->> 'words')
         || array_to_tsvector(string_to_array(p_scope, ' '));
     v_thread uuid := COALESCE(p_thread, (
         SELECT m.thread_id FROM recollect.messages m

@@ -201,7 +201,7 @@ BEGIN
         n.parent_id, n.branch, n.depth, n.role, n.name, n.parts, n.metadata, n.tokens, n.path_tokens,
         octet_length(n.parts::text) + octet_length(n.metadata::text),
         COALESCE(n.said_at, v_now), v_now, p_imported,
-        strip(to_tsvector('pg_catalog.english', n.words)) || v_thread.scope,
+        recollect.lexemes(n.words) || v_thread.scope,
         n.external_id, recollect.external_digest(p_thread, n.external_id)
     FROM unnest(v_parents, v_branches, v_depths, v_paths, p_parts, p_words, v_messages) WITH ORDINALITY
         AS n (parent_id, branch, depth, path_tokens, parts, words)

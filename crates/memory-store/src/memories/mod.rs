@@ -135,7 +135,7 @@ impl Item<'_> {
             text.push('\n');
             text.push_str(label);
         }
-        words::prepare(&text)
+        words::of_document(&text)
     }
 
     fn hash(&self) -> String {

@@ -282,7 +282,7 @@ impl MemoryStore<'_> {
         let filter = Filter::of(filter);
         let first: Params<'_> = &[
             &words::scope_query(tenant, &owners.scope()),
-            &words::prepare(query),
+            &words::of_query(query),
             &i32::try_from(limit).unwrap_or(i32::MAX),
         ];
         let found = self

@@ -238,7 +238,7 @@ impl MessageStore<'_> {
         let filter = Filter::of(filter);
         let params: Params<'_> = &[
             &words::scope_query(tenant, scope),
-            &words::prepare(query),
+            &words::of_query(query),
             &filter.roles,
             &filter.names,
             &filter.start,
