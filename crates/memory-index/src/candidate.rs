@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use memory_contract::ThreadId;
+use memory_contract::{Role, ThreadId};
 use memory_text::{Form, LexicalVector};
 use uuid::Uuid;
 
@@ -48,6 +48,8 @@ pub struct Candidate {
     pub branch: i32,
     /// Messages on the path from the root to it, itself included.
     pub depth: i32,
+    /// The speaker's role.
+    pub role: Role,
     /// The speaker's name; may be empty.
     pub name: Arc<str>,
     /// Whether it ends with a question mark.

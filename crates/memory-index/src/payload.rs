@@ -1,6 +1,6 @@
 //! The payload of points, which both backends write and read as JSON.
 
-use memory_contract::{TenantId, ThreadId};
+use memory_contract::{Role, TenantId, ThreadId};
 use memory_store::MemoryRecord;
 use memory_text::{Form, LexicalVector};
 use serde_json::{Map, Value};
@@ -14,13 +14,14 @@ use crate::point::{Change, MemoryPoint, Point, Subject};
 use crate::vocabulary::Vocabulary;
 
 /// The payload fields of a [`Candidate`].
-pub(crate) const CANDIDATE: [&str; 11] = [
+pub(crate) const CANDIDATE: [&str; 12] = [
     field::MESSAGE,
     field::MEMORY,
     field::THREAD,
     field::SEQ,
     field::BRANCH,
     field::DEPTH,
+    field::ROLE,
     field::NAME,
     field::QUESTION,
     field::SHORT,
@@ -264,6 +265,7 @@ fn candidate_of(point: &Point) -> Candidate {
         seq: point.seq,
         branch: point.branch,
         depth: point.depth,
+        role: point.role,
         name: point.name.as_str().into(),
         question: point.question,
         short: point.short,
@@ -292,6 +294,7 @@ pub(crate) fn candidate(payload: &Map<String, Value>) -> Option<Candidate> {
         seq: number(field::SEQ)?,
         branch: i32::try_from(number(field::BRANCH)?).ok()?,
         depth: i32::try_from(number(field::DEPTH)?).ok()?,
+        role: text(field::ROLE).and_then(Role::from_name)?,
         name: text(field::NAME).unwrap_or_default().into(),
         question: flag(field::QUESTION),
         short: flag(field::SHORT),
@@ -309,6 +312,7 @@ pub(super) fn of_memory(id: Uuid) -> Candidate {
         seq: 0,
         branch: 0,
         depth: 0,
+        role: Role::User,
         name: "".into(),
         question: false,
         short: false,

@@ -6,9 +6,13 @@ use memory_index::{Candidate, Candidates};
 use uuid::Uuid;
 
 /// Weight of the dense score.
-pub(super) const DENSE_WEIGHT: f64 = 0.45;
+pub(super) const DENSE_WEIGHT: f64 = 0.5;
 /// Weight of the lexical score.
 pub(super) const LEXICAL_WEIGHT: f64 = 1.0 - DENSE_WEIGHT;
+/// The best lexical score as a share of the weights of the query's words, from which the lexical
+/// list counts in full. Of a question in another language than the messages, only names and numbers
+/// match, and must not outweigh the meaning.
+const CONVINCING: f64 = 0.4;
 
 /// A candidate with its scores.
 pub(super) struct Evidence {
@@ -23,8 +27,9 @@ pub(super) struct Evidence {
 }
 
 /// Weighted sum of both scores, each normalized within its list: dense by minimum and
-/// maximum, lexical by the maximum.
-pub(super) fn fuse(found: Candidates) -> Vec<Evidence> {
+/// maximum, lexical by the maximum. The lexical score counts less the smaller the best one is beside
+/// `query_weight`, the weights of all words of the query; `None`: it counts in full.
+pub(super) fn fuse(found: Candidates, query_weight: Option<f64>) -> Vec<Evidence> {
     let scores = |list: &[Candidate]| {
         list.iter()
             .map(|one| f64::from(one.score))
@@ -34,6 +39,11 @@ pub(super) fn fuse(found: Candidates) -> Vec<Evidence> {
     let least = dense.iter().copied().fold(f64::INFINITY, f64::min);
     let most = dense.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let best = scores(&found.lexical).into_iter().fold(0.0, f64::max);
+    let convincing = CONVINCING * query_weight.unwrap_or_default();
+    let lexical_weight = match convincing > best {
+        true => LEXICAL_WEIGHT * best / convincing,
+        false => LEXICAL_WEIGHT,
+    };
     let mut evidence: Vec<Evidence> = Vec::with_capacity(found.dense.len() + found.lexical.len());
     let mut places: HashMap<Uuid, usize> = HashMap::with_capacity(evidence.capacity());
     for candidate in found.dense {
@@ -69,14 +79,14 @@ pub(super) fn fuse(found: Candidates) -> Vec<Evidence> {
                 let known = &mut evidence[place];
                 known.lexical = Some(candidate.score);
                 known.lexical_share = share;
-                known.fused += LEXICAL_WEIGHT * share;
+                known.fused += lexical_weight * share;
             }
             None => evidence.push(Evidence {
                 dense: None,
                 lexical: Some(candidate.score),
                 dense_share,
                 lexical_share: share,
-                fused: DENSE_WEIGHT * dense_share + LEXICAL_WEIGHT * share,
+                fused: DENSE_WEIGHT * dense_share + lexical_weight * share,
                 candidate,
             }),
         }

@@ -44,7 +44,7 @@ pub(crate) fn rank(
 pub(crate) fn rank_memories(found: Candidates, method: Method) -> Vec<Ranked<MemoryId>> {
     match method {
         Method::Hybrid => {
-            let evidence = fuse(found);
+            let evidence = fuse(found, None);
             let scores = evidence.iter().map(|one| one.fused).collect();
             by_score(scores, evidence)
         }
@@ -85,15 +85,18 @@ fn add_matches<I: Copy + Eq + Hash>(ranked: &mut Vec<Ranked<I>>, matches: &[(I, 
     ranked.sort_by(|left, right| right.score.total_cmp(&left.score));
 }
 
-/// Ranks by the weighted sums, or by the fitted weights unless a list is empty, a candidate has no
+/// Ranks by the weighted sums, which hold for everyone. Conversations between people who have names
+/// are ranked by the weights that are fitted to such, unless a list is empty, a candidate has no
 /// form or waits for its vector, or many candidates or the best match by word have long texts.
 fn hybrid(found: Candidates, ranking: RankingMethod, query: &QueryTraits) -> Vec<Ranked> {
     let is_whole =
         !found.dense.is_empty() && !found.lexical.is_empty() && found.unembedded.is_empty();
-    let evidence = fuse(found);
+    let evidence = fuse(found, Some(query.weight()));
     let surroundings = Surroundings::new(&evidence);
     let sums = sums(&evidence, &surroundings, query);
-    let is_fitted = ranking == RankingMethod::Fitted && is_whole;
+    let named = evidence.iter().filter(|one| !one.candidate.name.is_empty());
+    let have_names = named.count() * 2 > evidence.len();
+    let is_fitted = ranking == RankingMethod::Fitted && is_whole && have_names;
     let features = is_fitted.then(|| features::compute(&evidence, &surroundings, &sums, query));
     let scores = match features.flatten() {
         Some(features) => weights::scores(&features),
@@ -168,6 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use memory_contract::Role;
     use memory_text::Form;
 
     fn by_ada() -> QueryTraits {
@@ -184,6 +188,11 @@ mod tests {
             seq: i64::from(number / 5),
             branch: 1,
             depth: i32::from(number / 5),
+            role: if number.is_multiple_of(3) {
+                Role::Assistant
+            } else {
+                Role::User
+            },
             name: if number.is_multiple_of(2) { "Ada" } else { "" }.into(),
             question: number.is_multiple_of(7),
             short: number.is_multiple_of(3),

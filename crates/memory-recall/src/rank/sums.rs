@@ -1,5 +1,7 @@
 //! The score of candidates by constants alone.
 
+use memory_contract::Role;
+
 use super::evidence::{DENSE_WEIGHT, Evidence, LEXICAL_WEIGHT};
 use super::surroundings::{SUCCESSOR_SHARE, Surroundings};
 use super::traits::QueryTraits;
@@ -9,6 +11,9 @@ use super::traits::QueryTraits;
 const THREAD_BONUS: f64 = 0.1;
 /// Bonus of messages by the speaker named in the query.
 const SPEAKER_BONUS: f64 = 0.15;
+/// Bonus of messages by a user without a name: in a conversation with an assistant, what is asked
+/// about later is mostly what the user said.
+const USER_BONUS: f64 = 0.1;
 const QUESTION_FACTOR: f64 = 0.85;
 /// Factor for short messages.
 const SHORT_FACTOR: f64 = 0.85;
@@ -27,6 +32,8 @@ pub(super) fn sums(
         score += THREAD_BONUS * surroundings.thread_share(one);
         if query.is_speaker(&one.candidate.name) {
             score += SPEAKER_BONUS;
+        } else if one.candidate.role == Role::User && one.candidate.name.is_empty() {
+            score += USER_BONUS;
         }
         if one.candidate.question {
             score *= QUESTION_FACTOR;

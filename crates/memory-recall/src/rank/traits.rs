@@ -64,6 +64,11 @@ impl QueryTraits {
         }
     }
 
+    /// The weights of its words together.
+    pub(super) fn weight(&self) -> f64 {
+        self.words.iter().map(|(_, weight)| weight).sum()
+    }
+
     /// Whether the query is about this speaker.
     pub(super) fn is_speaker(&self, name: &str) -> bool {
         let speaker = self.speaker.as_deref();

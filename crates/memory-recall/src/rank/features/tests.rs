@@ -42,6 +42,7 @@ fn said(depth: i32, name: &str, said: &str, score: f32) -> Candidate {
         seq: depth.into(),
         branch: 1,
         depth,
+        role: Role::User,
         name: name.into(),
         question: is_question(&message),
         short: is_short(&message),
@@ -57,7 +58,7 @@ fn traits(query: &str) -> QueryTraits {
 }
 
 fn all(found: Candidates, query: &QueryTraits) -> Option<Vec<HashMap<&'static str, f64>>> {
-    let evidence = fuse(found);
+    let evidence = fuse(found, Some(query.weight()));
     let surroundings = Surroundings::new(&evidence);
     let sums = sums(&evidence, &surroundings, query);
     let features = compute(&evidence, &surroundings, &sums, query)?;
