@@ -29,6 +29,7 @@ const LEVELS: [&[&str]; 17] = [
         "memory-http",
         "memory-ledger",
         "memory-objects",
+        "memory-outbound",
         "memory-postgres",
     ],
     &["memory-import", "memory-store", "memory-text"],

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use secrecy::{ExposeSecret, SecretString};
-use serde::{Deserialize, Serialize, Serializer};
+use memory_outbound::masked;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
 /// The section `distill` of the configuration.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -214,13 +215,6 @@ impl Default for CallsConfig {
             breaker_failures: 5,
             breaker_pause: Duration::from_secs(30),
         }
-    }
-}
-
-fn masked<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
-    match secret {
-        Some(secret) if !secret.expose_secret().is_empty() => serializer.serialize_some("********"),
-        Some(_) | None => serializer.serialize_none(),
     }
 }
 

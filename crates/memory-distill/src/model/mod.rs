@@ -1,6 +1,5 @@
 //! Language models behind one trait.
 
-mod breaker;
 mod failure;
 mod provider;
 mod provider_keys;
@@ -13,7 +12,7 @@ use secrecy::SecretString;
 
 use crate::ModelError;
 
-pub use breaker::BreakerState;
+pub use memory_outbound::BreakerState;
 pub use provider::open_model;
 pub use provider_keys::{KeysUnavailable, NoKeys, ProviderKeys};
 pub use reliable::Reliable;

@@ -20,6 +20,7 @@ use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
 use memory_contract::check;
+use memory_outbound::{endpoint_url, is_set};
 
 use super::{Answer, Finish, ModelInfo, Prompt, TextModel, Usage, failure};
 use crate::{ConfigError, ModelConfig, ModelError, Provider};
@@ -40,10 +41,7 @@ pub fn open_model(
         key: format!("{section}.{key}"),
         problem,
     };
-    let key = config
-        .api_key
-        .clone()
-        .filter(|key| !key.expose_secret().trim().is_empty());
+    let key = config.api_key.clone().filter(is_set);
     let (adapter, usual) = match config.provider {
         Provider::None if config.model.trim().is_empty() => return Ok(None),
         Provider::None => {
@@ -79,7 +77,7 @@ pub fn open_model(
     }
     let endpoint = match (config.endpoint.as_deref().or(usual), config.provider) {
         (Some(endpoint), _) => {
-            endpoint_of(endpoint).map_err(|problem| wrong("endpoint", problem))?
+            endpoint_url(endpoint).map_err(|problem| wrong("endpoint", problem))?
         }
         (None, Provider::Bedrock) => {
             return Err(wrong(
@@ -113,7 +111,8 @@ pub fn open_model(
     if config.timeout.is_zero() {
         return Err(wrong("timeout", "must be longer than 0".to_owned()));
     }
-    let client = client(&endpoint, config.timeout)
+    let client = memory_outbound::client(&endpoint, config.timeout)
+        .and_then(|client| genai::Client::builder().with_reqwest(client).build().ok())
         .ok_or_else(|| wrong("endpoint", "the HTTP client cannot be created".to_owned()))?;
     let (tokenizer, _) = Tokenizer::for_model(&config.model);
     Ok(Some(Arc::new(Remote {
@@ -130,46 +129,6 @@ pub fn open_model(
         key,
         timeout: config.timeout,
     })))
-}
-
-/// The URL with the final slash that the client expects.
-fn endpoint_of(text: &str) -> Result<Url, String> {
-    let mut url = Url::parse(text).map_err(|_| "must be a URL".to_owned())?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err("must begin with http:// or https://".to_owned());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not contain a password: set api_key instead".to_owned());
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err("must not contain ? or #: put a key into api_key".to_owned());
-    }
-    if !url.path().ends_with('/') {
-        let path = format!("{}/", url.path());
-        url.set_path(&path);
-    }
-    Ok(url)
-}
-
-fn client(endpoint: &Url, timeout: Duration) -> Option<genai::Client> {
-    // An error means that one is already installed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .timeout(timeout)
-        .connect_timeout(timeout.min(Duration::from_secs(10)))
-        // A redirect would send the key and messages to another host.
-        .redirect(reqwest::redirect::Policy::none());
-    if is_loopback(endpoint) {
-        builder = builder.no_proxy();
-    }
-    let client = builder.build().ok()?;
-    genai::Client::builder().with_reqwest(client).build().ok()
-}
-
-fn is_loopback(endpoint: &Url) -> bool {
-    let host = endpoint.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 struct Remote {

@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use backon::{ExponentialBuilder, Retryable};
+use memory_outbound::{Breaker, Outcome};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::breaker::{Breaker, Outcome};
 use super::{Account, Answer, Health, ModelInfo, Prompt, TextModel, Usage};
 use crate::{CallsConfig, ConfigError, ModelError};
 

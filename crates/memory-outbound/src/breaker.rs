@@ -43,7 +43,7 @@ enum State {
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub enum Outcome {
     /// The model is available.
     Good,
     /// The model is not available.
@@ -52,7 +52,9 @@ pub(super) enum Outcome {
     Unknown,
 }
 
-pub(super) struct Breaker {
+/// A circuit breaker, which all callers of a service share.
+#[derive(Debug)]
+pub struct Breaker {
     failures: u32,
     pause: Duration,
     /// The state, and the number of times that it opened, so that calls that began before
@@ -61,14 +63,17 @@ pub(super) struct Breaker {
 }
 
 /// The permission for one call. Dropped without an outcome, it counts as unknown.
-pub(super) struct Permit<'a> {
+#[derive(Debug)]
+pub struct Permit<'a> {
     breaker: &'a Breaker,
     round: u64,
     reported: bool,
 }
 
 impl Breaker {
-    pub(super) fn new(failures: u32, pause: Duration) -> Self {
+    /// A closed breaker. `failures`: consecutive outages that open it, 1 or more. `pause`: how long
+    /// it then stays open.
+    pub fn new(failures: u32, pause: Duration) -> Self {
         Self {
             failures: failures.max(1),
             pause,
@@ -76,8 +81,11 @@ impl Breaker {
         }
     }
 
-    /// Permits a call, or returns the rest of the pause.
-    pub(super) fn admit(&self, now: Instant) -> Result<Permit<'_>, Duration> {
+    /// Permits a call.
+    ///
+    /// # Errors
+    /// The rest of the pause, if the breaker is open.
+    pub fn admit(&self, now: Instant) -> Result<Permit<'_>, Duration> {
         let mut guard = self.lock();
         let (state, round) = &mut *guard;
         match *state {
@@ -94,7 +102,8 @@ impl Breaker {
         })
     }
 
-    pub(super) fn state(&self, now: Instant) -> BreakerState {
+    /// The state.
+    pub fn state(&self, now: Instant) -> BreakerState {
         match self.lock().0 {
             State::Closed { .. } => BreakerState::Closed,
             State::Open { until } if now < until => BreakerState::Open,
@@ -139,7 +148,8 @@ impl Breaker {
 }
 
 impl Permit<'_> {
-    pub(super) fn report(mut self, outcome: Outcome, now: Instant) {
+    /// Reports how the call ended.
+    pub fn report(mut self, outcome: Outcome, now: Instant) {
         self.reported = true;
         self.breaker.report(self.round, outcome, now);
     }

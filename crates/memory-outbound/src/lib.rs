@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod breaker;
+mod endpoint;
+mod pause;
+mod secret;
+
+pub use breaker::{Breaker, BreakerState, Outcome, Permit};
+pub use endpoint::{client, endpoint_url};
+pub use pause::retry_after;
+pub use secret::{is_set, masked};
