@@ -12,6 +12,7 @@ use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
 
+use crate::check_models::check_embedding_calls;
 use crate::config::Config;
 use crate::error::ConfigError;
 use crate::roles::Roles;
@@ -416,21 +417,21 @@ fn check_embedding(section: &str, embedding: &EmbedderConfig) -> Result<(), Conf
         ));
     }
     for (name, value, range) in [
-        ("max_length", embedding.max_length, 8..=8_192),
         ("query_threads", embedding.query_threads, 1..=256),
         ("document_threads", embedding.document_threads, 1..=256),
         ("document_sessions", embedding.document_sessions, 1..=64),
-        ("batch_size", embedding.batch_size, 1..=1_024),
+        ("batch_size", embedding.batch_size, 0..=1_024),
+        ("dimensions", embedding.dimensions, 0..=16_384),
         ("query_queue", embedding.query_queue, 1..=100_000),
     ] {
         count(&key(name), value, range)?;
     }
-    let timeout = embedding.query_timeout;
-    span(
-        &key("query_timeout"),
-        timeout,
-        Duration::from_millis(1)..=HOUR,
-    )
+    if embedding.max_length != 0 {
+        count(&key("max_length"), embedding.max_length, 8..=8_192)?;
+    }
+    let pause = Duration::from_millis(1)..=HOUR;
+    span(&key("query_timeout"), embedding.query_timeout, pause)?;
+    check_embedding_calls(section, embedding)
 }
 
 fn check_jwt(jwt: &JwtConfig) -> Result<(), ConfigError> {

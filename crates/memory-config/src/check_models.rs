@@ -4,10 +4,53 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_distill::{Distiller, Provider, UnlimitedTokens};
+use memory_embed::{EmbedderConfig, EmbedderKind};
 
 use crate::check::{HOUR, SECOND, count, span};
 use crate::config::Config;
 use crate::error::ConfigError;
+
+/// Checks how an embedding model behind an endpoint is called.
+pub(crate) fn check_embedding_calls(
+    section: &str,
+    embedding: &EmbedderConfig,
+) -> Result<(), ConfigError> {
+    let key = |name: &str| format!("{section}.{name}");
+    let calls = &embedding.calls;
+    count(&key("calls.max_queries"), calls.max_queries, 1..=1_000)?;
+    count(&key("calls.max_attempts"), calls.max_attempts, 1..=20)?;
+    count(
+        &key("calls.breaker_failures"),
+        calls.breaker_failures as usize,
+        1..=1_000,
+    )?;
+    let pause = Duration::from_millis(1)..=HOUR;
+    for (name, value, range) in [
+        ("calls.timeout", calls.timeout, SECOND..=HOUR),
+        ("calls.total_timeout", calls.total_timeout, SECOND..=HOUR),
+        ("calls.first_pause", calls.first_pause, pause.clone()),
+        (
+            "calls.longest_pause",
+            calls.longest_pause,
+            calls.first_pause..=HOUR,
+        ),
+        ("calls.breaker_pause", calls.breaker_pause, pause),
+    ] {
+        span(&key(name), value, range)?;
+    }
+    let endpoint = embedding.endpoint.as_deref().unwrap_or_default();
+    match (embedding.kind, endpoint) {
+        (EmbedderKind::OpenaiCompatible, "") => Err(ConfigError::value(
+            &key("endpoint"),
+            "is required by openai_compatible: set the base URL of the server, such as \
+             https://api.openai.com/v1 or http://localhost:11434/v1",
+        )),
+        (EmbedderKind::OpenaiCompatible, endpoint) => memory_outbound::endpoint_url(endpoint)
+            .map(drop)
+            .map_err(|problem| ConfigError::value(&key("endpoint"), problem)),
+        _ => Ok(()),
+    }
+}
 
 impl Config {
     pub(crate) fn check_distill(&self) -> Result<(), ConfigError> {

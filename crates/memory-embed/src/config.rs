@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use memory_outbound::masked;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 /// Where the embedding model comes from.
@@ -14,6 +16,9 @@ pub enum EmbedderKind {
     Local,
     /// Any model that fastembed knows, fetched from a hub at the first start.
     Hub,
+    /// A model behind `endpoint`, a server with OpenAI's embeddings API: OpenAI, Azure, Ollama,
+    /// vLLM, Text Embeddings Inference, LiteLLM.
+    OpenaiCompatible,
     /// No model: recall matches by keyword only.
     None,
 }
@@ -29,15 +34,26 @@ pub enum ModelPrecision {
     Int8,
 }
 
-/// The embedding model and its threads.
+/// The embedding model, and its threads or its endpoint.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmbedderConfig {
     /// Where the model comes from. Default: `local`.
     pub kind: EmbedderKind,
-    /// The model's name. It is part of the collection's name, so another model
-    /// never searches this one's vectors. Default: `all-minilm-l6-v2`.
+    /// The model's name; for `openai_compatible` as the server writes it. It is part of the
+    /// collection's name, so another model never searches this one's vectors. Default:
+    /// `all-minilm-l6-v2`.
     pub model: String,
+    /// For `openai_compatible`, which requires it: the base URL of the API, such as
+    /// `https://api.openai.com/v1`. Default: unset.
+    pub endpoint: Option<String>,
+    /// For `openai_compatible`: the API key. Default: unset.
+    #[serde(serialize_with = "masked")]
+    pub api_key: Option<SecretString>,
+    /// For `openai_compatible`: dimensions of the vectors. A model that is known to be able to
+    /// shorten its vectors is asked for this many. Default: 0, which means those of a well-known
+    /// model, or else what the endpoint answers at the start.
+    pub dimensions: usize,
     /// The directory with the local model's files: `model.onnx` or
     /// `model-int8.onnx`, `tokenizer.json`, `config.json`,
     /// `special_tokens_map.json`, `tokenizer_config.json`. Default: unset, which
@@ -56,23 +72,84 @@ pub struct EmbedderConfig {
     pub query_prefix: Option<String>,
     /// The text before each document. Default: unset, as for `query_prefix`.
     pub document_prefix: Option<String>,
-    /// Tokens of a text that the model reads; the rest is not embedded. Default: 256.
+    /// Tokens of a text that the model reads; the rest is not embedded. They are estimated for
+    /// `openai_compatible`. Default: 0, which means 256 for `local` and `hub`; for
+    /// `openai_compatible` the length of a well-known model, or else 512.
     pub max_length: usize,
     /// Threads of ONNX Runtime for one query. Default: 1.
     pub query_threads: usize,
     /// Threads of ONNX Runtime for a batch of documents. Default: 1.
     pub document_threads: usize,
-    /// Batches of documents that are embedded at the same time, each with a copy of the
+    /// Batches of documents that are embedded at the same time, each with a copy of a local
     /// model of about 60 MB. Default: 2.
     pub document_sessions: usize,
-    /// Documents in one inference. Default: 1, which is fastest with the default model and
-    /// delays queries least; measure more with a larger one.
+    /// Documents in one inference or request. Default: 0, which means 1 for `local` and `hub`,
+    /// which is fastest with the default model and delays queries least; 32 for
+    /// `openai_compatible`.
     pub batch_size: usize,
     /// Queries that may wait; further ones fail at once. Default: 256.
     pub query_queue: usize,
     /// Timeout of embedding a query, including its wait. Default: 2s.
     #[serde(with = "memory_contract::duration_text")]
     pub query_timeout: Duration,
+    /// Requests to `endpoint`.
+    pub calls: EmbeddingCalls,
+}
+
+/// Limits, retries and circuit breakers of the requests to an endpoint. Queries and documents have
+/// a breaker each.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingCalls {
+    /// Queries that are sent at the same time; further ones wait. Default: 16.
+    pub max_queries: usize,
+    /// The deadline of one request. A query also ends at `query_timeout`. Default: 30s.
+    #[serde(with = "memory_contract::duration_text")]
+    pub timeout: Duration,
+    /// The deadline of a batch of documents, with all its attempts. Default: 2m.
+    #[serde(with = "memory_contract::duration_text")]
+    pub total_timeout: Duration,
+    /// Attempts at one request, including the first. Default: 4.
+    pub max_attempts: usize,
+    /// The pause after the first failure. It doubles with each further one, and a random part
+    /// of up to its own length is added. Default: 200ms.
+    #[serde(with = "memory_contract::duration_text")]
+    pub first_pause: Duration,
+    /// The longest pause between attempts, unless the provider asks for a longer one.
+    /// Default: 10s.
+    #[serde(with = "memory_contract::duration_text")]
+    pub longest_pause: Duration,
+    /// Consecutive failures that open a circuit breaker. Default: 5.
+    pub breaker_failures: u32,
+    /// Time that a circuit breaker stays open before one trial request. Default: 10s.
+    #[serde(with = "memory_contract::duration_text")]
+    pub breaker_pause: Duration,
+}
+
+impl Default for EmbeddingCalls {
+    fn default() -> Self {
+        Self {
+            max_queries: 16,
+            timeout: Duration::from_secs(30),
+            total_timeout: Duration::from_secs(120),
+            max_attempts: 4,
+            first_pause: Duration::from_millis(200),
+            longest_pause: Duration::from_secs(10),
+            breaker_failures: 5,
+            breaker_pause: Duration::from_secs(10),
+        }
+    }
+}
+
+impl EmbedderConfig {
+    /// Documents in one inference or request.
+    pub(crate) fn documents_at_once(&self) -> usize {
+        match (self.batch_size, self.kind) {
+            (0, EmbedderKind::OpenaiCompatible) => 32,
+            (0, _) => 1,
+            (set, _) => set,
+        }
+    }
 }
 
 impl Default for EmbedderConfig {
@@ -80,19 +157,23 @@ impl Default for EmbedderConfig {
         Self {
             kind: EmbedderKind::default(),
             model: "all-minilm-l6-v2".to_owned(),
+            endpoint: None,
+            api_key: None,
+            dimensions: 0,
             model_dir: None,
             precision: ModelPrecision::default(),
             runtime_library: None,
             hub_cache_dir: None,
             query_prefix: None,
             document_prefix: None,
-            max_length: 256,
+            max_length: 0,
             query_threads: 1,
             document_threads: 1,
             document_sessions: 2,
-            batch_size: 1,
+            batch_size: 0,
             query_queue: 256,
             query_timeout: Duration::from_secs(2),
+            calls: EmbeddingCalls::default(),
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
 
+use crate::endpoint::error::EndpointError;
+
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error of the embedding model.
@@ -37,6 +39,15 @@ pub enum EmbedError {
         #[source]
         source: BoxError,
     },
+    /// The endpoint of the model failed or refused.
+    #[error("the embedding model {model} cannot be used")]
+    Endpoint {
+        /// The model's name.
+        model: String,
+        /// The cause.
+        #[source]
+        source: EndpointError,
+    },
     /// The queue of the embedding model is full.
     #[error("too many queries wait for the embedding model")]
     Busy,
@@ -63,6 +74,7 @@ impl EmbedError {
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
         match self {
+            Self::Endpoint { source, .. } => !matches!(source, EndpointError::OneText { .. }),
             Self::Busy | Self::Timeout { .. } | Self::Stopped => true,
             Self::ModelMissing { .. }
             | Self::ModelBroken { .. }

@@ -2,7 +2,11 @@
 
 mod config;
 mod embedder;
+mod endpoint;
+mod engine;
 mod error;
+mod input;
+mod kind;
 mod model;
 mod profile;
 mod similarity;
@@ -10,10 +14,13 @@ mod vectors;
 mod worker;
 
 pub use config::{
-    EmbedderConfig, EmbedderKind, ModelPrecision, default_model_dir, default_runtime_library,
+    EmbedderConfig, EmbedderKind, EmbeddingCalls, ModelPrecision, default_model_dir,
+    default_runtime_library,
 };
 pub use embedder::{Embedder, EmbeddingModel, Urgency};
+pub use endpoint::error::EndpointError;
+pub use engine::describe_metrics;
 pub use error::EmbedError;
+pub use profile::{Profile, profile};
 pub use similarity::dot;
 pub use vectors::TenantText;
-pub use worker::describe_metrics;

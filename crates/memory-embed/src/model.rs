@@ -1,6 +1,5 @@
-//! Loads an embedding model.
+//! Loads an embedding model into this process.
 
-use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -17,7 +16,6 @@ use crate::config::{
     default_runtime_library,
 };
 use crate::error::EmbedError;
-use crate::profile::profile;
 
 /// ONNX Runtime is loaded once in a process.
 static RUNTIME: OnceLock<Environment> = OnceLock::new();
@@ -28,8 +26,6 @@ pub(crate) struct Model {
     pub(crate) name: String,
     source: ModelSource,
     max_length: usize,
-    query_prefix: String,
-    document_prefix: String,
     runtime: PathBuf,
 }
 
@@ -54,16 +50,24 @@ const FILES: [&str; 4] = [
     "tokenizer_config.json",
 ];
 
-/// Upper bound of the bytes in nearly every token.
-const BYTES_PER_TOKEN: usize = 32;
+/// Tokens of a text that a model in this process reads, unless the configuration says otherwise:
+/// more would take longer.
+const MAX_LENGTH: usize = 256;
+
+/// Tokens of a text that a model in this process reads.
+pub(crate) fn max_length(config: &EmbedderConfig) -> usize {
+    match config.max_length {
+        0 => MAX_LENGTH,
+        set => set,
+    }
+}
 
 impl Model {
-    /// Locates the model's files; `None` for [`EmbedderKind::None`].
-    pub(crate) fn locate(config: &EmbedderConfig) -> Result<Option<Self>, EmbedError> {
-        let source = match config.kind {
-            EmbedderKind::None => return Ok(None),
-            EmbedderKind::Local => local(config)?,
-            EmbedderKind::Hub => hub(config)?,
+    /// Locates the files of a model of this process.
+    pub(crate) fn locate(config: &EmbedderConfig) -> Result<Self, EmbedError> {
+        let source = match config.kind == EmbedderKind::Hub {
+            true => hub(config)?,
+            false => local(config)?,
         };
         let name = match (&source, config.precision) {
             (ModelSource::Local { .. }, ModelPrecision::Int8) => format!("{}-int8", config.model),
@@ -76,19 +80,12 @@ impl Model {
             .or_else(default_runtime_library);
         let runtime = runtime.ok_or_else(|| no_home("embedding.runtime_library"))?;
         present("ONNX Runtime", &runtime)?;
-        let profile = profile(&config.model);
-        let prefix = |set: &Option<String>, known: &str| match set {
-            Some(prefix) => prefix.clone(),
-            None => known.to_owned(),
-        };
-        Ok(Some(Self {
+        Ok(Self {
             name,
             source,
-            query_prefix: prefix(&config.query_prefix, profile.query_prefix),
-            document_prefix: prefix(&config.document_prefix, profile.document_prefix),
-            max_length: config.max_length,
+            max_length: max_length(config),
             runtime,
-        }))
+        })
     }
 
     /// Loads the model for inference on this many threads, the calling one included.
@@ -135,25 +132,6 @@ impl Model {
             }
         }
         .map_err(|source| self.broken(source))
-    }
-
-    /// The beginning of a text, which is all that the model reads. It saves tokenizing
-    /// the rest of a long text.
-    pub(crate) fn clip<'a>(&self, text: &'a str) -> &'a str {
-        let bytes = self.max_length.saturating_mul(BYTES_PER_TOKEN);
-        &text[..text.floor_char_boundary(bytes)]
-    }
-
-    /// The beginning of a text that is embedded as a query or as a document, with its prefix.
-    pub(crate) fn prefixed<'a>(&self, text: &'a str, is_query: bool) -> Cow<'a, str> {
-        let prefix = match is_query {
-            true => &self.query_prefix,
-            false => &self.document_prefix,
-        };
-        match prefix.is_empty() {
-            true => self.clip(text).into(),
-            false => format!("{prefix}{}", self.clip(text)).into(),
-        }
     }
 
     fn environment(&self) -> Result<Environment, EmbedError> {
@@ -225,33 +203,5 @@ fn no_home(key: &'static str) -> EmbedError {
     EmbedError::Config {
         key,
         problem: "must be set, because the home directory is unknown".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queries_and_documents_get_their_prefixes_and_are_cut() {
-        let model = Model {
-            name: "e5".to_owned(),
-            source: ModelSource::Local {
-                directory: PathBuf::new(),
-                file: "model.onnx",
-                quantized: false,
-            },
-            max_length: 1,
-            query_prefix: "query: ".to_owned(),
-            document_prefix: String::new(),
-            runtime: PathBuf::new(),
-        };
-        assert_eq!(model.prefixed("Who?", true), "query: Who?");
-        assert_eq!(model.prefixed("Ada", false), "Ada");
-        let long = "ü".repeat(BYTES_PER_TOKEN);
-        assert_eq!(
-            model.prefixed(&long, false),
-            "ü".repeat(BYTES_PER_TOKEN / 2)
-        );
     }
 }

@@ -9,11 +9,11 @@ use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
-use crate::model::Model;
+use crate::input::Input;
 
-/// Vectors kept, of about 1.5 KiB each. A search embeds at most 64 messages or memories, or
-/// 256 documents, so the newest ones of many conversations fit.
-const VECTORS: u64 = 4_096;
+/// Bytes of the vectors kept: 5,000 of 384 dimensions, 680 of 3,072. A search embeds at most 64
+/// messages or memories, or 256 documents, so the newest ones of many conversations fit.
+const BYTES: u64 = 8 * 1024 * 1024;
 /// Requests of searches that may wait. A further one is dropped.
 const REQUESTS: usize = 32;
 
@@ -22,7 +22,7 @@ const REQUESTS: usize = 32;
 /// Clones share their content.
 #[derive(Clone)]
 pub(crate) struct Vectors {
-    model: Model,
+    input: Input,
     known: Cache<[u8; 16], Arc<[f32]>>,
     requests: Arc<Mutex<VecDeque<Request>>>,
 }
@@ -48,14 +48,17 @@ pub(crate) struct Request {
 }
 
 impl Vectors {
-    pub(crate) fn new(model: &Model) -> Self {
+    pub(crate) fn new(input: Input) -> Self {
         let known = Cache::builder()
-            .max_capacity(VECTORS)
+            .max_capacity(BYTES)
+            .weigher(|_, vector: &Arc<[f32]>| {
+                u32::try_from(size_of_val::<[f32]>(vector)).unwrap_or(u32::MAX)
+            })
             // The newest texts are needed, not the most frequent ones.
             .eviction_policy(EvictionPolicy::lru())
             .build();
         Self {
-            model: model.clone(),
+            input,
             known,
             requests: Arc::default(),
         }
@@ -63,7 +66,7 @@ impl Vectors {
 
     /// The beginning of a text, which is all that the model reads.
     pub(crate) fn clip(&self, text: String) -> String {
-        match self.model.clip(&text) {
+        match self.input.clip(&text) {
             all if all.len() == text.len() => text,
             beginning => beginning.to_owned(),
         }
@@ -111,7 +114,7 @@ impl Vectors {
         let digest = Sha256::new()
             .chain_update(tenant.len().to_le_bytes())
             .chain_update(tenant)
-            .chain_update(self.model.clip(text))
+            .chain_update(self.input.clip(text))
             .finalize();
         let mut key = [0; 16];
         key.copy_from_slice(&digest[..16]);

@@ -1,15 +1,20 @@
-//! Runs the embedding model on its own threads.
+//! Answers requests one after the other with an engine: on a thread of its own, or in a task.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc};
+use std::sync::{Arc, mpsc as std_mpsc};
 use std::thread;
 use std::time::Instant;
 
-use fastembed::TextEmbedding;
+use futures::FutureExt as _;
+use futures::executor::block_on;
+use futures::future::BoxFuture;
 use memory_runtime::{error_chain, lower_thread_priority};
-use tokio::sync::{mpsc, oneshot};
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 
+use crate::engine::Engine;
 use crate::error::EmbedError;
+use crate::input::Input;
+use crate::kind::Kind;
 use crate::model::Model;
 use crate::vectors::{TenantText, Vectors};
 
@@ -22,32 +27,13 @@ const SHORT: usize = 64;
 /// Two vectors count as equal if no number differs by more.
 const EQUAL: f32 = 1e-4;
 
-/// What an inference embeds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Query,
-    Document,
-    WarmUp,
-}
-
-impl Kind {
-    /// The label of metrics.
-    fn label(self) -> &'static str {
-        match self {
-            Self::Query => "query",
-            Self::Document => "document",
-            Self::WarmUp => "warm_up",
-        }
-    }
-}
-
-/// A request to a thread.
+/// A request to a worker.
 pub(crate) struct Job<I, O> {
     pub(crate) input: I,
     pub(crate) reply: oneshot::Sender<Result<O, EmbedError>>,
 }
 
-/// The requests that wait for one of the threads that share them.
+/// The requests that wait for one of the workers that share them.
 pub(crate) type Jobs<I, O> = Arc<Mutex<mpsc::Receiver<Job<I, O>>>>;
 
 /// A batch of documents to embed.
@@ -55,32 +41,33 @@ pub(crate) type DocumentJob = Job<Texts, Vec<Vec<f32>>>;
 
 type Texts = Vec<TenantText>;
 
-/// The work of one thread.
-pub(crate) trait Work: Send + 'static {
+/// The work of one worker.
+pub(crate) trait Work: Send + Sync + 'static {
     type Input: Send;
     type Output: Send;
     const NAME: &'static str;
-    fn model(&self) -> &Model;
-    fn threads(&self) -> usize;
+    /// Called before a model is loaded, because the model's own threads inherit the priority.
     fn lower_priority(&self) {}
-    /// Called once, after the model is loaded.
-    fn begin(&mut self, _model: &mut TextEmbedding) -> Result<(), EmbedError> {
-        Ok(())
+    /// Called once, after a model is loaded.
+    fn begin(
+        &mut self,
+        _engine: &mut Engine,
+    ) -> impl Future<Output = Result<(), EmbedError>> + Send {
+        async { Ok(()) }
     }
     /// Answers a request, and others of `waiting` as it sees fit.
     fn answer(
         &self,
-        model: &mut TextEmbedding,
+        engine: &mut Engine,
         first: Job<Self::Input, Self::Output>,
         waiting: &Jobs<Self::Input, Self::Output>,
-    );
+    ) -> impl Future<Output = ()> + Send;
 }
 
 /// Embeds queries. Waiting queries are embedded together, unless the vectors depend on the batch, as
-/// with dynamically quantized models.
+/// with dynamically quantized models, or the model is behind an endpoint, which several workers ask
+/// at once.
 pub(crate) struct Queries {
-    model: Model,
-    threads: usize,
     /// Most queries in one inference.
     batch: usize,
 }
@@ -88,12 +75,12 @@ pub(crate) struct Queries {
 /// Embeds documents in batches of similar length, because each text costs as much as
 /// the longest in its batch. Texts that a search waits for come before each batch, and
 /// urgent documents before each batch of others.
+#[derive(Clone)]
 pub(crate) struct Documents {
-    pub(crate) model: Model,
-    pub(crate) threads: usize,
+    /// Most documents in one inference or request.
     pub(crate) batch: usize,
     pub(crate) vectors: Vectors,
-    pub(crate) urgent: Jobs<Vec<TenantText>, Vec<Vec<f32>>>,
+    pub(crate) urgent: Jobs<Texts, Vec<Vec<f32>>>,
 }
 
 impl Work for Queries {
@@ -101,39 +88,31 @@ impl Work for Queries {
     type Output = Vec<f32>;
     const NAME: &'static str = "embed-queries";
 
-    fn model(&self) -> &Model {
-        &self.model
-    }
-
-    fn threads(&self) -> usize {
-        self.threads
-    }
-
     /// Embeds two queries together and alone, to find out whether a batch changes the vectors.
-    fn begin(&mut self, model: &mut TextEmbedding) -> Result<(), EmbedError> {
+    async fn begin(&mut self, engine: &mut Engine) -> Result<(), EmbedError> {
         let texts = ["Who?", "When did they last go to the mountains together?"];
-        let together = infer(&self.model, model, &texts, Kind::WarmUp)?;
+        let together = engine.embed(&texts, Kind::WarmUp).await?;
         let mut alone = Vec::new();
         for text in texts {
-            alone.extend(infer(&self.model, model, &[text], Kind::WarmUp)?);
+            alone.extend(engine.embed(&[text], Kind::WarmUp).await?);
         }
         let is_equal = |(one, other): (&f32, &f32)| (one - other).abs() < EQUAL;
         let mut numbers = together.iter().flatten().zip(alone.iter().flatten());
-        if together.len() == alone.len() && numbers.all(is_equal) {
+        if numbers.all(is_equal) {
             self.batch = QUERIES;
         }
         Ok(())
     }
 
-    fn answer(
+    async fn answer(
         &self,
-        model: &mut TextEmbedding,
+        engine: &mut Engine,
         first: Job<String, Vec<f32>>,
         waiting: &Jobs<String, Vec<f32>>,
     ) {
         let mut jobs = vec![first];
-        {
-            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where it is locked, another worker waits for the next query.
+        if let Ok(mut waiting) = waiting.try_lock() {
             while jobs.len() < self.batch
                 && let Ok(job) = waiting.try_recv()
             {
@@ -148,41 +127,31 @@ impl Work for Queries {
             let longest = SIMILAR * jobs[0].input.len().max(SHORT);
             let similar = jobs.partition_point(|job| job.input.len() <= longest);
             let others = jobs.split_off(similar);
-            self.embed_together(model, std::mem::replace(&mut jobs, others));
+            embed_together(engine, std::mem::replace(&mut jobs, others)).await;
         }
     }
 }
 
 impl Queries {
-    pub(crate) fn new(model: Model, threads: usize) -> Self {
-        Self {
-            model,
-            threads,
-            batch: 1,
-        }
+    pub(crate) fn new() -> Self {
+        Self { batch: 1 }
     }
+}
 
-    fn embed_together(&self, model: &mut TextEmbedding, jobs: Vec<Job<String, Vec<f32>>>) {
-        if jobs.len() > 1 {
-            let texts: Vec<&str> = jobs.iter().map(|job| job.input.as_str()).collect();
-            if let Ok(vectors) = infer(&self.model, model, &texts, Kind::Query)
-                && vectors.len() == jobs.len()
-            {
-                for (job, vector) in jobs.into_iter().zip(vectors) {
-                    let _ = job.reply.send(Ok(vector));
-                }
-                return;
+async fn embed_together(engine: &mut Engine, jobs: Vec<Job<String, Vec<f32>>>) {
+    if jobs.len() > 1 {
+        let texts: Vec<&str> = jobs.iter().map(|job| job.input.as_str()).collect();
+        if let Ok(vectors) = engine.embed(&texts, Kind::Query).await {
+            for (job, vector) in jobs.into_iter().zip(vectors) {
+                let _ = job.reply.send(Ok(vector));
             }
-        }
-        // A query that cannot be embedded fails alone.
-        for Job { input, reply } in jobs {
-            let _ = reply.send(self.embed(model, &input));
+            return;
         }
     }
-
-    fn embed(&self, model: &mut TextEmbedding, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let mut vectors = infer(&self.model, model, &[text], Kind::Query)?;
-        vectors.pop().ok_or_else(|| no_vector(&self.model))
+    // A query that cannot be embedded fails alone.
+    for Job { input, reply } in jobs {
+        let embedded = engine.embed(&[&input], Kind::Query).await;
+        let _ = reply.send(embedded.map(|mut vectors| vectors.pop().unwrap_or_default()));
     }
 }
 
@@ -191,48 +160,50 @@ impl Work for Documents {
     type Output = Vec<Vec<f32>>;
     const NAME: &'static str = "embed-documents";
 
-    fn model(&self) -> &Model {
-        &self.model
-    }
-
-    fn threads(&self) -> usize {
-        self.threads
-    }
-
-    /// Called before the model is loaded, because the model's own threads inherit the
-    /// priority.
     fn lower_priority(&self) {
         lower_thread_priority();
     }
 
-    fn answer(
+    async fn answer(
         &self,
-        model: &mut TextEmbedding,
+        engine: &mut Engine,
         first: DocumentJob,
         _: &Jobs<Texts, Vec<Vec<f32>>>,
     ) {
-        // Also for a request that only wakes the thread.
-        self.embed_first(model);
+        // Also for a request that only wakes the worker.
+        self.embed_first(engine).await;
         let Job { input, reply } = first;
         if !reply.is_closed() {
-            let _ = reply.send(self.embed_all(model, input, Self::embed_first));
+            let _ = reply.send(self.embed_all(engine, input, First::Urgent).await);
         }
     }
 }
 
+/// What comes before each batch of documents.
+#[derive(Clone, Copy)]
+enum First {
+    /// Texts that searches wait for.
+    Requested,
+    /// These, and urgent documents.
+    Urgent,
+}
+
 impl Documents {
     /// Embeds the texts that searches wait for, and urgent documents.
-    fn embed_first(&self, model: &mut TextEmbedding) {
-        self.embed_requested(model);
-        while let Some(Job { input, reply }) = self.next_urgent() {
-            if !reply.is_closed() {
-                let _ = reply.send(self.embed_all(model, input, Self::embed_requested));
+    fn embed_first<'a>(&'a self, engine: &'a mut Engine) -> BoxFuture<'a, ()> {
+        async move {
+            self.embed_requested(engine).await;
+            while let Some(Job { input, reply }) = self.next_urgent().await {
+                if !reply.is_closed() {
+                    let _ = reply.send(self.embed_all(engine, input, First::Requested).await);
+                }
             }
         }
+        .boxed()
     }
 
     /// Embeds the texts that searches wait for.
-    fn embed_requested(&self, model: &mut TextEmbedding) {
+    async fn embed_requested(&self, engine: &mut Engine) {
         while let Some(request) = self.vectors.next() {
             let texts = request.texts.iter();
             let missing: Vec<&TenantText> =
@@ -241,9 +212,15 @@ impl Documents {
                 if request.done.is_closed() && !request.always {
                     break;
                 }
-                if let Err(error) = self.embed_batch(model, batch) {
+                if let Err(error) = self.embed_batch(engine, batch).await {
                     // The search matches these by word.
-                    tracing::warn!(%error, "embedding the newest documents failed");
+                    tracing::warn!(
+                        error = error_chain(&error),
+                        "embedding the newest documents failed"
+                    );
+                    if error.retryable() {
+                        break;
+                    }
                 }
             }
         }
@@ -253,17 +230,16 @@ impl Documents {
         self.vectors.get(of.tenant.as_ref(), &of.text)
     }
 
-    fn next_urgent(&self) -> Option<DocumentJob> {
-        let mut urgent = self.urgent.lock().unwrap_or_else(PoisonError::into_inner);
-        urgent.try_recv().ok()
+    async fn next_urgent(&self) -> Option<DocumentJob> {
+        self.urgent.lock().await.try_recv().ok()
     }
 
-    /// Embeds documents; `first` is called before each batch.
-    fn embed_all(
+    /// Embeds documents.
+    async fn embed_all(
         &self,
-        model: &mut TextEmbedding,
+        engine: &mut Engine,
         texts: Vec<TenantText>,
-        first: impl Fn(&Self, &mut TextEmbedding),
+        first: First,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut vectors: Vec<Option<Vec<f32>>> =
             texts.iter().map(|text| self.known(text)).collect();
@@ -272,46 +248,32 @@ impl Documents {
             .collect();
         order.sort_by_key(|&place| texts[place].text.len());
         for places in order.chunks(self.batch) {
-            first(self, model);
+            match first {
+                First::Requested => self.embed_requested(engine).await,
+                First::Urgent => self.embed_first(engine).await,
+            }
             let batch: Vec<&TenantText> = places.iter().map(|&place| &texts[place]).collect();
-            for (&place, vector) in places.iter().zip(self.embed_batch(model, &batch)?) {
+            for (&place, vector) in places.iter().zip(self.embed_batch(engine, &batch).await?) {
                 vectors[place] = Some(vector);
             }
         }
-        let vectors = vectors.into_iter().collect::<Option<_>>();
-        vectors.ok_or_else(|| no_vector(&self.model))
+        // Each place was known or in a batch.
+        Ok(vectors.into_iter().flatten().collect())
     }
 
     /// Embeds one batch, and keeps the vectors.
-    fn embed_batch(
+    async fn embed_batch(
         &self,
-        model: &mut TextEmbedding,
+        engine: &mut Engine,
         texts: &[&TenantText],
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let plain: Vec<&str> = texts.iter().map(|one| one.text.as_str()).collect();
-        let found = infer(&self.model, model, &plain, Kind::Document)?;
-        if found.len() != texts.len() {
-            return Err(no_vector(&self.model));
-        }
+        let found = engine.embed(&plain, Kind::Document).await?;
         for (text, vector) in texts.iter().zip(&found) {
             self.vectors.put(text, vector);
         }
         Ok(found)
     }
-}
-
-/// Describes this crate's metrics to the global recorder.
-pub fn describe_metrics() {
-    metrics::describe_histogram!(
-        "recollect_embed_seconds",
-        metrics::Unit::Seconds,
-        "Duration of one inference of the embedding model, by kind: query, document or warm_up."
-    );
-    metrics::describe_histogram!(
-        "recollect_embed_batch_size",
-        metrics::Unit::Count,
-        "Texts in one inference of the embedding model, by kind: query, document or warm_up."
-    );
 }
 
 /// A model that a thread loads.
@@ -324,133 +286,88 @@ impl Loading {
     }
 }
 
-/// Starts a thread, which loads the model and then answers requests. If it cannot load the model,
-/// it logs why and ends.
+/// How a thread gets its model.
+#[derive(Clone)]
+pub(crate) struct Loader {
+    pub(crate) model: Model,
+    pub(crate) input: Input,
+    /// Threads of ONNX Runtime.
+    pub(crate) threads: usize,
+}
+
+/// Starts a worker on a thread, which loads its model once at least `rank` workers of its kind are
+/// wanted. If it cannot load the model, it logs why and ends.
 pub(crate) fn start<W: Work>(
     mut work: W,
+    loader: Loader,
     jobs: Jobs<W::Input, W::Output>,
+    mut wanted: watch::Receiver<usize>,
+    rank: usize,
 ) -> Result<Loading, EmbedError> {
     let (ready, loaded) = std_mpsc::channel();
-    let name = work.model().name.clone();
+    let model = loader.model.name.clone();
+    let run = async move {
+        if wanted.wait_for(|wanted| *wanted >= rank).await.is_err() {
+            return;
+        }
+        work.lower_priority();
+        let mut engine = match load(&mut work, &loader).await {
+            Ok((engine, dimensions)) => {
+                let _ = ready.send(Ok(dimensions));
+                engine
+            }
+            Err(error) => {
+                tracing::error!(
+                    error = error_chain(&error),
+                    thread = W::NAME,
+                    "the embedding model cannot be loaded; start the service again"
+                );
+                let _ = ready.send(Err(error));
+                return;
+            }
+        };
+        serve(&work, &mut engine, &jobs).await;
+    };
     thread::Builder::new()
         .name(W::NAME.to_owned())
-        .spawn(move || {
-            work.lower_priority();
-            let mut model = match load(&mut work) {
-                Ok((model, dimensions)) => {
-                    let _ = ready.send(Ok(dimensions));
-                    model
-                }
-                Err(error) => {
-                    tracing::error!(
-                        error = error_chain(&error),
-                        thread = W::NAME,
-                        "the embedding model cannot be loaded; start the service again"
-                    );
-                    let _ = ready.send(Err(error));
-                    return;
-                }
-            };
-            while let Some(job) = next(&jobs) {
-                work.answer(&mut model, job, &jobs);
-            }
-        })
+        .spawn(move || block_on(run))
         .map_err(|source| EmbedError::ModelBroken {
-            model: name,
+            model,
             source: source.into(),
         })?;
     Ok(Loading(loaded))
 }
 
-/// Waits for the next request; `None` after the last sender is dropped.
-fn next<I, O>(jobs: &Jobs<I, O>) -> Option<Job<I, O>> {
-    jobs.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .blocking_recv()
+/// Starts a worker in a task.
+pub(crate) fn spawn<W: Work>(
+    runtime: &Handle,
+    work: W,
+    mut engine: Engine,
+    jobs: Jobs<W::Input, W::Output>,
+) {
+    runtime.spawn(async move { serve(&work, &mut engine, &jobs).await });
 }
 
-/// Loads the model and runs a first inference, which is the slowest.
-fn load<W: Work>(work: &mut W) -> Result<(TextEmbedding, usize), EmbedError> {
-    let started = Instant::now();
-    let mut model = work.model().load(work.threads())?;
-    let vectors = infer(
-        work.model(),
-        &mut model,
-        &["The first words."],
-        Kind::WarmUp,
-    )?;
-    let dimensions = vectors.first().map_or(0, Vec::len);
-    if dimensions == 0 {
-        return Err(no_vector(work.model()));
+/// Answers requests until the last sender is dropped.
+async fn serve<W: Work>(work: &W, engine: &mut Engine, jobs: &Jobs<W::Input, W::Output>) {
+    loop {
+        let next = jobs.lock().await.recv().await;
+        let Some(job) = next else { return };
+        work.answer(engine, job, jobs).await;
     }
-    work.begin(&mut model)?;
+}
+
+/// Loads the model.
+async fn load<W: Work>(work: &mut W, loader: &Loader) -> Result<(Engine, usize), EmbedError> {
+    let started = Instant::now();
+    let input = loader.input.clone();
+    let (mut engine, dimensions) = Engine::load(&loader.model, input, loader.threads).await?;
+    work.begin(&mut engine).await?;
     tracing::debug!(
-        model = work.model().name,
+        model = loader.model.name,
         thread = W::NAME,
         duration_ms = started.elapsed().as_millis() as u64,
         "embedding model loaded"
     );
-    Ok((model, dimensions))
-}
-
-fn infer(
-    model: &Model,
-    session: &mut TextEmbedding,
-    texts: &[&str],
-    kind: Kind,
-) -> Result<Vec<Vec<f32>>, EmbedError> {
-    let started = Instant::now();
-    let is_query = kind == Kind::Query;
-    let texts: Vec<_> = texts
-        .iter()
-        .map(|text| model.prefixed(text, is_query))
-        .collect();
-    // fastembed embeds with a dynamically quantized model only in one batch.
-    let vectors = catch_panic(&model.name, || {
-        let found = session.embed(&texts, Some(texts.len()));
-        found.map_err(|source| EmbedError::InferenceFailed {
-            model: model.name.clone(),
-            source: source.into(),
-        })
-    })?;
-    metrics::histogram!("recollect_embed_seconds", "kind" => kind.label())
-        .record(started.elapsed().as_secs_f64());
-    metrics::histogram!("recollect_embed_batch_size", "kind" => kind.label())
-        .record(texts.len() as f64);
-    Ok(vectors)
-}
-
-/// Runs an inference. A panic fails this inference alone.
-fn catch_panic<T>(
-    model: &str,
-    inference: impl FnOnce() -> Result<T, EmbedError>,
-) -> Result<T, EmbedError> {
-    // A session keeps no state between inferences.
-    catch_unwind(AssertUnwindSafe(inference)).unwrap_or_else(|_| {
-        // The panic message may contain message text, so it is dropped.
-        Err(EmbedError::InferenceFailed {
-            model: model.to_owned(),
-            source: "it panicked".into(),
-        })
-    })
-}
-
-fn no_vector(model: &Model) -> EmbedError {
-    EmbedError::InferenceFailed {
-        model: model.name.clone(),
-        source: "it returned no vector".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_inference_that_panics_fails_alone() {
-        let error = catch_panic::<()>("small", || panic!("a secret")).unwrap_err();
-        assert!(matches!(&error, EmbedError::InferenceFailed { model, .. } if model == "small"));
-        assert!(!format!("{error:?}").contains("secret"));
-        assert_eq!(catch_panic("small", || Ok(1)).unwrap(), 1);
-    }
+    Ok((engine, dimensions))
 }
