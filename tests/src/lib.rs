@@ -19,6 +19,7 @@ pub mod clusters;
 mod contexts;
 mod data_dir;
 mod dynamic;
+mod embedding_model;
 mod failure;
 mod features;
 mod freshness;
@@ -63,6 +64,7 @@ pub use contexts::{
 };
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
+pub use embedding_model::{AskedEmbedding, EMBEDDING_DIMENSIONS, Embedding, EmbeddingModel};
 pub use failure::{Failure, Refused};
 pub use features::{Ending, Endings, Promise, mismatches, promises, report, row_of};
 pub use freshness::{at_least, at_least_within, eventual, fresh_from, fresh_wait};

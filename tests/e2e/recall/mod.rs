@@ -2,6 +2,7 @@
 
 mod comparing;
 pub mod diary;
+mod endpoint;
 mod explanations;
 mod freshness;
 mod matches;
