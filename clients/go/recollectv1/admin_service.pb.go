@@ -482,9 +482,16 @@ type GetServerInfoResponse struct {
 	// start_time is when the server process started.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// storage is what the tenant stores, and its quotas. Unset: the server has no quotas.
-	Storage       *StorageUsage `protobuf:"bytes,7,opt,name=storage,proto3" json:"storage,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Storage *StorageUsage `protobuf:"bytes,7,opt,name=storage,proto3" json:"storage,omitempty"`
+	// embedding_dimensions is the number of dimensions of the embedding model's vectors.
+	// 0: no model is configured.
+	EmbeddingDimensions int32 `protobuf:"varint,8,opt,name=embedding_dimensions,json=embeddingDimensions,proto3" json:"embedding_dimensions,omitempty"`
+	// embedding_languages says which languages the embedding model finds by meaning, such
+	// as `English` or `about 100 languages`; other languages are found by keyword. Empty:
+	// the languages of the model are not known, or no model is configured.
+	EmbeddingLanguages string `protobuf:"bytes,9,opt,name=embedding_languages,json=embeddingLanguages,proto3" json:"embedding_languages,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *GetServerInfoResponse) Reset() {
@@ -564,6 +571,20 @@ func (x *GetServerInfoResponse) GetStorage() *StorageUsage {
 		return x.Storage
 	}
 	return nil
+}
+
+func (x *GetServerInfoResponse) GetEmbeddingDimensions() int32 {
+	if x != nil {
+		return x.EmbeddingDimensions
+	}
+	return 0
+}
+
+func (x *GetServerInfoResponse) GetEmbeddingLanguages() string {
+	if x != nil {
+		return x.EmbeddingLanguages
+	}
+	return ""
 }
 
 // StorageUsage compares what a tenant stores with its quotas.
@@ -3030,7 +3051,7 @@ var File_recollect_v1_admin_service_proto protoreflect.FileDescriptor
 const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
 	" recollect/v1/admin_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/transaction.proto\"\x16\n" +
-	"\x14GetServerInfoRequest\"\xcf\x02\n" +
+	"\x14GetServerInfoRequest\"\xb3\x03\n" +
 	"\x15GetServerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12?\n" +
@@ -3039,7 +3060,9 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x10postgres_version\x18\x05 \x01(\tR\x0fpostgresVersion\x129\n" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x124\n" +
-	"\astorage\x18\a \x01(\v2\x1a.recollect.v1.StorageUsageR\astorage\"\xeb\x01\n" +
+	"\astorage\x18\a \x01(\v2\x1a.recollect.v1.StorageUsageR\astorage\x121\n" +
+	"\x14embedding_dimensions\x18\b \x01(\x05R\x13embeddingDimensions\x12/\n" +
+	"\x13embedding_languages\x18\t \x01(\tR\x12embeddingLanguages\"\xeb\x01\n" +
 	"\fStorageUsage\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12*\n" +
 	"\x11max_message_count\x18\x02 \x01(\x03R\x0fmaxMessageCount\x12!\n" +

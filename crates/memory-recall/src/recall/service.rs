@@ -96,10 +96,9 @@ impl Recall {
         &*self.searcher().index
     }
 
-    /// The name of the embedding model of the index that serves; empty without one.
-    pub fn model(&self) -> &str {
-        let embedder = self.searcher().embedder.as_ref();
-        embedder.map_or("", |embedder| embedder.model().name.as_str())
+    /// The embedding model of the index that serves; `None` without one.
+    pub fn embedder(&self) -> Option<&Embedder> {
+        self.searcher().embedder.as_ref()
     }
 
     fn searcher(&self) -> &Arc<Searcher> {

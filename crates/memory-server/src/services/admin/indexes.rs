@@ -20,7 +20,7 @@ use memory_text::{is_question, meaning};
 use tokio::time::timeout_at;
 use tonic::Request;
 
-use super::Admin;
+use super::{Admin, model_name};
 
 /// Newest messages of users that are searched for questions, and how many of them are read
 /// at a time.
@@ -126,7 +126,7 @@ async fn described(recall: &Recall, caller: &Caller) -> ComparedIndex {
     let status = recall.index().status(&caller.tenant).await;
     ComparedIndex {
         collection: recall.index().schema().collection().to_owned(),
-        embedding_model: recall.model().to_owned(),
+        embedding_model: model_name(recall),
         complete: status.state == IndexState::Ready,
     }
 }

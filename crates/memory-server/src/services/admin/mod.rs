@@ -165,12 +165,18 @@ impl Admin {
         let caller = caller_of(&request)?;
         let GetServerInfoRequest {} = request.into_inner();
         let storage = self.quotas.usage(&caller).await;
+        let embedder = self.recall.embedder();
+        let dimensions = embedder.map_or(0, |embedder| embedder.model().dimensions);
         Ok(GetServerInfoResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             storage: storage.map(storage_usage),
             tenant: caller.tenant.into(),
             index_backend: index_backend(self.indexes.serving().backend()).into(),
-            embedding_model: self.recall.model().to_owned(),
+            embedding_model: model_name(&self.recall),
+            embedding_dimensions: i32::try_from(dimensions).unwrap_or(i32::MAX),
+            embedding_languages: embedder
+                .map_or("", |embedder| embedder.languages())
+                .to_owned(),
             postgres_version: self.store.postgres_version().await?,
             start_time: Some(timestamp(self.started)),
         })
@@ -347,6 +353,12 @@ fn storage_usage(usage: Usage) -> proto::StorageUsage {
         max_stored_bytes: limits.bytes.unwrap_or_default(),
         measure_time: age.map(|age| timestamp(OffsetDateTime::now_utc() - age)),
     }
+}
+
+/// The name of the embedding model; empty without one.
+fn model_name(recall: &Recall) -> String {
+    let embedder = recall.embedder();
+    embedder.map_or_else(String::new, |embedder| embedder.model().name.clone())
 }
 
 fn index_backend(backend: Backend) -> proto::IndexBackend {

@@ -104,8 +104,32 @@ pub fn data_dir(path: &Path) -> Finding {
     }
 }
 
-/// The embedding model and ONNX Runtime.
+/// The embedding model with its languages, and ONNX Runtime.
 pub fn model(config: &Config) -> Vec<Finding> {
+    let mut findings = model_files(config);
+    let profile = memory_embed::profile(&config.embedding.model);
+    let languages = match config.embedding.kind {
+        EmbedderKind::None => return findings,
+        _ if profile.is_english_only() => Finding::warn(
+            "languages",
+            format!(
+                "{} finds by meaning in English alone, and by keyword in other languages",
+                config.embedding.model
+            ),
+            "For other languages, run `scripts/setup model multilingual-e5-small` and set \
+             embedding.model = \"multilingual-e5-small\", or use an endpoint.",
+        ),
+        _ if profile.languages.is_empty() => Finding::ok(
+            "languages",
+            format!("those of {} are not known", config.embedding.model),
+        ),
+        _ => Finding::ok("languages", profile.languages),
+    };
+    findings.push(languages);
+    findings
+}
+
+fn model_files(config: &Config) -> Vec<Finding> {
     let embedding = &config.embedding;
     match embedding.kind {
         EmbedderKind::None => {
@@ -121,6 +145,11 @@ pub fn model(config: &Config) -> Vec<Finding> {
                 embedding.model
             );
             return vec![Finding::ok("model", found), runtime(config)];
+        }
+        EmbedderKind::OpenaiCompatible => {
+            let endpoint = embedding.endpoint.as_deref().unwrap_or_default();
+            let found = format!("{} at {endpoint}, which was not called", embedding.model);
+            return vec![Finding::ok("model", found)];
         }
         EmbedderKind::Local => {}
     }

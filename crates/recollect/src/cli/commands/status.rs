@@ -67,7 +67,8 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
         "model",
         match info.embedding_model {
             model if model.is_empty() => "none; recall matches by keyword only".to_owned(),
-            model => model,
+            model if info.embedding_languages.is_empty() => model,
+            model => format!("{model} for {}", info.embedding_languages),
         },
     );
     row("points in the index", index.point_count.to_string());
