@@ -53,7 +53,7 @@ const LEVELS: [&[&str]; 17] = [
 
 /// Third-party crates that are the business of few, and the crates that may
 /// depend on them. Tests may use what they need.
-const OWNERS: [(&str, &[&str]); 31] = [
+const OWNERS: [(&str, &[&str]); 32] = [
     // Storage. `memory-embedded` connects to its cluster before there is a
     // schema, and `doctor` to a database that may have none. `memory-runtime` formats errors of
     // Postgres without the rows that they quote.
@@ -77,6 +77,7 @@ const OWNERS: [(&str, &[&str]); 31] = [
     ("qdrant-client", &["memory-index", "memory-test-qdrant"]),
     ("fastembed", &["memory-embed"]),
     ("ort", &["memory-embed"]),
+    ("tokenizers", &["memory-embed"]),
     // Language models.
     ("genai", &["memory-distill"]),
     ("tiktoken-rs", &["memory-budget"]),

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fastembed::{
     EmbeddingModel as HubModel, InitOptionsUserDefined, Pooling, QuantizationMode, TextEmbedding,
     TextInitOptions, TokenizerFiles, UserDefinedEmbeddingModel,
 };
 use ort::environment::Environment;
+use tokenizers::Tokenizer;
 
 use crate::config::{
     EmbedderConfig, EmbedderKind, ModelPrecision, default_hub_dir, default_model_dir,
@@ -27,7 +28,23 @@ pub(crate) struct Model {
     source: ModelSource,
     max_length: usize,
     runtime: PathBuf,
+    /// A tokenizer for the second thread that loads the model.
+    spare: Arc<Mutex<Spare>>,
 }
+
+/// To read a large tokenizer from its file takes three quarters of the time of loading a model, so
+/// the first thread leaves a copy of its own to the second one.
+#[derive(Debug)]
+enum Spare {
+    /// No thread has loaded the model.
+    NotYet,
+    Left(Box<Tokenizer>),
+    Taken,
+}
+
+/// fastembed loads a model only together with a tokenizer; this one is replaced.
+const SMALLEST_TOKENIZER: &[u8] =
+    br#"{"model": {"type": "WordLevel", "vocab": {"?": 0}, "unk_token": "?"}}"#;
 
 #[derive(Clone, Debug)]
 enum ModelSource {
@@ -85,6 +102,7 @@ impl Model {
             source,
             max_length: max_length(config),
             runtime,
+            spare: Arc::new(Mutex::new(Spare::NotYet)),
         })
     }
 
@@ -99,8 +117,12 @@ impl Model {
                 file,
                 quantized,
             } => {
+                let spare = self.take_spare();
                 let tokenizer_files = TokenizerFiles {
-                    tokenizer_file: self.read(directory, FILES[0])?,
+                    tokenizer_file: match &spare {
+                        Some(_) => SMALLEST_TOKENIZER.to_vec(),
+                        None => self.read(directory, FILES[0])?,
+                    },
                     config_file: self.read(directory, FILES[1])?,
                     special_tokens_map_file: self.read(directory, FILES[2])?,
                     tokenizer_config_file: self.read(directory, FILES[3])?,
@@ -119,7 +141,13 @@ impl Model {
                     .with_max_length(self.max_length)
                     .with_session_config(spin.0, spin.1)
                     .with_intra_threads(threads);
-                TextEmbedding::try_new_from_user_defined(model, options)
+                TextEmbedding::try_new_from_user_defined(model, options).map(|mut model| {
+                    match spare {
+                        Some(tokenizer) => model.tokenizer = tokenizer,
+                        None => self.leave_spare(&model.tokenizer),
+                    }
+                    model
+                })
             }
             ModelSource::Hub { model, cache } => {
                 let options = TextInitOptions::new(model.clone())
@@ -132,6 +160,25 @@ impl Model {
             }
         }
         .map_err(|source| self.broken(source))
+    }
+
+    fn take_spare(&self) -> Option<Tokenizer> {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *spare, Spare::Taken) {
+            Spare::Left(tokenizer) => Some(*tokenizer),
+            Spare::Taken => None,
+            Spare::NotYet => {
+                *spare = Spare::NotYet;
+                None
+            }
+        }
+    }
+
+    fn leave_spare(&self, tokenizer: &Tokenizer) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*spare, Spare::NotYet) {
+            *spare = Spare::Left(Box::new(tokenizer.clone()));
+        }
     }
 
     fn environment(&self) -> Result<Environment, EmbedError> {
