@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
 use memory_contract::{check, limits};
-use memory_embed::EmbedderConfig;
 use memory_index::BackendChoice;
 use memory_server::{JwtConfig, KeyConfig, check_origin};
 use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
 
-use crate::check_models::check_embedding_calls;
 use crate::config::Config;
 use crate::error::ConfigError;
 use crate::roles::Roles;
@@ -400,38 +398,9 @@ impl Config {
             index.write_consistency as usize,
             1..=index.replicas as usize,
         )?;
-        check_embedding("embedding", &self.embedding)?;
-        if let Some(next) = &self.embedding_next {
-            check_embedding("embedding_next", next)?;
-        }
+        self.check_embeddings()?;
         count("recall.candidates", self.recall.candidates, 10..=10_000)
     }
-}
-
-fn check_embedding(section: &str, embedding: &EmbedderConfig) -> Result<(), ConfigError> {
-    let key = |name: &str| format!("{section}.{name}");
-    if embedding.model.is_empty() || embedding.model.len() > 128 {
-        return Err(ConfigError::value(
-            &key("model"),
-            "must be 1 to 128 characters",
-        ));
-    }
-    for (name, value, range) in [
-        ("query_threads", embedding.query_threads, 1..=256),
-        ("document_threads", embedding.document_threads, 1..=256),
-        ("document_sessions", embedding.document_sessions, 1..=64),
-        ("batch_size", embedding.batch_size, 0..=1_024),
-        ("dimensions", embedding.dimensions, 0..=16_384),
-        ("query_queue", embedding.query_queue, 1..=100_000),
-    ] {
-        count(&key(name), value, range)?;
-    }
-    if embedding.max_length != 0 {
-        count(&key("max_length"), embedding.max_length, 8..=8_192)?;
-    }
-    let pause = Duration::from_millis(1)..=HOUR;
-    span(&key("query_timeout"), embedding.query_timeout, pause)?;
-    check_embedding_calls(section, embedding)
 }
 
 fn check_jwt(jwt: &JwtConfig) -> Result<(), ConfigError> {

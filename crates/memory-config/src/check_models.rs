@@ -1,4 +1,4 @@
-//! Checks the configuration of language models.
+//! Checks the configuration of language models and embedding models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,34 @@ use crate::check::{HOUR, SECOND, count, span};
 use crate::config::Config;
 use crate::error::ConfigError;
 
+fn check_embedding(section: &str, embedding: &EmbedderConfig) -> Result<(), ConfigError> {
+    let key = |name: &str| format!("{section}.{name}");
+    if embedding.model.is_empty() || embedding.model.len() > 128 {
+        return Err(ConfigError::value(
+            &key("model"),
+            "must be 1 to 128 characters",
+        ));
+    }
+    for (name, value, range) in [
+        ("query_threads", embedding.query_threads, 1..=256),
+        ("document_threads", embedding.document_threads, 1..=256),
+        ("document_sessions", embedding.document_sessions, 1..=64),
+        ("batch_size", embedding.batch_size, 0..=1_024),
+        ("dimensions", embedding.dimensions, 0..=16_384),
+        ("query_queue", embedding.query_queue, 1..=100_000),
+    ] {
+        count(&key(name), value, range)?;
+    }
+    if embedding.max_length != 0 {
+        count(&key("max_length"), embedding.max_length, 8..=8_192)?;
+    }
+    let pause = Duration::from_millis(1)..=HOUR;
+    span(&key("query_timeout"), embedding.query_timeout, pause)?;
+    check_embedding_calls(section, embedding)
+}
+
 /// Checks how an embedding model behind an endpoint is called.
-pub(crate) fn check_embedding_calls(
-    section: &str,
-    embedding: &EmbedderConfig,
-) -> Result<(), ConfigError> {
+fn check_embedding_calls(section: &str, embedding: &EmbedderConfig) -> Result<(), ConfigError> {
     let key = |name: &str| format!("{section}.{name}");
     let calls = &embedding.calls;
     count(&key("calls.max_queries"), calls.max_queries, 1..=1_000)?;
@@ -53,6 +76,14 @@ pub(crate) fn check_embedding_calls(
 }
 
 impl Config {
+    pub(crate) fn check_embeddings(&self) -> Result<(), ConfigError> {
+        check_embedding("embedding", &self.embedding)?;
+        match &self.embedding_next {
+            Some(next) => check_embedding("embedding_next", next),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn check_distill(&self) -> Result<(), ConfigError> {
         const MOST_TOKENS: usize = 10_000_000;
         let distill = &self.distill;

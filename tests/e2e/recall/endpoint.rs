@@ -8,7 +8,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, DataDir, EMBEDDING_DIMENSIONS, Embedding, EmbeddingModel, Key, Options, SOON, Server,
-    apply, eventual, eventually, eventually_some, recollect, search_request, texts,
+    apply, eventually, eventually_some, parsed, recollect, search_request, texts,
     trial_with_own_server,
 };
 
@@ -34,11 +34,9 @@ fn by(method: SearchMethod, thread_id: &str, query: &str, revision: &str) -> Sea
     }
 }
 
-/// Searches what is indexed, without a wait.
+/// Searches once, without a wait for the index.
 async fn at_once(client: &Client, thread_id: &str, query: &str) -> SearchResponse {
-    let mut request = search_request(thread_id, query, "");
-    request.freshness = eventual();
-    client.search(request).await
+    client.call(search_request(thread_id, query, "")).await
 }
 
 fn lacks_embedder(found: &SearchResponse) -> bool {
@@ -75,9 +73,9 @@ async fn b20_messages_are_recalled_by_the_meaning_that_an_endpoint_gives_them() 
         "embedding.api_key = \"sk-endpoint-key\"",
         "embedding.query_prefix = \"question: \"",
         "embedding.document_prefix = \"text: \"",
-        "telemetry.log_level = \"debug\"",
     ];
-    let (dir, server, client) = Server::start_own(&options(&model, &lines)).await;
+    let options = options(&model, &lines).env("RECOLLECT_TELEMETRY__LOG_LEVEL", "debug");
+    let (dir, server, client) = Server::start_own(&options).await;
     let thread_id = client.thread("app").await;
     let revision = store(&client, &thread_id).await;
     for method in [SearchMethod::Dense, SearchMethod::Hybrid] {
@@ -253,7 +251,7 @@ async fn b20_a_local_model_is_changed_to_one_behind_an_endpoint() {
     eventually("the new index is complete", LATER, async || {
         let listed = index(&["list", "--json"]);
         let line = listed.lines().find(|line| line.contains(&new));
-        line.is_some_and(|line| line.contains("complete"))
+        line.is_some_and(|line| parsed(line)["state"] == "complete")
     })
     .await;
     index(&["switch", &new]);
