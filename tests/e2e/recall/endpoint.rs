@@ -91,6 +91,9 @@ async fn b20_messages_are_recalled_by_the_meaning_that_an_endpoint_gives_them() 
         info.embedding_model,
         format!("words-{EMBEDDING_DIMENSIONS}")
     );
+    assert_eq!(info.embedding_dimensions as usize, EMBEDDING_DIMENSIONS);
+    // The table of well-known models lacks it.
+    assert_eq!(info.embedding_languages, "");
 
     let asked = model.asked();
     assert!(

@@ -291,6 +291,8 @@ async fn the_server_describes_itself() {
             info.embedding_model.starts_with("all-minilm-l6-v2"),
             "{info:?}"
         );
+        assert_eq!(info.embedding_dimensions, 384);
+        assert_eq!(info.embedding_languages, "English");
         assert!(
             info.postgres_version
                 .starts_with(|first: char| first.is_ascii_digit())
