@@ -94,7 +94,7 @@ impl Endpoint {
     ) -> Result<Vec<Vec<f32>>, EndpointError> {
         let end = lane.end();
         let mut vectors = Vec::with_capacity(texts.len());
-        let mut parts: Vec<Range<usize>> = vec![0..texts.len()];
+        let mut parts: Vec<Range<usize>> = std::iter::once(0..texts.len()).collect();
         let mut halvings = 0;
         while let Some(part) = parts.pop() {
             match self.ask(lane, end, &texts[part.clone()], kind).await {
