@@ -68,6 +68,10 @@ impl Default for Options {
     }
 }
 
+/// The model of a test's own server that sets nothing of `embedding`: it loads in a quarter of the
+/// default model's time. The shared server has the default model.
+const SMALL_MODEL: &str = "embedding.model = \"all-minilm-l6-v2\"";
+
 impl Options {
     /// The defaults with further lines of configuration.
     pub fn with(lines: &[&str]) -> Self {
@@ -119,8 +123,13 @@ impl Options {
     fn toml(&self, metrics: Option<&str>) -> String {
         let metrics = metrics.unwrap_or("127.0.0.1:0");
         let keys: String = self.keys.iter().map(|key| key.toml()).collect();
+        let is_model = |line: &String| line.starts_with("embedding.");
+        let model = match self.config.iter().any(is_model) {
+            true => "",
+            false => SMALL_MODEL,
+        };
         format!(
-            "telemetry.metrics_listen = \"{metrics}\"\n{}\n\n{keys}",
+            "telemetry.metrics_listen = \"{metrics}\"\n{model}\n{}\n\n{keys}",
             self.config.join("\n")
         )
     }

@@ -42,7 +42,7 @@ pub struct EmbedderConfig {
     pub kind: EmbedderKind,
     /// The model's name; for `openai_compatible` as the server writes it. It is part of the
     /// collection's name, so another model never searches this one's vectors. Default:
-    /// `all-minilm-l6-v2`.
+    /// `multilingual-e5-small`.
     pub model: String,
     /// For `openai_compatible`, which requires it: the base URL of the API, such as
     /// `https://api.openai.com/v1`. Default: unset.
@@ -156,7 +156,7 @@ impl Default for EmbedderConfig {
     fn default() -> Self {
         Self {
             kind: EmbedderKind::default(),
-            model: "all-minilm-l6-v2".to_owned(),
+            model: "multilingual-e5-small".to_owned(),
             endpoint: None,
             api_key: None,
             dimensions: 0,

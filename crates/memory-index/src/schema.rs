@@ -42,7 +42,7 @@ impl IndexSchema {
     }
 
     /// The versioned collection's name, such as
-    /// `recollect-all-minilm-l6-v2-int8-r6`.
+    /// `recollect-multilingual-e5-small-int8-r7`.
     pub fn collection(&self) -> &str {
         &self.collection
     }

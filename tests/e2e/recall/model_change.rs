@@ -19,11 +19,11 @@ use super::qdrant::{index_ready, role};
 
 const APP: &str = "app";
 /// The names of the two collections without the alias and the hyphen before them.
-const OLD_MODEL: &str = "all-minilm-l6-v2-int8-r6";
-const NEW_MODEL: &str = "all-minilm-l6-v2-fp32-r6";
+const OLD_MODEL: &str = "all-minilm-l6-v2-int8-r7";
+const NEW_MODEL: &str = "multilingual-e5-small-int8-r7";
 /// Configures the new model beside the old one, and later alone.
-const NEW_BESIDE_OLD: &str = "embedding_next.precision = \"fp32\"";
-const NEW_ALONE: &str = "embedding.precision = \"fp32\"";
+const NEW_BESIDE_OLD: &str = "embedding_next.model = \"multilingual-e5-small\"";
+const NEW_ALONE: &str = "embedding.model = \"multilingual-e5-small\"";
 
 /// Questions about the diary with their answers.
 const ASKED: [(&str, &str); 4] = [
@@ -285,12 +285,12 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     assert_eq!(compared.queries.len(), ASKED.len());
     assert!(compared.mean_overlap > 0.5, "{}", compared.mean_overlap);
 
-    let unknown = index(env, &["switch", "recollect-other-r6"]);
+    let unknown = index(env, &["switch", "recollect-other-r7"]);
     assert_eq!(unknown.code, Some(4), "{unknown:?}");
     index(env, &["switch", new]).ok();
     for client in fleet.clients() {
         eventually("every server uses the new model", SOON, async || {
-            model(&client).await.ends_with("fp32")
+            model(&client).await.starts_with("multilingual-e5-small")
         })
         .await;
     }
@@ -313,7 +313,7 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
     assert_eq!(best[0], "The ferry leaves at 6:40 from pier nine.");
     eventually("the old model is used again", SOON, async || {
-        model(&client).await.ends_with("int8")
+        model(&client).await.starts_with("all-minilm-l6-v2")
     })
     .await;
     let best = found(&client, &thread_id, "ferry pier nine", &said.revision).await;
@@ -378,7 +378,7 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
     .await;
     index(env, &["switch", new]).ok();
     eventually("the new model is used", SOON, async || {
-        model(&client).await.ends_with("fp32")
+        model(&client).await.starts_with("multilingual-e5-small")
     })
     .await;
     assert_eq!(client.index_status().await.point_count, 244);

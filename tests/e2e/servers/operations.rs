@@ -288,11 +288,11 @@ async fn the_server_describes_itself() {
         assert_eq!(info.tenant, key.tenant());
         assert_eq!(info.index_backend(), IndexBackend::QdrantEdge);
         assert!(
-            info.embedding_model.starts_with("all-minilm-l6-v2"),
+            info.embedding_model.starts_with("multilingual-e5-small"),
             "{info:?}"
         );
         assert_eq!(info.embedding_dimensions, 384);
-        assert_eq!(info.embedding_languages, "English");
+        assert_eq!(info.embedding_languages, "about 100 languages");
         assert!(
             info.postgres_version
                 .starts_with(|first: char| first.is_ascii_digit())

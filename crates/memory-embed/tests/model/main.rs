@@ -17,6 +17,8 @@ use libtest_mimic::{Arguments, Completion, Trial};
 use memory_embed::{EmbedError, Embedder, EmbedderConfig, ModelPrecision, Urgency};
 use tokio::runtime::Runtime;
 
+/// The model of which both precisions exist.
+const ENGLISH_MODEL: &str = "all-minilm-l6-v2";
 /// Limit for queries that wait; long, because the machine may be busy.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -45,6 +47,7 @@ fn trial<F: Future<Output = ()>>(
 ) -> Trial {
     Trial::ignorable_test(name, move || {
         let config = EmbedderConfig {
+            model: ENGLISH_MODEL.to_owned(),
             query_timeout: TIMEOUT,
             ..EmbedderConfig::default()
         };
@@ -63,6 +66,7 @@ fn trial<F: Future<Output = ()>>(
 
 async fn the_model_gives_the_reference_vectors(int8: Embedder) {
     let config = EmbedderConfig {
+        model: ENGLISH_MODEL.to_owned(),
         precision: ModelPrecision::Fp32,
         query_timeout: TIMEOUT,
         ..EmbedderConfig::default()
