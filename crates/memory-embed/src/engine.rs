@@ -133,16 +133,7 @@ pub fn describe_metrics() {
         "Texts in one inference or request of the embedding model, by kind: query, document or \
          warm_up."
     );
-    metrics::describe_counter!(
-        "recollect_embed_tokens_total",
-        "Tokens that the endpoint of the embedding model has charged, by kind: query, document or \
-         warm_up."
-    );
-    metrics::describe_counter!(
-        "recollect_embed_failures_total",
-        "Requests that the endpoint of the embedding model did not answer after all attempts, by \
-         kind: query, document or warm_up."
-    );
+    crate::endpoint::describe_metrics();
 }
 
 #[cfg(test)]

@@ -121,7 +121,11 @@ async fn b01_paraphrases_need_meaning_and_codes_need_words() {
             "{method:?}"
         );
     }
-    let meaning = search_request(&thread_id, "edible allergen", &stored.revision);
+    let meaning = search_request(
+        &thread_id,
+        "Which nuts are dangerous for my child?",
+        &stored.revision,
+    );
     let found = texts(&by(&client, &meaning, SearchMethod::Lexical).await.matches);
     assert!(!found.contains(&"My daughter Mirela is allergic to peanuts.".to_owned()));
     for method in [SearchMethod::Dense, SearchMethod::Hybrid] {

@@ -199,3 +199,17 @@ async fn unknown_dimensions(http: &Http, config: &EmbedderConfig) -> Result<usiz
         }),
     }
 }
+
+/// Describes the metrics of endpoints to the global recorder.
+pub(crate) fn describe_metrics() {
+    metrics::describe_counter!(
+        "recollect_embed_tokens_total",
+        "Tokens that the endpoint of the embedding model has charged, by kind: query, document or \
+         warm_up."
+    );
+    metrics::describe_counter!(
+        "recollect_embed_failures_total",
+        "Requests that the endpoint of the embedding model did not answer after all attempts, by \
+         kind: query, document or warm_up."
+    );
+}

@@ -432,7 +432,7 @@ async fn the_one_speaker_that_a_query_names_comes_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn text_without_spaces_and_codes_are_found() {
+async fn text_without_spaces_and_codes_are_found_by_word() {
     let service = Service::start().await;
     let (_, said) = service
         .conversation(
@@ -454,6 +454,7 @@ async fn text_without_spaces_and_codes_are_found() {
         let recalled = service
             .ask(RecallQuery {
                 top_k: 1,
+                method: Method::Lexical,
                 neighbors_before: 0,
                 neighbors_after: 0,
                 ..of_user("ada", query)
