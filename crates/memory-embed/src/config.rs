@@ -81,7 +81,7 @@ pub struct EmbedderConfig {
     /// Threads of ONNX Runtime for a batch of documents. Default: 1.
     pub document_threads: usize,
     /// Batches of documents that are embedded at the same time, each with a copy of a local
-    /// model of about 60 MB. Default: 2.
+    /// model. Default: 2.
     pub document_sessions: usize,
     /// Documents in one inference or request. Default: 0, which means 1 for `local` and `hub`,
     /// which is fastest with the default model and delays queries least; 32 for
