@@ -5,7 +5,7 @@
 pub(crate) enum Kind {
     Query,
     Document,
-    /// A text that nobody asked for.
+    /// A fixed text, to warm a model up or to try an endpoint.
     WarmUp,
 }
 

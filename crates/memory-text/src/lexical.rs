@@ -33,7 +33,8 @@ const DATE: f64 = 1.0;
 /// messages, nearest first.
 pub fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVector {
     let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
-    count(message, 1.0, &mut frequencies);
+    let texts = texts_of(message);
+    count(&texts, 1.0, &mut frequencies);
     let need = (1.0 - frequencies.values().sum::<f64>() / SELF_CONTAINED).max(0.0);
     for (message, weight) in previous.iter().zip(CONTEXT) {
         let weight = weight * need;
@@ -41,14 +42,13 @@ pub fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVecto
             break;
         }
         let mut context = BTreeMap::new();
-        count(message, weight, &mut context);
+        count(&texts_of(message), weight, &mut context);
         if context.values().sum::<f64>() <= weight * CONTEXT_WORDS {
             for (word, frequency) in context {
                 *frequencies.entry(word).or_default() += frequency;
             }
         }
     }
-    let texts = [said(&message.parts), shown(&message.parts)];
     weighed(frequencies, &texts, Some(message.created))
 }
 
@@ -60,11 +60,7 @@ pub fn lexical_memory<'a>(
 ) -> LexicalVector {
     let texts: Vec<&str> = texts.into_iter().collect();
     let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
-    for text in &texts {
-        words(text, |word| {
-            *frequencies.entry(hash(word)).or_default() += 1.0
-        });
-    }
+    count(&texts, 1.0, &mut frequencies);
     weighed(frequencies, &texts, event)
 }
 
@@ -112,9 +108,13 @@ pub fn lexical_query(query: &str, names: &[String]) -> LexicalVector {
     LexicalVector { indices, values }
 }
 
-fn count(message: &Message, weight: f64, frequencies: &mut BTreeMap<u32, f64>) {
-    for text in [said(&message.parts), shown(&message.parts)] {
-        words(&text, |word| {
+fn texts_of(message: &Message) -> [String; 2] {
+    [said(&message.parts), shown(&message.parts)]
+}
+
+fn count(texts: &[impl AsRef<str>], weight: f64, frequencies: &mut BTreeMap<u32, f64>) {
+    for text in texts {
+        words(text.as_ref(), |word| {
             *frequencies.entry(hash(word)).or_default() += weight
         });
     }

@@ -59,7 +59,7 @@ BEGIN
                  origin, external_id, thread_id, content_hash, pinned, valid_from, valid_until, superseded_by, made_by,
                  strategy, last_used_on, created_at, updated_at)
             SELECT p_tenant, v_id, p_app, p_user, v_item ->> 'text',
-                recollect.lexemes(v_item ->> 'words') || array_to_tsvector(string_to_array(p_scope, ' ')),
+                recollect.lexemes(v_item ->> 'words') || recollect.lexemes(p_scope),
                 v_item ->> 'type', recollect.json_to_texts(v_item -> 'topics'), recollect.json_to_texts(v_item -> 'entities'),
                 (v_item ->> 'metadata')::jsonb,
                 recollect.time_from_micros((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,

@@ -20,7 +20,7 @@ DECLARE
     v_entities text[] := recollect.json_to_texts(p_item -> 'entities');
     v_event timestamptz := recollect.time_from_micros((p_item ->> 'event')::bigint);
     v_words tsvector := recollect.lexemes(p_item ->> 'words')
-        || array_to_tsvector(string_to_array(p_scope, ' '));
+        || recollect.lexemes(p_scope);
     v_thread uuid := COALESCE(p_thread, (
         SELECT m.thread_id FROM recollect.messages m
         WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1]));

@@ -35,7 +35,7 @@ BEGIN
     END IF;
     UPDATE recollect.memories
     SET text = p_item ->> 'text',
-        words = recollect.lexemes(p_item ->> 'words') || array_to_tsvector(string_to_array(p_scope, ' ')),
+        words = recollect.lexemes(p_item ->> 'words') || recollect.lexemes(p_scope),
         content_hash = v_hash, type = p_item ->> 'type', topics = recollect.json_to_texts(p_item -> 'topics'),
         entities = recollect.json_to_texts(p_item -> 'entities'), metadata = (p_item ->> 'metadata')::jsonb,
         event_time = recollect.time_from_micros((p_item ->> 'event')::bigint),

@@ -1,5 +1,5 @@
--- The words of a text, separated by spaces, as a row has them. The caller has taken the text apart
--- as the index does, so that both find the same.
+-- The words of a text, or the lexemes of a scope, separated by spaces, as a row has them. The caller
+-- has taken the text apart as the index does, so that both find the same.
 CREATE OR REPLACE FUNCTION recollect.lexemes(p_words text)
 RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
