@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use memory_index::{Candidate, Candidates};
 use uuid::Uuid;
 
+use super::traits::QueryTraits;
+
 /// Weight of the dense score.
 pub(super) const DENSE_WEIGHT: f64 = 0.5;
 /// Weight of the lexical score.
@@ -28,8 +30,9 @@ pub(super) struct Evidence {
 
 /// Weighted sum of both scores, each normalized within its list: dense by minimum and
 /// maximum, lexical by the maximum. The lexical score counts less the smaller the best one is beside
-/// `query_weight`, the weights of all words of the query; `None`: it counts in full.
-pub(super) fn fuse(found: Candidates, query_weight: Option<f64>) -> Vec<Evidence> {
+/// the weights of all words of the query. It counts more the more of these weights belong to codes,
+/// such as order numbers, because a code has no meaning that a model knows.
+pub(super) fn fuse(found: Candidates, query: &QueryTraits) -> Vec<Evidence> {
     let scores = |list: &[Candidate]| {
         list.iter()
             .map(|one| f64::from(one.score))
@@ -39,11 +42,14 @@ pub(super) fn fuse(found: Candidates, query_weight: Option<f64>) -> Vec<Evidence
     let least = dense.iter().copied().fold(f64::INFINITY, f64::min);
     let most = dense.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let best = scores(&found.lexical).into_iter().fold(0.0, f64::max);
-    let convincing = CONVINCING * query_weight.unwrap_or_default();
-    let lexical_weight = match convincing > best {
-        true => LEXICAL_WEIGHT * best / convincing,
-        false => LEXICAL_WEIGHT,
+    let convincing = CONVINCING * query.weight();
+    let trust = match convincing > best {
+        true => best / convincing,
+        false => 1.0,
     };
+    let codes = query.code_share();
+    let dense_weight = DENSE_WEIGHT * (1.0 - codes * trust);
+    let lexical_weight = (LEXICAL_WEIGHT + DENSE_WEIGHT * codes) * trust;
     let mut evidence: Vec<Evidence> = Vec::with_capacity(found.dense.len() + found.lexical.len());
     let mut places: HashMap<Uuid, usize> = HashMap::with_capacity(evidence.capacity());
     for candidate in found.dense {
@@ -59,7 +65,7 @@ pub(super) fn fuse(found: Candidates, query_weight: Option<f64>) -> Vec<Evidence
             lexical: None,
             dense_share: share,
             lexical_share: 0.0,
-            fused: DENSE_WEIGHT * share,
+            fused: dense_weight * share,
             candidate,
         });
     }
@@ -86,7 +92,7 @@ pub(super) fn fuse(found: Candidates, query_weight: Option<f64>) -> Vec<Evidence
                 lexical: Some(candidate.score),
                 dense_share,
                 lexical_share: share,
-                fused: DENSE_WEIGHT * dense_share + lexical_weight * share,
+                fused: dense_weight * dense_share + lexical_weight * share,
                 candidate,
             }),
         }

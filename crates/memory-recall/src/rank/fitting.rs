@@ -80,7 +80,7 @@ impl Corpus {
             ..Candidates::default()
         };
         let traits = QueryTraits::new(query, &self.names, &words);
-        let evidence = fuse(found, Some(traits.weight()));
+        let evidence = fuse(found, &traits);
         let surroundings = Surroundings::new(&evidence);
         let sums = sums(&evidence, &surroundings, &traits);
         let features = features::compute(&evidence, &surroundings, &sums, &traits);

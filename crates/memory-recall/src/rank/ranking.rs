@@ -41,10 +41,14 @@ pub(crate) fn rank(
 }
 
 /// Ranks memories, best first, by the weighted sum alone.
-pub(crate) fn rank_memories(found: Candidates, method: Method) -> Vec<Ranked<MemoryId>> {
+pub(crate) fn rank_memories(
+    found: Candidates,
+    method: Method,
+    query: &QueryTraits,
+) -> Vec<Ranked<MemoryId>> {
     match method {
         Method::Hybrid => {
-            let evidence = fuse(found, None);
+            let evidence = fuse(found, query);
             let scores = evidence.iter().map(|one| one.fused).collect();
             by_score(scores, evidence)
         }
@@ -91,7 +95,7 @@ fn add_matches<I: Copy + Eq + Hash>(ranked: &mut Vec<Ranked<I>>, matches: &[(I, 
 fn hybrid(found: Candidates, ranking: RankingMethod, query: &QueryTraits) -> Vec<Ranked> {
     let is_whole =
         !found.dense.is_empty() && !found.lexical.is_empty() && found.unembedded.is_empty();
-    let evidence = fuse(found, Some(query.weight()));
+    let evidence = fuse(found, query);
     let surroundings = Surroundings::new(&evidence);
     let sums = sums(&evidence, &surroundings, query);
     let named = evidence.iter().filter(|one| !one.candidate.name.is_empty());
@@ -172,7 +176,7 @@ mod tests {
 
     use super::*;
     use memory_contract::Role;
-    use memory_text::Form;
+    use memory_text::{Form, lexical_query};
 
     fn by_ada() -> QueryTraits {
         QueryTraits {
@@ -252,7 +256,7 @@ mod tests {
         fn memories_are_ranked_once_between_0_and_1(found in candidates(), more in list()) {
             for method in [Method::Hybrid, Method::Dense, Method::Lexical] {
                 let more: Vec<(MemoryId, f32)> = more.iter().map(|one| (one.id.into(), one.score)).collect();
-                let mut ranked = rank_memories(found.clone(), method);
+                let mut ranked = rank_memories(found.clone(), method, &QueryTraits::default());
                 add_memory_matches(&mut ranked, &more);
                 let ids: HashSet<MemoryId> = ranked.iter().map(|one| one.id).collect();
                 prop_assert_eq!(ids.len(), ranked.len());
@@ -274,6 +278,24 @@ mod tests {
             prop_assert!(more.iter().all(|(message, _)| ids.contains(message)));
             prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
         }
+    }
+
+    #[test]
+    fn a_query_for_a_code_finds_the_long_output_that_has_it() {
+        let step = |number, score| Candidate {
+            name: "".into(),
+            ..candidate(number, score)
+        };
+        let words = lexical_query("QX10063", &[]);
+        let query = QueryTraits::new("QX10063", &[], &words);
+        let found = Candidates {
+            dense: vec![step(3, 0.8), step(9, 0.79), step(4, 0.7)],
+            // The only word of the query, in a text of 512 words.
+            lexical: vec![step(4, 0.26)],
+            ..Candidates::default()
+        };
+        let ranked = rank(found, Method::Hybrid, RankingMethod::Fitted, &query);
+        assert_eq!(ranked[0].id, MessageId::from(Uuid::from_u128(4)));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The traits of a query.
 
-use memory_text::{LexicalVector, is_same_speaker, named_speakers, short_hash};
+use std::collections::HashSet;
+
+use memory_text::{LexicalVector, hash, is_same_speaker, named_speakers, short_hash, words};
 
 /// A query as the ranking sees it.
 #[derive(Debug, Default)]
@@ -9,6 +11,8 @@ pub(crate) struct QueryTraits {
     pub(crate) speaker: Option<String>,
     /// Its words, shortened like the words of a [`Form`](memory_text::Form), and their weights.
     pub(super) words: Vec<(u32, f64)>,
+    /// The weights of its codes together.
+    pub(super) codes: f64,
     /// It asks for a time.
     pub(super) is_when: bool,
     /// It asks for several things, such as "Which places …".
@@ -39,17 +43,21 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
+/// Characters from which on a word with digits is a code, such as an order number. Shorter ones are
+/// mostly years, times and amounts.
+const CODE: usize = 5;
+
 impl QueryTraits {
-    /// `words` are the words of the question, weighed.
-    pub(crate) fn new(question: &str, names: &[String], words: &LexicalVector) -> Self {
+    /// `weighed` are the words of the question, weighed.
+    pub(crate) fn new(question: &str, names: &[String], weighed: &LexicalVector) -> Self {
         let speaker = match named_speakers(question, names).as_slice() {
             [one] => Some((*one).to_owned()),
             _ => None,
         };
-        let weights = words.indices.iter().zip(&words.values);
-        let words = weights
-            .map(|(word, weight)| (short_hash(*word), f64::from(*weight)))
-            .collect();
+        let weights = weighed.indices.iter().zip(&weighed.values);
+        let weights = weights.map(|(word, weight)| (*word, f64::from(*weight)));
+        let codes = codes(question);
+        let of_codes = weights.clone().filter(|(word, _)| codes.contains(word));
         let lower = question.to_lowercase();
         let tokens: Vec<&str> = lower
             .split(|c: char| !c.is_alphanumeric())
@@ -57,7 +65,10 @@ impl QueryTraits {
             .collect();
         Self {
             speaker,
-            words,
+            codes: of_codes.map(|(_, weight)| weight).sum(),
+            words: weights
+                .map(|(word, weight)| (short_hash(word), weight))
+                .collect(),
             is_when: is_when(&tokens),
             is_list: is_list(&tokens),
             dates: Dates::in_question(&tokens),
@@ -69,11 +80,29 @@ impl QueryTraits {
         self.words.iter().map(|(_, weight)| weight).sum()
     }
 
+    /// The share of [`weight`](Self::weight) that belongs to codes, 0.0 to 1.0.
+    pub(super) fn code_share(&self) -> f64 {
+        match self.weight() {
+            weight if weight > 0.0 => self.codes / weight,
+            _ => 0.0,
+        }
+    }
+
     /// Whether the query is about this speaker.
     pub(super) fn is_speaker(&self, name: &str) -> bool {
         let speaker = self.speaker.as_deref();
         speaker.is_some_and(|speaker| is_same_speaker(speaker, name))
     }
+}
+
+fn codes(question: &str) -> HashSet<u32> {
+    let mut codes = HashSet::new();
+    words(question, |word| {
+        if word.len() >= CODE && word.contains(char::is_numeric) {
+            codes.insert(hash(word));
+        }
+    });
+    codes
 }
 
 fn is_when(tokens: &[&str]) -> bool {
@@ -166,10 +195,22 @@ impl Dates {
 
 #[cfg(test)]
 mod tests {
+    use memory_text::lexical_query;
+
     use super::*;
 
     fn asked(question: &str) -> QueryTraits {
         QueryTraits::new(question, &[], &LexicalVector::default())
+    }
+
+    #[test]
+    fn the_weight_of_codes_is_their_share_of_the_words() {
+        let share =
+            |question| QueryTraits::new(question, &[], &lexical_query(question, &[])).code_share();
+        assert_eq!(share("QX10063"), 1.0);
+        assert_eq!(share("Which error was QX10063?"), 0.5);
+        assert_eq!(share("Which errors were there in May 2023?"), 0.0);
+        assert_eq!(share(""), 0.0);
     }
 
     #[test]

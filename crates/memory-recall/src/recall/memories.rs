@@ -49,7 +49,7 @@ impl Searcher {
             candidates,
             method,
             searched_by,
-            words: _,
+            words,
             lag,
             mut degradations,
         } = {
@@ -58,7 +58,8 @@ impl Searcher {
         };
         let index_answers = candidates.is_ok();
         let shortfall = self.shortfall(&candidates, lag);
-        let mut ranked = rank::rank_memories(candidates.unwrap_or_default(), method);
+        let traits = rank::QueryTraits::new(&query.query, &[], &words.unwrap_or_default());
+        let mut ranked = rank::rank_memories(candidates.unwrap_or_default(), method, &traits);
         if let Some(degradation) = shortfall {
             degradations.push(degradation);
             let words = self.memory_words(caller, query, index_answers).await?;

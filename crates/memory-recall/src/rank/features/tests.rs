@@ -58,7 +58,7 @@ fn traits(query: &str) -> QueryTraits {
 }
 
 fn all(found: Candidates, query: &QueryTraits) -> Option<Vec<HashMap<&'static str, f64>>> {
-    let evidence = fuse(found, Some(query.weight()));
+    let evidence = fuse(found, query);
     let surroundings = Surroundings::new(&evidence);
     let sums = sums(&evidence, &surroundings, query);
     let features = compute(&evidence, &surroundings, &sums, query)?;
