@@ -108,7 +108,12 @@ impl Stemmers {
         }
         if folded.starts_with(is_arabic) {
             let stem = self.arabic.stem(&folded);
-            each(first_letters(&fold(&stem), STEM));
+            // Of tatweels alone, which lengthen words, the stemmer leaves nothing.
+            let stem = match fold(&stem) {
+                stem if stem.is_empty() => folded.clone(),
+                stem => stem.into_owned().into(),
+            };
+            each(first_letters(&stem, STEM));
             return;
         }
         let folded = match IRREGULAR.get(folded.as_ref()) {
@@ -194,6 +199,8 @@ pub fn hash(word: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(text: &str, expected: &[&str]) {
@@ -250,9 +257,21 @@ mod tests {
         assert_eq!(single, "言語");
     }
 
+    proptest! {
+        #[test]
+        fn no_word_is_empty_or_long(text in "[a-zé\\u{600}-\\u{6ff}\\u{e00}-\\u{e4f}\\u{4e00}-\\u{4e20}\\u{3b1}-\\u{3c9} \\u{300}-\\u{30f}0-9]{0,60}", other in any::<String>()) {
+            for text in [text, other] {
+                words(&text, |word| {
+                    assert!((1..=CODE).contains(&word.chars().count()), "{text:?}: {word:?}");
+                });
+            }
+        }
+    }
+
     #[test]
     fn any_text_is_taken() {
         check("", &[]);
+        check("ــــ", &["ــــ"]);
         check("?!… \u{0}", &[]);
         check("Привет, мир", &["привет", "мир"]);
     }

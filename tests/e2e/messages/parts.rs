@@ -187,6 +187,7 @@ async fn any_text_comes_back_as_it_was_stored() {
         "👩‍👩‍👧‍👦 🏳️‍🌈 🇵🇹 emoji of several code points",
         "e\u{301} is not é, and Å is not Å",
         "שלום עולם and مرحبا بالعالم and \u{202e}back\u{202c}",
+        "مرحباً ــــ ـ ﷺ \u{64b} \u{300}",
         "日本語 中文 한국어 ไทย",
         "\u{1}\u{1b}[31m\u{7f}\u{85}\u{feff}\u{fffd}\u{ffff}\u{10ffff}",
         "\\u0000 \\ \\\\ ' '' \" `` $1 %s {} {{ name }} </script> <|endoftext|>",
