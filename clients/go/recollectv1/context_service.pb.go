@@ -42,7 +42,7 @@ const (
 	ContextBlockKind_CONTEXT_BLOCK_KIND_MEMORIES ContextBlockKind = 3
 	// CONTEXT_BLOCK_KIND_RECALLED is the matches and their neighbors: one message of
 	// ROLE_USER that quotes each message as a line of JSON. It has no message that
-	// another block contains.
+	// another block contains. It is missing if nothing has the policy's min_score.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_RECALLED ContextBlockKind = 4
 	// CONTEXT_BLOCK_KIND_RECENT is the newest turns of the conversation. In
 	// MEMORY_MODE_WORKING and MEMORY_MODE_OBSERVATIONAL it is all messages that no
@@ -442,7 +442,7 @@ type ContextSource struct {
 	Reasons []RecallReason `protobuf:"varint,3,rep,packed,name=reasons,proto3,enum=recollect.v1.RecallReason" json:"reasons,omitempty"`
 	// rank is its rank among the matches, from 1. 0: it is not a match.
 	Rank int32 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
-	// score is the match's score: 0.0 to 1.0. 0: it is not a match.
+	// score is the match's score, as in RecalledMessage. 0: it is not a match.
 	Score float32 `protobuf:"fixed32,5,opt,name=score,proto3" json:"score,omitempty"`
 	// memory_id is the memory's id. Empty: the item is not a memory.
 	MemoryId string `protobuf:"bytes,6,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
@@ -649,7 +649,7 @@ type ContextOmission struct {
 	// reason is why it was left out. Turns older than the window are not listed but
 	// counted; see BuildContextResponse.cuts.
 	Reason OmissionReason `protobuf:"varint,3,opt,name=reason,proto3,enum=recollect.v1.OmissionReason" json:"reason,omitempty"`
-	// score is its score: 0.0 to 1.0. 0: it is not a match.
+	// score is its score, as in RecalledMessage. 0: it is not a match.
 	Score float32 `protobuf:"fixed32,4,opt,name=score,proto3" json:"score,omitempty"`
 	// memory_id is the memory's id. Empty: the item is not a memory.
 	MemoryId string `protobuf:"bytes,5,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`

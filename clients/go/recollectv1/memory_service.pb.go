@@ -865,7 +865,7 @@ type FoundMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memory is the memory.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
-	// score is the relevance of the match: 0.0 to 1.0, comparable within a response.
+	// score is how relevant the memory is to the query, 0.0 to 1.0, as in RecalledMessage.
 	Score         float32 `protobuf:"fixed32,2,opt,name=score,proto3" json:"score,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

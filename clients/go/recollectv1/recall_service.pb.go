@@ -389,7 +389,9 @@ type RecalledMessage struct {
 	Reasons []RecallReason `protobuf:"varint,2,rep,packed,name=reasons,proto3,enum=recollect.v1.RecallReason" json:"reasons,omitempty"`
 	// rank is its rank among the matches, from 1. 0: it is not a match.
 	Rank int32 `protobuf:"varint,3,opt,name=rank,proto3" json:"rank,omitempty"`
-	// score is the relevance of the match: 0.0 to 1.0, comparable within a response.
+	// score estimates how probably the match answers the query: 0.0 to 1.0, comparable across
+	// queries, users and languages. rank also considers speakers and surroundings, so a match
+	// of a lower rank may have a higher score.
 	Score float32 `protobuf:"fixed32,4,opt,name=score,proto3" json:"score,omitempty"`
 	// dense_score is the cosine similarity of message and query. Unset: dense search
 	// did not find it.
@@ -564,7 +566,8 @@ type SearchRequest struct {
 	Filter *MessageFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// method is the search method. Default: SEARCH_METHOD_HYBRID.
 	Method SearchMethod `protobuf:"varint,6,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
-	// min_score excludes matches with a lower score: 0.0 to 1.0. Unset: 0.
+	// min_score excludes matches with a lower score: 0.0 to 1.0. 0.1 excludes many that have
+	// nothing to do with the query. Unset: 0.
 	MinScore *float32 `protobuf:"fixed32,7,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
 	// freshness selects which of the changes that wait to be indexed are searched. Unset:
 	// the newest.

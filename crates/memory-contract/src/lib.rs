@@ -89,7 +89,7 @@ pub use policy::{MemoryPolicy, PolicyChange, PolicyFields, ResolvedPolicy};
 pub use policy_settings::{DurationText, PolicySettings, Setting};
 pub use policy_values::{
     ContextBudget, ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode,
-    MemoryScope, PolicyLevel,
+    MemoryScope, MinScore, PolicyLevel,
 };
 pub use precondition::Precondition;
 pub use quoted::{json_line, to_the_second};

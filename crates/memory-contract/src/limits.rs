@@ -125,6 +125,9 @@ pub const WINDOW_MAX: i32 = 500;
 pub const TOP_K: i32 = 5;
 /// Most matches.
 pub const TOP_K_MAX: i32 = 100;
+/// Default of the least score of a match in a context: nearly all answers to questions have more
+/// (docs/benchmarks.md).
+pub const CONTEXT_MIN_SCORE: f32 = 0.1;
 /// Default number of matches in a search.
 pub const SEARCH_TOP_K: i32 = 10;
 /// Queries in one comparison of indexes.

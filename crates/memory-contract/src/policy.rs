@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy_fields::policy_fields;
 use crate::policy_values::{
     ContextBudget, ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode,
-    MemoryScope, PolicyLevel,
+    MemoryScope, MinScore, PolicyLevel,
 };
 use crate::{FileDelivery, FileType, ImageDetail, MemorySpace, limits};
 

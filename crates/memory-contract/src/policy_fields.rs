@@ -30,7 +30,7 @@ macro_rules! policy_fields {
             neighbors_after: u32 = limits::NEIGHBORS_AFTER.unsigned_abs();
                 read: number(0, limits::NEIGHBORS_MAX), anywhere;
             /// Matches with a lower score are dropped: 0.0 to 1.0.
-            min_score: f32 = 0.0;
+            min_score: f32 as MinScore = MinScore::ByCall;
                 read: share(0.0, 1.0), anywhere;
             /// The messages that a search may find.
             scope: MemoryScope = MemoryScope::default();

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
+
 /// The memory that a conversation's contexts are built from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -176,6 +178,48 @@ impl From<ContextBudget> for Option<u32> {
         match budget {
             ContextBudget::ByMode => None,
             ContextBudget::Tokens(tokens) => Some(tokens),
+        }
+    }
+}
+
+/// The least score of a match.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MinScore {
+    /// None in recall; [`limits::CONTEXT_MIN_SCORE`] in a context, which nobody looks through.
+    ByCall,
+    /// The same in both.
+    Set(f32),
+}
+
+impl MinScore {
+    /// That of a recall.
+    pub fn in_recall(self) -> f32 {
+        match self {
+            Self::ByCall => 0.0,
+            Self::Set(score) => score,
+        }
+    }
+
+    /// That of a context.
+    pub fn in_context(self) -> f32 {
+        match self {
+            Self::ByCall => limits::CONTEXT_MIN_SCORE,
+            Self::Set(score) => score,
+        }
+    }
+}
+
+impl From<f32> for MinScore {
+    fn from(score: f32) -> Self {
+        Self::Set(score)
+    }
+}
+
+impl From<MinScore> for Option<f32> {
+    fn from(score: MinScore) -> Self {
+        match score {
+            MinScore::ByCall => None,
+            MinScore::Set(score) => Some(score),
         }
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use memory_contract::TenantId;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OnceCell, mpsc, oneshot, watch};
 
+use crate::baseline::Baseline;
 use crate::config::{EmbedderConfig, EmbedderKind};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
@@ -45,6 +46,7 @@ struct Shared {
     threads: Threads,
     /// Batches of documents that are embedded or wait.
     batches: AtomicUsize,
+    baseline: OnceCell<Option<Baseline>>,
 }
 
 /// What waits for a worker.
@@ -207,6 +209,7 @@ impl Embedder {
                 query_timeout: config.query_timeout,
                 threads,
                 batches: AtomicUsize::new(0),
+                baseline: OnceCell::new(),
             }),
         }
     }
@@ -219,6 +222,20 @@ impl Embedder {
     /// The languages that the model is known to cover, such as `English`; empty if not known.
     pub fn languages(&self) -> &'static str {
         self.shared.profile.languages
+    }
+
+    /// How similar the model finds unrelated texts; `None` if it finds all equally similar. The first
+    /// call embeds some texts for it (tenths of a second).
+    ///
+    /// # Errors
+    /// As [`Embedder::documents`]; the next call tries again.
+    pub async fn baseline(&self) -> Result<Option<&Baseline>, EmbedError> {
+        let embed = async || {
+            let vectors = self.documents(Baseline::texts(), Urgency::Live).await?;
+            Ok(Baseline::new(&vectors))
+        };
+        let baseline = self.shared.baseline.get_or_try_init(embed).await?;
+        Ok(baseline.as_ref())
     }
 
     /// Embeds a query as a vector of length 1.

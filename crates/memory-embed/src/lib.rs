@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod baseline;
 mod config;
 mod embedder;
 mod endpoint;
@@ -13,6 +14,7 @@ mod similarity;
 mod vectors;
 mod worker;
 
+pub use baseline::Baseline;
 pub use config::{
     EmbedderConfig, EmbedderKind, EmbeddingCalls, ModelPrecision, default_model_dir,
     default_runtime_library,

@@ -258,7 +258,7 @@ impl RecalledMessage {
 
     fn set_rank(&mut self, rank: u32, ranked: &Ranked) {
         self.rank = rank;
-        self.score = ranked.score;
+        self.score = ranked.relevance.unwrap_or_default();
         self.dense_score = ranked.dense;
         self.lexical_score = ranked.lexical;
     }

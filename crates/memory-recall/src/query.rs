@@ -129,7 +129,7 @@ impl RecallQuery {
             top_k: top_k as usize,
             neighbors_before: policy.neighbors_before as usize,
             neighbors_after: policy.neighbors_after as usize,
-            min_score: policy.min_score,
+            min_score: policy.min_score.in_recall(),
             ..Self::new(thread, scope, query)
         }
     }
@@ -172,7 +172,7 @@ pub struct MemoryQuery {
 pub struct FoundMemory {
     /// The memory, as stored in Postgres.
     pub memory: Memory,
-    /// Combined score of both searches. Range 0.0 to 1.0.
+    /// How relevant it is: an estimated probability, 0.0 to 1.0.
     pub score: f32,
     /// Cosine similarity of memory and query; `None` if the dense search did not find it.
     pub dense_score: Option<f32>,
@@ -241,7 +241,7 @@ pub struct RecalledMessage {
     pub reasons: Vec<Reason>,
     /// Rank among the matches, from 1; 0 if the message is not a match.
     pub rank: u32,
-    /// Combined score of both searches. Range 0.0 to 1.0; 0 if it is not a match.
+    /// How relevant it is: an estimated probability, 0.0 to 1.0; 0 if it is not a match.
     pub score: f32,
     /// Cosine similarity of message and query; `None` if the dense search did not find
     /// it.

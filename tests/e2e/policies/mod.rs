@@ -66,7 +66,7 @@ fn defaults() -> MemoryPolicy {
         top_k: Some(5),
         neighbors_before: Some(2),
         neighbors_after: Some(1),
-        min_score: Some(0.0),
+        min_score: None,
         scope: RecallScope::User.into(),
         user_label: Some("Human".to_owned()),
         assistant_label: Some("Assistant".to_owned()),

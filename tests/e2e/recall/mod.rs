@@ -10,5 +10,6 @@ mod model_change;
 pub mod qdrant;
 mod questions;
 mod ranking;
+mod relevance;
 mod search;
 mod unindexed;

@@ -1,7 +1,7 @@
 //! Search: by name, number, code and paraphrase; by meaning, by word; filtered.
 
 use memory_contract::proto::{
-    MessageFilter, MessageInput, Role, SearchMethod, SearchRequest, SearchResponse,
+    MessageFilter, MessageInput, RecalledMessage, Role, SearchMethod, SearchRequest, SearchResponse,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
@@ -383,8 +383,12 @@ async fn search_gives_the_best_match_first() {
         let request = search_request(&thread_id, "the dog and the daughter", &revision);
         let found = by(&client, &request, method).await.matches;
         assert!(found.len() > 1);
+        assert!(found[0].score > found[found.len() - 1].score, "{method:?}");
         for (pair, rank) in found.windows(2).zip(1..) {
-            assert!(pair[0].score >= pair[1].score, "{method:?}");
+            let falls = |score: fn(&RecalledMessage) -> Option<f32>| {
+                method == SearchMethod::Hybrid || score(&pair[0]) >= score(&pair[1])
+            };
+            assert!(falls(|one| one.dense_score) && falls(|one| one.lexical_score));
             assert_eq!((pair[0].rank, pair[1].rank), (rank, rank + 1));
         }
     }

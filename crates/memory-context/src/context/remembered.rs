@@ -420,6 +420,7 @@ fn recall_query(
             true => limits::CONTEXT_OMITTED_MATCHES,
             false => 0,
         },
+        min_score: policy.min_score.in_context(),
         // No budget: the quotations are fitted later, to the tokens that the other blocks leave.
         ..RecallQuery::under(policy, thread, scope, text)
     }

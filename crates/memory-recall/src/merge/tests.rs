@@ -52,7 +52,8 @@ fn pieces() -> impl Strategy<Value = MergeInput> {
             }
             let ranked = Ranked {
                 id,
-                score: 0.5,
+                weight: 0.5,
+                relevance: Some(0.5),
                 dense: None,
                 lexical: Some(1.0),
             };

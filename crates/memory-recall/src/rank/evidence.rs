@@ -16,6 +16,15 @@ pub(super) const LEXICAL_WEIGHT: f64 = 1.0 - DENSE_WEIGHT;
 /// match, and must not outweigh the meaning.
 const CONVINCING: f64 = 0.4;
 
+/// How much a search by word says, 0.0 to 1.0: by its best score and the weights of the query's
+/// words together.
+pub(super) fn trust_in_words(best: f64, weight: f64) -> f64 {
+    match CONVINCING * weight {
+        convincing if convincing > best => best / convincing,
+        _ => 1.0,
+    }
+}
+
 /// A candidate with its scores.
 pub(super) struct Evidence {
     pub(super) candidate: Candidate,
@@ -42,11 +51,7 @@ pub(super) fn fuse(found: Candidates, query: &QueryTraits) -> Vec<Evidence> {
     let least = dense.iter().copied().fold(f64::INFINITY, f64::min);
     let most = dense.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let best = scores(&found.lexical).into_iter().fold(0.0, f64::max);
-    let convincing = CONVINCING * query.weight();
-    let trust = match convincing > best {
-        true => best / convincing,
-        false => 1.0,
-    };
+    let trust = trust_in_words(best, query.weight());
     let codes = query.code_share();
     let dense_weight = DENSE_WEIGHT * (1.0 - codes * trust);
     let lexical_weight = (LEXICAL_WEIGHT + DENSE_WEIGHT * codes) * trust;

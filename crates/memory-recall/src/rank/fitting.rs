@@ -79,7 +79,7 @@ impl Corpus {
             lexical: self.best(limit, lexical),
             ..Candidates::default()
         };
-        let traits = QueryTraits::new(query, &self.names, &words);
+        let traits = QueryTraits::new(query, &self.names, Some(&words));
         let evidence = fuse(found, &traits);
         let surroundings = Surroundings::new(&evidence);
         let sums = sums(&evidence, &surroundings, &traits);

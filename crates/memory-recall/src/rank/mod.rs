@@ -5,6 +5,7 @@ mod evidence;
 mod features;
 mod fitting;
 mod ranking;
+mod relevance;
 mod sums;
 mod surroundings;
 mod traits;
@@ -12,6 +13,7 @@ mod weights;
 
 pub use features::{FEATURES, MATCHES};
 pub use fitting::Corpus;
-pub(crate) use ranking::{Ranked, add_memory_matches, add_text_matches, rank, rank_memories};
+pub(crate) use ranking::{Ranked, add_memory_matches, add_text_matches, rank, rank_memories, rate};
+pub(crate) use relevance::Relevance;
 pub(crate) use traits::QueryTraits;
 pub use weights::{Unit, Weights};

@@ -9,6 +9,7 @@ use memory_index::{Candidate, Candidates};
 use uuid::Uuid;
 
 use super::evidence::{Evidence, LEXICAL_WEIGHT, fuse};
+use super::relevance::Relevance;
 use super::sums::{MAX_SCORE, sums};
 use super::surroundings::Surroundings;
 use super::traits::QueryTraits;
@@ -16,12 +17,14 @@ use super::{features, weights};
 use crate::config::RankingMethod;
 use crate::query::Method;
 
-/// A candidate with its combined score.
+/// A candidate in its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranked<I = MessageId> {
     pub(crate) id: I,
-    /// Range 0.0 to 1.0.
-    pub(crate) score: f32,
+    /// What it is ranked by: 0.0 to 1.0, comparable within one answer.
+    pub(crate) weight: f32,
+    /// Its relevance, 0.0 to 1.0; `None` until its words are read.
+    pub(crate) relevance: Option<f32>,
     pub(crate) dense: Option<f32>,
     pub(crate) lexical: Option<f32>,
 }
@@ -37,6 +40,20 @@ pub(crate) fn rank(
         Method::Hybrid => hybrid(found, ranking, query),
         Method::Dense => by_meaning(found.dense),
         Method::Lexical => by_word(found.lexical),
+    }
+}
+
+/// Notes the relevance of what a search of the index found. `is_cut`: the search by meaning found
+/// more candidates than it returned.
+pub(crate) fn rate<I>(ranked: &mut [Ranked<I>], relevance: &Relevance, is_cut: bool) {
+    let dense = ranked.iter().filter_map(|one| one.dense);
+    let least_dense = dense.min_by(f32::total_cmp).filter(|_| is_cut);
+    let lexical = ranked.iter().filter_map(|one| one.lexical);
+    let best_lexical = lexical.max_by(f32::total_cmp).unwrap_or_default();
+    for one in ranked {
+        let dense = one.dense.or(least_dense);
+        let score = relevance.of_scores(dense, one.lexical.unwrap_or_default(), best_lexical);
+        one.relevance = Some(score);
     }
 }
 
@@ -57,8 +74,8 @@ pub(crate) fn rank_memories(
     }
 }
 
-/// Inserts matches by word from Postgres that are not ranked yet. Their scores are
-/// normalized by the best and weighted like the lexical score in [`rank`].
+/// Inserts matches by word from Postgres that are not ranked yet, without a relevance. Their
+/// scores are normalized by the best and weighted like the lexical score in [`rank`].
 pub(crate) fn add_text_matches(ranked: &mut Vec<Ranked>, matches: &[(MessageId, f32)]) {
     add_matches(ranked, matches, LEXICAL_WEIGHT / MAX_SCORE);
 }
@@ -81,12 +98,13 @@ fn add_matches<I: Copy + Eq + Hash>(ranked: &mut Vec<Ranked<I>>, matches: &[(I, 
             .filter(|(id, _)| !known.contains(id))
             .map(|&(id, score)| Ranked {
                 id,
-                score: (score / best * weight).clamp(0.0, 1.0),
+                weight: (score / best * weight).clamp(0.0, 1.0),
+                relevance: None,
                 dense: None,
                 lexical: None,
             }),
     );
-    ranked.sort_by(|left, right| right.score.total_cmp(&left.score));
+    ranked.sort_by(|left, right| right.weight.total_cmp(&left.weight));
 }
 
 /// Ranks by the weighted sums, which hold for everyone. Conversations between people who have names
@@ -123,7 +141,8 @@ fn by_score<I: From<Uuid>>(scores: Vec<f64>, evidence: Vec<Evidence>) -> Vec<Ran
         .into_iter()
         .map(|(score, one)| Ranked {
             id: one.candidate.id.into(),
-            score: score.clamp(0.0, 1.0) as f32,
+            weight: score.clamp(0.0, 1.0) as f32,
+            relevance: None,
             dense: one.dense,
             lexical: one.lexical,
         })
@@ -158,7 +177,8 @@ fn single<I: From<Uuid>>(
             let (dense, lexical) = scores(one.score);
             Ranked {
                 id: one.id.into(),
-                score: share(one.score, best).clamp(0.0, 1.0),
+                weight: share(one.score, best).clamp(0.0, 1.0),
+                relevance: None,
                 dense,
                 lexical,
             }
@@ -239,8 +259,8 @@ mod tests {
         fn scores_fall_and_stay_between_0_and_1(found in candidates()) {
             for method in [Method::Hybrid, Method::Dense, Method::Lexical] {
                 let ranked = rank(found.clone(), method, RankingMethod::Fitted, &QueryTraits::default());
-                prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.score)));
-                prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
+                prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.weight)));
+                prop_assert!(ranked.is_sorted_by(|left, right| left.weight >= right.weight));
             }
         }
 
@@ -260,8 +280,8 @@ mod tests {
                 add_memory_matches(&mut ranked, &more);
                 let ids: HashSet<MemoryId> = ranked.iter().map(|one| one.id).collect();
                 prop_assert_eq!(ids.len(), ranked.len());
-                prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.score)));
-                prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
+                prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.weight)));
+                prop_assert!(ranked.is_sorted_by(|left, right| left.weight >= right.weight));
             }
         }
 
@@ -276,7 +296,7 @@ mod tests {
             ids.dedup();
             prop_assert_eq!(ids.len(), all);
             prop_assert!(more.iter().all(|(message, _)| ids.contains(message)));
-            prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
+            prop_assert!(ranked.is_sorted_by(|left, right| left.weight >= right.weight));
         }
     }
 
@@ -287,7 +307,7 @@ mod tests {
             ..candidate(number, score)
         };
         let words = lexical_query("QX10063", &[]);
-        let query = QueryTraits::new("QX10063", &[], &words);
+        let query = QueryTraits::new("QX10063", &[], Some(&words));
         let found = Candidates {
             dense: vec![step(3, 0.8), step(9, 0.79), step(4, 0.7)],
             // The only word of the query, in a text of 512 words.

@@ -48,14 +48,16 @@ const MONTHS: [&str; 12] = [
 const CODE: usize = 5;
 
 impl QueryTraits {
-    /// `weighed` are the words of the question, weighed.
-    pub(crate) fn new(question: &str, names: &[String], weighed: &LexicalVector) -> Self {
+    /// `weighed` are the words of the question, weighed; `None` for a search by meaning alone.
+    pub(crate) fn new(question: &str, names: &[String], weighed: Option<&LexicalVector>) -> Self {
         let speaker = match named_speakers(question, names).as_slice() {
             [one] => Some((*one).to_owned()),
             _ => None,
         };
-        let weights = weighed.indices.iter().zip(&weighed.values);
-        let weights = weights.map(|(word, weight)| (*word, f64::from(*weight)));
+        let weights = weighed
+            .into_iter()
+            .flat_map(|words| words.indices.iter().zip(&words.values))
+            .map(|(word, weight)| (*word, f64::from(*weight)));
         let codes = codes(question);
         let of_codes = weights.clone().filter(|(word, _)| codes.contains(word));
         let lower = question.to_lowercase();
@@ -200,13 +202,14 @@ mod tests {
     use super::*;
 
     fn asked(question: &str) -> QueryTraits {
-        QueryTraits::new(question, &[], &LexicalVector::default())
+        QueryTraits::new(question, &[], None)
     }
 
     #[test]
     fn the_weight_of_codes_is_their_share_of_the_words() {
-        let share =
-            |question| QueryTraits::new(question, &[], &lexical_query(question, &[])).code_share();
+        let share = |question| {
+            QueryTraits::new(question, &[], Some(&lexical_query(question, &[]))).code_share()
+        };
         assert_eq!(share("QX10063"), 1.0);
         assert_eq!(share("Which error was QX10063?"), 0.5);
         assert_eq!(share("Which errors were there in May 2023?"), 0.0);

@@ -53,7 +53,14 @@ impl Searcher {
     ) -> Result<Recalled, RecallError> {
         let all = |_: &Message| true;
         let selected = self
-            .select(caller, query, ranking.ranked, &pieces.window, &all)
+            .select(
+                caller,
+                query,
+                ranking.ranked,
+                &ranking.relevance,
+                &pieces.window,
+                &all,
+            )
             .await?;
         Ok(Recalled {
             method: ranking.method,
@@ -75,7 +82,14 @@ impl Searcher {
         let ranking = Box::pin(self.rank_messages(caller, &query)).await?;
         let all = |_: &Message| true;
         let selected = self
-            .select(caller, &query, ranking.ranked, &[], &all)
+            .select(
+                caller,
+                &query,
+                ranking.ranked,
+                &ranking.relevance,
+                &[],
+                &all,
+            )
             .await?;
         let mut room = Room::new(Size {
             tokens: i32::MAX,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use memory_contract::{Memory, MemoryId};
 use memory_index::Selection;
 use memory_store::Caller;
-use memory_text::{in_first_person, lexical_query};
+use memory_text::{in_first_person, lexical_memory, lexical_query};
 
 use super::index_query::IndexQuery;
 use super::search::IndexAnswer;
 use super::searcher::{Searcher, TEXT_MATCHES};
 use crate::error::RecallError;
 use crate::query::{FoundMemories, FoundMemory, MemoryQuery};
-use crate::rank::{self, Ranked};
+use crate::rank::{self, Ranked, Relevance};
 
 /// Candidates read in the first round beyond `limit`, to replace erased and superseded
 /// ones.
@@ -50,6 +50,8 @@ impl Searcher {
             method,
             searched_by,
             words,
+            meaning,
+            is_cut,
             lag,
             mut degradations,
         } = {
@@ -58,15 +60,18 @@ impl Searcher {
         };
         let index_answers = candidates.is_ok();
         let shortfall = self.shortfall(&candidates, lag);
-        let traits = rank::QueryTraits::new(&query.query, &[], &words.unwrap_or_default());
+        let traits = rank::QueryTraits::new(&query.query, &[], words.as_ref());
         let mut ranked = rank::rank_memories(candidates.unwrap_or_default(), method, &traits);
+        let relevance = Relevance::new(meaning, words, &traits);
+        rank::rate(&mut ranked, &relevance, is_cut);
         if let Some(degradation) = shortfall {
             degradations.push(degradation);
             let words = self.memory_words(caller, query, index_answers).await?;
             rank::add_memory_matches(&mut ranked, &words);
         }
-        ranked.retain(|one| one.score >= query.min_score);
-        let memories = self.read_memories(caller, query, ranked).await?;
+        let memories = self
+            .read_memories(caller, query, ranked, &relevance)
+            .await?;
         Ok(FoundMemories {
             memories,
             method: Some(searched_by),
@@ -120,7 +125,10 @@ impl Searcher {
         caller: &Caller,
         query: &MemoryQuery,
         mut rest: Vec<Ranked<MemoryId>>,
+        relevance: &Relevance,
     ) -> Result<Vec<FoundMemory>, RecallError> {
+        let is_sufficient = |relevance| relevance >= query.min_score;
+        rest.retain(|one| one.relevance.is_none_or(is_sufficient));
         let mut taken = Vec::new();
         let mut next = query.limit + SPARE;
         while taken.len() < query.limit && !rest.is_empty() {
@@ -137,9 +145,12 @@ impl Searcher {
                 .map(|memory| (memory.id, memory))
                 .collect();
             taken.extend(part.into_iter().filter_map(|ranked| {
-                Some(FoundMemory {
-                    memory: found.remove(&ranked.id)?,
-                    score: ranked.score,
+                let memory = found.remove(&ranked.id)?;
+                let words = || relevance.of_words(&lexical_memory([&*memory.text], None));
+                let score = ranked.relevance.unwrap_or_else(words);
+                is_sufficient(score).then_some(FoundMemory {
+                    memory,
+                    score,
                     dense_score: ranked.dense,
                     lexical_score: ranked.lexical,
                 })

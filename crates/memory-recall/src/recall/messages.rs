@@ -10,12 +10,14 @@ use super::search::IndexAnswer;
 use super::searcher::{Searcher, TEXT_MATCHES};
 use crate::error::RecallError;
 use crate::query::{Degradation, Method, RecallQuery};
-use crate::rank::{self, Ranked};
+use crate::rank::{self, Ranked, Relevance};
 
 /// Ranked candidates that have not been read yet.
 #[derive(Default)]
 pub struct Ranking {
     pub(super) ranked: Vec<Ranked>,
+    /// Rates the candidates whose words are yet to be read.
+    pub(super) relevance: Relevance,
     /// How they were found; `None`: nothing was searched.
     pub(super) method: Option<Method>,
     pub(super) degradations: Vec<Degradation>,
@@ -45,6 +47,8 @@ impl Searcher {
             method,
             searched_by,
             words,
+            meaning,
+            is_cut,
             lag,
             degradations,
         } = {
@@ -55,13 +59,15 @@ impl Searcher {
         ranking.method = Some(searched_by);
         let index_answers = candidates.is_ok();
         let shortfall = self.shortfall(&candidates, lag);
-        let traits = rank::QueryTraits::new(&query.query, &names, &words.unwrap_or_default());
+        let traits = rank::QueryTraits::new(&query.query, &names, words.as_ref());
         ranking.ranked = rank::rank(
             candidates.unwrap_or_default(),
             method,
             self.config.ranking,
             &traits,
         );
+        ranking.relevance = Relevance::new(meaning, words, &traits);
+        rank::rate(&mut ranking.ranked, &ranking.relevance, is_cut);
         if let Some(degradation) = shortfall {
             ranking.degradations.push(degradation);
             self.add_text_matches(caller, query, scope, index_answers, &mut ranking)

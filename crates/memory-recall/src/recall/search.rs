@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use memory_embed::Baseline;
 use memory_index::{Candidates, IndexError, IndexState, Search};
 use memory_store::Caller;
 use memory_text::LexicalVector;
@@ -22,6 +23,10 @@ pub(super) struct IndexAnswer {
     pub(super) searched_by: Method,
     /// The words of the query, weighed; `None` for a search by meaning alone.
     pub(super) words: Option<LexicalVector>,
+    /// The vector of the query and the baseline of its model; `None` without a search by meaning.
+    pub(super) meaning: Option<(Vec<f32>, Baseline)>,
+    /// The search by meaning found more than it returned.
+    pub(super) is_cut: bool,
     pub(super) lag: Lag,
     pub(super) degradations: Vec<Degradation>,
 }
@@ -119,6 +124,7 @@ impl Searcher {
         if reached.given_up {
             degradations.push(not_indexed());
         }
+        let is_cut = found.as_ref().is_ok_and(|found| found.dense.len() >= limit);
         let searched_by = match (&dense, &found) {
             (Some(_), Ok(_)) => method,
             _ => Method::Lexical,
@@ -128,6 +134,11 @@ impl Searcher {
             method,
             searched_by,
             words: lexical,
+            meaning: match dense {
+                Some(vector) => self.baseline().await.map(|baseline| (vector, baseline)),
+                None => None,
+            },
+            is_cut,
             lag: match pending.more {
                 _ if reached.lagging => Lag::Revision,
                 0 => Lag::None,
@@ -143,6 +154,18 @@ impl Searcher {
         metrics::histogram!("recollect_index_search_seconds")
             .record(started.elapsed().as_secs_f64());
         found
+    }
+
+    /// How similar the embedding model finds unrelated texts. Without it, the relevance of matches
+    /// is estimated by their words.
+    async fn baseline(&self) -> Option<Baseline> {
+        match self.embedder.as_ref()?.baseline().await {
+            Ok(baseline) => baseline.cloned(),
+            Err(error) => {
+                tracing::warn!(%error, "embedding the texts that similarities are compared with failed");
+                None
+            }
+        }
     }
 
     /// Embeds a query; `None` for a lexical one or without a model.

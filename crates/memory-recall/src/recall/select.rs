@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use memory_contract::{Message, MessageId, limits};
 use memory_store::{Caller, Hydrated, Neighbor, StoreError};
+use memory_text::lexical_document;
 
 use super::searcher::Searcher;
 use crate::error::RecallError;
 use crate::merge::{Content, Match};
 use crate::query::{Omission, OmissionReason, RecallQuery};
-use crate::rank::Ranked;
+use crate::rank::{Ranked, Relevance};
 
 /// The candidates that may be returned, their neighbors, and the rejected ones.
 #[derive(Default)]
@@ -33,6 +34,7 @@ impl Searcher {
         caller: &Caller,
         query: &RecallQuery,
         ranked: Vec<Ranked>,
+        relevance: &Relevance,
         window: &[Message],
         adds: &(dyn Fn(&Message) -> bool + Send + Sync),
     ) -> Result<Selected, RecallError> {
@@ -44,8 +46,9 @@ impl Searcher {
         let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
         let mut said: HashSet<Content> = window.iter().map(Content::new).collect();
         rest.retain(|one| !recent.contains(&one.id));
-        let sufficient = rest.partition_point(|one| one.score >= query.min_score);
-        let insufficient = rest.split_off(sufficient);
+        let (mut rest, insufficient): (Vec<_>, Vec<_>) = rest
+            .into_iter()
+            .partition(|one| is_sufficient(one.relevance, query));
         let mut prefetched: Option<HashSet<MessageId>> = None;
         let mut explained = HashMap::new();
         let mut take = query.top_k + SPARE;
@@ -71,7 +74,7 @@ impl Searcher {
             } else {
                 hydrate.await?
             };
-            selected.sort_out(part, found, &mut said, adds, query);
+            selected.sort_out(part, found, relevance, &mut said, adds, query);
             take = take.saturating_mul(2).min(limits::OMITTED);
         }
         if let Some(prefetched) = &prefetched {
@@ -137,15 +140,20 @@ impl Selected {
         &mut self,
         part: Vec<Ranked>,
         found: Vec<Hydrated>,
+        relevance: &Relevance,
         said: &mut HashSet<Content>,
         adds: &(dyn Fn(&Message) -> bool + Send + Sync),
         query: &RecallQuery,
     ) {
         let mut found = by_id(found);
-        for ranked in part {
+        for mut ranked in part {
             let Some(found) = found.remove(&ranked.id) else {
                 continue;
             };
+            ranked.relevance = ranked.relevance.or_else(|| {
+                let words = lexical_document(&found.message, &[]);
+                Some(relevance.of_words(&words))
+            });
             let reason = if let Some(reason) = unfit(&ranked, found.active, query) {
                 reason
             } else if self.matches.len() >= query.top_k {
@@ -183,7 +191,7 @@ impl Selected {
         self.omitted.push(Omission {
             message: ranked.id,
             reason,
-            score: ranked.score,
+            score: ranked.relevance.unwrap_or_default(),
         });
     }
 }
@@ -192,9 +200,13 @@ fn by_id(found: Vec<Hydrated>) -> HashMap<MessageId, Hydrated> {
     found.into_iter().map(|one| (one.message.id, one)).collect()
 }
 
+fn is_sufficient(relevance: Option<f32>, query: &RecallQuery) -> bool {
+    relevance.is_none_or(|relevance| relevance >= query.min_score)
+}
+
 /// Why a readable candidate may not be returned, whatever its content and its rank.
 fn unfit(ranked: &Ranked, active: bool, query: &RecallQuery) -> Option<OmissionReason> {
-    if ranked.score < query.min_score {
+    if !is_sufficient(ranked.relevance, query) {
         Some(OmissionReason::Threshold)
     } else if !active && !query.all_branches {
         Some(OmissionReason::Branch)

@@ -195,7 +195,14 @@ impl Recall {
     ) -> Result<Recalled, RecallError> {
         let searcher = self.searcher();
         let mut selected = searcher
-            .select(caller, query, ranking.ranked, shown, &adds)
+            .select(
+                caller,
+                query,
+                ranking.ranked,
+                &ranking.relevance,
+                shown,
+                &adds,
+            )
             .await?;
         let known: HashSet<MessageId> = shown.iter().map(|message| message.id).collect();
         selected

@@ -54,7 +54,7 @@ fn said(depth: i32, name: &str, said: &str, score: f32) -> Candidate {
 
 fn traits(query: &str) -> QueryTraits {
     let names = ["Ada".to_owned(), "Bo".to_owned()];
-    QueryTraits::new(query, &names, &lexical_query(query, &names))
+    QueryTraits::new(query, &names, Some(&lexical_query(query, &names)))
 }
 
 fn all(found: Candidates, query: &QueryTraits) -> Option<Vec<HashMap<&'static str, f64>>> {
@@ -203,7 +203,7 @@ fn of_two_equal_candidates_the_one_that_says_when_comes_first() {
             lexical: vec![said(1, "Ada", vague, 2.0), said(9, "Ada", exact, 2.0)],
             ..Candidates::default()
         };
-        let query = QueryTraits::new(query, &[], &lexical_query(query, &[]));
+        let query = QueryTraits::new(query, &[], Some(&lexical_query(query, &[])));
         let features = all(found, &query).unwrap();
         let in_order = |one: &HashMap<&str, f64>| FEATURES.map(|name| one[name]);
         weights::scores(&features.iter().map(in_order).collect::<Vec<_>>())
