@@ -9,7 +9,7 @@ use std::{
 
 use memory_embed::{EmbedderConfig, EmbeddingModel};
 use memory_index::{IndexConfig, IndexSchema, open_index};
-use memory_store::{StoreConfig, WorkerStore};
+use memory_store::{Outbox, StoreConfig, WorkerStore};
 use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -371,12 +371,12 @@ impl Service {
 }
 
 /// The queue of a database's changes.
-async fn outbox(url: &str) -> Result<WorkerStore, Failure> {
+async fn outbox(url: &str) -> Result<Outbox, Failure> {
     let config = StoreConfig {
         url: url.into(),
         ..StoreConfig::default()
     };
-    Ok(WorkerStore::connect(&config).await?)
+    Ok(WorkerStore::connect(&config).await?.outbox().clone())
 }
 
 /// Writes the configuration with the section of the index.

@@ -27,7 +27,7 @@ pub struct TelemetryConfig {
     /// What a log line looks like: `pretty` or `json`. Default: `pretty`.
     pub log_format: LogFormat,
     /// Which lines are logged: a level, or directives such as
-    /// `info,memory_store=debug`. Libraries stay at `info` at the most, because
+    /// `info,memory_conversations=debug`. Libraries stay at `info` at the most, because
     /// below it they log texts. Default: `info`.
     pub log_level: String,
     /// The OTLP gRPC endpoint of a trace collector, such as

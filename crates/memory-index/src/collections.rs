@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use memory_contract::TenantId;
 use memory_runtime::error_chain;
-use memory_store::{CollectionRecord, CollectionState, Store, StoreError, WorkerStore};
+use memory_store::{CollectionRecord, CollectionState, Outbox, Store, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,7 @@ pub struct Collections {
     /// Records the collections.
     pub store: Store,
     /// Only in a process that writes to the index.
-    pub outbox: Option<WorkerStore>,
+    pub outbox: Option<Outbox>,
     /// The index of the embedding model, and that of the model to change to.
     pub indexes: Indexes,
 }
@@ -136,11 +136,7 @@ impl Collections {
         None
     }
 
-    async fn remove(
-        &self,
-        outbox: &WorkerStore,
-        record: &CollectionRecord,
-    ) -> Result<(), StoreError> {
+    async fn remove(&self, outbox: &Outbox, record: &CollectionRecord) -> Result<(), StoreError> {
         if !outbox.lease_collection(record.number, REMOVE_LEASE).await? {
             return Ok(());
         }

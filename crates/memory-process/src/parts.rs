@@ -32,7 +32,7 @@ const INDEX_START_TIMEOUT: Duration = Duration::from_secs(3);
 /// The opened parts of a server.
 pub(crate) struct Parts {
     pub(crate) store: Store,
-    pub(crate) outbox: Option<WorkerStore>,
+    pub(crate) workers: Option<WorkerStore>,
     pub(crate) indexes: Indexes,
     pub(crate) recall: Recall,
     /// The workers that have yet to run, one for each index.
@@ -61,7 +61,7 @@ pub(crate) async fn open(
         policy: Arc::new(config.policy.policy()?),
         ..config.database.clone()
     };
-    let (store, outbox) =
+    let (store, workers) =
         tokio::try_join!(Store::connect(&database), connect(roles.worker, &database))
             .map_err(store_error)?;
     let store = store
@@ -107,23 +107,32 @@ pub(crate) async fn open(
                 indexes: Indexes::new(index, None),
                 embedders: vec![None],
             };
-            return assemble(config, store, keyring, outbox, opened, false);
+            return assemble(config, store, keyring, workers, opened, false);
         }
     };
     let opened = open_indexes_of(config, first, next)?;
-    if let Some(outbox) = &outbox {
+    if let Some(workers) = &workers {
         if config.uses_embedded_index() {
             // The index is locked, so no other worker lives: what one that
             // was killed had claimed need not wait for its lease.
-            outbox.end_leases().await.map_err(store_error)?;
-            outbox.end_distill_leases().await.map_err(store_error)?;
-            outbox.end_erasure_leases().await.map_err(store_error)?;
+            workers.outbox().end_leases().await.map_err(store_error)?;
+            workers
+                .distillates(&store)
+                .end_distill_leases()
+                .await
+                .map_err(store_error)?;
+            workers
+                .erasures(&store)
+                .end_erasure_leases()
+                .await
+                .map_err(store_error)?;
         }
         let mut names = opened.indexes.each().map(|one| one.schema().collection());
         let (first, next) = (names.next().unwrap_or_default(), names.next());
         // A worker that removes one of them, for example an earlier one of its name, has
         // some seconds left for that.
-        while !outbox
+        while !workers
+            .outbox()
             .open_collections(first, next)
             .await
             .map_err(store_error)?
@@ -131,7 +140,7 @@ pub(crate) async fn open(
             sleep(REMOVAL_PAUSE).await;
         }
     }
-    assemble(config, store, keyring, outbox, opened, roles.worker)
+    assemble(config, store, keyring, workers, opened, roles.worker)
 }
 
 /// Whether the index of the next model serves.
@@ -206,17 +215,17 @@ fn assemble(
     config: &Config,
     store: Store,
     keyring: Keyring,
-    outbox: Option<WorkerStore>,
+    workers: Option<WorkerStore>,
     opened: Opened,
     works: bool,
 ) -> Result<Parts, ServerError> {
-    let outbox_of_index = outbox.clone().filter(|_| works);
+    let outbox_of_index = workers.as_ref().filter(|_| works).map(WorkerStore::outbox);
     let mut indexers = Vec::new();
     let mut handle: Option<IndexerHandle> = None;
     let mut recalls = Vec::new();
     let background = Background::default();
     for (index, embedder) in opened.indexes.each().zip(&opened.embedders) {
-        let indexer = outbox_of_index.as_ref().map(|outbox| {
+        let indexer = outbox_of_index.map(|outbox| {
             Indexer::new(
                 store.clone(),
                 outbox.clone(),
@@ -242,7 +251,7 @@ fn assemble(
         );
         recalls.push(recall.of_recorded_collection());
     }
-    let secrets = Secrets::new(store.clone(), keyring);
+    let secrets = store.secrets(keyring);
     let mut recalls = recalls.into_iter();
     let (first, next) = (recalls.next(), recalls.next());
     let recall = match (first, next) {
@@ -254,7 +263,7 @@ fn assemble(
         distiller: distiller(config, &store, &secrets)?,
         secrets,
         store,
-        outbox,
+        workers,
         indexes: opened.indexes,
         recall,
         indexers,

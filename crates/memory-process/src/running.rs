@@ -217,7 +217,10 @@ impl Running {
         if parts.indexes.serving().permanent_error().is_none() {
             let collections = Collections {
                 store: parts.store.clone(),
-                outbox: parts.outbox.clone(),
+                outbox: parts
+                    .workers
+                    .as_ref()
+                    .map(|workers| workers.outbox().clone()),
                 indexes: parts.indexes.clone(),
             };
             // Before the first search.
@@ -227,13 +230,13 @@ impl Running {
             let stop = self.stop_calls.token();
             self.watching.spawn(collections.run(stop, report));
         }
-        if let Some(outbox) = &parts.outbox {
+        if let Some(workers) = &parts.workers {
             let works = !parts.indexers.is_empty();
             let private = config.database.private.then_some(config.database.url);
             let worker = Worker {
                 config: config.worker,
                 store: parts.store.clone(),
-                outbox: outbox.clone(),
+                workers: workers.clone(),
                 indexers: std::mem::take(&mut parts.indexers),
                 indexes: parts.indexes.clone(),
                 rewrite: private.map(rewriting),
@@ -249,7 +252,7 @@ impl Running {
         let watched = Watched {
             health: self.health.clone(),
             store: parts.store.clone(),
-            outbox: parts.outbox.clone(),
+            workers: parts.workers.clone(),
             indexes: parts.indexes.clone(),
             reporter: server.health_reporter(),
             services: server.service_names().to_vec(),

@@ -157,7 +157,7 @@ pub struct Watched {
     /// The conversations' database, and the main one where it is another.
     pub store: Store,
     /// The worker's connections; `None` in a process that runs no worker.
-    pub outbox: Option<WorkerStore>,
+    pub workers: Option<WorkerStore>,
     /// Probed; without it recall is degraded.
     pub indexes: Indexes,
     /// The gRPC health service.
@@ -211,8 +211,8 @@ impl Watched {
         if self.store.has_chat_database() {
             measure_pool("main", self.store.main_pool_status());
         }
-        if let Some(outbox) = &self.outbox {
-            measure_pool("worker", outbox.pool_status());
+        if let Some(workers) = &self.workers {
+            measure_pool("worker", workers.pool_status());
         }
     }
 

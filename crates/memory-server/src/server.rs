@@ -31,7 +31,7 @@ use memory_http::{HttpConfig, HttpLayer};
 use memory_index::{Background, IndexerHandle, Indexes};
 use memory_mcp::{Admit, McpConfig, McpLayer, Permit};
 use memory_recall::Recall;
-use memory_store::{Authenticator, Secrets, Store};
+use memory_store::{Secrets, Store};
 use memory_transfer::Transfers;
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
@@ -178,7 +178,7 @@ impl Server {
             uncompressed: UNCOMPRESSED,
             refuse: |unreadable| ApiError::from(unreadable).into(),
         };
-        let auth_layer = Auth::new(methods.clone(), &auth, Authenticator::new(store));
+        let auth_layer = Auth::new(methods.clone(), &auth, store.authenticator());
         let mcp = McpConfig {
             origins: config.cors_origins.clone(),
             open: auth.open(),

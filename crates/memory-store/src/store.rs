@@ -1,43 +1,25 @@
-//! The store: its connections, and the state that its views share.
+//! The store for callers of tenants.
 
 use std::sync::Arc;
 
-use memory_contract::MemoryPolicy;
+use memory_contract::{MemoryPolicy, PolicyLevel, ResolvedPolicy};
+use memory_conversations::Conversations;
+use memory_database::Databases;
+use memory_derived::Uses;
 use memory_objects::Objects;
 
-use memory_postgres::{Database, Group, Pool, PoolStatus, Role, query};
-
 use crate::{
-    CacheConfig, EphemeralConfig, StoreConfig, StoreError,
-    memories::Uses,
-    messages::cache::Windows,
-    migrate,
-    rows::{column, only},
-    watch::Feeds,
+    Authenticator, CacheConfig, CollectionRecord, EphemeralConfig, Keyring, PoolStatus, Secrets,
+    StoreConfig, StoreError,
 };
 
 /// Conversations and what belongs to them, in Postgres. Its views work for one caller.
 /// Clones share the connections.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// To the conversations' database, which nearly everything needs.
-    pub(crate) pool: Pool,
-    /// Appends, which share transactions.
-    pub(crate) appends: Group,
-    pub(crate) windows: Windows,
-    pub(crate) ephemeral: EphemeralConfig,
-    /// To the database of files, keys and secrets; mostly the same one, and
-    /// then a clone.
-    pub(crate) main: Pool,
-    pub(crate) objects: Option<Objects>,
-    pub(crate) feeds: Feeds,
+    pub(crate) databases: Databases,
+    pub(crate) conversations: Conversations,
     pub(crate) uses: Uses,
-    /// Whether long-term memory is switched on.
-    pub(crate) remembers: bool,
-    /// The policy that the server sets for all apps.
-    pub(crate) policy: Arc<MemoryPolicy>,
-    /// The index's collection that this process searches; `None`: the serving one.
-    pub(crate) searched: Option<String>,
 }
 
 impl Store {
@@ -48,67 +30,114 @@ impl Store {
     /// `Config` or `Migration` where an operator has to act, `Unavailable` where a retry
     /// may succeed.
     pub async fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
-        let open = |database| {
-            let (size, overflow) = (config.pool_size, config.max_overflow);
-            Pool::new(config, database, Role::Service, size, overflow)
-        };
-        let main = open(Database::Main)?;
-        let pool = match config.chat() {
-            Database::Main => main.clone(),
-            Database::Chat => open(Database::Chat)?,
-        };
-        migrate::check(&main).await?;
-        if pool.database() != main.database() {
-            migrate::check(&pool).await?;
-        }
+        let databases = Databases::connect(config).await?;
         Ok(Self {
-            feeds: Feeds::new(config, &pool, &main),
-            uses: Uses::new(pool.clone()),
-            remembers: true,
-            searched: None,
-            policy: config.policy.clone(),
-            appends: Group::new(&pool),
-            pool,
-            main,
-            windows: Windows::default(),
-            ephemeral: EphemeralConfig::default(),
-            objects: None,
+            conversations: Conversations::new(config, &databases),
+            uses: Uses::new(databases.pool.clone()),
+            databases,
         })
     }
 
     /// Keeps recent windows in memory; without this, nothing is kept.
     #[must_use]
     pub fn with_cache(mut self, config: &CacheConfig) -> Self {
-        self.windows = Windows::new(config);
+        self.conversations = self.conversations.with_cache(config);
         self
     }
 
     /// Sets the limits of ephemeral threads; without this, they are the defaults.
     #[must_use]
     pub fn with_ephemeral(mut self, config: &EphemeralConfig) -> Self {
-        self.ephemeral = config.clone();
+        self.databases.ephemeral = config.clone();
         self
+    }
+
+    /// Switches long-term memory on or off; without this, it is on. Switched off,
+    /// nothing is stored, found or indexed; stored memories stay, and are
+    /// erased with their sources.
+    #[must_use]
+    pub fn with_long_term_memory(mut self, enabled: bool) -> Self {
+        self.databases.remembers = enabled;
+        self
+    }
+
+    /// Sets the object storage.
+    #[must_use]
+    pub fn with_objects(mut self, objects: Option<Objects>) -> Self {
+        self.databases.objects = objects;
+        self
+    }
+
+    /// The same store for a process that searches this collection: changes that it lacks count as
+    /// not indexed. By default it is the serving collection.
+    #[must_use]
+    pub fn searching(&self, collection: &str) -> Self {
+        let mut one = self.clone();
+        one.databases.searched = Some(collection.to_owned());
+        one
+    }
+
+    /// The object storage, if one is configured.
+    pub fn objects(&self) -> Option<&Objects> {
+        self.databases.objects.as_ref()
+    }
+
+    /// Whether long-term memory is switched on.
+    pub fn has_long_term_memory(&self) -> bool {
+        self.databases.remembers
+    }
+
+    /// Fails if long-term memory is switched off.
+    ///
+    /// # Errors
+    /// `MemoryError::Off`.
+    pub fn require_long_term_memory(&self) -> Result<(), StoreError> {
+        self.databases.require_long_term_memory()
     }
 
     /// The policy that the server sets for all apps.
     pub fn server_policy(&self) -> Arc<MemoryPolicy> {
-        self.policy.clone()
+        self.databases.policy.clone()
+    }
+
+    /// The policy that holds under these levels, the most general first; the server's comes
+    /// before them.
+    pub fn resolve_policy(&self, levels: &[(PolicyLevel, &MemoryPolicy)]) -> ResolvedPolicy {
+        self.databases.resolve_policy(levels)
+    }
+
+    /// Looks up API keys.
+    pub fn authenticator(&self) -> Authenticator {
+        Authenticator::new(self.databases.clone())
+    }
+
+    /// Secrets under the keys of the configuration.
+    pub fn secrets(&self, keyring: Keyring) -> Secrets {
+        Secrets::new(self.databases.clone(), keyring)
+    }
+
+    /// The collections of the index.
+    ///
+    /// # Errors
+    /// Only errors of the database.
+    pub async fn index_collections(&self) -> Result<Vec<CollectionRecord>, StoreError> {
+        memory_outbox::index_collections(&self.databases).await
     }
 
     /// Whether the conversations have a separate database.
     pub fn has_chat_database(&self) -> bool {
-        self.pool.database() != self.main.database()
+        self.databases.has_chat_database()
     }
 
     /// How many connections to the conversations' database there are and how
     /// many are free.
     pub fn pool_status(&self) -> PoolStatus {
-        self.pool.status()
+        self.databases.pool.status()
     }
 
     /// The same for the database of files, keys and secrets.
     pub fn main_pool_status(&self) -> PoolStatus {
-        self.main.status()
+        self.databases.main.status()
     }
 
     /// Checks that the conversations' database answers.
@@ -124,8 +153,7 @@ impl Store {
     /// # Errors
     /// As [`Store::ping`].
     pub async fn ping_main(&self) -> Result<(), StoreError> {
-        self.main.call(query!("schema/version"), &[]).await?;
-        Ok(())
+        self.databases.ping_main().await
     }
 
     /// The version of the conversations' database, such as `15.18`.
@@ -133,13 +161,6 @@ impl Store {
     /// # Errors
     /// As [`Store::ping`].
     pub async fn postgres_version(&self) -> Result<String, StoreError> {
-        let row = only(self.pool.call(query!("schema/version"), &[]).await?)?;
-        let version: &str = column(&row, "server_version")?;
-        // Distributions add their own: `15.18 (Debian 15.18-0+deb12u1)`.
-        Ok(version
-            .split_whitespace()
-            .next()
-            .unwrap_or(version)
-            .to_owned())
+        self.databases.postgres_version().await
     }
 }

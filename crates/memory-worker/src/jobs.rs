@@ -54,10 +54,10 @@ pub(crate) struct Job {
 pub(crate) fn registry(
     config: &WorkerConfig,
     store: &Store,
-    outbox: &WorkerStore,
+    workers: &WorkerStore,
     outside: (Indexes, Option<Rewrite>),
 ) -> Vec<Job> {
-    let with = || (store.clone(), outbox.clone());
+    let with = || (store.clone(), workers.clone());
     // The app after which the next run of `forget_memories` begins.
     let after_app: Arc<Mutex<Option<(TenantId, AppId)>>> = Arc::default();
     vec![
@@ -65,28 +65,28 @@ pub(crate) fn registry(
             "erase_expired",
             config.expiry_interval,
             with(),
-            async |(store, outbox)| {
-                let count = outbox.sweep_threads(&store, BATCH_ROWS).await?;
+            async |(store, workers)| {
+                let count = workers.erasures(&store).sweep_threads(BATCH_ROWS).await?;
                 Ok(full(count, BATCH_ROWS))
             },
         ),
-        Job::new("erase", ERASE_INTERVAL, with(), async |(store, outbox)| {
-            outbox.run_erasures(&store).await
+        Job::new("erase", ERASE_INTERVAL, with(), async |(store, workers)| {
+            workers.erasures(&store).run_erasures().await
         }),
         Job::new(
             "erase_outside",
             ERASE_INTERVAL,
             (with(), outside),
-            async |((store, outbox), (indexes, rewrite))| {
-                erase_outside(&store, &outbox, &indexes, rewrite).await
+            async |((store, workers), (indexes, rewrite))| {
+                erase_outside(&store, &workers, &indexes, rewrite).await
             },
         ),
         Job::new(
             "expire_nodes",
             config.expiry_interval,
             with(),
-            async |(store, outbox)| {
-                let count = outbox.sweep_nodes(&store, BATCH_ROWS).await?;
+            async |(store, workers)| {
+                let count = workers.nodes(&store).sweep_nodes(BATCH_ROWS).await?;
                 Ok(full(count, BATCH_ROWS))
             },
         ),
@@ -94,8 +94,11 @@ pub(crate) fn registry(
             "forget_working_memories",
             config.expiry_interval,
             with(),
-            async |(store, outbox)| {
-                let count = outbox.sweep_working_memories(&store, BATCH_ROWS).await?;
+            async |(store, workers)| {
+                let count = workers
+                    .working_memories(&store)
+                    .sweep_working_memories(BATCH_ROWS)
+                    .await?;
                 Ok(full(count, BATCH_ROWS))
             },
         ),
@@ -103,8 +106,11 @@ pub(crate) fn registry(
             "expire_documents",
             config.expiry_interval,
             with(),
-            async |(store, outbox)| {
-                let count = outbox.sweep_documents(&store, BATCH_ROWS).await?;
+            async |(store, workers)| {
+                let count = workers
+                    .documents(&store)
+                    .sweep_documents(BATCH_ROWS)
+                    .await?;
                 Ok(full(count, BATCH_ROWS))
             },
         ),
@@ -112,13 +118,14 @@ pub(crate) fn registry(
             "forget_memories",
             config.forget_interval,
             with(),
-            move |(store, outbox)| {
+            move |(store, workers)| {
                 let after_app = Arc::clone(&after_app);
                 async move {
                     // Taken, so that the run after an error begins with the first app.
                     let after = lock(&after_app).take();
-                    let next = outbox
-                        .sweep_memories(&store, after, BATCH_APPS, BATCH_ROWS)
+                    let next = workers
+                        .memories(&store)
+                        .sweep_memories(after, BATCH_APPS, BATCH_ROWS)
                         .await?;
                     let more = next.is_some();
                     *lock(&after_app) = next;
@@ -130,10 +137,16 @@ pub(crate) fn registry(
             "forget_requests",
             config.request_sweep_interval,
             with(),
-            async |(store, outbox)| {
-                let messages = outbox.sweep_requests(BATCH_ROWS).await?;
-                let nodes = outbox.sweep_node_requests(BATCH_ROWS).await?;
-                let writes = outbox.sweep_object_writes(&store, BATCH_ROWS).await?;
+            async |(store, workers)| {
+                let messages = workers.messages(&store).sweep_requests(BATCH_ROWS).await?;
+                let nodes = workers
+                    .nodes(&store)
+                    .sweep_node_requests(BATCH_ROWS)
+                    .await?;
+                let writes = workers
+                    .nodes(&store)
+                    .sweep_object_writes(BATCH_ROWS)
+                    .await?;
                 Ok(full(messages.max(nodes).max(writes), BATCH_ROWS))
             },
         ),
@@ -141,8 +154,11 @@ pub(crate) fn registry(
             "forget_transactions",
             config.request_sweep_interval,
             with(),
-            async |(_, outbox)| {
-                let count = outbox.sweep_transactions(BATCH_ROWS).await?;
+            async |(store, workers)| {
+                let count = workers
+                    .erasures(&store)
+                    .sweep_transactions(BATCH_ROWS)
+                    .await?;
                 Ok(full(count, BATCH_ROWS))
             },
         ),
@@ -150,11 +166,14 @@ pub(crate) fn registry(
             "flush_nodes",
             config.nodes.interval,
             (with(), config.nodes.flush_after),
-            async |((store, outbox), age)| {
+            async |((store, workers), age)| {
                 if store.objects().is_none() {
                     return Ok(false);
                 }
-                let count = outbox.flush_forgotten(&store, age, BATCH_OBJECTS).await?;
+                let count = workers
+                    .nodes(&store)
+                    .flush_forgotten(age, BATCH_OBJECTS)
+                    .await?;
                 Ok(full(count, BATCH_OBJECTS))
             },
         ),
@@ -162,8 +181,8 @@ pub(crate) fn registry(
             "erase_objects",
             config.nodes.interval,
             with(),
-            async |(store, outbox)| {
-                let count = outbox.erase_objects(&store, BATCH_OBJECTS).await?;
+            async |(store, workers)| {
+                let count = workers.nodes(&store).erase_objects(BATCH_OBJECTS).await?;
                 Ok(full(count, BATCH_OBJECTS))
             },
         ),
@@ -171,8 +190,8 @@ pub(crate) fn registry(
             "settle_contents",
             SETTLE_INTERVAL,
             with(),
-            async |(store, outbox)| {
-                let count = outbox.settle_contents(&store, BATCH_APPS).await?;
+            async |(store, workers)| {
+                let count = workers.contents(&store).settle_contents(BATCH_APPS).await?;
                 Ok(count > 0)
             },
         ),
@@ -180,17 +199,20 @@ pub(crate) fn registry(
             "extract_again",
             QUEUE_INTERVAL,
             with(),
-            async |(store, outbox)| {
-                let count = outbox.queue_extraction(&store, BATCH_ROWS).await?;
+            async |(store, workers)| {
+                let count = workers
+                    .memories(&store)
+                    .queue_extraction(BATCH_ROWS)
+                    .await?;
                 Ok(full(count, BATCH_ROWS))
             },
         ),
         Job::new(
             "make_due",
             CLOCK_INTERVAL,
-            (outbox.clone(), config.indexer.longest_wait()),
-            async |(outbox, change_wait)| {
-                let rows = outbox.make_due(change_wait, BATCH_DUE).await?;
+            (workers.clone(), config.indexer.longest_wait()),
+            async |(workers, change_wait)| {
+                let rows = workers.make_due(change_wait, BATCH_DUE).await?;
                 if rows > 0 {
                     tracing::warn!(
                         rows,
@@ -200,34 +222,19 @@ pub(crate) fn registry(
                 Ok(full(rows, BATCH_DUE))
             },
         ),
-        Job::new(
-            "measure_outbox",
-            MEASURE_INTERVAL,
-            (store.clone(), outbox.clone()),
-            measure_outbox,
-        ),
+        Job::new("measure_outbox", MEASURE_INTERVAL, with(), measure_outbox),
         Job::new(
             "measure_ephemeral",
             MEASURE_INTERVAL,
-            outbox.clone(),
+            with(),
             measure_ephemeral,
         ),
-        Job::new(
-            "measure_distill",
-            MEASURE_INTERVAL,
-            outbox.clone(),
-            measure_distill,
-        ),
-        Job::new(
-            "measure_nodes",
-            MEASURE_INTERVAL,
-            outbox.clone(),
-            measure_nodes,
-        ),
+        Job::new("measure_distill", MEASURE_INTERVAL, with(), measure_distill),
+        Job::new("measure_nodes", MEASURE_INTERVAL, with(), measure_nodes),
         Job::new(
             "measure_erasures",
             MEASURE_INTERVAL,
-            outbox.clone(),
+            with(),
             measure_erasures,
         ),
     ]
@@ -237,11 +244,11 @@ pub(crate) fn registry(
 /// own. A failure is recorded with the deletion, which is tried again later.
 async fn erase_outside(
     store: &Store,
-    outbox: &WorkerStore,
+    workers: &WorkerStore,
     indexes: &Indexes,
     rewrite: Option<Rewrite>,
 ) -> Result<More, StoreError> {
-    let Some(erasure) = outbox.claim_outside(store).await? else {
+    let Some(erasure) = workers.erasures(store).claim_outside().await? else {
         return Ok(false);
     };
     let scope = &erasure.scope;
@@ -252,11 +259,9 @@ async fn erase_outside(
         (Ok(()), None) => Ok(false),
         (Err(why), _) => Err(why),
     };
-    let ended = outbox.end_outside(
-        store,
-        &erasure,
-        erased.as_ref().copied().map_err(String::as_str),
-    );
+    let ended = workers
+        .erasures(store)
+        .end_outside(&erasure, erased.as_ref().copied().map_err(String::as_str));
     ended.await.map(|()| erased.is_ok())
 }
 
@@ -265,15 +270,15 @@ fn full(count: u64, batch: u32) -> More {
     count >= u64::from(batch)
 }
 
-async fn measure_outbox((store, outbox): (Store, WorkerStore)) -> Result<More, StoreError> {
-    let stats = outbox.stats().await?;
+async fn measure_outbox((store, workers): (Store, WorkerStore)) -> Result<More, StoreError> {
+    let stats = workers.outbox().stats().await?;
     gauge!("recollect_outbox_depth").set(stats.pending as f64);
     gauge!("recollect_outbox_lag_seconds").set(stats.lag.as_secs_f64());
     gauge!("recollect_outbox_dead_letters").set(stats.dead_letters as f64);
     let collections = store.index_collections().await?;
     let mut collections = collections.iter();
     let next = match collections.find(|one| one.state == CollectionState::Beside) {
-        Some(next) => outbox.of_collection(&next.name).stats().await?,
+        Some(next) => workers.outbox().of_collection(&next.name).stats().await?,
         None => OutboxStats::default(),
     };
     gauge!("recollect_next_outbox_depth").set(next.pending as f64);
@@ -282,23 +287,23 @@ async fn measure_outbox((store, outbox): (Store, WorkerStore)) -> Result<More, S
     Ok(false)
 }
 
-async fn measure_ephemeral(outbox: WorkerStore) -> Result<More, StoreError> {
-    let stats = outbox.ephemeral_stats().await?;
+async fn measure_ephemeral((store, workers): (Store, WorkerStore)) -> Result<More, StoreError> {
+    let stats = workers.threads(&store).ephemeral_stats().await?;
     gauge!("recollect_ephemeral_threads").set(stats.threads as f64);
     gauge!("recollect_ephemeral_bytes").set(stats.bytes as f64);
     Ok(false)
 }
 
-async fn measure_distill(outbox: WorkerStore) -> Result<More, StoreError> {
-    let stats = outbox.distill_stats().await?;
+async fn measure_distill((store, workers): (Store, WorkerStore)) -> Result<More, StoreError> {
+    let stats = workers.distillates(&store).distill_stats().await?;
     gauge!("recollect_distill_waiting").set(stats.waiting as f64);
     gauge!("recollect_distill_lag_seconds").set(stats.lag.as_secs_f64());
     gauge!("recollect_distill_failing").set(stats.failing as f64);
     Ok(false)
 }
 
-async fn measure_nodes(outbox: WorkerStore) -> Result<More, StoreError> {
-    let stats = outbox.node_stats().await?;
+async fn measure_nodes((store, workers): (Store, WorkerStore)) -> Result<More, StoreError> {
+    let stats = workers.nodes(&store).node_stats().await?;
     gauge!("recollect_node_turns_waiting").set(stats.waiting as f64);
     gauge!("recollect_node_flush_lag_seconds").set(stats.lag.as_secs_f64());
     gauge!("recollect_nodes_failing").set(stats.failing as f64);
@@ -306,8 +311,8 @@ async fn measure_nodes(outbox: WorkerStore) -> Result<More, StoreError> {
     Ok(false)
 }
 
-async fn measure_erasures(outbox: WorkerStore) -> Result<More, StoreError> {
-    let stats = outbox.erasure_stats().await?;
+async fn measure_erasures((store, workers): (Store, WorkerStore)) -> Result<More, StoreError> {
+    let stats = workers.erasures(&store).erasure_stats().await?;
     gauge!("recollect_deletions_waiting").set(stats.waiting as f64);
     gauge!("recollect_deletion_lag_seconds").set(stats.lag.as_secs_f64());
     gauge!("recollect_deletions_failing").set(stats.failing as f64);

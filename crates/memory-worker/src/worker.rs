@@ -22,7 +22,7 @@ pub struct Worker {
     /// Access to the data of one tenant at a time.
     pub store: Store,
     /// Access to the queues of all tenants.
-    pub outbox: WorkerStore,
+    pub workers: WorkerStore,
     /// One for each index; none where the index is left alone, for example because the
     /// configured embedding model is missing.
     pub indexers: Vec<Indexer>,
@@ -45,7 +45,7 @@ impl Worker {
         let Self {
             config,
             store,
-            outbox,
+            workers,
             indexers,
             indexes,
             rewrite,
@@ -56,7 +56,7 @@ impl Worker {
         for indexer in indexers {
             tasks.spawn(reporting_panics("indexer", indexer.run(stop.clone())));
         }
-        for job in jobs::registry(&config, &store, &outbox, (indexes, rewrite)) {
+        for job in jobs::registry(&config, &store, &workers, (indexes, rewrite)) {
             tasks.spawn(reporting_panics(job.name, job.run_until(stop.clone())));
         }
         if config.distill.enabled {
@@ -67,7 +67,7 @@ impl Worker {
                 background,
                 config: config.distill,
             };
-            let queue = DistillQueue::new(distilling, outbox);
+            let queue = DistillQueue::new(distilling, workers);
             tasks.spawn(reporting_panics("distill", queue.run(stop.clone())));
         }
     }

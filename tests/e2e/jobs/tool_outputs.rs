@@ -213,7 +213,7 @@ fn executions(step: usize) -> String {
     json!({"data": (0..all.len()).map(one).collect::<Vec<Value>>()}).to_string()
 }
 
-/// The lines of the source files of two crates of this project, in a fixed order.
+/// The lines of the source files of some crates of this project, in a fixed order.
 fn sources() -> Vec<String> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         let entries = fs::read_dir(dir).unwrap();
@@ -231,7 +231,9 @@ fn sources() -> Vec<String> {
     for dir in [
         "crates/memory-index/src",
         "crates/memory-recall/src",
-        "crates/memory-store/src",
+        "crates/memory-agents/src",
+        "crates/memory-conversations/src",
+        "crates/memory-derived/src",
     ] {
         walk(&project_dir().join(dir), &mut found);
     }

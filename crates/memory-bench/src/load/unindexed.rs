@@ -86,7 +86,8 @@ pub async fn measure(
         append_unindexed(&store, conversation, thread).await?;
     }
     let unindexed = MESSAGES * conversations.len();
-    let outbox = WorkerStore::connect(&config).await?;
+    let workers = WorkerStore::connect(&config).await?;
+    let outbox = workers.outbox();
     let claim = outbox.claim(u32::try_from(unindexed)?, HOLD).await?;
     if claim.jobs.len() != unindexed {
         return Err("the service has indexed messages that it should not know of".into());

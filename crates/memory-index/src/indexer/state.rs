@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use memory_embed::Embedder;
 use memory_runtime::error_chain;
-use memory_store::{Store, WorkerStore};
+use memory_store::{Outbox, Store};
 use time::OffsetDateTime;
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
@@ -22,7 +22,7 @@ use crate::index::Index;
 /// several processes.
 pub struct Indexer {
     pub(super) store: Store,
-    pub(super) outbox: WorkerStore,
+    pub(super) outbox: Outbox,
     pub(super) index: Arc<dyn Index>,
     pub(super) embedder: Option<Embedder>,
     pub(super) config: IndexerConfig,
@@ -54,7 +54,7 @@ impl Indexer {
     /// same database.
     pub fn new(
         store: Store,
-        outbox: WorkerStore,
+        outbox: Outbox,
         index: Arc<dyn Index>,
         embedder: Option<Embedder>,
         config: IndexerConfig,
@@ -78,7 +78,7 @@ impl Indexer {
     }
 
     /// Limits the indexer to the changes for the collection of its index, which
-    /// [`WorkerStore::open_collections`] has recorded. It pauses while the collection receives no
+    /// [`Outbox::open_collections`] has recorded. It pauses while the collection receives no
     /// changes.
     #[must_use]
     pub fn of_recorded_collection(self) -> Self {

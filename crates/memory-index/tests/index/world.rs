@@ -13,7 +13,7 @@ use memory_index::{
     IndexerHandle, open_index,
 };
 use memory_store::{
-    Append, Caller, CountedMessage, DeadLetter, NewThread, Revision, Store, StoreConfig,
+    Append, Caller, CountedMessage, DeadLetter, NewThread, Outbox, Revision, Store, StoreConfig,
     WorkerStore,
 };
 use memory_test_qdrant::TestQdrant;
@@ -66,7 +66,7 @@ pub fn message(role: Role, text: &str) -> NewMessage {
 pub struct World {
     url: String,
     pub store: Store,
-    pub outbox: WorkerStore,
+    pub outbox: Outbox,
 }
 
 impl World {
@@ -80,7 +80,11 @@ impl World {
         Self {
             url,
             store: Store::connect(&config).await.unwrap(),
-            outbox: WorkerStore::connect(&config).await.unwrap(),
+            outbox: WorkerStore::connect(&config)
+                .await
+                .unwrap()
+                .outbox()
+                .clone(),
         }
     }
 

@@ -92,7 +92,8 @@ fn every_metric_is_described_in_the_file_that_emits_it() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();
     for name in [
-        "memory-store",
+        "memory-conversations",
+        "memory-derived",
         "memory-embed",
         "memory-index",
         "memory-recall",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use memory_contract::{KeyScope, KeyScopes, Role};
-use memory_store::{Authenticator, NewApiKey, TransactionQuery, WorkerStore};
+use memory_store::{NewApiKey, TransactionQuery, WorkerStore};
 use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
@@ -96,7 +96,7 @@ async fn an_expired_key_is_refused_and_lookups_are_cached() {
         digest
     };
     let (expired, good) = (make("old", Some(soon)).await, make("new", None).await);
-    let keys = Authenticator::new(world.store.clone());
+    let keys = world.store.authenticator();
     assert_eq!(keys.caller(expired).await.unwrap(), None);
     let holder = keys.caller(good).await.unwrap().unwrap();
     assert_eq!(holder.tenant, caller("a").tenant);
@@ -112,7 +112,7 @@ async fn an_expired_key_is_refused_and_lookups_are_cached() {
         .await
         .unwrap();
     assert!(keys.caller(good).await.unwrap().is_some());
-    let others = Authenticator::new(world.store.clone());
+    let others = world.store.authenticator();
     assert_eq!(others.caller(good).await.unwrap(), None);
 }
 
@@ -153,13 +153,35 @@ async fn old_transactions_are_forgotten_and_new_ones_are_not() {
         list().await,
         ["worker append_messages", "backend create_thread"]
     );
-    assert_eq!(world.outbox.sweep_transactions(10).await.unwrap(), 1);
-    assert_eq!(world.outbox.sweep_transactions(10).await.unwrap(), 0);
+    assert_eq!(
+        world
+            .workers
+            .erasures(&world.store)
+            .sweep_transactions(10)
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        world
+            .workers
+            .erasures(&world.store)
+            .sweep_transactions(10)
+            .await
+            .unwrap(),
+        0
+    );
     assert_eq!(list().await, ["worker append_messages"]);
     let mut config = config(&world.url);
     config.transaction_retention = Duration::ZERO;
     let all = WorkerStore::connect(&config).await.unwrap();
-    assert_eq!(all.sweep_transactions(10).await.unwrap(), 1);
+    assert_eq!(
+        all.erasures(&world.store)
+            .sweep_transactions(10)
+            .await
+            .unwrap(),
+        1
+    );
 }
 
 #[tokio::test]

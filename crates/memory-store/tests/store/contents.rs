@@ -61,8 +61,12 @@ impl Contents {
     }
 
     async fn settle(&self) -> u64 {
-        let outbox = &self.world.outbox;
-        outbox.settle_contents(&self.store, 10).await.unwrap()
+        let workers = &self.world.workers;
+        workers
+            .contents(&self.store)
+            .settle_contents(10)
+            .await
+            .unwrap()
     }
 
     async fn add_turn(&self, node: &Node, claim: MessageId) {

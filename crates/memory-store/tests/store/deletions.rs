@@ -51,17 +51,33 @@ impl World {
             }
             steps.push(receipt.step);
             // As after a crash, and a restart.
-            self.outbox.end_erasure_leases().await.unwrap();
+            self.workers
+                .erasures(&self.store)
+                .end_erasure_leases()
+                .await
+                .unwrap();
             let due = "UPDATE recollect.erasures SET available_at = clock_timestamp()";
             owner.execute(due, &[]).await.unwrap();
-            self.outbox.run_erasures(&self.store).await.unwrap();
+            self.workers
+                .erasures(&self.store)
+                .run_erasures()
+                .await
+                .unwrap();
             let claim = self.outbox.claim(500, MINUTE).await.unwrap();
             let jobs: Vec<i64> = claim.jobs.iter().map(|job| job.id).collect();
             self.outbox.ack(claim.lease, &jobs).await.unwrap();
-            let outside = self.outbox.claim_outside(&self.store).await.unwrap();
+            let outside = self
+                .workers
+                .erasures(&self.store)
+                .claim_outside()
+                .await
+                .unwrap();
             if let Some(erasure) = outside {
                 assert_eq!(erasure.tenant, self.caller.tenant);
-                let ended = self.outbox.end_outside(&self.store, &erasure, Ok(false));
+                let ended = self
+                    .workers
+                    .erasures(&self.store)
+                    .end_outside(&erasure, Ok(false));
                 ended.await.unwrap();
             }
         }
@@ -211,7 +227,12 @@ async fn try_everything(world: &World) {
         "UPDATE recollect.erasures SET available_at = clock_timestamp() WHERE lease_id IS NULL";
     for _ in 0..3 {
         world.owner().await.execute(due, &[]).await.unwrap();
-        world.outbox.run_erasures(&world.store).await.unwrap();
+        world
+            .workers
+            .erasures(&world.store)
+            .run_erasures()
+            .await
+            .unwrap();
     }
 }
 

@@ -187,7 +187,12 @@ async fn erasing_a_message_erases_its_texts_and_those_that_continue_them() {
         let rows = owner.query(sql, &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect()
     };
-    world.outbox.claim_distill(10, MINUTE).await.unwrap();
+    world
+        .workers
+        .distillates(&world.store)
+        .claim_distill(10, MINUTE)
+        .await
+        .unwrap();
     world.erase(thread, ids[2]).await;
     assert_eq!(texts().await, ["summary to 2"]);
     let (context, raw) = world.context(thread).await;
@@ -633,11 +638,12 @@ async fn messages_that_arrive_during_a_run_are_not_lost() {
     let World {
         store,
         caller,
-        outbox,
+        workers,
         ..
     } = &world;
+    let queue = workers.distillates(store);
     let (thread, ids) = world.conversation(3).await;
-    let claim = outbox.claim_distill(10, MINUTE).await.unwrap();
+    let claim = queue.claim_distill(10, MINUTE).await.unwrap();
     assert_eq!(claim.jobs.len(), 1);
     let job = &claim.jobs[0];
     assert_eq!(
@@ -645,7 +651,7 @@ async fn messages_that_arrive_during_a_run_are_not_lost() {
         (&caller.tenant, thread, 1)
     );
     assert!(
-        outbox
+        queue
             .claim_distill(10, MINUTE)
             .await
             .unwrap()
@@ -654,17 +660,17 @@ async fn messages_that_arrive_during_a_run_are_not_lost() {
     );
     // Between the look and its end.
     world.say(thread, Role::User, "more").await;
-    assert!(!store.distill_done(claim.lease, job, 1_000).await.unwrap());
-    let claim = outbox.claim_distill(10, MINUTE).await.unwrap();
+    assert!(!queue.distill_done(claim.lease, job, 1_000).await.unwrap());
+    let claim = queue.claim_distill(10, MINUTE).await.unwrap();
     assert_eq!(claim.jobs.len(), 1);
     assert!(
-        store
+        queue
             .distill_done(claim.lease, &claim.jobs[0], 60)
             .await
             .unwrap()
     );
     // Nothing is due before the path has 60 tokens.
-    let claims = async || outbox.claim_distill(10, MINUTE).await.unwrap();
+    let claims = async || queue.claim_distill(10, MINUTE).await.unwrap();
     world.say(thread, Role::User, "fifty").await;
     assert!(claims().await.jobs.is_empty());
     world.say(thread, Role::User, "sixty").await;
@@ -672,7 +678,7 @@ async fn messages_that_arrive_during_a_run_are_not_lost() {
     assert_eq!(claim.jobs.len(), 1);
     // The path is as long as what is to be due already.
     assert!(
-        !store
+        !queue
             .distill_done(claim.lease, &claim.jobs[0], 60)
             .await
             .unwrap()
@@ -685,14 +691,14 @@ async fn messages_that_arrive_during_a_run_are_not_lost() {
         .await
         .unwrap();
     assert!(
-        !store
+        !queue
             .distill_done(claim.lease, &claim.jobs[0], 1_000)
             .await
             .unwrap()
     );
     let claim = claims().await;
     assert!(
-        store
+        queue
             .distill_done(claim.lease, &claim.jobs[0], 1_000)
             .await
             .unwrap()
@@ -701,7 +707,7 @@ async fn messages_that_arrive_during_a_run_are_not_lost() {
     world.say(thread, Role::User, "another way").await;
     let claim = claims().await;
     assert!(
-        store
+        queue
             .distill_done(claim.lease, &claim.jobs[0], 1_000)
             .await
             .unwrap()
@@ -714,7 +720,7 @@ async fn messages_that_arrive_during_a_run_are_not_lost() {
     world.say(thread, Role::User, "back").await;
     let claim = claims().await;
     assert!(
-        store
+        queue
             .distill_done(claim.lease, &claim.jobs[0], 1_000)
             .await
             .unwrap()
@@ -738,26 +744,27 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     let World {
         store,
         caller,
-        outbox,
+        workers,
         ..
     } = &world;
+    let queue = workers.distillates(store);
     let (thread, _) = world.conversation(1).await;
-    let claims = async || outbox.claim_distill(10, MINUTE).await.unwrap();
+    let claims = async || queue.claim_distill(10, MINUTE).await.unwrap();
     let put_off = async |next, after| {
         let claim = claims().await;
-        let postponed = store.distill_postpone(claim.lease, &claim.jobs[0], next, after);
+        let postponed = queue.distill_postpone(claim.lease, &claim.jobs[0], next, after);
         assert!(postponed.await.unwrap());
     };
     // After its time, and not as a failure.
     let claim = claims().await;
-    let why = outbox.retry_distill(claim.lease, &claim.jobs[0], "no luck", Duration::ZERO);
+    let why = queue.retry_distill(claim.lease, &claim.jobs[0], "no luck", Duration::ZERO);
     assert!(why.await.unwrap());
     put_off(1_000, Duration::ZERO).await;
-    assert_eq!(outbox.distill_stats().await.unwrap().failing, 0);
+    assert_eq!(queue.distill_stats().await.unwrap().failing, 0);
     let claim = claims().await;
     assert_eq!(claim.jobs[0].attempts, 1);
     assert!(
-        outbox
+        queue
             .release_distill(claim.lease, &claim.jobs[0])
             .await
             .unwrap()
@@ -765,7 +772,7 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     // Not before; it does not count as late.
     put_off(1_000, MINUTE).await;
     assert!(claims().await.jobs.is_empty());
-    assert_eq!(outbox.distill_stats().await.unwrap().lag, Duration::ZERO);
+    assert_eq!(queue.distill_stats().await.unwrap().lag, Duration::ZERO);
     world.say(thread, Role::User, "not enough").await;
     assert!(claims().await.jobs.is_empty());
     // Somebody wants it, or the path is long enough.
@@ -779,11 +786,11 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     // Messages that arrived during a run are due at once.
     let claim = claims().await;
     world.say(thread, Role::User, "more").await;
-    let postponed = store.distill_postpone(claim.lease, &claim.jobs[0], 1_000, MINUTE);
+    let postponed = queue.distill_postpone(claim.lease, &claim.jobs[0], 1_000, MINUTE);
     assert!(!postponed.await.unwrap());
     let claim = claims().await;
     // A failure keeps its pause.
-    let retry = outbox.retry_distill(claim.lease, &claim.jobs[0], "no luck", MINUTE);
+    let retry = queue.retry_distill(claim.lease, &claim.jobs[0], "no luck", MINUTE);
     assert!(retry.await.unwrap());
     store
         .distillates(caller)
@@ -795,7 +802,7 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     let other = world.conversation(1).await.0;
     let claim = claims().await;
     store.threads(caller).delete_thread(other).await.unwrap();
-    let postponed = store.distill_postpone(claim.lease, &claim.jobs[0], 1_000, MINUTE);
+    let postponed = queue.distill_postpone(claim.lease, &claim.jobs[0], 1_000, MINUTE);
     assert!(!postponed.await.unwrap());
 }
 
@@ -805,24 +812,25 @@ async fn a_thread_that_fails_stays_in_the_queue_with_its_reason() {
     let World {
         store,
         caller: us,
-        outbox,
+        workers,
         ..
     } = &world;
+    let queue = workers.distillates(store);
     let (thread, _) = world.conversation(1).await;
     for attempt in 1..=20 {
-        let claim = outbox.claim_distill(10, MINUTE).await.unwrap();
+        let claim = queue.claim_distill(10, MINUTE).await.unwrap();
         let job = &claim.jobs[0];
         assert_eq!(job.attempts, attempt);
         let why = format!("no\0 luck {attempt}");
         assert!(
-            outbox
+            queue
                 .retry_distill(claim.lease, job, &why, Duration::ZERO)
                 .await
                 .unwrap()
         );
         // Once given back it is somebody else's.
         assert!(
-            !outbox
+            !queue
                 .retry_distill(claim.lease, job, "late", Duration::ZERO)
                 .await
                 .unwrap()
@@ -841,7 +849,7 @@ async fn a_thread_that_fails_stays_in_the_queue_with_its_reason() {
             .unwrap(),
         DistillStats::default()
     );
-    assert_eq!(outbox.distill_stats().await.unwrap().failing, 1);
+    assert_eq!(queue.distill_stats().await.unwrap().failing, 1);
     let state = store
         .distillates(us)
         .distill_state(thread, None, false)
@@ -849,38 +857,38 @@ async fn a_thread_that_fails_stays_in_the_queue_with_its_reason() {
         .unwrap();
     assert_eq!(state.last_error, "no luck 20");
 
-    let claim = outbox.claim_distill(10, MINUTE).await.unwrap();
+    let claim = queue.claim_distill(10, MINUTE).await.unwrap();
     assert!(
-        outbox
+        queue
             .release_distill(claim.lease, &claim.jobs[0])
             .await
             .unwrap()
     );
-    let claim = outbox.claim_distill(10, MINUTE).await.unwrap();
+    let claim = queue.claim_distill(10, MINUTE).await.unwrap();
     assert_eq!(claim.jobs[0].attempts, 21);
     assert!(
-        outbox
+        queue
             .extend_distill(claim.lease, &claim.jobs[0], MINUTE)
             .await
             .unwrap()
     );
     // A worker that is gone: what it had is given out again, and it ends nothing.
-    assert_eq!(outbox.end_distill_leases().await.unwrap(), 1);
-    let next = outbox.claim_distill(10, MINUTE).await.unwrap();
+    assert_eq!(queue.end_distill_leases().await.unwrap(), 1);
+    let next = queue.claim_distill(10, MINUTE).await.unwrap();
     assert!(
-        !store
+        !queue
             .distill_done(claim.lease, &claim.jobs[0], 1_000)
             .await
             .unwrap()
     );
     assert!(
-        !outbox
+        !queue
             .extend_distill(claim.lease, &claim.jobs[0], MINUTE)
             .await
             .unwrap()
     );
     assert!(
-        store
+        queue
             .distill_done(next.lease, &next.jobs[0], 1_000)
             .await
             .unwrap()

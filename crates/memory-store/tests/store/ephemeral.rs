@@ -66,7 +66,12 @@ async fn only_a_server_that_starts_alone_ends_ephemeral_threads() {
     let last = ServerLock::acquire(&config).await.unwrap();
     assert_eq!(there(&world, [kept, during]).await, [true, false]);
     assert_eq!(
-        world.outbox.sweep_threads(&world.store, 10).await.unwrap(),
+        world
+            .workers
+            .erasures(&world.store)
+            .sweep_threads(10)
+            .await
+            .unwrap(),
         2
     );
     drop(last);
@@ -154,7 +159,12 @@ async fn bytes_follow_appends_and_erasures() {
     let thread = ephemeral(&world, store, "brief").await.unwrap().id;
     let owner = world.owner().await;
     let stats = async || {
-        let stats = world.outbox.ephemeral_stats().await.unwrap();
+        let stats = world
+            .workers
+            .threads(&world.store)
+            .ephemeral_stats()
+            .await
+            .unwrap();
         // The totals that appends are compared with are the same.
         let totals = "SELECT thread_count, content_bytes FROM recollect.ephemeral_totals";
         let row = owner.query_one(totals, &[]).await.unwrap();
@@ -233,7 +243,16 @@ async fn concurrent_callers_do_not_exceed_the_limits_together() {
         4,
         "{stored:?}"
     );
-    assert!(world.outbox.ephemeral_stats().await.unwrap().bytes <= 1_000);
+    assert!(
+        world
+            .workers
+            .threads(&world.store)
+            .ephemeral_stats()
+            .await
+            .unwrap()
+            .bytes
+            <= 1_000
+    );
 }
 
 #[tokio::test]
@@ -253,7 +272,15 @@ async fn an_idle_thread_ends_and_makes_room() {
     }
     assert!(!there(&world, [idle.id]).await[0]);
     ephemeral(&world, store, "next").await.unwrap();
-    assert_eq!(world.outbox.sweep_threads(store, 10).await.unwrap(), 1);
+    assert_eq!(
+        world
+            .workers
+            .erasures(store)
+            .sweep_threads(10)
+            .await
+            .unwrap(),
+        1
+    );
 }
 
 #[tokio::test]

@@ -67,13 +67,23 @@ async fn a_thread_that_cannot_be_erased_stops_no_other() {
 
     // Also where each run can queue one thread only.
     for _ in 0..3 {
-        world.outbox.sweep_threads(&world.store, 1).await.unwrap();
+        world
+            .workers
+            .erasures(&world.store)
+            .sweep_threads(1)
+            .await
+            .unwrap();
     }
     assert_eq!(rows(&owner, &others).await, [0, 0]);
     assert_eq!(rows(&owner, &[held]).await, [2]);
     let read = world.store.threads(&world.caller).get_thread(held).await;
     assert!(matches!(read, Err(StoreError::ThreadNotFound)));
-    let stats = world.outbox.erasure_stats().await.unwrap();
+    let stats = world
+        .workers
+        .erasures(&world.store)
+        .erasure_stats()
+        .await
+        .unwrap();
     assert_eq!((stats.waiting, stats.failing), (1, 1));
     assert!(stats.last_error.contains("this row stays"), "{stats:?}");
 
@@ -82,7 +92,14 @@ async fn a_thread_that_cannot_be_erased_stops_no_other() {
     let due = "UPDATE recollect.erasures SET available_at = clock_timestamp()";
     let mut longest = 0.0;
     for _ in 0..3 {
-        assert!(!world.outbox.run_erasures(&world.store).await.unwrap());
+        assert!(
+            !world
+                .workers
+                .erasures(&world.store)
+                .run_erasures()
+                .await
+                .unwrap()
+        );
         let seconds: f64 = owner.query_one(pause, &[]).await.unwrap().get(0);
         assert!(seconds > longest, "{seconds} after {longest}");
         longest = seconds;
@@ -91,9 +108,21 @@ async fn a_thread_that_cannot_be_erased_stops_no_other() {
 
     let allow = "DROP TRIGGER refuse ON recollect.messages";
     owner.batch_execute(allow).await.unwrap();
-    assert!(world.outbox.run_erasures(&world.store).await.unwrap());
+    assert!(
+        world
+            .workers
+            .erasures(&world.store)
+            .run_erasures()
+            .await
+            .unwrap()
+    );
     assert_eq!(rows(&owner, &[held]).await, [0]);
-    let stats = world.outbox.erasure_stats().await.unwrap();
+    let stats = world
+        .workers
+        .erasures(&world.store)
+        .erasure_stats()
+        .await
+        .unwrap();
     assert_eq!(stats, ErasureStats::default());
 }
 
@@ -139,7 +168,12 @@ async fn a_deleted_thread_is_gone_while_its_rows_are_locked() {
     let due = "UPDATE recollect.erasures SET available_at = clock_timestamp()";
     let erased = async || {
         owner.execute(due, &[]).await.unwrap();
-        world.outbox.run_erasures(&world.store).await.unwrap();
+        world
+            .workers
+            .erasures(&world.store)
+            .run_erasures()
+            .await
+            .unwrap();
         rows(&owner, &[held]).await == [0]
     };
     assert!(within_30_seconds(erased).await, "rows are left");
@@ -215,6 +249,11 @@ async fn a_large_thread_is_erased_in_steps_that_resume_anywhere() {
     let expected = [("more", 1_501), ("more", 501), ("done", 0)];
     let expected = expected.map(|(status, count)| (status.to_owned(), count));
     assert_eq!(left, expected);
-    let stats = world.outbox.erasure_stats().await.unwrap();
+    let stats = world
+        .workers
+        .erasures(&world.store)
+        .erasure_stats()
+        .await
+        .unwrap();
     assert_eq!(stats, ErasureStats::default());
 }

@@ -44,7 +44,12 @@ impl World {
 
     /// The tenants of the threads that a claim gets, and the threads.
     async fn distilled(&self, limit: u32) -> Vec<(TenantId, ThreadId)> {
-        let claim = self.outbox.claim_distill(limit, MINUTE).await.unwrap();
+        let claim = self
+            .workers
+            .distillates(&self.store)
+            .claim_distill(limit, MINUTE)
+            .await
+            .unwrap();
         let jobs = claim.jobs.into_iter();
         jobs.map(|job| (job.caller.tenant, job.thread)).collect()
     }
@@ -156,7 +161,7 @@ async fn a_claim_reads_little_of_a_long_queue_and_passes_no_tenant_over() {
         )
         .await
         .unwrap();
-    let claim = include_str!("../../queries/outbox/claim.sql");
+    let claim = include_str!("../../../memory-outbox/queries/outbox/claim.sql");
     for bulk in [false, true] {
         // The counts of a connection include earlier transactions until they are flushed.
         let mut worker = world.role("recollect_worker").await;

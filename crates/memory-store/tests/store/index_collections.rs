@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use memory_contract::Role;
-use memory_store::{CollectionChange, CollectionState, Freshness, JobKind, WorkerStore};
+use memory_store::{CollectionChange, CollectionState, Freshness, JobKind, Outbox};
 
 use crate::world::{World, said};
 
@@ -16,19 +16,19 @@ const FRESH: Freshness = Freshness {
 };
 
 /// The collections with their states, in the order of the list.
-async fn states(outbox: &WorkerStore) -> Vec<(String, CollectionState)> {
+async fn states(outbox: &Outbox) -> Vec<(String, CollectionState)> {
     let all = outbox.list_collections().await.unwrap().into_iter();
     all.map(|one| (one.name, one.state)).collect()
 }
 
 /// The queues of the collections `a` and `b`.
-fn queues(world: &World) -> (WorkerStore, WorkerStore) {
+fn queues(world: &World) -> (Outbox, Outbox) {
     let [a, b] = ["a", "b"].map(|name| world.outbox.of_collection(name));
     (a, b)
 }
 
 /// Records the collections of a server.
-async fn open(outbox: &WorkerStore, first: &str, next: Option<&str>) {
+async fn open(outbox: &Outbox, first: &str, next: Option<&str>) {
     assert!(outbox.open_collections(first, next).await.unwrap());
 }
 
@@ -51,7 +51,7 @@ fn state(name: &str, state: CollectionState) -> (String, CollectionState) {
 
 /// Claims and acknowledges everything that waits for a collection, and returns how many
 /// changes there were.
-async fn drain(outbox: &WorkerStore) -> usize {
+async fn drain(outbox: &Outbox) -> usize {
     let mut drained = 0;
     loop {
         let claim = outbox.claim(100, MINUTE).await.unwrap();

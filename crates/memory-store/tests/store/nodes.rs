@@ -218,8 +218,8 @@ async fn an_object_is_erased_again_until_no_write_of_it_may_be_under_way() {
     let erase = async || {
         let due = "UPDATE recollect.object_deletions SET available_at = clock_timestamp()";
         owner.batch_execute(due).await.unwrap();
-        let outbox = &nodes.world.outbox;
-        outbox.erase_objects(&nodes.store, 10).await.unwrap()
+        let workers = &nodes.world.workers;
+        workers.nodes(&nodes.store).erase_objects(10).await.unwrap()
     };
     assert_eq!(erase().await, 1);
     assert!(!exists().await);
@@ -231,8 +231,9 @@ async fn an_object_is_erased_again_until_no_write_of_it_may_be_under_way() {
     assert_eq!(count("object_deletions").await, 0);
     let swept = nodes
         .world
-        .outbox
-        .sweep_object_writes(&nodes.store, 10)
+        .workers
+        .nodes(&nodes.store)
+        .sweep_object_writes(10)
         .await;
     assert_eq!(swept.unwrap(), 1);
     assert_eq!(count("object_writes").await, 0);
@@ -289,9 +290,10 @@ async fn an_expired_memory_leaves_no_turn_waiting() {
         ..nodes
     };
     nodes.add("waits").await;
-    let outbox = &nodes.world.outbox;
-    let flushed = outbox
-        .flush_forgotten(&nodes.store, Duration::ZERO, 1)
+    let workers = &nodes.world.workers;
+    let flushed = workers
+        .nodes(&nodes.store)
+        .flush_forgotten(Duration::ZERO, 1)
         .await;
     assert_eq!(flushed.unwrap(), 1);
 }
@@ -312,7 +314,12 @@ async fn a_deletion_spares_an_object_that_is_in_use_again() {
     assert!(nodes.dialogue().await.is_empty());
     nodes.add("new").await;
     nodes.flush().await;
-    let erased = nodes.world.outbox.erase_objects(&nodes.store, 10).await;
+    let erased = nodes
+        .world
+        .workers
+        .nodes(&nodes.store)
+        .erase_objects(10)
+        .await;
     assert_eq!(erased.unwrap(), 1);
     let left = "SELECT count(*) FROM recollect.object_deletions";
     let left: i64 = owner.query_one(left, &[]).await.unwrap().get(0);

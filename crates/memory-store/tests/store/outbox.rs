@@ -285,7 +285,7 @@ async fn a_clock_that_was_set_back_delays_no_job() {
     let thread = world.thread().await.id;
     world.say(thread, Role::User, "hello").await;
     let owner = world.owner().await;
-    let make_due = async || world.outbox.make_due(CHANGE_WAIT, 1_000).await.unwrap();
+    let make_due = async || world.workers.make_due(CHANGE_WAIT, 1_000).await.unwrap();
     let claim = async || world.outbox.claim(10, MINUTE).await.unwrap().jobs.len();
     assert_eq!(make_due().await, 0);
     // What a clock finds that was set back by an hour.
@@ -315,7 +315,7 @@ async fn rows_are_made_due_in_batches_and_locked_ones_later() {
     let held = "SELECT id FROM recollect.outbox ORDER BY id LIMIT 1 FOR UPDATE";
     lock.query_one(held, &[]).await.unwrap();
 
-    let make_due = async || world.outbox.make_due(CHANGE_WAIT, 2).await.unwrap();
+    let make_due = async || world.workers.make_due(CHANGE_WAIT, 2).await.unwrap();
     for expected in [2, 2, 0] {
         assert_eq!(make_due().await, expected);
     }
@@ -359,7 +359,7 @@ async fn rows_of_every_queue_are_made_due_after_its_longest_delay() {
                 "UPDATE recollect.{queue} SET {column} = clock_timestamp() + interval '{seconds} seconds'"
             );
             assert_eq!(owner.execute(&wait, &[]).await.unwrap(), 1, "{queue}");
-            let changed = world.outbox.make_due(CHANGE_WAIT, 1_000).await.unwrap();
+            let changed = world.workers.make_due(CHANGE_WAIT, 1_000).await.unwrap();
             assert_eq!(changed, expected, "{queue}.{column} in {seconds} seconds");
         }
         let due = format!("SELECT {column} <= clock_timestamp() FROM recollect.{queue}");
@@ -479,13 +479,29 @@ async fn old_request_ids_are_forgotten() {
         .append(&append)
         .await
         .unwrap();
-    assert_eq!(world.outbox.sweep_requests(10).await.unwrap(), 0);
+    assert_eq!(
+        world
+            .workers
+            .messages(&world.store)
+            .sweep_requests(10)
+            .await
+            .unwrap(),
+        0
+    );
     let owner = world.owner().await;
     owner
         .batch_execute("UPDATE recollect.requests SET created_at = now() - interval '3 days'")
         .await
         .unwrap();
-    assert_eq!(world.outbox.sweep_requests(10).await.unwrap(), 1);
+    assert_eq!(
+        world
+            .workers
+            .messages(&world.store)
+            .sweep_requests(10)
+            .await
+            .unwrap(),
+        1
+    );
 }
 
 #[tokio::test]

@@ -95,7 +95,15 @@ async fn nothing_of_a_plan_outlives_its_thread() {
     ] {
         assert!(matches!(error, StoreError::ThreadNotFound), "{error:?}");
     }
-    assert_eq!(world.outbox.sweep_threads(store, 10).await.unwrap(), 1);
+    assert_eq!(
+        world
+            .workers
+            .erasures(store)
+            .sweep_threads(10)
+            .await
+            .unwrap(),
+        1
+    );
     for table in ["plans", "attempts"] {
         let left = owner
             .query(&format!("SELECT thread_id FROM recollect.{table}"), &[])

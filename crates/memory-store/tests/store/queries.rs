@@ -12,8 +12,12 @@ use crate::world::World;
 async fn every_query_prepares_against_the_migrated_schema() {
     let world = World::new().await;
     let owner = world.owner().await;
-    let files = sql_files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/queries")));
-    assert!(files.len() > 30);
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = fs::read_dir(crates).unwrap();
+    let queries = crates.map(|one| one.unwrap().path().join("queries"));
+    let queries = queries.filter(|one| one.is_dir());
+    let files: Vec<PathBuf> = queries.flat_map(|one| sql_files(&one)).collect();
+    assert!(files.len() > 230, "{}", files.len());
     for file in files {
         let sql = fs::read_to_string(&file).unwrap();
         if file.to_str().unwrap().ends_with(".pgbench.setup.sql") {
@@ -47,12 +51,12 @@ async fn the_script_for_pgbench_appends() {
     let owner = world.owner().await;
     owner
         .batch_execute(include_str!(
-            "../../queries/messages/append.pgbench.setup.sql"
+            "../../../memory-conversations/queries/messages/append.pgbench.setup.sql"
         ))
         .await
         .unwrap();
-    let append =
-        include_str!("../../queries/messages/append.pgbench.sql").replace(":client_id", "7");
+    let append = include_str!("../../../memory-conversations/queries/messages/append.pgbench.sql")
+        .replace(":client_id", "7");
     let service = world.role("recollect_service").await;
     for seq in 1..=2_i64 {
         let row = service.query_one(append.as_str(), &[]).await.unwrap();

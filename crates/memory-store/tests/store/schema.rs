@@ -25,7 +25,7 @@ use crate::{
     world::{World, after, config, connect, said},
 };
 
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../memory-database");
 
 /// Applies schema files to an empty database, as an earlier version did.
 async fn apply_schema(owner: &Client, files: &[PathBuf]) {

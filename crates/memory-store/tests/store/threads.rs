@@ -98,7 +98,12 @@ async fn an_expired_session_starts_afresh_and_the_old_one_is_swept() {
         .id;
     world.say(first_id, Role::User, "hello").await;
     assert_eq!(
-        world.outbox.sweep_threads(&world.store, 10).await.unwrap(),
+        world
+            .workers
+            .erasures(&world.store)
+            .sweep_threads(10)
+            .await
+            .unwrap(),
         0
     );
     tokio::time::sleep(short + Duration::from_millis(50)).await;
@@ -144,7 +149,12 @@ async fn an_expired_session_starts_afresh_and_the_old_one_is_swept() {
         .unwrap();
     assert!(afresh.created && afresh.thread.id != first_id);
     assert_eq!(
-        world.outbox.sweep_threads(&world.store, 10).await.unwrap(),
+        world
+            .workers
+            .erasures(&world.store)
+            .sweep_threads(10)
+            .await
+            .unwrap(),
         1
     );
     let row = world

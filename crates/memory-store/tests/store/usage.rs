@@ -247,12 +247,21 @@ async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
     let other = world.thread_of("other", "ada", "s").await.id;
     let look = async |claim: &memory_store::DistillClaim| {
         for job in &claim.jobs {
-            let done = world.store.distill_done(claim.lease, job, 1_000_000);
+            let done =
+                world
+                    .workers
+                    .distillates(&world.store)
+                    .distill_done(claim.lease, job, 1_000_000);
             done.await.unwrap();
         }
     };
     let waiting = async || {
-        let claim = world.outbox.claim_distill(10, HOUR).await.unwrap();
+        let claim = world
+            .workers
+            .distillates(&world.store)
+            .claim_distill(10, HOUR)
+            .await
+            .unwrap();
         let mut threads: Vec<_> = claim.jobs.iter().map(|job| job.thread).collect();
         threads.sort();
         (claim, threads)

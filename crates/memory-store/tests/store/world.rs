@@ -7,7 +7,7 @@ use memory_contract::{
     SessionKey, TenantId, Thread, ThreadId, UserId,
 };
 use memory_store::{
-    Append, Appended, Caller, CountedMessage, NewThread, Store, StoreConfig, StoreError,
+    Append, Appended, Caller, CountedMessage, NewThread, Outbox, Store, StoreConfig, StoreError,
     WorkerStore,
 };
 use tokio::time::sleep;
@@ -18,7 +18,8 @@ use crate::cluster;
 pub struct World {
     pub url: String,
     pub store: Store,
-    pub outbox: WorkerStore,
+    pub workers: WorkerStore,
+    pub outbox: Outbox,
     pub caller: Caller,
 }
 
@@ -35,9 +36,11 @@ impl World {
     pub async fn new() -> Self {
         let url = cluster::database();
         let config = config(&url);
+        let workers = WorkerStore::connect(&config).await.unwrap();
         Self {
             store: Store::connect(&config).await.unwrap(),
-            outbox: WorkerStore::connect(&config).await.unwrap(),
+            outbox: workers.outbox().clone(),
+            workers,
             caller: caller("a"),
             url,
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use memory_distill::BreakerState;
 use memory_runtime::error_chain;
-use memory_store::{DistillJob, LeaseId, StoreError, WorkerStore, retry_pause};
+use memory_store::{DistillJob, DistillateWorker, LeaseId, StoreError, WorkerStore, retry_pause};
 use metrics::{describe_gauge, gauge};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -32,12 +32,16 @@ const LONG_WAIT: Duration = Duration::from_secs(5);
 /// Distills the threads that are due, several at a time.
 pub(crate) struct DistillQueue {
     with: Distilling,
-    outbox: WorkerStore,
+    workers: WorkerStore,
 }
 
 impl DistillQueue {
-    pub(crate) fn new(with: Distilling, outbox: WorkerStore) -> Self {
-        Self { with, outbox }
+    pub(crate) fn new(with: Distilling, workers: WorkerStore) -> Self {
+        Self { with, workers }
+    }
+
+    fn queue(&self) -> DistillateWorker<'_> {
+        self.workers.distillates(&self.with.store)
     }
 
     /// Works until `stop`. Then runs in progress are aborted and their threads are
@@ -60,7 +64,7 @@ impl DistillQueue {
             }
             let free = u32::try_from(lanes - runs.len()).unwrap_or_default();
             let lease = this.with.config.lease;
-            let claim = match this.outbox.claim_distill(free, lease).await {
+            let claim = match this.queue().claim_distill(free, lease).await {
                 Ok(claim) => claim,
                 Err(error) => {
                     tracing::warn!(job = NAME, error = %error_chain(&error), "a background job failed");
@@ -87,7 +91,7 @@ impl DistillQueue {
         let start = Instant::now();
         let distilled = tokio::select! {
             () = stop.cancelled() => {
-                self.log_error(job, self.outbox.release_distill(lease, job).await.map(drop));
+                self.log_error(job, self.queue().release_distill(lease, job).await.map(drop));
                 return;
             }
             // The lease is lost: another worker has the thread.
@@ -111,7 +115,7 @@ impl DistillQueue {
         if model.is_some() || !self.with.background.is_called() {
             return;
         }
-        if let Ok(false) = self.outbox.distill_is_behind(LONG_WAIT).await {
+        if let Ok(false) = self.queue().distill_is_behind(LONG_WAIT).await {
             let pause = (worked * PAUSE).min(LONGEST_PAUSE);
             stop.run_until_cancelled(sleep(pause)).await;
         }
@@ -123,17 +127,17 @@ impl DistillQueue {
         job: &DistillJob,
         distilled: Result<Due, Failure>,
     ) -> Result<(), StoreError> {
-        let store = &self.with.store;
+        let queue = self.queue();
         let ended = match distilled {
             Ok(Due {
                 path_tokens,
                 after: None,
-            }) => store.distill_done(lease, job, path_tokens).await?,
+            }) => queue.distill_done(lease, job, path_tokens).await?,
             Ok(Due {
                 path_tokens,
                 after: Some(after),
             }) => {
-                store
+                queue
                     .distill_postpone(lease, job, path_tokens, after)
                     .await?
             }
@@ -147,7 +151,7 @@ impl DistillQueue {
                     error = %why,
                     "a thread could not be distilled; it is tried again"
                 );
-                self.outbox.retry_distill(lease, job, &why, pause).await?
+                queue.retry_distill(lease, job, &why, pause).await?
             }
         };
         tracing::debug!(thread_id = %job.thread, ended, "a thread was distilled");
@@ -159,7 +163,7 @@ impl DistillQueue {
         let time = self.with.config.lease;
         loop {
             sleep(time / EXTENSIONS).await;
-            match self.outbox.extend_distill(lease, job, time).await {
+            match self.queue().extend_distill(lease, job, time).await {
                 Ok(true) => {}
                 Ok(false) => return,
                 // The database may answer again before the lease ends. If not, the

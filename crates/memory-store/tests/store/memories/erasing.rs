@@ -159,7 +159,7 @@ async fn what_was_built_on_a_memory_is_erased_with_it_and_its_messages_are_read_
         assert_eq!(again(away).await, [ill, vet]);
         assert_eq!(again(home).await, []);
         for queued in [1, 0] {
-            let found = world.outbox.queue_extraction(store, 10).await;
+            let found = world.workers.memories(store).queue_extraction(10).await;
             assert_eq!(found.unwrap(), queued);
         }
 

@@ -629,8 +629,9 @@ async fn policies_forget_in_the_background_app_by_app() {
     let (mut after, mut rounds) = (None, 0);
     loop {
         after = world
-            .outbox
-            .sweep_memories(&world.store, after, 1, 2)
+            .workers
+            .memories(&world.store)
+            .sweep_memories(after, 1, 2)
             .await
             .unwrap();
         rounds += 1;

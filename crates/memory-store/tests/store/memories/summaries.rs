@@ -101,9 +101,18 @@ impl<'a> Summarized<'a> {
     async fn is_queued(&self) -> bool {
         let world = self.world;
         let hour = std::time::Duration::from_secs(3_600);
-        let claim = world.outbox.claim_distill(10, hour).await.unwrap();
+        let claim = world
+            .workers
+            .distillates(&world.store)
+            .claim_distill(10, hour)
+            .await
+            .unwrap();
         for job in &claim.jobs {
-            let done = world.store.distill_done(claim.lease, job, i64::MAX);
+            let done =
+                world
+                    .workers
+                    .distillates(&world.store)
+                    .distill_done(claim.lease, job, i64::MAX);
             done.await.unwrap();
         }
         claim.jobs.iter().any(|job| job.thread == self.thread)

@@ -8,7 +8,7 @@ use memory_contract::proto::{
 };
 
 use memory_store::{
-    CollectionChange, CollectionProgress, CollectionState, StoreError, WorkerStore,
+    CollectionChange, CollectionProgress, CollectionState, Outbox, StoreError, WorkerStore,
 };
 use secrecy::ExposeSecret as _;
 use serde_json::json;
@@ -154,7 +154,7 @@ fn done(change: CollectionChange) -> Result<(), Failure> {
 }
 
 /// Connects to the database of the configuration, or else to that of a running `recollect dev`.
-async fn connect(file: Option<PathBuf>, args: DataDirArgs) -> Result<WorkerStore, Failure> {
+async fn connect(file: Option<PathBuf>, args: DataDirArgs) -> Result<Outbox, Failure> {
     let loaded = Config::load(&Sources {
         file,
         ..Default::default()
@@ -168,6 +168,7 @@ async fn connect(file: Option<PathBuf>, args: DataDirArgs) -> Result<WorkerStore
         require_database(&loaded.config)?;
     }
     let opened = WorkerStore::connect(&config).await;
+    let opened = opened.map(|workers| workers.outbox().clone());
     opened.map_err(|error| match error {
         error @ StoreError::Config { .. } => not_migrated(error, &loaded.provenance),
         error => failed(error),
