@@ -11,9 +11,9 @@ use memory_postgres::{Params, query};
 
 use crate::{StoreError, WorkerStore};
 
-/// The longest pause of queries/object_deletions/claim.sql.
+/// The longest pause of memory-agents/queries/object_deletions/claim.sql.
 const MAX_DELETION_PAUSE: Duration = Duration::from_secs(3_600);
-/// The longest pause of queries/nodes/failed.sql.
+/// The longest pause of memory-agents/queries/nodes/failed.sql.
 const MAX_FLUSH_PAUSE: Duration = Duration::from_secs(300);
 /// The longest lease of one of the index's collections.
 const COLLECTION_LEASE: Duration = Duration::from_secs(120);

@@ -16,7 +16,7 @@ use crate::UsageStore;
 /// The most entries of one answer, far above the usual number of models and days.
 const ENTRIES: i64 = 10_000;
 
-/// The size of a tenant's data, as `functions/tenants/storage_usage.sql` counts it.
+/// The size of a tenant's data, as `memory-database/functions/tenants/storage_usage.sql` counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StorageUsage {
     /// Messages of threads and of nodes.

@@ -100,7 +100,7 @@ impl DistillateWorker<'_> {
 
     /// Gives a thread back for a later try, with the reason, which never has
     /// content and is cut to 2,000 characters. It is never given up: see
-    /// [`retry_pause`].
+    /// [`retry_pause`](memory_database::queue::retry_pause).
     ///
     /// # Errors
     /// Only errors of the database.

@@ -55,7 +55,7 @@ fn micros(time: time::OffsetDateTime) -> i64 {
 }
 
 /// Items as SQL functions take them. The first one says whether the caller may not erase:
-/// see `functions/memories/check_count.sql`.
+/// see `memory-database/functions/memories/check_count.sql`.
 pub(crate) fn items(caller: &Caller, items: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut items: Vec<Value> = items.collect();
     if let Some(first) = items.first_mut()

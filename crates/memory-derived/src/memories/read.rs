@@ -270,7 +270,7 @@ impl MemoryStore<'_> {
 
     /// Finds memories of some owners by word, the best first: the fallback of a search when
     /// the index is down. Words match as in
-    /// [`MessageStore::search_text`](crate::MessageStore::search_text).
+    /// [`MessageStore::search_text`](memory_conversations::MessageStore::search_text).
     ///
     /// # Errors
     /// Only errors of the database.
