@@ -490,8 +490,11 @@ type GetServerInfoResponse struct {
 	// as `English` or `about 100 languages`; other languages are found by keyword. Empty:
 	// the languages of the model are not known, or no model is configured.
 	EmbeddingLanguages string `protobuf:"bytes,9,opt,name=embedding_languages,json=embeddingLanguages,proto3" json:"embedding_languages,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// extraction_languages are the languages whose statements become memories, as in
+	// ExtractMemoriesResponse. Empty: those of the server's language model.
+	ExtractionLanguages string `protobuf:"bytes,10,opt,name=extraction_languages,json=extractionLanguages,proto3" json:"extraction_languages,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *GetServerInfoResponse) Reset() {
@@ -583,6 +586,13 @@ func (x *GetServerInfoResponse) GetEmbeddingDimensions() int32 {
 func (x *GetServerInfoResponse) GetEmbeddingLanguages() string {
 	if x != nil {
 		return x.EmbeddingLanguages
+	}
+	return ""
+}
+
+func (x *GetServerInfoResponse) GetExtractionLanguages() string {
+	if x != nil {
+		return x.ExtractionLanguages
 	}
 	return ""
 }
@@ -3051,7 +3061,7 @@ var File_recollect_v1_admin_service_proto protoreflect.FileDescriptor
 const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
 	" recollect/v1/admin_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/thread.proto\x1a\x1erecollect/v1/transaction.proto\"\x16\n" +
-	"\x14GetServerInfoRequest\"\xb3\x03\n" +
+	"\x14GetServerInfoRequest\"\xe6\x03\n" +
 	"\x15GetServerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12?\n" +
@@ -3062,7 +3072,9 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x124\n" +
 	"\astorage\x18\a \x01(\v2\x1a.recollect.v1.StorageUsageR\astorage\x121\n" +
 	"\x14embedding_dimensions\x18\b \x01(\x05R\x13embeddingDimensions\x12/\n" +
-	"\x13embedding_languages\x18\t \x01(\tR\x12embeddingLanguages\"\xeb\x01\n" +
+	"\x13embedding_languages\x18\t \x01(\tR\x12embeddingLanguages\x121\n" +
+	"\x14extraction_languages\x18\n" +
+	" \x01(\tR\x13extractionLanguages\"\xeb\x01\n" +
 	"\fStorageUsage\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12*\n" +
 	"\x11max_message_count\x18\x02 \x01(\x03R\x0fmaxMessageCount\x12!\n" +

@@ -1292,7 +1292,10 @@ type ExtractMemoriesResponse struct {
 	// waiting_message_count is the number of messages that extraction has not reached.
 	WaitingMessageCount int32 `protobuf:"varint,2,opt,name=waiting_message_count,json=waitingMessageCount,proto3" json:"waiting_message_count,omitempty"`
 	// last_error is why the last attempt failed; it is repeated. Empty: it did not.
-	LastError     string `protobuf:"bytes,3,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	LastError string `protobuf:"bytes,3,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	// languages are those whose statements are recognized: `English` on a server without a
+	// language model. Empty: those of its language model.
+	Languages     string `protobuf:"bytes,4,opt,name=languages,proto3" json:"languages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1344,6 +1347,13 @@ func (x *ExtractMemoriesResponse) GetWaitingMessageCount() int32 {
 func (x *ExtractMemoriesResponse) GetLastError() string {
 	if x != nil {
 		return x.LastError
+	}
+	return ""
+}
+
+func (x *ExtractMemoriesResponse) GetLanguages() string {
+	if x != nil {
+		return x.Languages
 	}
 	return ""
 }
@@ -1700,12 +1710,13 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\brevision\x18\x03 \x01(\tR\brevision\"\x84\x01\n" +
 	"\x16ExtractMemoriesRequest\x124\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x124\n" +
-	"\bmax_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\"\x88\x01\n" +
+	"\bmax_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\"\xa6\x01\n" +
 	"\x17ExtractMemoriesResponse\x12\x1a\n" +
 	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x122\n" +
 	"\x15waiting_message_count\x18\x02 \x01(\x05R\x13waitingMessageCount\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\x03 \x01(\tR\tlastError\"7\n" +
+	"last_error\x18\x03 \x01(\tR\tlastError\x12\x1c\n" +
+	"\tlanguages\x18\x04 \x01(\tR\tlanguages\"7\n" +
 	"\x13DeleteMemoryRequest\x12 \n" +
 	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\x02R\bmemoryId\"L\n" +
 	"\x14DeleteMemoryResponse\x12\x18\n" +

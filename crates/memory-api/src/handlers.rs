@@ -26,6 +26,9 @@ pub struct Dependencies {
     pub background: Background,
     /// Quotas of what a tenant stores.
     pub quotas: StorageQuotas,
+    /// The languages whose statements the workers recognize as facts; empty for those of their
+    /// language model.
+    pub extraction_languages: &'static str,
     /// The longest that a stream may last.
     pub stream_timeout: Duration,
     /// How long entries of the audit log are kept, which watches read.
@@ -64,6 +67,7 @@ impl Handlers {
             indexer,
             background,
             quotas,
+            extraction_languages,
             stream_timeout,
             transaction_retention,
             stop,
@@ -100,6 +104,7 @@ impl Handlers {
                 recall: recall.clone(),
                 indexer: indexer.clone(),
                 quotas: quotas.clone(),
+                extraction_languages,
             },
             working_memories: WorkingMemories {
                 store: store.clone(),

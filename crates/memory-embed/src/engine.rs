@@ -5,13 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use fastembed::TextEmbedding;
-
 use crate::endpoint::Endpoint;
 use crate::error::EmbedError;
 use crate::input::Input;
 use crate::kind::Kind;
-use crate::model::Model;
+use crate::model::{Model, Network};
 
 /// A model that embeds.
 pub(crate) struct Engine {
@@ -22,7 +20,7 @@ pub(crate) struct Engine {
 
 enum Source {
     /// In this process; it blocks its thread.
-    Local(Box<TextEmbedding>),
+    Local(Network),
     /// Behind an endpoint; it waits.
     Endpoint(Arc<Endpoint>),
 }
@@ -38,7 +36,7 @@ impl Engine {
         let mut engine = Self {
             model: model.name.clone(),
             input,
-            source: Source::Local(Box::new(model.load(threads)?)),
+            source: Source::Local(model.load(threads)?),
         };
         let vectors = engine.embed(&["The first words."], Kind::WarmUp).await?;
         match vectors.first().map_or(0, Vec::len) {
@@ -65,7 +63,7 @@ impl Engine {
         let is_query = kind == Kind::Query;
         let given = texts.iter().map(|text| self.input.prefixed(text, is_query));
         let vectors = match &mut self.source {
-            Source::Local(session) => infer(&self.model, session, &given.collect::<Vec<_>>())?,
+            Source::Local(network) => infer(&self.model, network, &given.collect::<Vec<_>>())?,
             Source::Endpoint(endpoint) => {
                 let given = given.map(Cow::into_owned).collect();
                 endpoint.embed(given, kind).await?
@@ -84,15 +82,18 @@ impl Engine {
 
 fn infer(
     model: &str,
-    session: &mut TextEmbedding,
+    network: &mut Network,
     texts: &[Cow<'_, str>],
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
-    // fastembed embeds with a dynamically quantized model only in one batch.
     catch_panic(model, || {
-        let found = session.embed(texts, Some(texts.len()));
+        let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+        let found = match network {
+            Network::Local(session) => session.embed(&texts),
+            Network::Hub(session) => session.embed(&texts, None).map_err(Into::into),
+        };
         found.map_err(|source| EmbedError::InferenceFailed {
             model: model.to_owned(),
-            source: source.into(),
+            source,
         })
     })
 }

@@ -10,6 +10,7 @@ mod input;
 mod kind;
 mod model;
 mod profile;
+mod session;
 mod similarity;
 mod vectors;
 mod worker;

@@ -1,14 +1,10 @@
 //! Loads an embedding model into this process.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use fastembed::{
-    EmbeddingModel as HubModel, InitOptionsUserDefined, Pooling, QuantizationMode, TextEmbedding,
-    TextInitOptions, TokenizerFiles, UserDefinedEmbeddingModel,
-};
+use fastembed::{EmbeddingModel as HubModel, TextEmbedding, TextInitOptions};
 use ort::environment::Environment;
 use tokenizers::Tokenizer;
 
@@ -17,6 +13,7 @@ use crate::config::{
     default_runtime_library,
 };
 use crate::error::EmbedError;
+use crate::session::{LocalSession, read_tokenizer};
 
 /// ONNX Runtime is loaded once in a process.
 static RUNTIME: OnceLock<Environment> = OnceLock::new();
@@ -28,30 +25,22 @@ pub(crate) struct Model {
     source: ModelSource,
     max_length: usize,
     runtime: PathBuf,
-    /// A tokenizer for the second thread that loads the model.
-    spare: Arc<Mutex<Spare>>,
+    /// The tokenizer of a local model, which its sessions share; `None` until the first one loads.
+    tokenizer: Arc<Mutex<Option<Arc<Tokenizer>>>>,
 }
 
-/// To read a large tokenizer from its file takes three quarters of the time of loading a model, so
-/// the first thread leaves a copy of its own to the second one.
-#[derive(Debug)]
-enum Spare {
-    /// No thread has loaded the model.
-    NotYet,
-    Left(Box<Tokenizer>),
-    Taken,
+/// A network of this process.
+pub(crate) enum Network {
+    Local(Box<LocalSession>),
+    /// fastembed downloads it, and knows what it needs.
+    Hub(Box<TextEmbedding>),
 }
-
-/// fastembed loads a model only together with a tokenizer; this one is replaced.
-const SMALLEST_TOKENIZER: &[u8] =
-    br#"{"model": {"type": "WordLevel", "vocab": {"?": 0}, "unk_token": "?"}}"#;
 
 #[derive(Clone, Debug)]
 enum ModelSource {
     Local {
         directory: PathBuf,
-        file: &'static str,
-        quantized: bool,
+        network: &'static str,
     },
     Hub {
         model: HubModel,
@@ -59,13 +48,8 @@ enum ModelSource {
     },
 }
 
-/// The files of a local model, without its graph.
-const FILES: [&str; 4] = [
-    "tokenizer.json",
-    "config.json",
-    "special_tokens_map.json",
-    "tokenizer_config.json",
-];
+/// The files of a local model, without its network.
+const FILES: [&str; 3] = ["tokenizer.json", "config.json", "tokenizer_config.json"];
 
 /// Tokens of a text that a model in this process reads, unless the configuration says otherwise:
 /// more would take longer.
@@ -102,83 +86,47 @@ impl Model {
             source,
             max_length: max_length(config),
             runtime,
-            spare: Arc::new(Mutex::new(Spare::NotYet)),
+            tokenizer: Arc::default(),
         })
     }
 
     /// Loads the model for inference on this many threads, the calling one included.
-    pub(crate) fn load(&self, threads: usize) -> Result<TextEmbedding, EmbedError> {
+    pub(crate) fn load(&self, threads: usize) -> Result<Network, EmbedError> {
         let environment = self.environment()?;
-        // Spinning threads would occupy a core while they wait.
-        let spin = ("session.intra_op.allow_spinning", "0");
         match &self.source {
-            ModelSource::Local {
-                directory,
-                file,
-                quantized,
-            } => {
-                let spare = self.take_spare();
-                let tokenizer_files = TokenizerFiles {
-                    tokenizer_file: match &spare {
-                        Some(_) => SMALLEST_TOKENIZER.to_vec(),
-                        None => self.read(directory, FILES[0])?,
-                    },
-                    config_file: self.read(directory, FILES[1])?,
-                    special_tokens_map_file: self.read(directory, FILES[2])?,
-                    tokenizer_config_file: self.read(directory, FILES[3])?,
-                };
-                let quantization = if *quantized {
-                    QuantizationMode::Dynamic
-                } else {
-                    QuantizationMode::None
-                };
-                let model =
-                    UserDefinedEmbeddingModel::new(self.read(directory, file)?, tokenizer_files)
-                        .with_pooling(Pooling::Mean)
-                        .with_quantization(quantization);
-                let options = InitOptionsUserDefined::new()
-                    .with_environment(environment)
-                    .with_max_length(self.max_length)
-                    .with_session_config(spin.0, spin.1)
-                    .with_intra_threads(threads);
-                TextEmbedding::try_new_from_user_defined(model, options).map(|mut model| {
-                    match spare {
-                        Some(tokenizer) => model.tokenizer = tokenizer,
-                        None => self.leave_spare(&model.tokenizer),
-                    }
-                    model
-                })
+            ModelSource::Local { directory, network } => {
+                let tokenizer = self.tokenizer(directory)?;
+                let network = directory.join(network);
+                let session = LocalSession::load(&environment, &network, tokenizer, threads);
+                let session = session.map_err(|source| self.broken(source))?;
+                Ok(Network::Local(Box::new(session)))
             }
             ModelSource::Hub { model, cache } => {
                 let options = TextInitOptions::new(model.clone())
                     .with_environment(environment)
                     .with_cache_dir(cache.clone())
                     .with_max_length(self.max_length)
-                    .with_session_config(spin.0, spin.1)
+                    .with_session_config("session.intra_op.allow_spinning", "0")
                     .with_intra_threads(threads);
-                TextEmbedding::try_new(options)
-            }
-        }
-        .map_err(|source| self.broken(source))
-    }
-
-    fn take_spare(&self) -> Option<Tokenizer> {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *spare, Spare::Taken) {
-            Spare::Left(tokenizer) => Some(*tokenizer),
-            Spare::Taken => None,
-            Spare::NotYet => {
-                *spare = Spare::NotYet;
-                None
+                let model = TextEmbedding::try_new(options);
+                let model = model.map_err(|source| self.broken(source))?;
+                Ok(Network::Hub(Box::new(model)))
             }
         }
     }
 
-    fn leave_spare(&self, tokenizer: &Tokenizer) {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*spare, Spare::NotYet) {
-            *spare = Spare::Left(Box::new(tokenizer.clone()));
+    fn tokenizer(&self, directory: &Path) -> Result<Arc<Tokenizer>, EmbedError> {
+        let mut shared = self
+            .tokenizer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(tokenizer) = &*shared {
+            return Ok(Arc::clone(tokenizer));
         }
+        let tokenizer = read_tokenizer(directory, self.max_length);
+        let tokenizer = Arc::new(tokenizer.map_err(|source| self.broken(source))?);
+        *shared = Some(Arc::clone(&tokenizer));
+        Ok(tokenizer)
     }
 
     fn environment(&self) -> Result<Environment, EmbedError> {
@@ -191,10 +139,6 @@ impl Model {
             .build()
             .map_err(|error| self.broken(error.to_string()))?;
         Ok(RUNTIME.get_or_init(|| made).clone())
-    }
-
-    fn read(&self, directory: &Path, file: &str) -> Result<Vec<u8>, EmbedError> {
-        fs::read(directory.join(file)).map_err(|source| self.broken(source))
     }
 
     fn broken(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> EmbedError {
@@ -211,18 +155,14 @@ fn local(config: &EmbedderConfig) -> Result<ModelSource, EmbedError> {
         .clone()
         .or_else(|| default_model_dir(&config.model));
     let directory = directory.ok_or_else(|| no_home("embedding.model_dir"))?;
-    let (file, quantized) = match config.precision {
-        ModelPrecision::Fp32 => ("model.onnx", false),
-        ModelPrecision::Int8 => ("model-int8.onnx", true),
+    let network = match config.precision {
+        ModelPrecision::Fp32 => "model.onnx",
+        ModelPrecision::Int8 => "model-int8.onnx",
     };
-    for file in FILES.into_iter().chain([file]) {
+    for file in FILES.into_iter().chain([network]) {
         present("a file of the embedding model", &directory.join(file))?;
     }
-    Ok(ModelSource::Local {
-        directory,
-        file,
-        quantized,
-    })
+    Ok(ModelSource::Local { directory, network })
 }
 
 fn hub(config: &EmbedderConfig) -> Result<ModelSource, EmbedError> {

@@ -269,6 +269,7 @@ fn routes(
         indexer: indexer.clone(),
         background,
         quotas: quotas.clone(),
+        extraction_languages: distiller.extraction_languages(),
         stream_timeout: config.stream_timeout,
         transaction_retention,
         stop,

@@ -375,15 +375,23 @@ async fn the_memories_of_all_users_of_an_app_are_searched_together() {
             .remember(app, user, vec![memory(&text("others"))])
             .await;
     }
-    let mut revision = String::new();
+    let mut revisions = Vec::new();
     for user in ["ada", "bob", ""] {
         let added = client.remember(&app, user, vec![memory(&text(user))]).await;
-        revision = added.revision;
+        revisions.push(added.revision);
     }
     let mut expected: Vec<String> = ["ada", "bob", ""].map(text).into();
     expected.sort();
     // At once, while they wait to be indexed, and from the index.
-    for freshness in ["", &revision] {
+    for freshness in ["", &revisions[2]] {
+        if !freshness.is_empty() {
+            // A revision covers the memories of its user alone.
+            for revision in &revisions {
+                client
+                    .search_memories(memory_search(&app, "", "oolong", revision))
+                    .await;
+            }
+        }
         for method in [
             SearchMethod::Hybrid,
             SearchMethod::Dense,

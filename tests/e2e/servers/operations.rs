@@ -293,6 +293,7 @@ async fn the_server_describes_itself() {
         );
         assert_eq!(info.embedding_dimensions, 384);
         assert_eq!(info.embedding_languages, "about 100 languages");
+        assert_eq!(info.extraction_languages, "English");
         assert!(
             info.postgres_version
                 .starts_with(|first: char| first.is_ascii_digit())

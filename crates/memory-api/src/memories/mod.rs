@@ -47,6 +47,7 @@ pub struct Memories {
     pub(crate) recall: Recall,
     pub(crate) indexer: Option<IndexerHandle>,
     pub(crate) quotas: StorageQuotas,
+    pub(crate) extraction_languages: &'static str,
 }
 
 #[async_trait]
@@ -344,6 +345,7 @@ impl Memories {
                     complete: waiting == 0,
                     waiting_message_count: waiting,
                     last_error: left.last_error,
+                    languages: self.extraction_languages.to_owned(),
                 });
             }
             sleep_until((Instant::now() + EXTRACTION_POLL).min(until).into()).await;

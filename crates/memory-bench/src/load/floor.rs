@@ -48,7 +48,12 @@ pub struct FloorBlock {
 impl Floor {
     /// Opens the parts: the same model file, this index, the same database.
     pub async fn open(config: &IndexConfig, url: &str, app: &str) -> Result<Self, Failure> {
-        let embedder = tokio::task::spawn_blocking(|| Embedder::start(&EmbedderConfig::default()))
+        let mut embedding = EmbedderConfig::default();
+        // As the service that this run starts reads it.
+        if let Ok(model) = std::env::var("RECOLLECT_EMBEDDING__MODEL") {
+            embedding.model = model;
+        }
+        let embedder = tokio::task::spawn_blocking(move || Embedder::start(&embedding))
             .await??
             .ok_or("no embedding model")?;
         let schema = IndexSchema::new(&config.alias, Some(embedder.model()));

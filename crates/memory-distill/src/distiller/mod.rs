@@ -142,6 +142,15 @@ impl Distiller {
         }
     }
 
+    /// The languages whose statements are recognized as facts; empty for those of the language
+    /// model.
+    pub fn extraction_languages(&self) -> &'static str {
+        match self.generation {
+            Some(_) => "",
+            None => "English",
+        }
+    }
+
     /// The name of the model that summarizes and extracts, if any.
     pub fn generation_model(&self) -> Option<&str> {
         self.generation

@@ -13,7 +13,7 @@ mod weights;
 
 pub use features::{FEATURES, MATCHES};
 pub use fitting::Corpus;
-pub(crate) use ranking::{Ranked, add_memory_matches, add_text_matches, rank, rank_memories, rate};
+pub(crate) use ranking::{Ranked, add_text_matches, rank, rank_memories, rate};
 pub(crate) use relevance::Relevance;
 pub(crate) use traits::QueryTraits;
 pub use weights::{Unit, Weights};

@@ -8,9 +8,9 @@ use memory_contract::{MemoryId, MessageId};
 use memory_index::{Candidate, Candidates};
 use uuid::Uuid;
 
-use super::evidence::{Evidence, LEXICAL_WEIGHT, fuse};
+use super::evidence::{Evidence, fuse};
 use super::relevance::Relevance;
-use super::sums::{MAX_SCORE, sums};
+use super::sums::sums;
 use super::surroundings::Surroundings;
 use super::traits::QueryTraits;
 use super::{features, weights};
@@ -74,24 +74,19 @@ pub(crate) fn rank_memories(
     }
 }
 
-/// Inserts matches by word from Postgres that are not ranked yet, without a relevance. Their
-/// scores are normalized by the best and weighted like the lexical score in [`rank`].
-pub(crate) fn add_text_matches(ranked: &mut Vec<Ranked>, matches: &[(MessageId, f32)]) {
-    add_matches(ranked, matches, LEXICAL_WEIGHT / MAX_SCORE);
-}
-
-/// As [`add_text_matches`], for [`rank_memories`].
-pub(crate) fn add_memory_matches(ranked: &mut Vec<Ranked<MemoryId>>, matches: &[(MemoryId, f32)]) {
-    add_matches(ranked, matches, LEXICAL_WEIGHT);
-}
-
-fn add_matches<I: Copy + Eq + Hash>(ranked: &mut Vec<Ranked<I>>, matches: &[(I, f32)], words: f64) {
+/// Inserts matches by word from Postgres that are not ranked yet, without a relevance. Most of them
+/// wait to be indexed, so that nothing is known of their meaning: the best one weighs as much as the
+/// best candidate of the index, and the others in proportion to their scores.
+pub(crate) fn add_text_matches<I: Copy + Eq + Hash>(
+    ranked: &mut Vec<Ranked<I>>,
+    matches: &[(I, f32)],
+) {
     let best = matches
         .iter()
         .map(|(_, score)| *score)
         .fold(f32::MIN_POSITIVE, f32::max);
     let known: HashSet<I> = ranked.iter().map(|ranked| ranked.id).collect();
-    let weight = if ranked.is_empty() { 1.0 } else { words as f32 };
+    let weight = ranked.first().map_or(1.0, |one| one.weight);
     ranked.extend(
         matches
             .iter()
@@ -277,7 +272,7 @@ mod tests {
             for method in [Method::Hybrid, Method::Dense, Method::Lexical] {
                 let more: Vec<(MemoryId, f32)> = more.iter().map(|one| (one.id.into(), one.score)).collect();
                 let mut ranked = rank_memories(found.clone(), method, &QueryTraits::default());
-                add_memory_matches(&mut ranked, &more);
+                add_text_matches(&mut ranked, &more);
                 let ids: HashSet<MemoryId> = ranked.iter().map(|one| one.id).collect();
                 prop_assert_eq!(ids.len(), ranked.len());
                 prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.weight)));

@@ -67,7 +67,7 @@ impl Searcher {
         if let Some(degradation) = shortfall {
             degradations.push(degradation);
             let words = self.memory_words(caller, query, index_answers).await?;
-            rank::add_memory_matches(&mut ranked, &words);
+            rank::add_text_matches(&mut ranked, &words);
         }
         let memories = self
             .read_memories(caller, query, ranked, &relevance)

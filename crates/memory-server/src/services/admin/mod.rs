@@ -177,6 +177,7 @@ impl Admin {
             embedding_languages: embedder
                 .map_or("", |embedder| embedder.languages())
                 .to_owned(),
+            extraction_languages: self.distiller.extraction_languages().to_owned(),
             postgres_version: self.store.postgres_version().await?,
             start_time: Some(timestamp(self.started)),
         })

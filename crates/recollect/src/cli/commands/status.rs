@@ -71,6 +71,13 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
             model => format!("{model} for {}", info.embedding_languages),
         },
     );
+    row(
+        "facts from messages",
+        match info.extraction_languages {
+            languages if languages.is_empty() => "by the language model".to_owned(),
+            languages => format!("{languages} only; a language model extracts from others"),
+        },
+    );
     row("points in the index", index.point_count.to_string());
     row(
         "changes to come",
