@@ -185,14 +185,14 @@ impl From<ContextBudget> for Option<u32> {
 /// The least score of a match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MinScore {
-    /// None in recall; [`limits::CONTEXT_MIN_SCORE`] in a context, which nobody looks through.
+    /// 0 in recall, which returns the scores; [`limits::CONTEXT_MIN_SCORE`] in a context.
     ByCall,
     /// The same in both.
     Set(f32),
 }
 
 impl MinScore {
-    /// That of a recall.
+    /// The least score in recall.
     pub fn in_recall(self) -> f32 {
         match self {
             Self::ByCall => 0.0,
@@ -200,7 +200,7 @@ impl MinScore {
         }
     }
 
-    /// That of a context.
+    /// The least score in a context.
     pub fn in_context(self) -> f32 {
         match self {
             Self::ByCall => limits::CONTEXT_MIN_SCORE,
