@@ -1,4 +1,4 @@
-//! The weights of the features, which `memory-bench fit` writes.
+//! The weights of the features, which the program `fit` of tools/ranking writes.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -33,7 +33,7 @@ pub struct Unit {
 const BIAS: &str = "bias";
 const OUTPUT: &str = "output";
 const HEAD: &str =
-    "# Weights of the ranking's features (src/rank/features.rs), written by `memory-bench fit`.
+    "# Weights of the ranking's features (src/rank/features.rs), written by `fit` of tools/ranking.
 # Each column after the names is one score: first the linear one, then the hidden units.
 ";
 
