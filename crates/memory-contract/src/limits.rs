@@ -153,11 +153,16 @@ pub const PAGE_SIZE_MAX: i32 = 500;
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The default wait of a read for the index.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(2);
-/// The newest changes of a scope that a search includes although they are not indexed: a
-/// batch of the indexer. Splitting short messages into words takes about 30 µs each.
-pub const UNINDEXED: u32 = 64;
-/// Bytes of content of the messages among them.
-pub const UNINDEXED_BYTES: u32 = 128 * 1024;
+/// The newest changes of a scope that a search includes although they are not indexed.
+pub const UNINDEXED: u32 = 2_048;
+/// Those among them that one search reads; later searches have them in memory. Splitting short
+/// messages into words takes about 30 µs each.
+pub const UNINDEXED_READ: usize = 256;
+/// Bytes of content of the messages that one search reads.
+pub const UNINDEXED_BYTES_READ: u32 = 512 * 1024;
+/// The newest of them that are embedded before all others, so that they are found by meaning at
+/// once.
+pub const UNINDEXED_EMBEDDED: usize = 64;
 /// The shortest time to live of a thread.
 pub const TTL_MIN: Duration = Duration::from_secs(1);
 /// The longest time to live of a thread: ten years.

@@ -328,8 +328,13 @@ const OTHERS: [(&str, &str); 14] = [
         "UNINDEXED",
         "what a search reads; the message Freshness states it",
     ),
+    ("UNINDEXED_READ", "what a search reads; see docs/scale.md"),
     (
-        "UNINDEXED_BYTES",
+        "UNINDEXED_BYTES_READ",
+        "what a search reads; see docs/scale.md",
+    ),
+    (
+        "UNINDEXED_EMBEDDED",
         "what a search reads; the message Freshness states it",
     ),
     ("ATTEMPTS", "a log; ERROR_REASON_ATTEMPT_LOG_FULL states it"),

@@ -17,7 +17,7 @@ pub use files::{FoundFiles, Lookup, Registered};
 pub use messages::{
     Append, Appended, CountedMessage, Freshness, HeldContent, History, HistoryQuery, Hold,
     Hydrated, IndexRecord, MessageQuery, Neighbor, NewRows, Order, OwnerMessageQuery, SaidPlace,
-    TextMatch, Unindexed, external_exists, read_message,
+    TextMatch, Unindexed, UnindexedChange, external_exists, read_message,
 };
 pub use policies::{AppPolicy, Policies, THREAD_POLICIES};
 pub use threads::{

@@ -16,7 +16,7 @@ use crate::error::EmbedError;
 use crate::input::{Input, Length};
 use crate::model::{Model, max_length};
 use crate::profile::{Profile, profile};
-use crate::vectors::{TenantText, Vectors};
+use crate::vectors::{TenantText, TextKey, Vectors};
 use crate::worker::{self, DocumentJob, Documents, Job, Jobs, Loader, Loading, Queries};
 
 /// The identity of an embedding model.
@@ -219,6 +219,11 @@ impl Embedder {
         &self.shared.model
     }
 
+    /// Whether the model runs in this process.
+    pub fn is_local(&self) -> bool {
+        self.shared.threads.wanted.is_some()
+    }
+
     /// The languages that the model is known to cover, such as `English`; empty if not known.
     pub fn languages(&self) -> &'static str {
         self.shared.profile.languages
@@ -351,9 +356,14 @@ impl Embedder {
         });
     }
 
-    /// The vector of a tenant's document that was embedded recently.
-    pub fn known(&self, tenant: &TenantId, text: &str) -> Option<Vec<f32>> {
-        self.shared.queues.vectors.get(Some(tenant), text)
+    /// Identifies a document of a tenant for [`Embedder::known`].
+    pub fn text_key(&self, tenant: &TenantId, text: &str) -> TextKey {
+        self.shared.queues.vectors.key(Some(tenant), text)
+    }
+
+    /// The vector of a document that was embedded recently.
+    pub fn known(&self, key: &TextKey) -> Option<Vec<f32>> {
+        self.shared.queues.vectors.get(key)
     }
 }
 

@@ -26,4 +26,4 @@ pub use engine::describe_metrics;
 pub use error::EmbedError;
 pub use profile::{Profile, profile};
 pub use similarity::dot;
-pub use vectors::TenantText;
+pub use vectors::{TenantText, TextKey};

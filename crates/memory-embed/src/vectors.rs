@@ -23,7 +23,7 @@ const REQUESTS: usize = 32;
 #[derive(Clone)]
 pub(crate) struct Vectors {
     input: Input,
-    known: Cache<[u8; 16], Arc<[f32]>>,
+    known: Cache<TextKey, Arc<[f32]>>,
     requests: Arc<Mutex<VecDeque<Request>>>,
 }
 
@@ -37,6 +37,10 @@ pub struct TenantText {
     /// The text.
     pub text: String,
 }
+
+/// Identifies the text of a tenant, as far as the model reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TextKey([u8; 16]);
 
 /// Texts that a search waits for.
 pub(crate) struct Request {
@@ -73,8 +77,8 @@ impl Vectors {
     }
 
     /// The vector of a text, if it is known.
-    pub(crate) fn get(&self, tenant: Option<&TenantId>, text: &str) -> Option<Vec<f32>> {
-        let vector = self.known.get(&self.key(tenant, text))?;
+    pub(crate) fn get(&self, key: &TextKey) -> Option<Vec<f32>> {
+        let vector = self.known.get(key)?;
         Some(vector.to_vec())
     }
 
@@ -109,7 +113,7 @@ impl Vectors {
     }
 
     /// A hash of the tenant and the part of the text that the model reads.
-    fn key(&self, tenant: Option<&TenantId>, text: &str) -> [u8; 16] {
+    pub(crate) fn key(&self, tenant: Option<&TenantId>, text: &str) -> TextKey {
         let tenant = tenant.map_or("", TenantId::as_str);
         let digest = Sha256::new()
             .chain_update(tenant.len().to_le_bytes())
@@ -118,6 +122,6 @@ impl Vectors {
             .finalize();
         let mut key = [0; 16];
         key.copy_from_slice(&digest[..16]);
-        key
+        TextKey(key)
     }
 }

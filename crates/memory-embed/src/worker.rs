@@ -227,7 +227,8 @@ impl Documents {
     }
 
     fn known(&self, of: &TenantText) -> Option<Vec<f32>> {
-        self.vectors.get(of.tenant.as_ref(), &of.text)
+        self.vectors
+            .get(&self.vectors.key(of.tenant.as_ref(), &of.text))
     }
 
     async fn next_urgent(&self) -> Option<DocumentJob> {

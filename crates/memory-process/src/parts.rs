@@ -13,7 +13,7 @@ use memory_index::{
 };
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_recall::Recall;
-use memory_runtime::error_chain;
+use memory_runtime::{error_chain, task};
 use memory_server::Health;
 use memory_store::{
     CollectionRecord, CollectionState, Keyring, Secrets, Store, StoreConfig, StoreError,
@@ -242,6 +242,9 @@ fn assemble(
             (handle, own) => handle.or_else(|| own.clone()),
         };
         indexers.extend(indexer);
+        if let Some(embedder) = embedder.clone().filter(Embedder::is_local) {
+            task::spawn("embedding_baseline", warm_up(embedder));
+        }
         let recall = Recall::new(
             store.clone(),
             Arc::clone(index),
@@ -270,6 +273,17 @@ fn assemble(
         indexer_handle: handle,
         background,
     })
+}
+
+/// Embeds what the first search would otherwise wait for, behind the documents of a busy server.
+async fn warm_up(embedder: Embedder) {
+    if let Err(error) = embedder.baseline().await {
+        let error = error_chain(&error);
+        tracing::warn!(
+            error,
+            "embedding the baseline failed; the first search tries again"
+        );
+    }
 }
 
 /// Opens the models without calling them: the server starts even if one does not answer.

@@ -19,7 +19,7 @@ pub use memory_conversations::{
     MessageStore, Neighbor, NewThread, Order, OutsideErasure, OwnerMessageQuery, PGBENCH_APPEND,
     PGBENCH_SETUP, Policies, PolicyStore, Registered, Resolved, SaidPlace, SeqRange, ServerLock,
     TextMatch, ThreadChange, ThreadListQuery, ThreadPlace, ThreadQuery, ThreadStore, Unindexed,
-    Watch, WatchPlace,
+    UnindexedChange, Watch, WatchPlace,
 };
 pub use memory_database::{
     AppendError, CheckpointError, EphemeralConfig, KeyError, MemoryError, MigrationReport,

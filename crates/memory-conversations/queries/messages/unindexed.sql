@@ -1,2 +1,2 @@
-SELECT u.ids, u.more
-FROM recollect.unindexed($1, 'message', $2, $3, $4, $5, $6, $7, $8) AS u
+SELECT u.changes, u.ids, u.more
+FROM recollect.unindexed($1, 'message', $2, $3, $4, $5, $6, $7) AS u

@@ -32,8 +32,9 @@ pub struct IndexRecord {
 }
 
 impl MessageStore<'_> {
-    /// Reads messages for indexing. What cannot be read any more is left out, as are
-    /// messages before them with more than `max_context_bytes` of content.
+    /// Reads messages for indexing: all of them, or the first ones with at most `max_bytes` of content
+    /// together. What cannot be read any more is left out, as are messages before them with more than
+    /// `max_context_bytes` of content.
     ///
     /// # Errors
     /// Only errors of the database.
@@ -41,9 +42,16 @@ impl MessageStore<'_> {
         self,
         ids: &[MessageId],
         max_context_bytes: i32,
+        max_bytes: Option<u32>,
     ) -> Result<Vec<IndexRecord>, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &CONTEXT, &max_context_bytes];
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &uuids(ids),
+            &CONTEXT,
+            &max_context_bytes,
+            &max_bytes.map(i64::from),
+        ];
         let found = self
             .store
             .pool

@@ -27,7 +27,7 @@ pub use self::contents::{HeldContent, Hold};
 pub use self::indexing::IndexRecord;
 pub use self::list::{MessageQuery, Order, OwnerMessageQuery, SaidPlace};
 pub use self::path::{History, HistoryQuery};
-pub use self::recall::{Freshness, Hydrated, Neighbor, TextMatch, Unindexed};
+pub use self::recall::{Freshness, Hydrated, Neighbor, TextMatch, Unindexed, UnindexedChange};
 pub use self::row::{CountedMessage, NewRows, read_message};
 
 impl MessageStore<'_> {

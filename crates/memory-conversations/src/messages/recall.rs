@@ -47,13 +47,23 @@ pub struct TextMatch {
     pub score: f32,
 }
 
-/// The part of a scope that waits to be indexed.
+/// The changes of a scope that wait to be indexed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unindexed<I> {
-    /// The newest of it.
-    pub ids: Vec<I>,
-    /// How much more waits, counted up to the limit that was asked for.
+    /// The newest of them, the newest first.
+    pub changes: Vec<UnindexedChange<I>>,
+    /// How many more wait, counted up to the limit that was asked for.
     pub more: u64,
+}
+
+/// A change that waits to be indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnindexedChange<I> {
+    /// Identifies it. As long as it waits, its message or memory has the same content, or is erased.
+    pub number: i64,
+    /// The message or memory that it writes into the index. It may have been erased since, and a
+    /// message may have several changes.
+    pub subject: I,
 }
 
 /// How far the index has processed the changes of a thread.
@@ -261,8 +271,8 @@ impl MessageStore<'_> {
             .collect()
     }
 
-    /// The newest messages of a scope that wait to be indexed: at most `limit`, with at
-    /// most `max_bytes` of content. Up to `counted` more are counted.
+    /// The newest messages of a scope that wait to be indexed, at most `limit`. Up to `counted` more
+    /// are counted.
     ///
     /// # Errors
     /// Only errors of the database.
@@ -271,13 +281,11 @@ impl MessageStore<'_> {
         scope: &Scope,
         limit: u32,
         counted: u32,
-        max_bytes: u32,
     ) -> Result<Unindexed<MessageId>, StoreError> {
         let (apps, Bounds { user, thread, .. }) = (scope.apps(), scope.bounds());
         let threads = thread.map(|thread| vec![thread]);
         let tenant = self.caller.tenant.as_str();
         let (limit, counted) = (limit.cast_signed(), counted.cast_signed());
-        let max_bytes = i64::from(max_bytes);
         let params: Params<'_> = &[
             &tenant,
             &apps,
@@ -285,7 +293,6 @@ impl MessageStore<'_> {
             &threads,
             &limit,
             &counted,
-            &max_bytes,
             &self.store.searched,
         ];
         let found = self.store.pool.call(query!("messages/unindexed"), params);
@@ -324,14 +331,19 @@ fn head_params(head: Option<(ThreadId, &MessageName)>) -> (Option<Uuid>, Option<
 }
 
 impl<I: From<Uuid>> Unindexed<I> {
-    /// Reads them from the columns `ids` and `more`.
+    /// Reads them from the columns `changes`, `ids` and `more`.
     ///
     /// # Errors
     /// `Corrupt` for another row.
     pub fn read(row: &Row) -> Result<Self, StoreError> {
+        let numbers: Vec<i64> = column(row, "changes")?;
         let ids: Vec<Uuid> = column(row, "ids")?;
+        let change = |(number, id)| UnindexedChange {
+            number,
+            subject: I::from(id),
+        };
         Ok(Self {
-            ids: ids.into_iter().map(I::from).collect(),
+            changes: numbers.into_iter().zip(ids).map(change).collect(),
             more: column::<i64>(row, "more")?.unsigned_abs(),
         })
     }

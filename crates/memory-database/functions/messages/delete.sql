@@ -40,7 +40,8 @@ BEGIN
     VALUES (p_tenant, p_thread, v_id, v_message.seq, 'delete')
     RETURNING id INTO revision;
     -- The index entries of the messages below it, three levels deep, contain its words:
-    -- index them again.
+    -- index them again. Those that wait get a new change too: searches keep what they read of the
+    -- waiting ones by the numbers of their changes.
     WITH below AS MATERIALIZED (
         SELECT p.branch, p.depth
         FROM recollect.places_below(p_tenant, p_thread, v_message.branch, v_message.depth, 3) AS p
@@ -53,12 +54,6 @@ BEGIN
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.thread_id = p_thread
             AND m.branch = below.branch AND m.depth = below.depth AND m.deleted_at IS NULL
-        -- Queued, unclaimed messages will be indexed without the words anyway, but a second
-        -- collection may be ahead.
-        WHERE EXISTS (SELECT FROM recollect.index_collections c WHERE c.state = 'beside') OR NOT EXISTS (
-            SELECT FROM recollect.outbox o
-            WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.message_id = m.message_id
-                AND o.op = 'upsert' AND o.target = recollect.serving_collection() AND o.lease_id IS NULL AND o.dead_at IS NULL)
         ORDER BY m.seq
         RETURNING id
     )

@@ -1,15 +1,15 @@
--- The messages or memories of a scope that wait to be indexed: the ids of the newest
--- p_limit, and how many more wait, counted up to p_counted. Messages are returned, newest
--- first, until they have p_max_bytes of content; the rest is counted. Dead letters do not
--- wait. p_collection is the one that is searched; null: the serving one. One that receives no
--- changes lacks an unknown number of them.
+-- The messages or memories of a scope that wait to be indexed: the changes of the newest p_limit, the
+-- newest first, the ids of what they change, and how many more wait, counted up to p_counted. A
+-- message may have several changes, and may have been deleted since. Dead letters do not wait.
+-- p_collection is the one that is searched; null: the serving one. One that receives no changes
+-- lacks an unknown number of them.
 --
 -- The scope is a thread, a user of some apps, or an app. For memories of users, p_threads are
 -- the queues of these. Each is a backward scan of one index, which ends with the limit.
 CREATE OR REPLACE FUNCTION recollect.unindexed(
     p_tenant text, p_kind text, p_apps text[], p_user text, p_threads uuid[],
-    p_limit integer, p_counted integer, p_max_bytes bigint, p_collection text DEFAULT NULL,
-    OUT ids uuid[], OUT more bigint
+    p_limit integer, p_counted integer, p_collection text DEFAULT NULL,
+    OUT changes bigint[], OUT ids uuid[], OUT more bigint
 )
 LANGUAGE plpgsql
 -- Outdated statistics of the queue could suggest a plan that reads and sorts all of it.
@@ -19,11 +19,11 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_waiting uuid[];
     v_target integer := recollect.collection_number(p_collection);
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
     IF v_target IS NULL THEN
+        changes := '{}';
         ids := '{}';
         more := p_counted;
         RETURN;
@@ -31,8 +31,10 @@ BEGIN
     -- dead_order is null where dead_at is, but allows no plan over outbox_live, which
     -- would read the changes of all tenants.
     IF p_threads IS NOT NULL THEN
-        v_waiting := ARRAY(
-            SELECT waiting.message_id
+        SELECT array_agg(waiting.id ORDER BY waiting.id DESC), array_agg(waiting.message_id ORDER BY waiting.id DESC)
+        INTO changes, ids
+        FROM (
+            SELECT waiting.id, waiting.message_id
             FROM unnest(p_threads) AS threads (id)
             CROSS JOIN LATERAL (
                 SELECT o.id, o.message_id FROM recollect.outbox o
@@ -40,10 +42,13 @@ BEGIN
                     AND o.op = 'upsert' AND o.kind = p_kind
                 ORDER BY o.id DESC LIMIT p_limit + p_counted
             ) AS waiting
-            ORDER BY waiting.id DESC LIMIT p_limit + p_counted);
+            ORDER BY waiting.id DESC LIMIT p_limit + p_counted
+        ) AS waiting;
     ELSIF p_user IS NOT NULL THEN
-        v_waiting := ARRAY(
-            SELECT waiting.message_id
+        SELECT array_agg(waiting.id ORDER BY waiting.id DESC), array_agg(waiting.message_id ORDER BY waiting.id DESC)
+        INTO changes, ids
+        FROM (
+            SELECT waiting.id, waiting.message_id
             FROM unnest(p_apps) AS apps (id)
             CROSS JOIN LATERAL (
                 SELECT o.id, o.message_id FROM recollect.outbox o
@@ -51,27 +56,21 @@ BEGIN
                     AND o.target = v_target AND o.dead_order IS NULL
                 ORDER BY o.id DESC LIMIT p_limit + p_counted
             ) AS waiting
-            ORDER BY waiting.id DESC LIMIT p_limit + p_counted);
+            ORDER BY waiting.id DESC LIMIT p_limit + p_counted
+        ) AS waiting;
     ELSE
-        v_waiting := ARRAY(
-            SELECT o.message_id FROM recollect.outbox o
+        SELECT array_agg(waiting.id ORDER BY waiting.id DESC), array_agg(waiting.message_id ORDER BY waiting.id DESC)
+        INTO changes, ids
+        FROM (
+            SELECT o.id, o.message_id FROM recollect.outbox o
             WHERE o.tenant_id = p_tenant AND o.app_id = p_apps[1] AND o.kind = p_kind AND o.target = v_target
                 AND o.dead_order IS NULL
-            ORDER BY o.id DESC LIMIT p_limit + p_counted);
+            ORDER BY o.id DESC LIMIT p_limit + p_counted
+        ) AS waiting;
     END IF;
-    ids := v_waiting[1:p_limit];
-    more := cardinality(v_waiting) - cardinality(ids);
-    IF p_kind = 'message' AND cardinality(ids) > 0 THEN
-        SELECT COALESCE(array_agg(sized.id) FILTER (WHERE sized.bytes <= p_max_bytes), '{}'),
-            more + count(*) FILTER (WHERE sized.bytes > p_max_bytes)
-        INTO ids, more
-        FROM (
-            SELECT newest.id, sum(m.bytes) OVER (ORDER BY newest.place) AS bytes
-            FROM unnest(ids) WITH ORDINALITY AS newest (id, place)
-            CROSS JOIN LATERAL recollect.message_by_id(p_tenant, newest.id) AS m
-            -- A message that was deleted after a worker claimed it does not wait.
-            WHERE m.deleted_at IS NULL
-        ) AS sized;
-    END IF;
+    more := GREATEST(cardinality(ids) - p_limit, 0);
+    changes := COALESCE(changes[1:p_limit], '{}');
+    ids := COALESCE(ids[1:p_limit], '{}');
+    more := COALESCE(more, 0);
 END;
 $$;

@@ -113,7 +113,7 @@ impl MemoryStore<'_> {
     ) -> Result<Unindexed<MemoryId>, StoreError> {
         if !self.store.remembers {
             return Ok(Unindexed {
-                ids: Vec::new(),
+                changes: Vec::new(),
                 more: 0,
             });
         }

@@ -220,7 +220,7 @@ impl Indexer {
             let found = self
                 .store
                 .messages(&Caller::worker(tenant.clone()))
-                .index_records(&affected.messages, i32::MAX)
+                .index_records(&affected.messages, i32::MAX, None)
                 .await?;
             records.extend(found.into_iter().map(Box::new).map(Loaded::Message));
         }

@@ -70,8 +70,9 @@ impl Searcher {
                 return Ok(None);
             }
         };
+        let known = |text: &str| embedder.known(&embedder.text_key(&caller.tenant, text));
         let missing = candidates.iter().map(|(_, text)| text);
-        let missing = missing.filter(|text| embedder.known(&caller.tenant, text).is_none());
+        let missing = missing.filter(|text| known(text).is_none());
         let missing: Vec<String> = missing.cloned().collect();
         if !missing.is_empty() {
             // Either way, the vectors that are there are used.
@@ -81,7 +82,7 @@ impl Searcher {
         let alike: Vec<(DocumentName, f32)> = candidates
             .into_iter()
             .filter_map(|(name, text)| {
-                let vector = embedder.known(&caller.tenant, &text)?;
+                let vector = known(&text)?;
                 Some((name, dot(&asked, &vector)))
             })
             .collect();

@@ -64,10 +64,12 @@ impl Searcher {
         let mut ranked = rank::rank_memories(candidates.unwrap_or_default(), method, &traits);
         let relevance = Relevance::new(meaning, words, &traits);
         rank::rate(&mut ranked, &relevance, is_cut);
-        if let Some(degradation) = shortfall {
-            degradations.push(degradation);
-            let words = self.memory_words(caller, query, index_answers).await?;
-            rank::add_text_matches(&mut ranked, &words);
+        if let Some(shortfall) = shortfall {
+            degradations.push(shortfall.degradation);
+            if shortfall.is_in_store {
+                let words = self.memory_words(caller, query, index_answers).await?;
+                rank::add_text_matches(&mut ranked, &words);
+            }
         }
         let memories = self
             .read_memories(caller, query, ranked, &relevance)

@@ -68,10 +68,12 @@ impl Searcher {
         );
         ranking.relevance = Relevance::new(meaning, words, &traits);
         rank::rate(&mut ranking.ranked, &ranking.relevance, is_cut);
-        if let Some(degradation) = shortfall {
-            ranking.degradations.push(degradation);
-            self.add_text_matches(caller, query, scope, index_answers, &mut ranking)
-                .await?;
+        if let Some(shortfall) = shortfall {
+            ranking.degradations.push(shortfall.degradation);
+            if shortfall.is_in_store {
+                self.add_text_matches(caller, query, scope, index_answers, &mut ranking)
+                    .await?;
+            }
         }
         Ok(ranking)
     }

@@ -13,6 +13,7 @@ mod search;
 mod searcher;
 mod select;
 mod service;
+mod waiting;
 mod word_weights;
 
 pub use embeddings::Prefetch;

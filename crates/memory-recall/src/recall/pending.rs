@@ -1,19 +1,24 @@
 //! Changes that wait to be indexed take part in searches as if the index had them.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use memory_contract::TenantId;
-use memory_contract::limits::{UNINDEXED, UNINDEXED_BYTES};
+use memory_contract::limits::{
+    UNINDEXED, UNINDEXED_BYTES_READ, UNINDEXED_EMBEDDED, UNINDEXED_READ,
+};
+use memory_contract::{MemoryId, MessageId, TenantId};
 use memory_embed::{Embedder, dot};
 use memory_index::{Candidate, Candidates, EncodedPoint, MemoryPoint, Point};
-use memory_store::{Caller, MemoryOwners, Scope, Unindexed};
+use memory_store::{Caller, MemoryOwners, Scope, StoreError, Unindexed, UnindexedChange};
 use memory_text::{LexicalVector, meaning};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::index_query::IndexQuery;
 use super::searcher::Searcher;
+use super::waiting::Waiting;
 use crate::error::RecallError;
 use crate::query::{Freshness, Method};
 
@@ -30,24 +35,14 @@ const DENSE_WAIT: Duration = Duration::from_millis(500);
 /// The pending changes that a search includes.
 #[derive(Default)]
 pub(super) struct Pending {
-    changes: Vec<PendingChange>,
+    changes: Vec<Arc<Waiting>>,
     /// Further changes that wait, counted up to [`COUNTED`].
     pub(super) more: u64,
+    /// Of the changes, those without a vector beyond the newest, which are embedded first.
+    pub(super) without_vector: u64,
     method: Method,
-    /// The owner of the changes; `None` without changes.
-    tenant: Option<TenantId>,
-    /// Ends when all changes are embedded.
+    /// Ends when the newest changes are embedded.
     embedded: Option<oneshot::Receiver<()>>,
-}
-
-/// A pending change.
-struct PendingChange {
-    entry: EncodedPoint,
-    /// The text that is embedded.
-    meaning: String,
-    /// Whether it replaces the point of the index. A message has the same content there, but a
-    /// memory may have changed.
-    replaces: bool,
 }
 
 impl Searcher {
@@ -61,22 +56,48 @@ impl Searcher {
         if query.freshness != Freshness::Newest {
             return Ok(Pending::default());
         }
-        let messages = || self.store.messages(caller);
-        let Unindexed { ids, more } = messages()
-            .unindexed(scope, UNINDEXED, COUNTED, UNINDEXED_BYTES)
-            .await?;
-        let mut changes = Vec::new();
-        if !ids.is_empty() {
-            let records = messages().index_records(&ids, CONTEXT_BYTES).await?;
-            changes.extend(records.into_iter().map(|record| PendingChange {
-                meaning: meaning(&record.message),
-                entry: Point::new(&caller.tenant, record).into(),
-                replaces: false,
-            }));
-            let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
-            newest_first(&mut changes, &ids);
+        let messages = self.store.messages(caller);
+        let Unindexed { changes, more } = messages.unindexed(scope, UNINDEXED, COUNTED).await?;
+        let (mut known, mut unread) = self.waiting.divide(changes);
+        let rest = unread.split_off(unread.len().min(UNINDEXED_READ));
+        let (read, left) = self.read_messages(caller, &unread).await?;
+        known.extend(read);
+        Ok(self.include(caller, query, known, more + left + rest.len() as u64))
+    }
+
+    /// Reads the messages of pending changes. Returns also how many were left because of their size.
+    async fn read_messages(
+        &self,
+        caller: &Caller,
+        changes: &[UnindexedChange<MessageId>],
+    ) -> Result<(Vec<Arc<Waiting>>, u64), StoreError> {
+        let mut numbers: HashMap<MessageId, i64> = changes
+            .iter()
+            .map(|change| (change.subject, change.number))
+            .collect();
+        if numbers.is_empty() {
+            return Ok((Vec::new(), 0));
         }
-        Ok(self.include(caller, query, changes, more))
+        let ids: Vec<MessageId> = changes.iter().map(|change| change.subject).collect();
+        let messages = || self.store.messages(caller);
+        let records = messages()
+            .index_records(&ids, CONTEXT_BYTES, Some(UNINDEXED_BYTES_READ))
+            .await?;
+        let mut read = Vec::with_capacity(records.len());
+        for record in records {
+            if let Some(number) = numbers.remove(&record.message.id) {
+                let text = meaning(&record.message);
+                let point = Point::new(&caller.tenant, record);
+                read.push(self.keep(caller, number, point.into(), text, false));
+            }
+        }
+        let missing: Vec<MessageId> = numbers.into_keys().collect();
+        // The others were erased since.
+        let left = match missing.is_empty() {
+            true => 0,
+            false => messages().places(&missing).await?.len(),
+        };
+        Ok((read, left as u64))
     }
 
     /// Reads the pending memories that a query may find.
@@ -90,49 +111,89 @@ impl Searcher {
             return Ok(Pending::default());
         }
         let memories = || self.store.memories(caller);
-        let Unindexed { ids, more } = memories()
+        let Unindexed { changes, more } = memories()
             .unindexed_memories(owners, UNINDEXED, COUNTED)
             .await?;
-        let mut changes = Vec::new();
-        if !ids.is_empty() {
+        let (mut known, mut unread) = self.waiting.divide(changes);
+        let rest = unread.split_off(unread.len().min(UNINDEXED_READ));
+        if !unread.is_empty() {
+            let ids: Vec<MemoryId> = unread.iter().map(|change| change.subject).collect();
             let records = memories().memory_records(&ids).await?;
-            changes.extend(records.into_iter().map(|record| PendingChange {
-                meaning: record.text.clone(),
-                entry: MemoryPoint::new(&caller.tenant, record).into(),
-                replaces: true,
+            let numbers: HashMap<MemoryId, i64> = unread
+                .iter()
+                .map(|change| (change.subject, change.number))
+                .collect();
+            known.extend(records.into_iter().filter_map(|record| {
+                let number = *numbers.get(&record.id)?;
+                let text = record.text.clone();
+                let point = MemoryPoint::new(&caller.tenant, record);
+                Some(self.keep(caller, number, point.into(), text, true))
             }));
-            let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
-            newest_first(&mut changes, &ids);
         }
-        Ok(self.include(caller, query, changes, more))
+        Ok(self.include(caller, query, known, more + rest.len() as u64))
     }
 
-    /// Keeps the selected changes, and starts to embed those without a vector.
+    /// Keeps a change for the next searches.
+    fn keep(
+        &self,
+        caller: &Caller,
+        number: i64,
+        entry: EncodedPoint,
+        text: String,
+        replaces: bool,
+    ) -> Arc<Waiting> {
+        let embedder = self.embedder.as_ref();
+        let tenant = &caller.tenant;
+        let waiting = Waiting::new(number, entry, text, replaces, embedder, tenant);
+        self.waiting.keep(waiting)
+    }
+
+    /// Keeps the selected changes, and starts to embed the newest of those without a vector.
     fn include(
         &self,
         caller: &Caller,
         query: &IndexQuery,
-        mut changes: Vec<PendingChange>,
+        mut changes: Vec<Arc<Waiting>>,
         more: u64,
     ) -> Pending {
         changes.retain(|change| query.selection.admits(&change.entry.payload));
-        let embedder = self.embedder.as_ref();
-        let embedded = embedder
-            .filter(|_| query.method != Method::Lexical)
-            .and_then(|embedder| embed(embedder, &caller.tenant, &mut changes));
-        Pending {
+        changes.sort_by_key(|change| Reverse(change.number));
+        let mut pending = Pending {
             changes,
             more,
             method: query.method,
-            tenant: Some(caller.tenant.clone()),
-            embedded,
+            ..Pending::default()
+        };
+        if let Some(embedder) = &self.embedder
+            && query.method != Method::Lexical
+        {
+            pending.embed(embedder, &caller.tenant);
         }
+        pending
     }
 }
 
 impl Pending {
     pub(super) fn is_empty(&self) -> bool {
         self.changes.is_empty()
+    }
+
+    /// Starts to embed the newest changes without a vector, and counts the others.
+    fn embed(&mut self, embedder: &Embedder, tenant: &TenantId) {
+        let missing = self
+            .changes
+            .iter()
+            .filter(|change| change.vector(embedder).is_none());
+        let mut texts: Vec<String> = Vec::new();
+        for change in missing {
+            match texts.len() < UNINDEXED_EMBEDDED {
+                true => texts.push(change.meaning.clone()),
+                false => self.without_vector += 1,
+            }
+        }
+        if !texts.is_empty() {
+            self.embedded = Some(embedder.embed_first(tenant, texts, true));
+        }
     }
 
     /// Adds the changes to the candidates of the index, with the scores that the index
@@ -146,97 +207,70 @@ impl Pending {
         words: Option<&LexicalVector>,
         limit: usize,
     ) {
-        self.take_vectors(embedder).await;
-        if let Some(query) = dense {
-            for change in &self.changes {
-                if let Some(vector) = &change.entry.dense {
-                    add(&mut found.dense, change, dot(query, vector));
-                }
-            }
+        self.wait_for_vectors().await;
+        let similarity = |change: &Arc<Waiting>| Some(dot(dense?, change.vector(embedder?)?));
+        let similarities: Vec<Option<f32>> = self.changes.iter().map(similarity).collect();
+        if dense.is_some() {
+            let scored = self.changes.iter().zip(&similarities);
+            let scored = scored.filter_map(|(change, score)| Some((&**change, (*score)?)));
+            add(&mut found.dense, scored.collect(), limit);
             if self.method == Method::Dense {
-                let lacks = |change: &&PendingChange| {
-                    let id = change.entry.candidate.id;
-                    change.entry.dense.is_none() && found.dense.iter().all(|one| one.id != id)
+                let known: HashSet<Uuid> = found.dense.iter().map(|one| one.id).collect();
+                let lacks = |(change, score): &(&Arc<Waiting>, &Option<f32>)| {
+                    score.is_none() && !known.contains(&change.entry.candidate.id)
                 };
-                self.more += self.changes.iter().filter(lacks).count() as u64;
+                let all = self.changes.iter().zip(&similarities);
+                self.more += all.filter(lacks).count() as u64;
+                self.without_vector = 0;
             }
-            best(&mut found.dense, limit);
         }
         if let Some(words) = words {
-            for change in &self.changes {
-                let score = words.dot(&change.entry.lexical);
-                if score > 0.0 {
-                    add(&mut found.lexical, change, score);
-                    let id = change.entry.candidate.id;
-                    let is_known = found.dense.iter().any(|one| one.id == id);
-                    if dense.is_some() && change.entry.dense.is_none() && !is_known {
-                        found.unembedded.insert(id);
-                    }
+            let mut scored = Vec::new();
+            let known: HashSet<Uuid> = found.dense.iter().map(|one| one.id).collect();
+            for (change, similarity) in self.changes.iter().zip(&similarities) {
+                let (score, id) = (words.dot(&change.entry.lexical), change.entry.candidate.id);
+                scored.push((&**change, score));
+                if score > 0.0 && dense.is_some() && similarity.is_none() && !known.contains(&id) {
+                    found.unembedded.insert(id);
                 }
             }
-            best(&mut found.lexical, limit);
+            add(&mut found.lexical, scored, limit);
+            found.lexical.retain(|one| one.score > 0.0);
         }
     }
 
-    /// Waits briefly for vectors.
-    async fn take_vectors(&mut self, embedder: Option<&Embedder>) {
-        let (Some(embedder), Some(tenant), Some(embedded)) =
-            (embedder, &self.tenant, self.embedded.take())
-        else {
+    /// Waits briefly for the vectors of the newest changes. Afterwards, those that are there are
+    /// used.
+    async fn wait_for_vectors(&mut self) {
+        let Some(embedded) = self.embedded.take() else {
             return;
         };
         let wait = match self.method {
             Method::Dense => DENSE_WAIT,
             Method::Hybrid | Method::Lexical => EMBED_WAIT,
         };
-        // Either way, the vectors that are there are used.
         let _ = tokio::time::timeout(wait, embedded).await;
-        for change in &mut self.changes {
-            if change.entry.dense.is_none() {
-                change.entry.dense = embedder.known(tenant, &change.meaning);
-            }
+    }
+}
+
+/// Adds changes with their scores to a list, and keeps the best `limit`. A candidate of the index
+/// stays, unless a change replaces it.
+fn add(list: &mut Vec<Candidate>, scored: Vec<(&Waiting, f32)>, limit: usize) {
+    let replaced = scored.iter().filter(|(change, _)| change.replaces);
+    let replaced: HashSet<Uuid> = replaced
+        .map(|(change, _)| change.entry.candidate.id)
+        .collect();
+    list.retain(|one| !replaced.contains(&one.id));
+    let known: HashSet<Uuid> = list.iter().map(|one| one.id).collect();
+    for (change, score) in scored {
+        let candidate = &change.entry.candidate;
+        if !known.contains(&candidate.id) {
+            list.push(Candidate {
+                score,
+                ..candidate.clone()
+            });
         }
     }
-}
-
-/// Sorts changes in the order of `ids`.
-fn newest_first(changes: &mut [PendingChange], ids: &[Uuid]) {
-    let places: HashMap<Uuid, usize> = (0..).zip(ids).map(|(place, id)| (*id, place)).collect();
-    changes.sort_by_key(|change| places.get(&change.entry.candidate.id).copied());
-}
-
-/// Takes the vectors of changes that were embedded recently, and asks for the others;
-/// `None` if there are no others.
-fn embed(
-    embedder: &Embedder,
-    tenant: &TenantId,
-    changes: &mut [PendingChange],
-) -> Option<oneshot::Receiver<()>> {
-    let mut missing = Vec::new();
-    for change in changes {
-        change.entry.dense = embedder.known(tenant, &change.meaning);
-        if change.entry.dense.is_none() {
-            missing.push(change.meaning.clone());
-        }
-    }
-    (!missing.is_empty()).then(|| embedder.embed_first(tenant, missing, true))
-}
-
-/// Adds a change to a list. The candidate of the index stays, unless the change replaces it.
-fn add(list: &mut Vec<Candidate>, change: &PendingChange, score: f32) {
-    let candidate = &change.entry.candidate;
-    match list.iter_mut().find(|known| known.id == candidate.id) {
-        Some(known) if change.replaces => known.score = score,
-        Some(_) => {}
-        None => list.push(Candidate {
-            score,
-            ..candidate.clone()
-        }),
-    }
-}
-
-/// Sorts a list, best first, and cuts it.
-fn best(list: &mut Vec<Candidate>, limit: usize) {
     list.sort_by(|left, right| right.score.total_cmp(&left.score));
     list.truncate(limit);
 }

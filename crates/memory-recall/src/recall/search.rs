@@ -38,8 +38,20 @@ pub(super) enum Lag {
     None,
     /// Changes up to the revision.
     Revision,
-    /// As many changes of the scope, counted up to [`COUNTED`].
-    Queue(u64),
+    /// Changes of the scope that wait.
+    Queue {
+        /// Those that the search did not read, counted up to [`COUNTED`].
+        unread: u64,
+        /// Those that it matched by word alone, because they have no vector yet.
+        without_vector: u64,
+    },
+}
+
+/// Why the answer of the index may lack matches.
+pub(super) struct Shortfall {
+    pub(super) degradation: Degradation,
+    /// Postgres has messages or memories that the answer lacks altogether.
+    pub(super) is_in_store: bool,
 }
 
 pub(crate) fn describe_metrics() {
@@ -139,10 +151,13 @@ impl Searcher {
                 None => None,
             },
             is_cut,
-            lag: match pending.more {
+            lag: match (pending.more, pending.without_vector) {
                 _ if reached.lagging => Lag::Revision,
-                0 => Lag::None,
-                more => Lag::Queue(more),
+                (0, 0) => Lag::None,
+                (unread, without_vector) => Lag::Queue {
+                    unread,
+                    without_vector,
+                },
             },
             degradations,
         })
@@ -192,12 +207,12 @@ impl Searcher {
         })
     }
 
-    /// Why the index's answer may lack matches that Postgres has; `None` if complete.
+    /// Why the index's answer may lack matches; `None` if complete.
     pub(super) fn shortfall(
         &self,
         found: &Result<Candidates, IndexError>,
         lag: Lag,
-    ) -> Option<Degradation> {
+    ) -> Option<Shortfall> {
         let (reason, message) = match (found, lag) {
             (Err(IndexError::NoModel { .. }), _) => (
                 DegradationReason::EmbedderUnavailable,
@@ -218,16 +233,27 @@ impl Searcher {
                 DegradationReason::IndexLagging,
                 "the index has not seen the revision yet; the newest messages were matched by word in the database".to_owned(),
             ),
-            (Ok(_), Lag::Queue(more)) => {
-                let at_least = if more < COUNTED.into() { "" } else { "at least " };
+            (Ok(_), Lag::Queue { unread, without_vector }) => {
+                let at_least = match unread < COUNTED.into() {
+                    true => "",
+                    false => "at least ",
+                };
+                let count = unread + without_vector;
                 let message = format!(
-                    "besides the newest changes, {at_least}{more} wait to be indexed; they were matched by word in the database"
+                    "besides the newest changes, {at_least}{count} wait to be indexed; they were matched by word alone"
                 );
                 (DegradationReason::IndexLagging, message)
             }
             (Ok(_), Lag::None) => return None,
         };
-        Some(Degradation { reason, message })
+        let is_in_store = match reason {
+            DegradationReason::IndexLagging => !matches!(lag, Lag::Queue { unread: 0, .. }),
+            _ => true,
+        };
+        Some(Shortfall {
+            degradation: Degradation { reason, message },
+            is_in_store,
+        })
     }
 }
 

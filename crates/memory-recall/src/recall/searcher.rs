@@ -9,6 +9,7 @@ use memory_store::Store;
 
 use super::embeddings::QueryEmbeddings;
 use super::names::Names;
+use super::waiting::WaitingChanges;
 use super::word_weights::WordWeights;
 use crate::config::SearchConfig;
 
@@ -25,6 +26,7 @@ pub(super) struct Searcher {
     pub(super) config: SearchConfig,
     pub(super) names: Names,
     pub(super) word_weights: WordWeights,
+    pub(super) waiting: WaitingChanges,
     pub(super) state_checked: Mutex<Option<Instant>>,
     /// When queries first found the index unavailable; `None` while it answers.
     pub(super) unavailable_since: Mutex<Option<Instant>>,
@@ -41,6 +43,7 @@ impl Searcher {
         Self {
             names: Names::new(Arc::clone(&index)),
             word_weights: WordWeights::new(Arc::clone(&index)),
+            waiting: WaitingChanges::new(),
             store,
             index,
             embedder,

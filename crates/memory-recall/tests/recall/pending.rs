@@ -106,7 +106,8 @@ async fn an_unindexed_message_ranks_as_it_does_once_it_is_indexed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_unindexed_changes_than_a_search_includes_are_reported() {
+async fn more_unindexed_changes_than_one_search_reads_are_reported_until_later_searches_have_them()
+{
     let mut service = Service::start().await;
     service.conversation("ada", &INDEXED).await;
     service.worker.end().await;
@@ -115,13 +116,35 @@ async fn more_unindexed_changes_than_a_search_includes_are_reported() {
         .world
         .say(thread, Role::User, "The oldest word is quokka.")
         .await;
-    service.world.say_each(thread, 70).await;
+    service.world.say_each(thread, 300).await;
+    // The first search reads the newest, and finds the oldest in Postgres.
     let (found, degradations) = matches(&service, of_ada("quokka")).await;
     assert_eq!(degradations, [DegradationReason::IndexLagging]);
+    assert_eq!((found[0].0, found[0].1), (oldest, None));
+    let (found, degradations) = matches(&service, of_ada("quokka")).await;
+    assert_eq!(degradations, []);
     assert_eq!(found[0].0, oldest);
-    let (found, degradations) = matches(&service, of_ada("69")).await;
-    assert_eq!(degradations, [DegradationReason::IndexLagging]);
     assert!(found[0].1.is_some(), "it was scored like the indexed ones");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_of_waiting_messages_is_not_found_after_an_erasure() {
+    let mut service = Service::start().await;
+    service.worker.end().await;
+    let thread = service.world.thread("ada").await;
+    let erased = service
+        .world
+        .say(thread, Role::User, "My secret word is quokka.")
+        .await;
+    let below = service.world.say(thread, Role::User, "Keep it.").await;
+    // The message below it has its words.
+    let (found, _) = matches(&service, of_ada("quokka")).await;
+    let ids: Vec<MessageId> = found.iter().map(|one| one.0).collect();
+    assert_eq!(ids, [erased, below]);
+    let caller = caller();
+    let messages = service.world.store.messages(&caller);
+    messages.delete_message(thread, erased).await.unwrap();
+    assert_eq!(matches(&service, of_ada("quokka")).await, (vec![], vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

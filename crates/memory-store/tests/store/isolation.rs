@@ -205,7 +205,7 @@ async fn a_foreign_thread_is_not_found_in_any_call() {
     assert!(
         store
             .messages(&them)
-            .index_records(&[message], i32::MAX)
+            .index_records(&[message], i32::MAX, None)
             .await
             .unwrap()
             .is_empty()

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use memory_contract::{AppId, MessageId, Role, ThreadId, UserId};
-use memory_store::{Failure, Freshness, JobKind, OutboxStats, Scope};
+use memory_store::{Failure, Freshness, JobKind, OutboxStats, Scope, Unindexed};
 
 use crate::world::{World, caller, said};
 
@@ -504,6 +504,10 @@ async fn old_request_ids_are_forgotten() {
     );
 }
 
+fn subjects(unindexed: &Unindexed<MessageId>) -> Vec<MessageId> {
+    unindexed.changes.iter().map(|one| one.subject).collect()
+}
+
 #[tokio::test]
 async fn the_newest_unindexed_messages_of_a_scope_are_found_and_the_rest_is_counted() {
     let world = World::new().await;
@@ -523,9 +527,8 @@ async fn the_newest_unindexed_messages_of_a_scope_are_found_and_the_rest_is_coun
 
     let messages = world.store.messages(&world.caller);
     let unindexed = async |scope: &Scope, limit| {
-        let found = messages.unindexed(scope, limit, 100, 1_000_000);
-        let found = found.await.unwrap();
-        (found.ids, found.more)
+        let found = messages.unindexed(scope, limit, 100).await.unwrap();
+        (subjects(&found), found.more)
     };
     let of_user = |user: &str| Scope::User {
         app: AppId::new("app"),
@@ -550,17 +553,23 @@ async fn the_newest_unindexed_messages_of_a_scope_are_found_and_the_rest_is_coun
         let more = expected.len().saturating_sub(1) as u64;
         assert_eq!(unindexed(&scope, 1).await, (few, more));
     }
-    // Content beyond the limit is counted.
+    // Of long messages, those are read that fit.
     let long = thread_of("app", "dora").await;
-    let said = world.say_each(long, 3, &"x".repeat(1_000)).await;
-    let long = Scope::Thread(long);
-    let small = messages.unindexed(&long, 10, 100, 1_500).await.unwrap();
-    assert_eq!((small.ids, small.more), (vec![said[2]], 2));
+    let mut said = world.say_each(long, 3, &"x".repeat(1_000)).await;
+    said.reverse();
+    let read = messages.index_records(&said, i32::MAX, Some(2_500));
+    let read: Vec<_> = read
+        .await
+        .unwrap()
+        .iter()
+        .map(|one| one.message.id)
+        .collect();
+    assert_eq!(read, [said[1], said[0]]);
     // Another tenant's messages are not seen.
     let foreign = caller("b");
     let foreign = world.store.messages(&foreign);
-    let foreign = foreign.unindexed(&of_user("ada"), 10, 100, 1_000).await;
-    assert_eq!(foreign.unwrap().ids, []);
+    let foreign = foreign.unindexed(&of_user("ada"), 10, 100).await;
+    assert_eq!(foreign.unwrap().changes, []);
 
     // What a worker has claimed waits until it is acknowledged; what is erased does not.
     let claim = world.outbox.claim(1, MINUTE).await.unwrap();
@@ -569,10 +578,19 @@ async fn the_newest_unindexed_messages_of_a_scope_are_found_and_the_rest_is_coun
         newest_first(&[&first])
     );
     messages.delete_message(ada, first[0]).await.unwrap();
-    let left = newest_first(&[&first[1..]]);
+    // The messages below it have new changes; the claimed one is listed, but not read any more.
     let (ids, more) = unindexed(&Scope::Thread(ada), 10).await;
-    assert_eq!((&ids[ids.len() - 2..], more), (left.as_slice(), 0));
-    assert!(!ids.contains(&first[0]));
+    assert_eq!(more, 0);
+    assert_eq!(ids.last(), Some(&first[0]));
+    let read = messages.index_records(&ids, i32::MAX, Some(1_000_000));
+    let mut read: Vec<_> = read
+        .await
+        .unwrap()
+        .iter()
+        .map(|one| one.message.id)
+        .collect();
+    read.reverse();
+    assert_eq!(read, newest_first(&[&first[1..]]));
     let done = [claim.jobs[0].id];
     assert_eq!(world.outbox.ack(claim.lease, &done).await.unwrap(), 1);
     let threads = world.store.threads(&world.caller);
@@ -599,7 +617,7 @@ async fn a_long_queue_of_others_is_not_read() {
         let transaction = service.transaction().await.unwrap();
         let row = transaction
             .query_one(
-                "SELECT u.more FROM recollect.unindexed('a', 'message', ARRAY['app'], $1, NULL, 64, 300, 1000000) AS u",
+                "SELECT u.more FROM recollect.unindexed('a', 'message', ARRAY['app'], $1, NULL, 64, 300) AS u",
                 &[&user],
             )
             .await

@@ -283,16 +283,26 @@ async fn what_is_read_is_checked_against_the_space_as_it_is_now() {
     by_word.sort_by_key(|id| said.iter().position(|one| one == id));
     assert_eq!(by_word, said[..2]);
     let messages = store.messages(caller);
-    let waiting = messages.unindexed(&scope, 10, 10, 1_000_000).await.unwrap();
-    assert_eq!((waiting.ids.len(), waiting.more), (4, 0));
-    assert_eq!((waiting.ids[1], waiting.ids[3]), (said[1], said[0]));
+    let waiting = messages.unindexed(&scope, 10, 10).await.unwrap();
+    assert_eq!((waiting.changes.len(), waiting.more), (4, 0));
+    assert_eq!(
+        (waiting.changes[1].subject, waiting.changes[3].subject),
+        (said[1], said[0])
+    );
     let all = MemoryFilter::default();
     let memories = store.memories(caller);
     let of_space = owners(&space);
     let by_word = memories.search_memories(&of_space, "boat", &all, 10);
     assert_eq!(by_word.await.unwrap().len(), 2);
     let waiting = memories.unindexed_memories(&of_space, 10, 10);
-    assert_eq!(waiting.await.unwrap().ids, [known[1], known[0]]);
+    let waiting: Vec<_> = waiting
+        .await
+        .unwrap()
+        .changes
+        .iter()
+        .map(|one| one.subject)
+        .collect();
+    assert_eq!(waiting, [known[1], known[0]]);
 
     // An app that has left is not read any more, although the caller still names it.
     world.set_space("two", None).await;
@@ -343,7 +353,7 @@ async fn the_recent_window_follows_the_active_branch() {
     let records = world
         .store
         .messages(&world.caller)
-        .index_records(&[again], i32::MAX)
+        .index_records(&[again], i32::MAX, None)
         .await
         .unwrap();
     assert_eq!(records[0].previous[0].id, question);

@@ -1,0 +1,119 @@
+//! The changes that wait to be indexed, as the index will have them.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use memory_contract::TenantId;
+use memory_embed::{Embedder, TextKey};
+use memory_index::EncodedPoint;
+use memory_store::UnindexedChange;
+use moka::sync::Cache;
+
+/// Bytes of the changes kept: about ten thousand messages.
+const BYTES: u64 = 64 * 1024 * 1024;
+/// A change is forgotten when no search has needed it for this long.
+const IDLE: Duration = Duration::from_secs(30);
+/// Bytes of a change beside its payload, its words and its text.
+const OVERHEAD: usize = 1_024;
+/// Bytes of a word of a change.
+const WORD_BYTES: usize = 16;
+
+/// The changes that searches have read, by their numbers: each search would otherwise read them and
+/// take them apart into words again. Clones share their content.
+#[derive(Clone)]
+pub(super) struct WaitingChanges {
+    known: Cache<i64, Arc<Waiting>>,
+}
+
+/// A change that waits to be indexed.
+pub(super) struct Waiting {
+    /// Identifies it; the newest has the highest.
+    pub(super) number: i64,
+    /// The point that it writes, without a dense vector.
+    pub(super) entry: EncodedPoint,
+    /// The text that is embedded; empty without a model.
+    pub(super) meaning: String,
+    /// Whether it replaces the point of the index. A message has the same content there, but a
+    /// memory may have changed.
+    pub(super) replaces: bool,
+    key: Option<TextKey>,
+    vector: OnceLock<Vec<f32>>,
+}
+
+impl WaitingChanges {
+    pub(super) fn new() -> Self {
+        let known = Cache::builder()
+            .max_capacity(BYTES)
+            .weigher(|_, change: &Arc<Waiting>| change.bytes())
+            .time_to_idle(IDLE)
+            .build();
+        Self { known }
+    }
+
+    /// The known ones of these changes, and the others. Of several changes of one message or memory,
+    /// the newest counts, which is the first.
+    pub(super) fn divide<I: Copy + Eq + Hash>(
+        &self,
+        changes: Vec<UnindexedChange<I>>,
+    ) -> (Vec<Arc<Waiting>>, Vec<UnindexedChange<I>>) {
+        let mut seen = HashSet::with_capacity(changes.len());
+        let (mut known, mut others) = (Vec::with_capacity(changes.len()), Vec::new());
+        for change in changes {
+            if seen.insert(change.subject) {
+                match self.known.get(&change.number) {
+                    Some(waiting) => known.push(waiting),
+                    None => others.push(change),
+                }
+            }
+        }
+        (known, others)
+    }
+
+    pub(super) fn keep(&self, waiting: Waiting) -> Arc<Waiting> {
+        let waiting = Arc::new(waiting);
+        self.known.insert(waiting.number, Arc::clone(&waiting));
+        waiting
+    }
+}
+
+impl Waiting {
+    /// A change of a tenant that writes a point with this text.
+    pub(super) fn new(
+        number: i64,
+        entry: EncodedPoint,
+        text: String,
+        replaces: bool,
+        embedder: Option<&Embedder>,
+        tenant: &TenantId,
+    ) -> Self {
+        let meaning = embedder
+            .map(|embedder| embedder.clip(text))
+            .unwrap_or_default();
+        Self {
+            number,
+            entry,
+            key: embedder.map(|embedder| embedder.text_key(tenant, &meaning)),
+            meaning,
+            replaces,
+            vector: OnceLock::new(),
+        }
+    }
+
+    /// The vector, if the text was embedded.
+    pub(super) fn vector(&self, embedder: &Embedder) -> Option<&[f32]> {
+        if let Some(vector) = self.vector.get() {
+            return Some(vector);
+        }
+        let vector = embedder.known(self.key.as_ref()?)?;
+        Some(self.vector.get_or_init(|| vector))
+    }
+
+    fn bytes(&self) -> u32 {
+        let payload = serde_json::to_string(&self.entry.payload).map_or(0, |json| json.len());
+        let words = self.entry.lexical.indices.len() * WORD_BYTES;
+        let bytes = OVERHEAD + 2 * payload + words + self.meaning.len();
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+}
