@@ -36,6 +36,7 @@ mod qdrant;
 mod raw;
 mod s3;
 mod schemas;
+mod scratch;
 mod server;
 mod shared;
 mod short_calls;

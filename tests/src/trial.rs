@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::features::{self, Ending};
 use crate::skipped::Skipped;
-use crate::{BULK, PLAIN, SHARED, clusters, row_of, slots};
+use crate::{BULK, PLAIN, SHARED, clusters, row_of, scratch, slots};
 
 /// A test that takes longer has failed. Time spent waiting for a slot for a server
 /// does not count.
@@ -177,6 +177,7 @@ const FEATURES: &str = "--features-table";
 
 /// Runs the registered tests that the arguments choose, and stops the shared servers.
 pub fn run_trials() -> ExitCode {
+    scratch::use_memory();
     let mut tests: Vec<_> = inventory::iter::<Registered>().collect();
     // Tests that start servers take longest, so they come first.
     tests.sort_by_key(|test| (!test.own_server, test.module, test.name));

@@ -604,9 +604,9 @@ type StorageUsage struct {
 	MessageCount int64 `protobuf:"varint,1,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// max_message_count is the quota of messages (server.tenant_messages). 0: none.
 	MaxMessageCount int64 `protobuf:"varint,2,opt,name=max_message_count,json=maxMessageCount,proto3" json:"max_message_count,omitempty"`
-	// stored_bytes is the size of all content: messages, attempts, events, node memories,
-	// plans, data of working memories, memories, and content of `data:` URLs. Summaries,
-	// observations and indexes do not count.
+	// stored_bytes is the size of all content: messages, attempts, events, checkpoints, node
+	// memories, plans, data of working memories, memories, documents, and content of `data:`
+	// URLs. Summaries, observations and indexes do not count.
 	StoredBytes int64 `protobuf:"varint,3,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
 	// max_stored_bytes is the quota of bytes (server.tenant_bytes). 0: none.
 	MaxStoredBytes int64 `protobuf:"varint,4,opt,name=max_stored_bytes,json=maxStoredBytes,proto3" json:"max_stored_bytes,omitempty"`

@@ -276,7 +276,8 @@ func (DegradationReason) EnumDescriptor() ([]byte, []int) {
 }
 
 // Freshness selects which of the changes that wait to be indexed a search includes.
-// Unset: the newest messages or memories of the scope, at most 64 with at most 128 KiB.
+// Unset: the newest 2,048 messages or memories of the scope, read over several searches.
+// The newest 64 are embedded first. degradations reports what is matched by word alone.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// requirement is what the search includes. Unset: the newest, as without Freshness.

@@ -9,18 +9,29 @@ const BYTES: usize = 1_600;
 const PIECE_BYTES: usize = 240;
 /// The weight of the words of the pieces before and after.
 const NEIGHBOR: f32 = 0.3;
+/// The weight of a piece of the passage that is closest in meaning, as of a word that no other piece
+/// has.
+const PASSAGE: f32 = 1.0;
 /// Stands for what is missing.
 const GAP: &str = "…";
 
 /// The pieces of a text that share most words with a question, in their order: a word counts
-/// the more, the fewer pieces have it. Without a common word it is the beginning. `None` for a
-/// text that is short.
-pub(crate) fn excerpt(text: &str, question: &str) -> Option<String> {
+/// the more, the fewer pieces have it. Pieces of `passage`, which is closest to the question in
+/// meaning, count more. Without a common word and a passage it is the beginning. `None` for a text
+/// that is short.
+pub(crate) fn excerpt(text: &str, question: &str, passage: Option<&str>) -> Option<String> {
     if text.len() <= BYTES {
         return None;
     }
     let pieces = pieces(text);
-    let worth = worth(text, &pieces, question);
+    let mut worth = worth(text, &pieces, question);
+    if let Some(passage) = passage {
+        for (worth, piece) in worth.iter_mut().zip(&pieces) {
+            if passage.contains(text[piece.clone()].trim()) {
+                *worth += PASSAGE;
+            }
+        }
+    }
     let common = worth.iter().any(|worth| *worth > 0.0);
     let mut by_worth: Vec<usize> = (0..pieces.len())
         .filter(|&place| !common || worth[place] > 0.0)
@@ -117,23 +128,31 @@ mod tests {
             .collect();
         lines[120] = "ERROR [QX1138]: the disk of runner-7 is full".to_owned();
         let text = lines.join("\n");
-        let found = excerpt(&text, "What was wrong with qx1138?").unwrap();
+        let found = excerpt(&text, "What was wrong with qx1138?", None).unwrap();
         for line in &lines[119..=121] {
             assert!(found.contains(line.as_str()), "{found}");
         }
         assert!(found.starts_with('…') && found.ends_with('…'), "{found}");
         // Without a common word it is the beginning.
-        let found = excerpt(&text, "Hello?").unwrap();
+        let found = excerpt(&text, "Hello?", None).unwrap();
         assert!(found.starts_with("In week 0 "), "{found}");
         assert!(!found.contains("QX1138"));
-        assert_eq!(excerpt("A short text.", "short"), None);
+        // With a passage that is close in meaning, it is that one.
+        let found = excerpt(
+            &text,
+            "Which machine failed?",
+            Some(&lines[115..125].join("\n")),
+        );
+        let found = found.unwrap();
+        assert!(found.contains(lines[120].as_str()), "{found}");
+        assert_eq!(excerpt("A short text.", "short", None), None);
     }
 
     #[test]
     fn a_text_of_one_line_is_split() {
         let item = |number: usize| format!("{{\"id\":{number},\"code\":\"E{number}\"}}");
         let items: Vec<String> = (0..400).map(item).collect();
-        let found = excerpt(&items.join(","), "Which one had E317?").unwrap();
+        let found = excerpt(&items.join(","), "Which one had E317?", None).unwrap();
         assert!(found.contains("{\"id\":317,\"code\":\"E317\"}"), "{found}");
     }
 
@@ -142,7 +161,7 @@ mod tests {
         fn an_excerpt_is_short_and_quotes_the_text(
             text in "([a-zé漢]{1,300}[ ,\n]{0,2}){1,80}", question in "[a-z ]{0,40}",
         ) {
-            match excerpt(&text, &question) {
+            match excerpt(&text, &question, None) {
                 None => prop_assert!(text.len() <= BYTES),
                 Some(found) => {
                     let pieces = pieces(&text).len();

@@ -107,10 +107,15 @@ pub(crate) fn message(message: &Message, role: &str) -> String {
     entry(message, role, false, text::of_parts(&message.parts))
 }
 
-/// The entry of an excerpt of a long message that answers a question; `None` for a message
-/// that is short.
-pub(crate) fn excerpt_of(message: &Message, role: &str, question: &str) -> Option<String> {
-    let excerpt = excerpt(&text::of_parts(&message.parts), question)?;
+/// The entry of an excerpt of a long message that answers a question, which is closest in meaning
+/// to `passage` of it; `None` for a message that is short.
+pub(crate) fn excerpt_of(
+    message: &Message,
+    role: &str,
+    question: &str,
+    passage: Option<&str>,
+) -> Option<String> {
+    let excerpt = excerpt(&text::of_parts(&message.parts), question, passage)?;
     Some(entry(message, role, true, excerpt))
 }
 

@@ -306,7 +306,7 @@ const OF_ALL: [(&str, i32, &str); 2] = [
 ];
 
 /// Constants that bound no field, and what they bound.
-const OTHERS: [(&str, &str); 14] = [
+const OTHERS: [(&str, &str); 16] = [
     ("TENANT_CHARS", "a name in the configuration"),
     (
         "READABLE_URL_BYTES",

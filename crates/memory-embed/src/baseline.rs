@@ -48,6 +48,11 @@ impl Baseline {
         (spread > f32::EPSILON).then_some(Self { mean, spread })
     }
 
+    /// The standard deviation of the similarities of unrelated texts.
+    pub fn spread(&self) -> f32 {
+        self.spread
+    }
+
     /// How far a similarity to a query is above that of unrelated texts, in standard deviations.
     pub fn distance(&self, query: &[f32], similarity: f32) -> f32 {
         (similarity - dot(query, &self.mean)) / self.spread

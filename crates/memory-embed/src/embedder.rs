@@ -282,6 +282,12 @@ impl Embedder {
         self.shared.queues.vectors.clip(text)
     }
 
+    /// The passages of a long document after the first one, at most `most`, of up to 128 tokens each.
+    /// The vector of the document stands for its beginning.
+    pub fn later_passages(&self, document: &str, most: usize) -> Vec<String> {
+        self.shared.queues.vectors.later_passages(document, most)
+    }
+
     /// Embeds documents as vectors of length 1, in their order.
     ///
     /// # Errors

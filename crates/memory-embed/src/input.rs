@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::config::EmbedderConfig;
+use crate::passages::passages;
 use crate::profile::Profile;
 
 /// The prefixes and the longest text of a model.
@@ -26,6 +27,8 @@ pub(crate) enum Length {
 const BYTES_PER_TOKEN: usize = 32;
 /// The unit of [`weight`]: this many are a token.
 const WEIGHT_PER_TOKEN: usize = 3;
+/// Tokens of a passage: a vector says the less about each statement the more of them it stands for.
+const PASSAGE_TOKENS: usize = 128;
 
 impl Input {
     pub(crate) fn new(config: &EmbedderConfig, profile: &Profile, length: Length) -> Self {
@@ -57,6 +60,23 @@ impl Input {
         }
     }
 
+    /// The passages of a document after the first one, at most `most`. The beginning of the document,
+    /// which is embedded for all of it, has the first one at least.
+    pub(crate) fn later_passages<'a>(
+        &self,
+        text: &'a str,
+        most: usize,
+    ) -> impl Iterator<Item = &'a str> + use<'a> {
+        let (Length::Tokenized(tokens) | Length::Estimated(tokens)) = self.length;
+        let all = tokens.min(PASSAGE_TOKENS).saturating_mul(WEIGHT_PER_TOKEN);
+        let weight = all - self.document_prefix.len().min(all / 2);
+        let passages = passages(
+            first_of_weight(text, weight.saturating_mul(most + 1)),
+            weight,
+        );
+        passages.into_iter().skip(1).take(most)
+    }
+
     /// The beginning of a text that is embedded as a query or as a document, with its prefix.
     pub(crate) fn prefixed<'a>(&self, text: &'a str, is_query: bool) -> Cow<'a, str> {
         let prefix = match is_query {
@@ -71,7 +91,7 @@ impl Input {
 }
 
 /// The beginning of a text up to a weight.
-fn first_of_weight(text: &str, most: usize) -> &str {
+pub(crate) fn first_of_weight(text: &str, most: usize) -> &str {
     // No character weighs more than three times its bytes.
     if text.len().saturating_mul(WEIGHT_PER_TOKEN) <= most {
         return text;
@@ -89,7 +109,7 @@ fn first_of_weight(text: &str, most: usize) -> &str {
 /// The share of a token that a character takes, in thirds, rather too much than too little: a
 /// third for an English letter, where tokens have more than four; a whole one for a character of
 /// most other scripts.
-fn weight(char: char) -> usize {
+pub(crate) fn weight(char: char) -> usize {
     match char {
         'a'..='z' | 'A'..='Z' | ' ' => 1,
         '\u{c0}'..='\u{24f}' => 2,

@@ -9,6 +9,7 @@ mod error;
 mod input;
 mod kind;
 mod model;
+mod passages;
 mod profile;
 mod session;
 mod similarity;

@@ -76,6 +76,12 @@ impl Vectors {
         }
     }
 
+    /// The passages of a document after the first one, at most `most`.
+    pub(crate) fn later_passages(&self, text: &str, most: usize) -> Vec<String> {
+        let passages = self.input.later_passages(text, most);
+        passages.map(str::to_owned).collect()
+    }
+
     /// The vector of a text, if it is known.
     pub(crate) fn get(&self, key: &TextKey) -> Option<Vec<f32>> {
         let vector = self.known.get(key)?;

@@ -61,6 +61,18 @@ pub struct Candidate {
     /// The words and traits of its text; `None` if its point was written before there were
     /// any.
     pub form: Option<Form>,
+    /// The passage that was found; `None` for the text as a whole, of which a vector has the
+    /// beginning.
+    pub passage: Option<Passage>,
     /// Score within its list.
     pub score: f32,
+}
+
+/// A passage of a long message after its first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Its number, from 2.
+    pub number: u16,
+    /// The passages of the message that are indexed, its first one included.
+    pub of: u16,
 }

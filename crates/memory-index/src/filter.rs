@@ -2,8 +2,8 @@
 //! selection always has a tenant.
 
 use memory_contract::{
-    AppId, JsonObject, MemoryFilter, MessageFilter, TenantId, ThreadId, UserId, canonical_json,
-    is_scalar,
+    AppId, JsonObject, MemoryFilter, MessageFilter, MessageId, TenantId, ThreadId, UserId,
+    canonical_json, is_scalar,
 };
 use memory_store::{MemoryOwners, Scope, Space};
 use serde_json::{Map, Value};
@@ -32,6 +32,9 @@ pub(crate) mod field {
     pub(crate) const SHORT: &str = "short";
     pub(crate) const SAID: &str = "said";
     pub(crate) const FORM: &str = "form";
+    /// The number of a passage after the first one, and of all passages.
+    pub(crate) const PASSAGE: &str = "passage";
+    pub(crate) const PASSAGES: &str = "passages";
     /// The time of the event that a memory describes.
     pub(crate) const EVENT: &str = "event";
     pub(crate) const VALID_FROM: &str = "valid_from";
@@ -399,6 +402,19 @@ impl Selection {
 /// message ids, which are unique within one tenant only; as point ids they would let
 /// one tenant overwrite another's point.
 pub(crate) fn point_id(tenant: &TenantId, subject: Subject) -> Uuid {
+    digest_id(id_hash(tenant, subject))
+}
+
+/// The id of the point of a passage after the first one.
+pub(crate) fn passage_id(tenant: &TenantId, message: MessageId, number: u16) -> Uuid {
+    let mut hash = id_hash(tenant, Subject::Message(message));
+    // No tenant has a zero byte.
+    hash.update([0]);
+    hash.update(number.to_be_bytes());
+    digest_id(hash)
+}
+
+fn id_hash(tenant: &TenantId, subject: Subject) -> Sha256 {
     let (kind, id) = match subject {
         Subject::Message(id) => (Kind::Message, id.uuid()),
         Subject::Memory(id) => (Kind::Memory, id.uuid()),
@@ -407,7 +423,7 @@ pub(crate) fn point_id(tenant: &TenantId, subject: Subject) -> Uuid {
     hash.update(id.as_bytes());
     hash.update(kind.as_str().as_bytes());
     hash.update(tenant.as_str().as_bytes());
-    digest_id(hash)
+    hash
 }
 
 /// The first 16 bytes of a digest as an id.

@@ -23,7 +23,7 @@ mod word_counts;
 
 pub use backend::Backend;
 pub use background::{Background, Slot};
-pub use candidate::{Candidate, Candidates, Search};
+pub use candidate::{Candidate, Candidates, Passage, Search};
 pub use collections::Collections;
 pub use config::{BackendChoice, IndexConfig, IndexerConfig, VectorPrecision};
 pub use edge::EdgeIndex;
@@ -34,7 +34,7 @@ pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use indexes::{Indexes, ServingPlace};
 pub use open::{open_index, open_indexes};
 pub use payload::EncodedPoint;
-pub use point::{Change, MemoryPoint, Point, Subject};
+pub use point::{Change, MOST_PASSAGES, MemoryPoint, Point, Subject};
 pub use qdrant::QdrantIndex;
 pub use schema::IndexSchema;
 pub use unavailable::UnavailableIndex;

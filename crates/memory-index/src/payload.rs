@@ -6,15 +6,16 @@ use memory_text::{Form, LexicalVector};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, Passage};
 use crate::filter::{
-    Group, Kind, Selection, field, label, labeled, memory_tags, message_tags, micros, point_id,
+    Group, Kind, Selection, field, label, labeled, memory_tags, message_tags, micros, passage_id,
+    point_id,
 };
-use crate::point::{Change, MemoryPoint, Point, Subject};
+use crate::point::{Change, MOST_PASSAGES, MemoryPoint, Point, Subject};
 use crate::vocabulary::Vocabulary;
 
 /// The payload fields of a [`Candidate`].
-pub(crate) const CANDIDATE: [&str; 12] = [
+pub(crate) const CANDIDATE: [&str; 14] = [
     field::MESSAGE,
     field::MEMORY,
     field::THREAD,
@@ -27,6 +28,8 @@ pub(crate) const CANDIDATE: [&str; 12] = [
     field::SHORT,
     field::SAID,
     field::FORM,
+    field::PASSAGE,
+    field::PASSAGES,
 ];
 
 /// How a field is indexed.
@@ -87,14 +90,21 @@ pub(crate) enum Batch {
 pub(crate) fn batches(changes: Vec<Change>) -> Vec<Batch> {
     let mut batches = Vec::new();
     for change in changes {
-        let entry: EncodedPoint = match change {
-            Change::Upsert(point) => (*point).into(),
-            Change::UpsertMemory(point) => (*point).into(),
+        let encoded: Vec<EncodedPoint> = match change {
+            Change::Upsert(mut point) => {
+                let passages = std::mem::take(&mut point.passages);
+                let tenant = point.tenant.clone();
+                let whole: EncodedPoint = (*point).into();
+                let mut encoded = encoded_passages(&whole, &tenant, passages);
+                encoded.push(whole);
+                encoded
+            }
+            Change::UpsertMemory(point) => vec![(*point).into()],
             Change::Delete { tenant, subject } => {
-                let id = point_id(&tenant, subject);
+                let removed = point_ids(&tenant, subject);
                 match batches.last_mut() {
-                    Some(Batch::Delete(ids)) => ids.push(id),
-                    _ => batches.push(Batch::Delete(vec![id])),
+                    Some(Batch::Delete(ids)) => ids.extend(removed),
+                    _ => batches.push(Batch::Delete(removed.collect())),
                 }
                 continue;
             }
@@ -109,11 +119,50 @@ pub(crate) fn batches(changes: Vec<Change>) -> Vec<Batch> {
             }
         };
         match batches.last_mut() {
-            Some(Batch::Upsert(entries)) => entries.push(entry),
-            _ => batches.push(Batch::Upsert(vec![entry])),
+            Some(Batch::Upsert(points)) => points.extend(encoded),
+            _ => batches.push(Batch::Upsert(encoded)),
         }
     }
     batches
+}
+
+/// The points that a message or memory may have.
+fn point_ids(tenant: &TenantId, subject: Subject) -> impl Iterator<Item = Uuid> + use<> {
+    let whole = point_id(tenant, subject);
+    let passages: Vec<Uuid> = match subject {
+        Subject::Message(message) => (2..=MOST_PASSAGES + 1)
+            .map(|number| passage_id(tenant, message, number))
+            .collect(),
+        Subject::Memory(_) => Vec::new(),
+    };
+    std::iter::once(whole).chain(passages)
+}
+
+/// The points of the passages of a message after the first one.
+fn encoded_passages(
+    whole: &EncodedPoint,
+    tenant: &TenantId,
+    passages: Vec<Vec<f32>>,
+) -> Vec<EncodedPoint> {
+    let of = u16::try_from(passages.len() + 1).unwrap_or(u16::MAX);
+    let numbered = (2_u16..).zip(passages).take(usize::from(MOST_PASSAGES));
+    let encoded = numbered.map(|(number, vector)| {
+        let mut payload = whole.payload.clone();
+        payload.insert(field::PASSAGE.to_owned(), number.into());
+        payload.insert(field::PASSAGES.to_owned(), of.into());
+        EncodedPoint {
+            id: passage_id(tenant, whole.candidate.id.into(), number),
+            candidate: Candidate {
+                passage: Some(Passage { number, of }),
+                ..whole.candidate.clone()
+            },
+            payload,
+            dense: Some(vector),
+            lexical: LexicalVector::default(),
+            vocabulary: whole.vocabulary,
+        }
+    });
+    encoded.collect()
 }
 
 impl From<Point> for EncodedPoint {
@@ -223,6 +272,7 @@ fn payload(point: &Point) -> Map<String, Value> {
         form,
         metadata,
         dense: _,
+        passages: _,
         lexical: _,
     } = point;
     let mut payload = common(tenant, app.as_str(), user.as_str(), Kind::Message);
@@ -271,6 +321,7 @@ fn candidate_of(point: &Point) -> Candidate {
         short: point.short,
         said: micros(point.said),
         form: Some(point.form.clone()),
+        passage: None,
         score: 0.0,
     }
 }
@@ -300,7 +351,16 @@ pub(crate) fn candidate(payload: &Map<String, Value>) -> Option<Candidate> {
         short: flag(field::SHORT),
         said: number(field::SAID).unwrap_or_default(),
         form: text(field::FORM).and_then(Form::decode),
+        passage: passage(payload),
         score: 0.0,
+    })
+}
+
+fn passage(payload: &Map<String, Value>) -> Option<Passage> {
+    let number = |field| u16::try_from(payload.get(field)?.as_i64()?).ok();
+    Some(Passage {
+        number: number(field::PASSAGE)?,
+        of: number(field::PASSAGES)?,
     })
 }
 
@@ -318,6 +378,7 @@ pub(super) fn of_memory(id: Uuid) -> Candidate {
         short: false,
         said: 0,
         form: None,
+        passage: None,
         score: 0.0,
     }
 }

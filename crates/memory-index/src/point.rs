@@ -1,6 +1,8 @@
 //! The points of an index, made of stored messages and memories, and the changes of them.
 
-use memory_contract::{AppId, JsonObject, MemoryId, MessageId, Role, TenantId, ThreadId, UserId};
+use memory_contract::{
+    AppId, JsonObject, MemoryId, Message, MessageId, Role, TenantId, ThreadId, UserId,
+};
 use memory_store::{IndexRecord, MemoryRecord};
 use memory_text::{Form, LexicalVector, is_question, is_short, lexical_document, lexical_memory};
 use time::OffsetDateTime;
@@ -40,9 +42,17 @@ pub struct Point {
     pub metadata: JsonObject,
     /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,
+    /// The dense vectors of the passages after the first one, each of which becomes a point of its
+    /// own, without words; at most [`MOST_PASSAGES`].
+    pub passages: Vec<Vec<f32>>,
     /// BM25 weights of its words.
     pub lexical: LexicalVector,
 }
+
+/// The most passages of a message that are embedded after its first one.
+pub const MOST_PASSAGES: u16 = 31;
+/// Those of the output of a tool, which is mostly asked for by word.
+const MOST_PASSAGES_OF_TOOLS: u16 = 7;
 
 /// The point of a long-term memory.
 #[derive(Clone, Debug)]
@@ -119,8 +129,17 @@ impl Point {
             said: message.created,
             metadata: message.metadata,
             dense: None,
+            passages: Vec::new(),
         }
     }
+}
+
+/// The most passages that are embedded of a message after its first one.
+pub(crate) fn most_passages(message: &Message) -> usize {
+    usize::from(match message.role {
+        Role::Tool => MOST_PASSAGES_OF_TOOLS,
+        Role::User | Role::Assistant | Role::System => MOST_PASSAGES,
+    })
 }
 
 impl MemoryPoint {
@@ -138,11 +157,14 @@ impl MemoryPoint {
 }
 
 impl Change {
-    /// Gives the point that it adds a dense vector.
-    pub(crate) fn set_dense(&mut self, vector: Vec<f32>) {
+    /// Gives the point that it adds the dense vectors of its text and its later passages.
+    pub(crate) fn set_dense(&mut self, mut vectors: impl Iterator<Item = Vec<f32>>) {
         match self {
-            Self::Upsert(point) => point.dense = Some(vector),
-            Self::UpsertMemory(point) => point.dense = Some(vector),
+            Self::Upsert(point) => {
+                point.dense = vectors.next();
+                point.passages = vectors.collect();
+            }
+            Self::UpsertMemory(point) => point.dense = vectors.next(),
             Self::Delete { .. } | Self::Purge { .. } => {}
         }
     }

@@ -42,7 +42,7 @@ impl IndexSchema {
     }
 
     /// The versioned collection's name, such as
-    /// `recollect-multilingual-e5-small-int8-r7`.
+    /// `recollect-multilingual-e5-small-int8-r8`.
     pub fn collection(&self) -> &str {
         &self.collection
     }

@@ -14,6 +14,8 @@ use crate::rank::Ranked;
 pub(crate) struct Match {
     pub(crate) found: Hydrated,
     pub(crate) ranked: Ranked,
+    /// The passage of a long message that was found; `None` for the message as a whole.
+    pub(crate) passage: Option<String>,
 }
 
 /// The parts of an answer.
@@ -75,10 +77,15 @@ pub(crate) fn merge(pieces: MergeInput, max_tokens: Option<usize>, tokenizer: To
         entries.add(message, pieces.window_ordinal, Reason::Recent);
     }
     let mut ranks = HashMap::new();
-    for (rank, Match { found, ranked }) in (1_u32..).zip(pieces.matches) {
+    for (rank, one) in (1_u32..).zip(pieces.matches) {
+        let Match {
+            found,
+            ranked,
+            passage,
+        } = one;
         if let Some(entry) = entries.add(found.message, found.thread_ordinal, Reason::Match) {
             ranks.insert(ranked.id, rank);
-            entry.set_rank(rank, &ranked);
+            entry.set_rank(rank, &ranked, passage);
         }
     }
     let mut neighbors = pieces.neighbors;
@@ -244,6 +251,7 @@ impl RecalledMessage {
             score: 0.0,
             dense_score: None,
             lexical_score: None,
+            passage: None,
             neighbor_of: Vec::new(),
         }
     }
@@ -252,15 +260,16 @@ impl RecalledMessage {
     pub(crate) fn of_match(rank: u32, found: Match) -> Self {
         let mut message = Self::new(found.found.message);
         message.reasons.push(Reason::Match);
-        message.set_rank(rank, &found.ranked);
+        message.set_rank(rank, &found.ranked, found.passage);
         message
     }
 
-    fn set_rank(&mut self, rank: u32, ranked: &Ranked) {
+    fn set_rank(&mut self, rank: u32, ranked: &Ranked, passage: Option<String>) {
         self.rank = rank;
         self.score = ranked.relevance.unwrap_or_default();
         self.dense_score = ranked.dense;
         self.lexical_score = ranked.lexical;
+        self.passage = passage;
     }
 }
 

@@ -248,6 +248,9 @@ pub struct RecalledMessage {
     pub dense_score: Option<f32>,
     /// BM25 score; `None` if the lexical search did not find it.
     pub lexical_score: Option<f32>,
+    /// The passage of a long message that is closest in meaning to the query; `None` if that is its
+    /// beginning, or unknown.
+    pub passage: Option<String>,
     /// The matches that this message is a neighbor of.
     pub neighbor_of: Vec<MessageId>,
 }

@@ -8,7 +8,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, DataDir, EMBEDDING_DIMENSIONS, Embedding, EmbeddingModel, Key, Options, SOON, Server,
-    apply, eventually, eventually_some, parsed, recollect, search_request, texts,
+    apply, eventually, eventually_some, parsed, recollect, search_request, texts, trial,
     trial_with_own_server,
 };
 
@@ -250,7 +250,7 @@ async fn b20_a_local_model_is_changed_to_one_behind_an_endpoint() {
     let server = Server::start(&dir, &beside);
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
-    let new = format!("recollect-words-{EMBEDDING_DIMENSIONS}-r7");
+    let new = format!("recollect-words-{EMBEDDING_DIMENSIONS}-r8");
     eventually("the new index is complete", LATER, async || {
         let listed = index(&["list", "--json"]);
         let line = listed.lines().find(|line| line.contains(&new));
@@ -278,4 +278,32 @@ async fn b20_a_local_model_is_changed_to_one_behind_an_endpoint() {
         .search(by(SearchMethod::Dense, &thread_id, QUESTION, &revision))
         .await;
     assert_eq!(texts(&found.matches)[0], STOLEN);
+}
+
+#[apply(trial)]
+async fn the_doctor_asks_the_endpoint_and_says_what_is_wrong() {
+    let model = EmbeddingModel::new();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("recollect.toml");
+    std::fs::write(&file, model.config("embedding").join("\n")).unwrap();
+    let args = ["doctor", "--json", "--config", file.to_str().unwrap()];
+    let check = || {
+        let found = recollect(&args, &[]).json_lines();
+        let line = found.into_iter().find(|line| line["check"] == "model");
+        let line = line.unwrap();
+        let text = |key: &str| line[key].as_str().unwrap().to_owned();
+        (text("verdict"), text("found"), text("fix"))
+    };
+    let (verdict, found, _) = check();
+    let dimensions = format!("{EMBEDDING_DIMENSIONS} dimensions");
+    assert_eq!(verdict, "ok");
+    assert!(
+        found.contains("answers in") && found.ends_with(&dimensions),
+        "{found}"
+    );
+    model.answers(Embedding::Status(401));
+    let (verdict, found, fix) = check();
+    assert_eq!(verdict, "warn");
+    assert!(found.contains("401"), "{found}");
+    assert!(fix.contains("embedding.api_key"), "{fix}");
 }

@@ -7,6 +7,7 @@ mod explanations;
 mod freshness;
 mod matches;
 mod model_change;
+mod passages;
 pub mod qdrant;
 mod questions;
 mod ranking;

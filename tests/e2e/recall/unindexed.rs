@@ -373,7 +373,7 @@ async fn b02_a_queue_of_ten_thousand_is_reported_and_the_newest_is_found() {
             "{scope:?}"
         );
         let message = &found.degradations[0].message;
-        assert!(message.contains("at least 1000"), "{message}");
+        assert!(message.contains("at least 2"), "{message}");
         // Older ones are found by word.
         let by_word = SearchRequest {
             method: SearchMethod::Lexical.into(),

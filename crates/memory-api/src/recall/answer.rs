@@ -53,6 +53,7 @@ pub(super) fn recalled_message(recalled: RecalledMessage) -> proto::RecalledMess
         score,
         dense_score,
         lexical_score,
+        passage: _,
         neighbor_of,
     } = recalled;
     proto::RecalledMessage {

@@ -31,6 +31,7 @@ pub(super) fn quote_recalled(
         let RecalledMessage {
             message,
             rank,
+            passage,
             neighbor_of,
             ..
         } = &found[place];
@@ -42,7 +43,7 @@ pub(super) fn quote_recalled(
         if quotation.add(place, || quote::message(message, role)) {
             quoted.insert(message.id);
         } else if *rank > 0
-            && let Some(line) = quote::excerpt_of(message, role, question)
+            && let Some(line) = quote::excerpt_of(message, role, question, passage.as_deref())
         {
             let left_out = message.tokens - Tokenizer::O200kBase.count(&line);
             if quotation.add(place, || line) {

@@ -174,9 +174,12 @@ impl Writer {
         } = entry;
         self.schema.check_point(dense.as_deref())?;
         let words = vocabulary.number(lexical);
-        let sparse = Vector::new_sparse(words.indices, words.values)
-            .map_err(|source| refused("accept a sparse vector", source))?;
-        let mut vectors = vec![(LEXICAL, sparse)];
+        let mut vectors = Vec::new();
+        if !words.indices.is_empty() {
+            let sparse = Vector::new_sparse(words.indices, words.values)
+                .map_err(|source| refused("accept a sparse vector", source))?;
+            vectors.push((LEXICAL, sparse));
+        }
         if let Some(dense) = dense {
             vectors.push((DENSE, Vector::new_dense(dense)));
         }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use memory_contract::{MemoryId, MessageId, TenantId, ThreadId};
-use memory_embed::{TenantText, Urgency};
+use memory_embed::{Embedder, TenantText, Urgency};
 use memory_store::{Caller, IndexRecord, Job, JobKind, MemoryRecord};
 use memory_text::meaning;
 
 use super::error::IndexerError;
 use super::state::Indexer;
-use crate::point::{Change, MemoryPoint, Point, Subject};
+use crate::point::{Change, MemoryPoint, Point, Subject, most_passages};
 
 /// Most rounds of writing and rechecking for one batch. A further round is only needed
 /// where something changed during the one before, which takes milliseconds.
@@ -177,16 +177,20 @@ impl Indexer {
     ) -> Result<WrittenPoints<'a>, IndexerError> {
         let mut written = WrittenPoints::new();
         let mut texts = Vec::new();
-        let mut upserts = Vec::new();
+        // With the number of their texts.
+        let mut upserts: Vec<(Change, usize)> = Vec::new();
         for portion in portions(affected, self.config.batch_size) {
             for (&tenant, affected) in &portion {
                 for record in self.read(tenant, affected).await? {
                     written.insert((tenant, record.subject()), record.inputs());
-                    texts.extend(self.embedder.as_ref().map(|embedder| TenantText {
-                        tenant: Some(tenant.clone()),
-                        text: embedder.clip(record.meaning()),
-                    }));
-                    upserts.push(record.change(tenant));
+                    let before = texts.len();
+                    if let Some(embedder) = &self.embedder {
+                        texts.extend(record.meanings(embedder).map(|text| TenantText {
+                            tenant: Some(tenant.clone()),
+                            text,
+                        }));
+                    }
+                    upserts.push((record.change(tenant), texts.len() - before));
                 }
                 changes.extend(
                     affected
@@ -201,11 +205,12 @@ impl Indexer {
         }
         if let Some(embedder) = &self.embedder {
             let vectors = embedder.tenant_documents(texts, urgency).await?;
-            for (upsert, vector) in upserts.iter_mut().zip(vectors) {
-                upsert.set_dense(vector);
+            let mut vectors = vectors.into_iter();
+            for (upsert, count) in &mut upserts {
+                upsert.set_dense(vectors.by_ref().take(*count));
             }
         }
-        changes.extend(upserts);
+        changes.extend(upserts.into_iter().map(|(upsert, _)| upsert));
         self.index.apply(changes).await?;
         Ok(written)
     }
@@ -281,12 +286,14 @@ impl Loaded {
         }
     }
 
-    /// The text that is embedded.
-    fn meaning(&self) -> String {
-        match self {
-            Self::Message(record) => meaning(&record.message),
-            Self::Memory(record) => record.text.clone(),
-        }
+    /// The texts that are embedded: the beginning, and of a message its later passages.
+    fn meanings(&self, embedder: &Embedder) -> impl Iterator<Item = String> + use<> {
+        let (text, most) = match self {
+            Self::Message(record) => (meaning(&record.message), most_passages(&record.message)),
+            Self::Memory(record) => (record.text.clone(), 0),
+        };
+        let later = embedder.later_passages(&text, most);
+        std::iter::once(embedder.clip(text)).chain(later)
     }
 
     /// Its point, without a dense vector.

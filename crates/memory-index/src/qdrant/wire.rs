@@ -97,8 +97,11 @@ fn point_of(entry: EncodedPoint) -> PointStruct {
         vocabulary,
     } = entry;
     let words = vocabulary.number(lexical);
-    let mut vectors = NamedVectors::default()
-        .add_vector(LEXICAL, Vector::new_sparse(words.indices, words.values));
+    let mut vectors = NamedVectors::default();
+    if !words.indices.is_empty() {
+        let words = Vector::new_sparse(words.indices, words.values);
+        vectors = vectors.add_vector(LEXICAL, words);
+    }
     if let Some(dense) = dense {
         vectors = vectors.add_vector(DENSE, Vector::new_dense(dense));
     }

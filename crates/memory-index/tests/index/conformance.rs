@@ -134,6 +134,7 @@ on_each_index! {
     preparing_reports_the_existing_collection,
     a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_ranking,
     a_query_without_known_words_finds_nothing_by_word,
+    passages_are_found_for_their_message_and_removed_with_it,
     no_tenant_sees_another_even_with_the_same_message_id,
     each_scope_finds_its_own,
     filters_keep_what_they_say,
@@ -199,7 +200,7 @@ async fn preparing_reports_the_existing_collection(index: Arc<dyn Index>) {
     let status = index.status(&TenantId::new("acme")).await;
     assert_eq!((status.state, status.points), (IndexState::Ready, 0));
     assert!(
-        status.collection.ends_with("-test-model-r7"),
+        status.collection.ends_with("-test-model-r8"),
         "{}",
         status.collection
     );
@@ -241,6 +242,46 @@ async fn a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_rankin
     assert_eq!((three.said, &three.form), (3 * day, &Some(form())));
     let limited = index.search(Search { limit: 1, ..search }).await.unwrap();
     assert_eq!(numbers(&limited.dense), [1]);
+}
+
+async fn passages_are_found_for_their_message_and_removed_with_it(index: Arc<dyn Index>) {
+    index.prepare().await.unwrap();
+    let long = Point {
+        passages: vec![vec![0.6, 0.8, 0.0, 0.0], vec![0.8, 0.6, 0.0, 0.0]],
+        ..point(1, [0.0, 1.0, 0.0, 0.0])
+    };
+    let other = point(2, [0.7, 0.0, 0.0, 0.714_142_8]);
+    index.apply(learn([long, other])).await.unwrap();
+    let found = async |selection| {
+        let found = index.search(by_meaning(selection)).await.unwrap().dense;
+        let passage = |one: &Candidate| one.passage.map(|passage| (passage.number, passage.of));
+        let found = found.iter().map(|one| (one.id.as_u128(), passage(one)));
+        found.collect::<Vec<_>>()
+    };
+    let all_found = [(1, Some((3, 3))), (2, None), (1, Some((2, 3))), (1, None)];
+    assert_eq!(found(all("acme")).await, all_found);
+    // A passage has the fields of its message, but no words.
+    let of_ada = MessageFilter {
+        names: vec!["Ada".to_owned()],
+        ..MessageFilter::default()
+    };
+    assert_eq!(found(filtered(of_ada)).await, all_found);
+    let by_word = Search {
+        lexical: Some(words(&[1])),
+        dense: None,
+        ..by_meaning(all("acme"))
+    };
+    assert_eq!(numbers(&index.search(by_word).await.unwrap().lexical), [1]);
+    let tenant = TenantId::new("acme");
+    let counts = index.word_counts(&tenant, 2_048).await.unwrap();
+    assert_eq!(counts.points(), 2);
+    let deleted = Change::Delete {
+        tenant: tenant.clone(),
+        subject: Subject::Message(uuid(1).into()),
+    };
+    index.apply(vec![deleted]).await.unwrap();
+    assert_eq!(found(all("acme")).await, [(2, None)]);
+    assert_eq!(index.status(&tenant).await.points, 1);
 }
 
 async fn a_query_without_known_words_finds_nothing_by_word(index: Arc<dyn Index>) {
@@ -1351,7 +1392,7 @@ async fn the_alias_points_to_the_collection_that_is_published() {
     };
     let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
     let second = other.schema().collection().to_owned();
-    assert_eq!(second, "memory-another-model-r7");
+    assert_eq!(second, "memory-another-model-r8");
     other.prepare().await.unwrap();
     other.mark_rebuilding(true).await.unwrap();
     assert_eq!(server.aliases(), alias(&first));

@@ -25,6 +25,7 @@ pub fn point(number: u32, dense: [f32; 4]) -> Point {
         form: form(),
         metadata: JsonObject::default(),
         dense: Some(dense.to_vec()),
+        passages: Vec::new(),
         lexical: words(&[number, 1_000]),
     }
 }

@@ -56,8 +56,13 @@ fn pieces() -> impl Strategy<Value = MergeInput> {
                 relevance: Some(0.5),
                 dense: None,
                 lexical: Some(1.0),
+                passage: None,
             };
-            pieces.matches.push(Match { found, ranked });
+            pieces.matches.push(Match {
+                found,
+                ranked,
+                passage: None,
+            });
         }
         pieces
     })

@@ -4,6 +4,7 @@
 mod evidence;
 mod features;
 mod fitting;
+mod passages;
 mod ranking;
 mod relevance;
 mod sums;
@@ -13,6 +14,7 @@ mod weights;
 
 pub use features::{FEATURES, MATCHES};
 pub use fitting::Corpus;
+pub(crate) use passages::best_passages;
 pub(crate) use ranking::{Ranked, add_text_matches, rank, rank_memories, rate};
 pub(crate) use relevance::Relevance;
 pub(crate) use traits::QueryTraits;

@@ -27,6 +27,8 @@ pub(crate) struct Ranked<I = MessageId> {
     pub(crate) relevance: Option<f32>,
     pub(crate) dense: Option<f32>,
     pub(crate) lexical: Option<f32>,
+    /// The number of the passage that was found, from 2; `None` for the text as a whole.
+    pub(crate) passage: Option<u16>,
 }
 
 /// Ranks messages, best first.
@@ -97,6 +99,7 @@ pub(crate) fn add_text_matches<I: Copy + Eq + Hash>(
                 relevance: None,
                 dense: None,
                 lexical: None,
+                passage: None,
             }),
     );
     ranked.sort_by(|left, right| right.weight.total_cmp(&left.weight));
@@ -140,6 +143,7 @@ fn by_score<I: From<Uuid>>(scores: Vec<f64>, evidence: Vec<Evidence>) -> Vec<Ran
             relevance: None,
             dense: one.dense,
             lexical: one.lexical,
+            passage: one.candidate.passage.map(|passage| passage.number),
         })
         .collect()
 }
@@ -176,6 +180,7 @@ fn single<I: From<Uuid>>(
                 relevance: None,
                 dense,
                 lexical,
+                passage: one.passage.map(|passage| passage.number),
             }
         })
         .collect()
@@ -217,6 +222,7 @@ mod tests {
             short: number.is_multiple_of(3),
             said: i64::from(number) * 3_600_000_000,
             form: Some(Form::default()),
+            passage: None,
             score,
         }
     }

@@ -25,7 +25,7 @@ use crate::query::{Freshness, Method};
 /// Messages before a pending one count for its words up to this size, as in the index
 /// whatever their size.
 const CONTEXT_BYTES: i32 = 16 * 1024;
-/// Further pending changes are counted up to this number.
+/// Pending changes that are not listed are counted up to this number.
 pub(super) const COUNTED: u32 = 1_000;
 /// How long a search waits for vectors of pending changes after the index has answered.
 const EMBED_WAIT: Duration = Duration::from_millis(2);
@@ -36,8 +36,8 @@ const DENSE_WAIT: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(super) struct Pending {
     changes: Vec<Arc<Waiting>>,
-    /// Further changes that wait, counted up to [`COUNTED`].
-    pub(super) more: u64,
+    /// Further changes that wait and were not read, of which at most [`COUNTED`] are not listed.
+    pub(super) unread: u64,
     /// Of the changes, those without a vector beyond the newest, which are embedded first.
     pub(super) without_vector: u64,
     method: Method,
@@ -154,13 +154,13 @@ impl Searcher {
         caller: &Caller,
         query: &IndexQuery,
         mut changes: Vec<Arc<Waiting>>,
-        more: u64,
+        unread: u64,
     ) -> Pending {
         changes.retain(|change| query.selection.admits(&change.entry.payload));
         changes.sort_by_key(|change| Reverse(change.number));
         let mut pending = Pending {
             changes,
-            more,
+            unread,
             method: query.method,
             ..Pending::default()
         };
@@ -220,7 +220,7 @@ impl Pending {
                     score.is_none() && !known.contains(&change.entry.candidate.id)
                 };
                 let all = self.changes.iter().zip(&similarities);
-                self.more += all.filter(lacks).count() as u64;
+                self.unread += all.filter(lacks).count() as u64;
                 self.without_vector = 0;
             }
         }

@@ -12,6 +12,7 @@ use super::pending::{COUNTED, Pending};
 use super::searcher::Searcher;
 use crate::error::RecallError;
 use crate::query::{Degradation, DegradationReason, Method};
+use crate::rank::best_passages;
 
 /// The index's answer to a query.
 pub(super) struct IndexAnswer {
@@ -40,7 +41,7 @@ pub(super) enum Lag {
     Revision,
     /// Changes of the scope that wait.
     Queue {
-        /// Those that the search did not read, counted up to [`COUNTED`].
+        /// Those that the search did not read, at least; exact below [`COUNTED`].
         unread: u64,
         /// Those that it matched by word alone, because they have no vector yet.
         without_vector: u64,
@@ -125,6 +126,15 @@ impl Searcher {
                 })
             });
         }
+        let is_cut = found.as_ref().is_ok_and(|found| found.dense.len() >= limit);
+        let baseline = match dense {
+            Some(_) => self.baseline().await,
+            None => None,
+        };
+        if let Ok(found) = &mut found {
+            let spread = baseline.as_ref().map_or(0.0, Baseline::spread);
+            found.dense = best_passages(std::mem::take(&mut found.dense), spread);
+        }
         if let Ok(found) = &mut found
             && !pending.is_empty()
         {
@@ -136,7 +146,6 @@ impl Searcher {
         if reached.given_up {
             degradations.push(not_indexed());
         }
-        let is_cut = found.as_ref().is_ok_and(|found| found.dense.len() >= limit);
         let searched_by = match (&dense, &found) {
             (Some(_), Ok(_)) => method,
             _ => Method::Lexical,
@@ -146,12 +155,9 @@ impl Searcher {
             method,
             searched_by,
             words: lexical,
-            meaning: match dense {
-                Some(vector) => self.baseline().await.map(|baseline| (vector, baseline)),
-                None => None,
-            },
+            meaning: dense.zip(baseline),
             is_cut,
-            lag: match (pending.more, pending.without_vector) {
+            lag: match (pending.unread, pending.without_vector) {
                 _ if reached.lagging => Lag::Revision,
                 (0, 0) => Lag::None,
                 (unread, without_vector) => Lag::Queue {

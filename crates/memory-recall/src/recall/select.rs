@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use memory_contract::{Message, MessageId, limits};
 use memory_store::{Caller, Hydrated, Neighbor, StoreError};
-use memory_text::lexical_document;
+use memory_text::{lexical_document, meaning};
 
 use super::searcher::Searcher;
 use crate::error::RecallError;
@@ -82,6 +82,9 @@ impl Searcher {
             let more = self.neighbors_of(caller, query, &missing).await?;
             selected.neighbors.extend(more);
         }
+        for found in &mut selected.matches {
+            found.passage = self.passage(found);
+        }
         if query.omissions > 0 {
             rest.extend(insufficient);
             if prefetched.is_none() {
@@ -106,6 +109,14 @@ impl Searcher {
             .hydrate_paths(&query.scope, query.head(), &ids)
             .await?;
         Ok(paths.into_iter().collect())
+    }
+
+    /// The passage by which a long message was found.
+    fn passage(&self, found: &Match) -> Option<String> {
+        let place = usize::from(found.ranked.passage?.checked_sub(2)?);
+        let document = meaning(&found.found.message);
+        let passages = self.embedder.as_ref()?.later_passages(&document, place + 1);
+        passages.into_iter().nth(place)
     }
 
     async fn neighbors_of(
@@ -161,7 +172,11 @@ impl Selected {
             } else if !adds(&found.message) || !said.insert(Content::new(&found.message)) {
                 OmissionReason::Duplicate
             } else {
-                self.matches.push(Match { found, ranked });
+                self.matches.push(Match {
+                    found,
+                    ranked,
+                    passage: None,
+                });
                 continue;
             };
             self.omit(&ranked, reason);

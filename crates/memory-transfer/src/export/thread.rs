@@ -19,8 +19,8 @@ const MESSAGES: u32 = 200;
 const NODES: u32 = 100;
 
 impl Export {
-    /// Sends a thread with its messages, the memories of its nodes and its plan. If it is
-    /// erased or expires meanwhile, its records end early.
+    /// Sends a thread with its messages, the memories of its nodes, its plan, attempts, events and
+    /// checkpoints. If it is erased or expires meanwhile, its records end early.
     pub(super) async fn send_thread(
         &self,
         thread: Thread,

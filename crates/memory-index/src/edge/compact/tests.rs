@@ -42,6 +42,7 @@ pub(in crate::edge) fn point_of(number: u128, thread: u128, seq: i64, name: &str
         form: Form::default(),
         metadata: Default::default(),
         dense: None,
+        passages: Vec::new(),
         lexical: LexicalVector {
             indices: vec![1],
             values: vec![1.0],

@@ -48,6 +48,7 @@ fn said(depth: i32, name: &str, said: &str, score: f32) -> Candidate {
         short: is_short(&message),
         said: NOON,
         form: Some(Form::new(&message)),
+        passage: None,
         score,
     }
 }

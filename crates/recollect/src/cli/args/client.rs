@@ -39,12 +39,13 @@ After storing, the command waits until recall finds everything, 10 minutes at mo
 Importing a file again stores nothing twice, so run an interrupted import again to
 finish it. Exit code 1: a part was rejected.
 
-An export includes app policies, registered files, node memories, plans, attempt logs
-and long-term memories. A policy, file or plan that exists with other content is kept
-and reported, unless --replace is given. An existing thread keeps its title, metadata
-and policy, and an existing long-term memory stays as it is. Sources of a memory that
-are missing here are omitted and counted. At the end the threads are read back and
-compared with the file.")]
+An export includes app policies, registered files, threads with their messages, node
+memories, plans, attempts, events and checkpoints, long-term memories and documents. A
+policy, file, plan, checkpoint or document that exists with other content is kept and
+reported, unless --replace is given. An existing thread keeps its title, metadata and
+policy, and an existing long-term memory stays as it is. Sources of a memory that are
+missing here are omitted and counted. At the end the threads are read back and compared
+with the file.")]
 pub struct ImportArgs {
     /// Files to read; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -68,7 +69,8 @@ pub struct ImportArgs {
     /// or exported before.
     #[arg(long)]
     pub again: bool,
-    /// Replace existing app policies, files and plans that have other content.
+    /// Replace existing app policies, files, plans, checkpoints and documents that have
+    /// other content.
     #[arg(long)]
     pub replace: bool,
     /// Do not compare the stored threads with the export.
@@ -81,8 +83,9 @@ pub struct ImportArgs {
     #[arg(long, conflicts_with = "again")]
     pub dry_run: bool,
     /// Print one JSON object a file instead of a table: `file`, `threads`,
-    /// `stored`, `known`, `app_policies`, `files`, `node_turns`, `memories`,
-    /// `working_memories`, `merged`, `left_out`, `refused`, `checked`, `checksum`,
+    /// `stored`, `known`, `app_policies`, `files`, `node_turns`, `plans`, `attempts`,
+    /// `events`, `checkpoints`, `memories`, `documents`, `working_memories`, `merged`,
+    /// `left_out`, `dry_run`, `missing_sources`, `refused`, `checked`, `checksum`,
     /// `searchable`, `errors`, `ms`.
     #[arg(long)]
     pub json: bool,
@@ -140,12 +143,12 @@ Examples:
   recollect export --app support --user ada --output ada.jsonl
 
 One record a line: app policies, registered files, then each thread with its messages,
-node memories, plan and attempt log, then long-term memories. The last line has the
-counts and a checksum of the content, which is the same after an import elsewhere. Not
-exported: API keys, secrets, ephemeral threads, the ledger, and what is derived from
-messages (summaries, observations, working memories). --thread, --session, --app and
---user limit the files to those that the messages refer to; --thread and --session omit
-long-term memories.
+node memories, plan, attempts, events and checkpoints, then long-term memories, then
+documents. The last line has the counts and a checksum of the content, which is the same
+after an import elsewhere. Not exported: API keys, secrets, ephemeral threads, the
+ledger, and what is derived from messages (summaries, observations, working memories).
+--thread, --session, --app and --user limit the files to those that the messages refer
+to; --thread and --session omit long-term memories and documents.
 
 With --output the file is FILE.part until it is complete; --resume continues after its
 last thread, for the same selection and server. Only its owner may read it. Exit code
@@ -154,10 +157,10 @@ pub struct ExportArgs {
     /// Export only this thread.
     #[arg(long, value_name = "ID", conflicts_with_all = ["app", "user", "session"])]
     pub thread: Option<String>,
-    /// Export only the threads and memories of this app.
+    /// Export only the threads, memories and documents of this app.
     #[arg(long)]
     pub app: Option<String>,
-    /// Export only the threads and memories of this user of the app.
+    /// Export only the threads, memories and documents of this user of the app.
     #[arg(long, requires = "app")]
     pub user: Option<String>,
     /// Export only the thread with this session key of the app and user.

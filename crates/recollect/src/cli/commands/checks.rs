@@ -2,12 +2,12 @@
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memory_config::Config;
 use memory_contract::duration_text::format_duration;
 use memory_distill::{ModelConfig, Provider};
-use memory_embed::{EmbedderKind, ModelPrecision};
+use memory_embed::{EmbedError, Embedder, EmbedderKind, ModelPrecision};
 use memory_objects::Objects;
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -74,6 +74,8 @@ impl Finding {
 
 /// How long something may take to answer.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long an embedding model behind an endpoint may take, which may have to be loaded there.
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Below this, Postgres and the index soon stop.
 const LEAST_DISK: u64 = 256 << 20;
 const GOOD_DISK: u64 = 2 << 30;
@@ -146,11 +148,8 @@ fn model_files(config: &Config) -> Vec<Finding> {
             );
             return vec![Finding::ok("model", found), runtime(config)];
         }
-        EmbedderKind::OpenaiCompatible => {
-            let endpoint = embedding.endpoint.as_deref().unwrap_or_default();
-            let found = format!("{} at {endpoint}, which was not called", embedding.model);
-            return vec![Finding::ok("model", found)];
-        }
+        // `endpoint` calls it.
+        EmbedderKind::OpenaiCompatible => return Vec::new(),
         EmbedderKind::Local => {}
     }
     let dir = embedding
@@ -186,6 +185,45 @@ fn model_files(config: &Config) -> Vec<Finding> {
         ),
     };
     vec![model, runtime(config)]
+}
+
+/// The embedding model behind an endpoint, which embeds one word; nothing for another one.
+pub async fn endpoint(config: &Config) -> Option<Finding> {
+    let embedding = &config.embedding;
+    if embedding.kind != EmbedderKind::OpenaiCompatible {
+        return None;
+    }
+    let check = "model";
+    let at = format!(
+        "{} at {}",
+        embedding.model,
+        embedding.endpoint.as_deref().unwrap_or_default()
+    );
+    let fix = "Check embedding.endpoint, embedding.api_key and embedding.model: without it recall \
+               matches by keyword only.";
+    let settings = embedding.clone();
+    let ask = async move {
+        let opened = tokio::task::spawn_blocking(move || Embedder::start(&settings)).await;
+        let embedder = opened.map_err(|_| EmbedError::Stopped)??;
+        let Some(embedder) = embedder else {
+            return Err(EmbedError::Stopped);
+        };
+        let started = Instant::now();
+        let vector = embedder.query("hello").await?;
+        Ok((vector.len(), started.elapsed()))
+    };
+    Some(match tokio::time::timeout(ENDPOINT_TIMEOUT, ask).await {
+        Ok(Ok((dimensions, took))) => {
+            let took = took.as_millis();
+            let found = format!("{at} answers in {took} ms, with {dimensions} dimensions");
+            Finding::ok(check, found)
+        }
+        Ok(Err(error)) => Finding::warn(check, format!("{at}: {}", chain(&error)), fix),
+        Err(_) => {
+            let limit = format_duration(ENDPOINT_TIMEOUT);
+            Finding::warn(check, format!("{at}: no answer within {limit}"), fix)
+        }
+    })
 }
 
 /// The models that summarize, observe and extract. The check does not call them, because

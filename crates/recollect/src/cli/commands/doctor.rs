@@ -37,6 +37,7 @@ pub async fn run(file: Option<PathBuf>, args: DoctorArgs) -> Result<(), Failure>
     findings.extend(
         database_checks::database(&config, args.postgres_bin.as_deref(), &args.data.data_dir).await,
     );
+    findings.extend(checks::endpoint(&config).await);
     findings.extend(checks::model(&config));
     findings.push(checks::distilling(&config));
     findings.push(checks::index(&config, &args.data.data_dir).await);
