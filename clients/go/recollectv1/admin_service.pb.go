@@ -726,8 +726,8 @@ type GetIndexStatusResponse struct {
 	State IndexState `protobuf:"varint,1,opt,name=state,proto3,enum=recollect.v1.IndexState" json:"state,omitempty"`
 	// collection is the versioned collection behind the alias.
 	Collection string `protobuf:"bytes,2,opt,name=collection,proto3" json:"collection,omitempty"`
-	// point_count is the number of messages and memories of the caller's tenant in
-	// the index.
+	// point_count is the number of points of the caller's tenant in the index: messages,
+	// memories, and the passages of long messages after the first one.
 	PointCount int64 `protobuf:"varint,3,opt,name=point_count,json=pointCount,proto3" json:"point_count,omitempty"`
 	// pending_count is the number of changes waiting to be indexed.
 	PendingCount int64 `protobuf:"varint,4,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`

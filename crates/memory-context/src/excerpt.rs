@@ -25,9 +25,9 @@ pub(crate) fn excerpt(text: &str, question: &str, passage: Option<&str>) -> Opti
     }
     let pieces = pieces(text);
     let mut worth = worth(text, &pieces, question);
-    if let Some(passage) = passage {
+    if let Some(near) = passage.and_then(|passage| place_of(text, passage)) {
         for (worth, piece) in worth.iter_mut().zip(&pieces) {
-            if passage.contains(text[piece.clone()].trim()) {
+            if piece.start < near.end && near.start < piece.end {
                 *worth += PASSAGE;
             }
         }
@@ -47,6 +47,18 @@ pub(crate) fn excerpt(text: &str, question: &str, passage: Option<&str>) -> Opti
         chosen.insert(place);
     }
     Some(join(text, &pieces, &chosen))
+}
+
+/// Where a passage stands in its text. The text may be laid out in another way than where the
+/// passage was taken from: then its longest line is looked for.
+fn place_of(text: &str, passage: &str) -> Option<Range<usize>> {
+    let longest = passage.lines().max_by_key(|line| line.len());
+    let mut found = [Some(passage), longest].into_iter().flatten();
+    found.find_map(|part| {
+        let part = part.trim();
+        let start = text.find(part).filter(|_| !part.is_empty())?;
+        Some(start..start + part.len())
+    })
 }
 
 /// The lines of a text that are not blank; long ones in several pieces.
@@ -142,6 +154,15 @@ mod tests {
             &text,
             "Which machine failed?",
             Some(&lines[115..125].join("\n")),
+        );
+        let found = found.unwrap();
+        assert!(found.contains(lines[120].as_str()), "{found}");
+        // Also of a paragraph whose pieces are longer than the passage.
+        let text = lines.join(" ");
+        let found = excerpt(
+            &text,
+            "Which machine failed?",
+            Some(&lines[119..122].join(" ")),
         );
         let found = found.unwrap();
         assert!(found.contains(lines[120].as_str()), "{found}");

@@ -306,7 +306,11 @@ const OF_ALL: [(&str, i32, &str); 2] = [
 ];
 
 /// Constants that bound no field, and what they bound.
-const OTHERS: [(&str, &str); 16] = [
+const OTHERS: [(&str, &str); 17] = [
+    (
+        "CONTEXT_MIN_SCORE",
+        "a default; MemoryPolicy.min_score states it",
+    ),
     ("TENANT_CHARS", "a name in the configuration"),
     (
         "READABLE_URL_BYTES",

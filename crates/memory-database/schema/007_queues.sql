@@ -62,7 +62,7 @@ CREATE TABLE recollect.outbox (
     -- (see memories/queue.sql).
     kind text NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'memory')),
     -- For an upsert: the app, and for a message also the queue of its user. Null for all other
-    -- changes.
+    -- changes, and once a newer change writes the same (see outbox/supersede.sql).
     app_id text,
     user_queue uuid,
     -- Whether the change came from an import, or indexes stored content again.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::config::EmbedderConfig;
 use crate::passages::passages;
 use crate::profile::Profile;
+use crate::weight::{WEIGHT_PER_TOKEN, first_of_weight};
 
 /// The prefixes and the longest text of a model.
 #[derive(Clone, Debug)]
@@ -25,8 +26,6 @@ pub(crate) enum Length {
 
 /// Upper bound of the bytes in nearly every token.
 const BYTES_PER_TOKEN: usize = 32;
-/// The unit of [`weight`]: this many are a token.
-const WEIGHT_PER_TOKEN: usize = 3;
 /// Tokens of a passage: a vector says the less about each statement the more of them it stands for.
 const PASSAGE_TOKENS: usize = 128;
 
@@ -74,7 +73,8 @@ impl Input {
             first_of_weight(text, weight.saturating_mul(most + 1)),
             weight,
         );
-        passages.into_iter().skip(1).take(most)
+        let later = passages.into_iter().skip(1).take(most);
+        later.filter(|passage| !passage.trim().is_empty())
     }
 
     /// The beginning of a text that is embedded as a query or as a document, with its prefix.
@@ -87,34 +87,6 @@ impl Input {
             true => self.clip(text).into(),
             false => format!("{prefix}{}", self.clip(text)).into(),
         }
-    }
-}
-
-/// The beginning of a text up to a weight.
-pub(crate) fn first_of_weight(text: &str, most: usize) -> &str {
-    // No character weighs more than three times its bytes.
-    if text.len().saturating_mul(WEIGHT_PER_TOKEN) <= most {
-        return text;
-    }
-    let mut weight_so_far = 0;
-    for (place, char) in text.char_indices() {
-        weight_so_far += weight(char);
-        if weight_so_far > most {
-            return &text[..place];
-        }
-    }
-    text
-}
-
-/// The share of a token that a character takes, in thirds, rather too much than too little: a
-/// third for an English letter, where tokens have more than four; a whole one for a character of
-/// most other scripts.
-pub(crate) fn weight(char: char) -> usize {
-    match char {
-        'a'..='z' | 'A'..='Z' | ' ' => 1,
-        '\u{c0}'..='\u{24f}' => 2,
-        '\u{1_0000}'.. => 9,
-        _ => 3,
     }
 }
 

@@ -14,6 +14,7 @@ mod profile;
 mod session;
 mod similarity;
 mod vectors;
+mod weight;
 mod worker;
 
 pub use baseline::Baseline;

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::input::{first_of_weight, weight};
+use crate::weight::{first_of_weight, weight};
 
 /// Divides a text into passages of at most this weight, at the ends of sentences and lines, and within
 /// a sentence that alone exceeds it. Together they are the text.

@@ -110,6 +110,7 @@ impl Point {
             app,
             user,
             thread_ordinal: _,
+            metadata_hash: _,
         } = record;
         Self {
             lexical: lexical_document(&message, &previous),
@@ -157,6 +158,10 @@ impl MemoryPoint {
 }
 
 impl Change {
+    pub(crate) fn is_upsert(&self) -> bool {
+        matches!(self, Self::Upsert(_) | Self::UpsertMemory(_))
+    }
+
     /// Gives the point that it adds the dense vectors of its text and its later passages.
     pub(crate) fn set_dense(&mut self, mut vectors: impl Iterator<Item = Vec<f32>>) {
         match self {

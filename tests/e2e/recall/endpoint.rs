@@ -304,6 +304,6 @@ async fn the_doctor_asks_the_endpoint_and_says_what_is_wrong() {
     model.answers(Embedding::Status(401));
     let (verdict, found, fix) = check();
     assert_eq!(verdict, "warn");
-    assert!(found.contains("401"), "{found}");
+    assert!(found.contains("rejected the API key"), "{found}");
     assert!(fix.contains("embedding.api_key"), "{fix}");
 }

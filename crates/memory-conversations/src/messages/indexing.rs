@@ -29,11 +29,24 @@ pub struct IndexRecord {
     pub user: UserId,
     /// The place of its thread in the order of creation of the threads.
     pub thread_ordinal: i64,
+    /// A hash of its metadata, as in [`Place`].
+    pub metadata_hash: i64,
+}
+
+/// Where a message is, and the only content that can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its thread.
+    pub thread: ThreadId,
+    /// Its seq there. A message that is erased and appended again under its id has another one.
+    pub seq: i64,
+    /// A hash of its metadata.
+    pub metadata_hash: i64,
 }
 
 impl MessageStore<'_> {
     /// Reads messages for indexing: all of them, or the first ones with at most `max_bytes` of content
-    /// together. What cannot be read any more is left out, as are messages before them with more than
+    /// together, at least one. What cannot be read any more is left out, as are messages before them with more than
     /// `max_context_bytes` of content.
     ///
     /// # Errors
@@ -69,19 +82,16 @@ impl MessageStore<'_> {
                 app: row.app.clone(),
                 user: row.user.clone(),
                 thread_ordinal: row.thread_ordinal,
+                metadata_hash: row.metadata_hash,
             })
             .collect())
     }
 
-    /// Which of these messages can be read, each with its thread and seq: a message that is
-    /// erased and appended again under its id has another place.
+    /// Which of these messages can be read, each with its place.
     ///
     /// # Errors
     /// Only errors of the database.
-    pub async fn places(
-        self,
-        ids: &[MessageId],
-    ) -> Result<HashMap<MessageId, (ThreadId, i64)>, StoreError> {
+    pub async fn places(self, ids: &[MessageId]) -> Result<HashMap<MessageId, Place>, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
         let found = self
@@ -90,7 +100,11 @@ impl MessageStore<'_> {
             .within(self.caller, query!("messages/places"), params)
             .await?;
         let place = |row| {
-            let place = (rows::id(row, "thread_id")?, column(row, "seq")?);
+            let place = Place {
+                thread: rows::id(row, "thread_id")?,
+                seq: column(row, "seq")?,
+                metadata_hash: column(row, "metadata_hash")?,
+            };
             Ok::<_, StoreError>((rows::id(row, "message_id")?, place))
         };
         found.iter().map(place).collect()
@@ -103,6 +117,7 @@ struct Row {
     app: AppId,
     user: UserId,
     thread_ordinal: i64,
+    metadata_hash: i64,
     /// It was asked for, and is not only the context of another.
     wanted: bool,
     readable: bool,
@@ -114,6 +129,7 @@ fn read_row(row: &tokio_postgres::Row) -> Result<Row, StoreError> {
         app: AppId::new(column::<String>(row, "app_id")?),
         user: UserId::new(column::<String>(row, "user_id")?),
         thread_ordinal: column(row, "ordinal")?,
+        metadata_hash: column(row, "metadata_hash")?,
         wanted: column(row, "wanted")?,
         readable: column(row, "readable")?,
     })

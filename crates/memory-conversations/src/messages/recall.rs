@@ -59,10 +59,9 @@ pub struct Unindexed<I> {
 /// A change that waits to be indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnindexedChange<I> {
-    /// Identifies it. As long as it waits, its message or memory has the same content, or is erased.
+    /// Identifies it. As long as it is listed, what it writes is the same, or is erased.
     pub number: i64,
-    /// The message or memory that it writes into the index. It may have been erased since, and a
-    /// message may have several changes.
+    /// The message or memory that it writes into the index. It may have been erased since.
     pub subject: I,
 }
 

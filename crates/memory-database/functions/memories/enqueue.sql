@@ -11,6 +11,7 @@ BEGIN
     VALUES (p_tenant, recollect.memory_queue(p_tenant, p_app, p_user), p_memory, 0, p_op, 'memory',
         CASE p_op WHEN 'upsert' THEN p_app END, p_bulk)
     RETURNING id INTO v_revision;
+    PERFORM recollect.supersede_changes(p_tenant, recollect.memory_queue(p_tenant, p_app, p_user), ARRAY[p_memory], v_revision);
     RETURN v_revision;
 END;
 $$;

@@ -7,6 +7,10 @@ CREATE OR REPLACE FUNCTION recollect.delete_message(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
+    -- The messages below it that are indexed again, and the first and last of these changes.
+    v_below uuid[];
+    v_first bigint;
+    v_last bigint;
     v_thread record;
     v_id uuid;
     v_message record;
@@ -55,9 +59,11 @@ BEGIN
             ON m.tenant_id = p_tenant AND m.thread_id = p_thread
             AND m.branch = below.branch AND m.depth = below.depth AND m.deleted_at IS NULL
         ORDER BY m.seq
-        RETURNING id
+        RETURNING id, message_id
     )
-    SELECT GREATEST(revision, max(queued.id)) INTO revision FROM queued;
+    SELECT max(queued.id), min(queued.id), array_agg(queued.message_id) INTO v_last, v_first, v_below FROM queued;
+    PERFORM recollect.supersede_changes(p_tenant, p_thread, v_below, v_first);
+    revision := GREATEST(revision, v_last);
     PERFORM recollect.erase_memories_by_source(p_tenant, p_thread, v_id, NULL);
     PERFORM recollect.release_contents(p_tenant, ARRAY[v_id::text]);
 

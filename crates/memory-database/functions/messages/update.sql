@@ -43,6 +43,7 @@ BEGIN
     VALUES (p_tenant, p_thread, v_message.message_id, v_message.seq, 'upsert', v_thread.app_id,
         recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id))
     RETURNING outbox.id INTO revision;
+    PERFORM recollect.supersede_changes(p_tenant, p_thread, ARRAY[v_message.message_id], revision);
     PERFORM recollect.audit(p_tenant, 'update_message', p_thread, v_message.message_id::text, 1);
     id := v_message.message_id;
     status := 'ok';

@@ -1,6 +1,6 @@
 -- The messages or memories of a scope that wait to be indexed: the changes of the newest p_limit, the
--- newest first, the ids of what they change, and how many more wait, counted up to p_counted. A
--- message may have several changes, and may have been deleted since. Dead letters do not wait.
+-- newest first, the ids of what they change, and how many more wait, counted up to p_counted. Superseded
+-- changes are not among them; a message may have been deleted since. Dead letters do not wait.
 -- p_collection is the one that is searched; null: the serving one. One that receives no changes
 -- lacks an unknown number of them.
 --
@@ -39,7 +39,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT o.id, o.message_id FROM recollect.outbox o
                 WHERE o.tenant_id = p_tenant AND o.thread_id = threads.id AND o.target = v_target AND o.dead_order IS NULL
-                    AND o.op = 'upsert' AND o.kind = p_kind
+                    AND o.op = 'upsert' AND o.kind = p_kind AND o.app_id IS NOT NULL
                 ORDER BY o.id DESC LIMIT p_limit + p_counted
             ) AS waiting
             ORDER BY waiting.id DESC LIMIT p_limit + p_counted

@@ -132,11 +132,12 @@ impl Writer {
             return Err(not_prepared());
         };
         self.require_room(RESERVED_BYTES)?;
-        self.changes += changes.len();
-        self.counted += changes.len();
+        let others = changes.iter().filter(|change| !change.is_upsert()).count();
+        self.note_changes(others);
         for batch in batches(changes) {
             let operation = match batch {
                 Batch::Upsert(entries) => {
+                    self.note_changes(entries.len());
                     self.written += entries.len();
                     let points: Result<Vec<_>, _> =
                         entries.into_iter().map(|entry| self.point(entry)).collect();
@@ -160,6 +161,12 @@ impl Writer {
             done?;
         }
         Ok(())
+    }
+
+    /// Counts changes of points. A deleted message counts once, however many passages it may have.
+    fn note_changes(&mut self, count: usize) {
+        self.changes += count;
+        self.counted += count;
     }
 
     /// Converts an entry for the engine and caches its candidate.

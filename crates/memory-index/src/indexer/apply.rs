@@ -1,6 +1,7 @@
 //! Converts changes in the outbox into changes of the index.
 
 use std::collections::HashMap;
+use std::mem;
 
 use memory_contract::{MemoryId, MessageId, TenantId, ThreadId};
 use memory_embed::{Embedder, TenantText, Urgency};
@@ -14,6 +15,8 @@ use crate::point::{Change, MemoryPoint, Point, Subject, most_passages};
 /// Most rounds of writing and rechecking for one batch. A further round is only needed
 /// where something changed during the one before, which takes milliseconds.
 const ROUNDS: usize = 10;
+/// Texts that are embedded and written together, at most; one message may add some dozens more.
+const MOST_TEXTS: usize = 512;
 
 /// The messages and memories of one tenant that jobs change.
 #[derive(Default)]
@@ -28,15 +31,39 @@ type WrittenPoints<'a> = HashMap<(&'a TenantId, Subject), Inputs>;
 /// Identifies the content that a point was made of. While it is the same, so is the point.
 #[derive(PartialEq)]
 enum Inputs {
-    /// The message, and the messages before it whose words the point has. The content at a place
-    /// never changes; it can be erased.
-    Message(Vec<(MessageId, Place)>),
+    /// A message.
+    Message {
+        /// The messages, and those before it whose words the point has. The text at a place never
+        /// changes; it can be erased.
+        places: Vec<(MessageId, ThreadId, i64)>,
+        metadata_hash: i64,
+    },
     /// The memory's version.
     Memory(i64),
 }
 
-/// A message's thread and its seq there.
-type Place = (ThreadId, i64);
+/// Changes that write points, and what is to be embedded for them.
+#[derive(Default)]
+struct Upserts {
+    /// Each with the number of its texts.
+    changes: Vec<(Change, usize)>,
+    texts: Vec<TenantText>,
+}
+
+impl Upserts {
+    fn add(&mut self, record: Loaded, tenant: &TenantId, embedder: Option<&Embedder>) {
+        let before = self.texts.len();
+        if let Some(embedder) = embedder {
+            self.texts
+                .extend(record.meanings(embedder).map(|text| TenantText {
+                    tenant: Some(tenant.clone()),
+                    text,
+                }));
+        }
+        let count = self.texts.len() - before;
+        self.changes.push((record.change(tenant), count));
+    }
+}
 
 /// A loaded message or memory.
 enum Loaded {
@@ -119,16 +146,24 @@ impl Indexer {
             if !affected.messages.is_empty() {
                 let mut inputs = affected.messages.clone();
                 for id in &affected.messages {
-                    if let Some(Inputs::Message(of_point)) = was(Subject::Message(*id)) {
-                        inputs.extend(of_point.iter().map(|(input, _)| *input));
+                    if let Some(Inputs::Message { places, .. }) = was(Subject::Message(*id)) {
+                        inputs.extend(places.iter().map(|(input, ..)| *input));
                     }
                 }
                 let now = self.store.messages(&caller).places(&inputs).await?;
                 affected
                     .messages
                     .retain(|id| match was(Subject::Message(*id)) {
-                        Some(Inputs::Message(inputs)) => {
-                            inputs.iter().any(|(id, place)| now.get(id) != Some(place))
+                        Some(Inputs::Message {
+                            places,
+                            metadata_hash,
+                        }) => {
+                            let is_there = |(id, thread, seq): &(MessageId, ThreadId, i64)| {
+                                now.get(id).map(|place| (place.thread, place.seq))
+                                    == Some((*thread, *seq))
+                            };
+                            let hash = now.get(id).map(|place| place.metadata_hash);
+                            !places.iter().all(is_there) || hash != Some(*metadata_hash)
                         }
                         Some(Inputs::Memory(_)) | None => now.contains_key(id),
                     });
@@ -176,21 +211,16 @@ impl Indexer {
         urgency: Urgency,
     ) -> Result<WrittenPoints<'a>, IndexerError> {
         let mut written = WrittenPoints::new();
-        let mut texts = Vec::new();
-        // With the number of their texts.
-        let mut upserts: Vec<(Change, usize)> = Vec::new();
+        let mut upserts = Upserts::default();
         for portion in portions(affected, self.config.batch_size) {
             for (&tenant, affected) in &portion {
                 for record in self.read(tenant, affected).await? {
                     written.insert((tenant, record.subject()), record.inputs());
-                    let before = texts.len();
-                    if let Some(embedder) = &self.embedder {
-                        texts.extend(record.meanings(embedder).map(|text| TenantText {
-                            tenant: Some(tenant.clone()),
-                            text,
-                        }));
+                    upserts.add(record, tenant, self.embedder.as_ref());
+                    if upserts.texts.len() >= MOST_TEXTS {
+                        changes.extend(self.embed(mem::take(&mut upserts), urgency).await?);
+                        self.index.apply(mem::take(&mut changes)).await?;
                     }
-                    upserts.push((record.change(tenant), texts.len() - before));
                 }
                 changes.extend(
                     affected
@@ -203,16 +233,25 @@ impl Indexer {
                 );
             }
         }
+        changes.extend(self.embed(upserts, urgency).await?);
+        self.index.apply(changes).await?;
+        Ok(written)
+    }
+
+    async fn embed(
+        &self,
+        upserts: Upserts,
+        urgency: Urgency,
+    ) -> Result<impl Iterator<Item = Change>, IndexerError> {
+        let Upserts { mut changes, texts } = upserts;
         if let Some(embedder) = &self.embedder {
             let vectors = embedder.tenant_documents(texts, urgency).await?;
             let mut vectors = vectors.into_iter();
-            for (upsert, count) in &mut upserts {
-                upsert.set_dense(vectors.by_ref().take(*count));
+            for (change, count) in &mut changes {
+                change.set_dense(vectors.by_ref().take(*count));
             }
         }
-        changes.extend(upserts.into_iter().map(|(upsert, _)| upsert));
-        self.index.apply(changes).await?;
-        Ok(written)
+        Ok(changes.into_iter().map(|(change, _)| change))
     }
 
     async fn read(
@@ -279,8 +318,11 @@ impl Loaded {
         match self {
             Self::Message(record) => {
                 let messages = std::iter::once(&record.message).chain(&record.previous);
-                let inputs = messages.map(|one| (one.id, (one.thread, one.seq)));
-                Inputs::Message(inputs.collect())
+                let places = messages.map(|one| (one.id, one.thread, one.seq));
+                Inputs::Message {
+                    places: places.collect(),
+                    metadata_hash: record.metadata_hash,
+                }
             }
             Self::Memory(record) => Inputs::Memory(record.version),
         }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use memory_contract::{
-    AppId, MemoryChange, MemoryFilter, MessageFilter, MessageId, NewMessage, Precondition, Role,
+    AppId, JsonObject, MemoryChange, MemoryFilter, MessageFilter, MessageId, NewMessage,
+    Precondition, Role,
 };
 use memory_index::{Index, Search, Selection};
 use memory_store::{MemoryOwners, Scope};
@@ -107,6 +108,38 @@ async fn a_newer_version_of_a_memory_is_not_overwritten() {
         assert_eq!(found, [memory.uuid()]);
         assert!(having(&*index, memories(), "oolong").await.is_empty());
         assert_eq!(world.dead_letters().await, []);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn newer_metadata_of_a_message_is_not_overwritten() {
+    on_each_index(async |index| {
+        let world = World::new().await;
+        let thread = world.thread("ada").await;
+        let said = world.say(thread, Role::User, "The bicycle is red.").await;
+        let metadata = |json: &str| JsonObject::parse(json.to_owned()).unwrap();
+        let newer = metadata(r#"{"kind": "note"}"#);
+        let update = newer.clone();
+        index_slowly(&world, &index, move |world| {
+            let update = update.clone();
+            Box::pin(async move {
+                let caller = caller();
+                let messages = world.store.messages(&caller);
+                messages
+                    .update_message(thread, said, &update)
+                    .await
+                    .unwrap();
+            })
+        })
+        .await;
+        let filter = MessageFilter {
+            metadata: newer.clone(),
+            ..MessageFilter::default()
+        };
+        let scope = Scope::App(AppId::new(APP));
+        let noted = Selection::new(&tenant(), &scope, &filter);
+        assert_eq!(having(&*index, noted, "bicycle").await, [said.uuid()]);
     })
     .await;
 }

@@ -91,13 +91,17 @@ impl Searcher {
                 read.push(self.keep(caller, number, point.into(), text, false));
             }
         }
-        let missing: Vec<MessageId> = numbers.into_keys().collect();
-        // The others were erased since.
-        let left = match missing.is_empty() {
-            true => 0,
-            false => messages().places(&missing).await?.len(),
-        };
-        Ok((read, left as u64))
+        if numbers.is_empty() {
+            return Ok((read, 0));
+        }
+        let missing: Vec<MessageId> = numbers.keys().copied().collect();
+        let left = messages().places(&missing).await?;
+        for (id, number) in numbers {
+            if !left.contains_key(&id) {
+                self.waiting.forget(number);
+            }
+        }
+        Ok((read, left.len() as u64))
     }
 
     /// Reads the pending memories that a query may find.
@@ -229,7 +233,9 @@ impl Pending {
             let known: HashSet<Uuid> = found.dense.iter().map(|one| one.id).collect();
             for (change, similarity) in self.changes.iter().zip(&similarities) {
                 let (score, id) = (words.dot(&change.entry.lexical), change.entry.candidate.id);
-                scored.push((&**change, score));
+                if score > 0.0 || change.replaces {
+                    scored.push((&**change, score));
+                }
                 if score > 0.0 && dense.is_some() && similarity.is_none() && !known.contains(&id) {
                     found.unembedded.insert(id);
                 }

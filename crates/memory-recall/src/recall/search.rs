@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use memory_embed::Baseline;
-use memory_index::{Candidates, IndexError, IndexState, Search};
+use memory_index::{Candidate, Candidates, IndexError, IndexState, Search, Selection};
 use memory_store::Caller;
 use memory_text::LexicalVector;
 
@@ -13,6 +13,10 @@ use super::searcher::Searcher;
 use crate::error::RecallError;
 use crate::query::{Degradation, DegradationReason, Method};
 use crate::rank::best_passages;
+
+/// Where passages leave less than half of the candidates of a search by meaning to different
+/// messages, it is repeated with this many times the candidates.
+const WHEN_CROWDED: usize = 4;
 
 /// The index's answer to a query.
 pub(super) struct IndexAnswer {
@@ -117,23 +121,23 @@ impl Searcher {
             }
         };
         let lexical = (method != Method::Dense).then_some(words);
-        if found.is_ok() && dense.is_some() {
-            let by_meaning = search(dense.clone(), None).await;
-            found = found.and_then(|found| {
-                Ok(Candidates {
-                    dense: by_meaning?.dense,
-                    ..found
-                })
-            });
-        }
-        let is_cut = found.as_ref().is_ok_and(|found| found.dense.len() >= limit);
-        let baseline = match dense {
-            Some(_) => self.baseline().await,
-            None => None,
-        };
-        if let Ok(found) = &mut found {
+        let mut is_cut = false;
+        let mut baseline = None;
+        if found.is_ok()
+            && let Some(dense) = &dense
+        {
+            baseline = self.baseline().await;
             let spread = baseline.as_ref().map_or(0.0, Baseline::spread);
-            found.dense = best_passages(std::mem::take(&mut found.dense), spread);
+            match self.by_meaning(&query.selection, dense, spread).await {
+                Ok((by_meaning, cut)) => {
+                    is_cut = cut;
+                    found = found.map(|found| Candidates {
+                        dense: by_meaning,
+                        ..found
+                    });
+                }
+                Err(error) => found = Err(error),
+            }
         }
         if let Ok(found) = &mut found
             && !pending.is_empty()
@@ -167,6 +171,37 @@ impl Searcher {
             },
             degradations,
         })
+    }
+
+    /// The messages or memories nearest to a vector, and whether the index has more. `spread`: the
+    /// standard deviation of the similarities of unrelated texts.
+    async fn by_meaning(
+        &self,
+        selection: &Selection,
+        dense: &[f32],
+        spread: f32,
+    ) -> Result<(Vec<Candidate>, bool), IndexError> {
+        let most = self.config.candidates;
+        let mut limit = most;
+        loop {
+            let search = Search {
+                selection: selection.clone(),
+                dense: Some(dense.to_vec()),
+                lexical: None,
+                limit,
+            };
+            let found = self.search_once(search).await?.dense;
+            let is_cut = found.len() >= limit;
+            let mut best = best_passages(found, spread);
+            // Passages of a few long messages may have taken most places.
+            let is_crowded = is_cut && best.len() < most / 2;
+            if is_crowded && limit == most {
+                limit = most.saturating_mul(WHEN_CROWDED);
+                continue;
+            }
+            best.truncate(most);
+            return Ok((best, is_cut));
+        }
     }
 
     async fn search_once(&self, search: Search) -> Result<Candidates, IndexError> {

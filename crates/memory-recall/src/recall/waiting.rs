@@ -9,12 +9,15 @@ use memory_contract::TenantId;
 use memory_embed::{Embedder, TextKey};
 use memory_index::EncodedPoint;
 use memory_store::UnindexedChange;
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-/// Bytes of the changes kept: about ten thousand messages.
+/// Bytes of the changes kept for one index: about ten thousand messages.
 const BYTES: u64 = 64 * 1024 * 1024;
 /// A change is forgotten when no search has needed it for this long.
 const IDLE: Duration = Duration::from_secs(30);
+/// A change is read again after this time.
+const LIFE: Duration = Duration::from_secs(60);
 /// Bytes of a change beside its payload, its words and its text.
 const OVERHEAD: usize = 1_024;
 /// Bytes of a word of a change.
@@ -24,7 +27,8 @@ const WORD_BYTES: usize = 16;
 /// take them apart into words again. Clones share their content.
 #[derive(Clone)]
 pub(super) struct WaitingChanges {
-    known: Cache<i64, Arc<Waiting>>,
+    /// `None` for a change whose message cannot be read any more.
+    known: Cache<i64, Option<Arc<Waiting>>>,
 }
 
 /// A change that waits to be indexed.
@@ -39,6 +43,8 @@ pub(super) struct Waiting {
     /// memory may have changed.
     pub(super) replaces: bool,
     key: Option<TextKey>,
+    /// Numbers of its vector, once it is embedded.
+    dimensions: usize,
     vector: OnceLock<Vec<f32>>,
 }
 
@@ -46,14 +52,19 @@ impl WaitingChanges {
     pub(super) fn new() -> Self {
         let known = Cache::builder()
             .max_capacity(BYTES)
-            .weigher(|_, change: &Arc<Waiting>| change.bytes())
+            .weigher(|_, change: &Option<Arc<Waiting>>| {
+                change.as_ref().map_or(1, |change| change.bytes())
+            })
             .time_to_idle(IDLE)
+            .time_to_live(LIFE)
+            // The newest changes are needed, not the most frequent ones.
+            .eviction_policy(EvictionPolicy::lru())
             .build();
         Self { known }
     }
 
-    /// The known ones of these changes, and the others. Of several changes of one message or memory,
-    /// the newest counts, which is the first.
+    /// The known ones of these changes that can be read, and the others. Of several changes of one
+    /// message or memory, the newest counts, which is the first.
     pub(super) fn divide<I: Copy + Eq + Hash>(
         &self,
         changes: Vec<UnindexedChange<I>>,
@@ -63,7 +74,7 @@ impl WaitingChanges {
         for change in changes {
             if seen.insert(change.subject) {
                 match self.known.get(&change.number) {
-                    Some(waiting) => known.push(waiting),
+                    Some(waiting) => known.extend(waiting),
                     None => others.push(change),
                 }
             }
@@ -73,8 +84,14 @@ impl WaitingChanges {
 
     pub(super) fn keep(&self, waiting: Waiting) -> Arc<Waiting> {
         let waiting = Arc::new(waiting);
-        self.known.insert(waiting.number, Arc::clone(&waiting));
+        self.known
+            .insert(waiting.number, Some(Arc::clone(&waiting)));
         waiting
+    }
+
+    /// Remembers that the message of a change cannot be read any more.
+    pub(super) fn forget(&self, number: i64) {
+        self.known.insert(number, None);
     }
 }
 
@@ -95,6 +112,7 @@ impl Waiting {
             number,
             entry,
             key: embedder.map(|embedder| embedder.text_key(tenant, &meaning)),
+            dimensions: embedder.map_or(0, |embedder| embedder.model().dimensions),
             meaning,
             replaces,
             vector: OnceLock::new(),
@@ -113,7 +131,8 @@ impl Waiting {
     fn bytes(&self) -> u32 {
         let payload = serde_json::to_string(&self.entry.payload).map_or(0, |json| json.len());
         let words = self.entry.lexical.indices.len() * WORD_BYTES;
-        let bytes = OVERHEAD + 2 * payload + words + self.meaning.len();
+        let vector = size_of::<f32>() * self.dimensions;
+        let bytes = OVERHEAD + 2 * payload + words + self.meaning.len() + vector;
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use memory_contract::{AppId, MessageId, Role, ThreadId, UserId};
+use memory_contract::{AppId, JsonObject, MessageId, Role, ThreadId, UserId};
 use memory_store::{Failure, Freshness, JobKind, OutboxStats, Scope, Unindexed};
 
 use crate::world::{World, caller, said};
@@ -596,6 +596,41 @@ async fn the_newest_unindexed_messages_of_a_scope_are_found_and_the_rest_is_coun
     let threads = world.store.threads(&world.caller);
     threads.delete_thread(ada_too).await.unwrap();
     assert_eq!(unindexed(&Scope::Thread(ada_too), 10).await, (vec![], 0));
+}
+
+#[tokio::test]
+async fn a_change_is_not_listed_once_a_newer_one_writes_the_same() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let (first, second) = (
+        world.say(thread, Role::User, "one").await,
+        world.say(thread, Role::Assistant, "two").await,
+    );
+    let messages = world.store.messages(&world.caller);
+    let listed = async || {
+        let found = messages.unindexed(&Scope::Thread(thread), 10, 10).await;
+        let found = found.unwrap().changes;
+        let found = found.iter().map(|one| (one.number, one.subject));
+        found.collect::<Vec<_>>()
+    };
+    let before = listed().await;
+    let metadata = JsonObject::parse(r#"{"kind": "note"}"#.to_owned()).unwrap();
+    let (_, revision) = messages
+        .update_message(thread, second, &metadata)
+        .await
+        .unwrap();
+    assert_eq!(listed().await, [(revision.change, second), before[1]]);
+    // A worker may index the newest change first. The older one still waits, but what a search has
+    // read for it is not what the index has by now.
+    let claim = world.outbox.claim(10, MINUTE).await.unwrap();
+    let acknowledged = world.outbox.ack(claim.lease, &[revision.change]).await;
+    assert_eq!(acknowledged.unwrap(), 1);
+    assert_eq!(listed().await, [before[1]]);
+    // The words of an erased message are in the entries of those below it.
+    messages.delete_message(thread, first).await.unwrap();
+    let now = listed().await;
+    assert_eq!(now.len(), 2, "{now:?}");
+    assert_eq!((now[0].1, now[1]), (second, before[1]));
 }
 
 #[tokio::test]

@@ -179,6 +179,7 @@ fn records(
                 app: AppId::default(),
                 user: UserId::default(),
                 thread_ordinal: 1,
+                metadata_hash: 0,
             });
             previous.insert(0, message);
             previous.truncate(CONTEXT);
