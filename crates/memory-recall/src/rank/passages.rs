@@ -34,39 +34,28 @@ pub(crate) fn best_passages(found: Vec<Candidate>, spread: f32) -> Vec<Candidate
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::Role;
     use memory_index::Passage;
 
     use super::*;
+    use crate::rank::ranking::tests::candidate;
 
-    fn candidate(id: u128, score: f32, passage: Option<(u16, u16)>) -> Candidate {
+    fn found(number: u8, score: f32, passage: Option<(u16, u16)>) -> Candidate {
         Candidate {
-            id: Uuid::from_u128(id),
-            thread: Uuid::nil().into(),
-            seq: 1,
-            branch: 1,
-            depth: 1,
-            role: Role::User,
-            name: "".into(),
-            question: false,
-            short: false,
-            said: 0,
-            form: None,
             passage: passage.map(|(number, of)| Passage { number, of }),
-            score,
+            ..candidate(number, score)
         }
     }
 
     #[test]
     fn a_message_has_the_score_of_its_best_passage() {
-        let found = vec![
-            candidate(1, 0.9, Some((3, 3))),
-            candidate(2, 0.89, None),
-            candidate(1, 0.7, None),
-            candidate(1, 0.6, Some((2, 3))),
+        let all = vec![
+            found(1, 0.9, Some((3, 3))),
+            found(2, 0.89, None),
+            found(1, 0.7, None),
+            found(1, 0.6, Some((2, 3))),
         ];
         let best = |spread| {
-            let best = best_passages(found.clone(), spread);
+            let best = best_passages(all.clone(), spread);
             let ids: Vec<u128> = best.iter().map(|one| one.id.as_u128()).collect();
             let of_first = best.iter().find(|one| one.id.as_u128() == 1);
             (

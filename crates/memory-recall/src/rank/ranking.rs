@@ -191,7 +191,7 @@ fn earlier(left: &Candidate, right: &Candidate) -> Ordering {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    fn candidate(number: u8, score: f32) -> Candidate {
+    pub(in crate::rank) fn candidate(number: u8, score: f32) -> Candidate {
         Candidate {
             id: Uuid::from_u128(u128::from(number)),
             thread: Uuid::from_u128(u128::from(number % 5)).into(),

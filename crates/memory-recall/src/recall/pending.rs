@@ -5,9 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_contract::limits::{
-    UNINDEXED, UNINDEXED_BYTES_READ, UNINDEXED_EMBEDDED, UNINDEXED_READ,
-};
+use memory_contract::limits::{UNINDEXED, UNINDEXED_BYTES_READ, UNINDEXED_EMBEDDED};
 use memory_contract::{MemoryId, MessageId, TenantId};
 use memory_embed::{Embedder, dot};
 use memory_index::{Candidate, Candidates, EncodedPoint, MemoryPoint, Point};
@@ -58,11 +56,10 @@ impl Searcher {
         }
         let messages = self.store.messages(caller);
         let Unindexed { changes, more } = messages.unindexed(scope, UNINDEXED, COUNTED).await?;
-        let (mut known, mut unread) = self.waiting.divide(changes);
-        let rest = unread.split_off(unread.len().min(UNINDEXED_READ));
+        let (mut known, unread, rest) = self.waiting.divide(changes);
         let (read, left) = self.read_messages(caller, &unread).await?;
         known.extend(read);
-        Ok(self.include(caller, query, known, more + left + rest.len() as u64))
+        Ok(self.include(caller, query, known, more + left + rest))
     }
 
     /// Reads the messages of pending changes. Returns also how many were left because of their size.
@@ -118,8 +115,7 @@ impl Searcher {
         let Unindexed { changes, more } = memories()
             .unindexed_memories(owners, UNINDEXED, COUNTED)
             .await?;
-        let (mut known, mut unread) = self.waiting.divide(changes);
-        let rest = unread.split_off(unread.len().min(UNINDEXED_READ));
+        let (mut known, unread, rest) = self.waiting.divide(changes);
         if !unread.is_empty() {
             let ids: Vec<MemoryId> = unread.iter().map(|change| change.subject).collect();
             let records = memories().memory_records(&ids).await?;
@@ -134,7 +130,7 @@ impl Searcher {
                 Some(self.keep(caller, number, point.into(), text, true))
             }));
         }
-        Ok(self.include(caller, query, known, more + rest.len() as u64))
+        Ok(self.include(caller, query, known, more + rest))
     }
 
     /// Keeps a change for the next searches.

@@ -79,11 +79,11 @@ impl Searcher {
     ) -> Result<IndexAnswer, RecallError> {
         self.refresh_state(&caller.tenant);
         let limit = self.config.candidates;
-        let search = |dense, lexical| {
+        let search_by_word = |words| {
             self.search_once(Search {
                 selection: query.selection.clone(),
-                dense,
-                lexical,
+                dense: None,
+                lexical: Some(words),
                 limit,
             })
         };
@@ -98,7 +98,7 @@ impl Searcher {
             let words = weights.weigh(query.words.clone());
             let found = match query.method {
                 Method::Dense => Ok(Candidates::default()),
-                Method::Hybrid | Method::Lexical => search(None, Some(words.clone())).await,
+                Method::Hybrid | Method::Lexical => search_by_word(words.clone()).await,
             };
             Ok::<_, RecallError>((reached, pending, words, found))
         };
@@ -114,7 +114,7 @@ impl Searcher {
                 match query.method {
                     Method::Hybrid => (None, Method::Hybrid),
                     Method::Dense | Method::Lexical => {
-                        found = search(None, Some(words.clone())).await;
+                        found = search_by_word(words.clone()).await;
                         (None, Method::Lexical)
                     }
                 }
@@ -182,26 +182,34 @@ impl Searcher {
         spread: f32,
     ) -> Result<(Vec<Candidate>, bool), IndexError> {
         let most = self.config.candidates;
-        let mut limit = most;
-        loop {
-            let search = Search {
-                selection: selection.clone(),
-                dense: Some(dense.to_vec()),
-                lexical: None,
-                limit,
-            };
-            let found = self.search_once(search).await?.dense;
-            let is_cut = found.len() >= limit;
-            let mut best = best_passages(found, spread);
-            // Passages of a few long messages may have taken most places.
-            let is_crowded = is_cut && best.len() < most / 2;
-            if is_crowded && limit == most {
-                limit = most.saturating_mul(WHEN_CROWDED);
-                continue;
-            }
-            best.truncate(most);
-            return Ok((best, is_cut));
+        let (mut best, mut is_cut) = self.nearest(selection, dense, spread, most).await?;
+        // Passages of a few long messages may have taken most places.
+        if is_cut && best.len() < most / 2 {
+            let more = most.saturating_mul(WHEN_CROWDED);
+            (best, is_cut) = self.nearest(selection, dense, spread, more).await?;
         }
+        best.truncate(most);
+        Ok((best, is_cut))
+    }
+
+    /// The messages or memories of the `limit` points nearest to a vector, and whether the index has
+    /// more.
+    async fn nearest(
+        &self,
+        selection: &Selection,
+        dense: &[f32],
+        spread: f32,
+        limit: usize,
+    ) -> Result<(Vec<Candidate>, bool), IndexError> {
+        let search = Search {
+            selection: selection.clone(),
+            dense: Some(dense.to_vec()),
+            lexical: None,
+            limit,
+        };
+        let found = self.search_once(search).await?.dense;
+        let is_cut = found.len() >= limit;
+        Ok((best_passages(found, spread), is_cut))
     }
 
     async fn search_once(&self, search: Search) -> Result<Candidates, IndexError> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use memory_contract::TenantId;
+use memory_contract::limits::UNINDEXED_READ;
 use memory_embed::{Embedder, TextKey};
 use memory_index::EncodedPoint;
 use memory_store::UnindexedChange;
@@ -24,8 +25,7 @@ const OVERHEAD: usize = 1_024;
 const WORD_BYTES: usize = 16;
 
 /// The changes that searches have read, by their numbers: each search would otherwise read them and
-/// take them apart into words again. Clones share their content.
-#[derive(Clone)]
+/// take them apart into words again.
 pub(super) struct WaitingChanges {
     /// `None` for a change whose message cannot be read any more.
     known: Cache<i64, Option<Arc<Waiting>>>,
@@ -43,8 +43,8 @@ pub(super) struct Waiting {
     /// memory may have changed.
     pub(super) replaces: bool,
     key: Option<TextKey>,
-    /// Numbers of its vector, once it is embedded.
-    dimensions: usize,
+    /// Its size in memory, with its vector.
+    bytes: u32,
     vector: OnceLock<Vec<f32>>,
 }
 
@@ -53,7 +53,7 @@ impl WaitingChanges {
         let known = Cache::builder()
             .max_capacity(BYTES)
             .weigher(|_, change: &Option<Arc<Waiting>>| {
-                change.as_ref().map_or(1, |change| change.bytes())
+                change.as_ref().map_or(1, |change| change.bytes)
             })
             .time_to_idle(IDLE)
             .time_to_live(LIFE)
@@ -63,12 +63,13 @@ impl WaitingChanges {
         Self { known }
     }
 
-    /// The known ones of these changes that can be read, and the others. Of several changes of one
-    /// message or memory, the newest counts, which is the first.
+    /// The known ones of these changes that can be read, at most [`UNINDEXED_READ`] others, which are
+    /// to be read now, and how many are left. Of several changes of one message or memory, the
+    /// newest counts, which is the first.
     pub(super) fn divide<I: Copy + Eq + Hash>(
         &self,
         changes: Vec<UnindexedChange<I>>,
-    ) -> (Vec<Arc<Waiting>>, Vec<UnindexedChange<I>>) {
+    ) -> (Vec<Arc<Waiting>>, Vec<UnindexedChange<I>>, u64) {
         let mut seen = HashSet::with_capacity(changes.len());
         let (mut known, mut others) = (Vec::with_capacity(changes.len()), Vec::new());
         for change in changes {
@@ -79,7 +80,9 @@ impl WaitingChanges {
                 }
             }
         }
-        (known, others)
+        let left = others.len().saturating_sub(UNINDEXED_READ);
+        others.truncate(UNINDEXED_READ);
+        (known, others, left as u64)
     }
 
     pub(super) fn keep(&self, waiting: Waiting) -> Arc<Waiting> {
@@ -108,11 +111,12 @@ impl Waiting {
         let meaning = embedder
             .map(|embedder| embedder.clip(text))
             .unwrap_or_default();
+        let dimensions = embedder.map_or(0, |embedder| embedder.model().dimensions);
         Self {
             number,
+            bytes: bytes(&entry, &meaning, dimensions),
             entry,
             key: embedder.map(|embedder| embedder.text_key(tenant, &meaning)),
-            dimensions: embedder.map_or(0, |embedder| embedder.model().dimensions),
             meaning,
             replaces,
             vector: OnceLock::new(),
@@ -127,12 +131,12 @@ impl Waiting {
         let vector = embedder.known(self.key.as_ref()?)?;
         Some(self.vector.get_or_init(|| vector))
     }
+}
 
-    fn bytes(&self) -> u32 {
-        let payload = serde_json::to_string(&self.entry.payload).map_or(0, |json| json.len());
-        let words = self.entry.lexical.indices.len() * WORD_BYTES;
-        let vector = size_of::<f32>() * self.dimensions;
-        let bytes = OVERHEAD + 2 * payload + words + self.meaning.len() + vector;
-        u32::try_from(bytes).unwrap_or(u32::MAX)
-    }
+fn bytes(entry: &EncodedPoint, meaning: &str, dimensions: usize) -> u32 {
+    let payload = serde_json::to_string(&entry.payload).map_or(0, |json| json.len());
+    let words = entry.lexical.indices.len() * WORD_BYTES;
+    let vector = size_of::<f32>() * dimensions;
+    let bytes = OVERHEAD + 2 * payload + words + meaning.len() + vector;
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
