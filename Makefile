@@ -46,7 +46,7 @@ test: setup ## Run the tests, but for the long ones
 .PHONY: test-all
 test-all: setup build-clients ## Run all tests: also the clients, the console and chaos
 	cargo build --workspace --bins
-	RECOLLECT_LONG_TESTS=1 cargo test --workspace
+	RECOLLECT_LONG_TESTS=1 cargo test --workspace --no-fail-fast
 
 .PHONY: features
 features: setup build-clients ## Run the tests of the feature table, and print the table
