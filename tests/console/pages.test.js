@@ -340,7 +340,7 @@ test("operations show queues, receipts and the audit log", async () => {
 
 test("the cost of models is drawn by day, against the daily budget", async () => {
   const day = (back) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10);
-  const usage = [0, 1, 3].map((back) => ({ day: day(back), model: "small", callCount: "7", failedCount: "1", inputTokens: String(9000 - back * 1000), outputTokens: "1000" }));
+  const usage = [0, 1, 3].map((back) => ({ day: day(back), kind: "MODEL_KIND_LANGUAGE", model: "small", callCount: "7", failedCount: "1", inputTokens: String(9000 - back * 1000), outputTokens: "1000" }));
   await page.route("**/recollect.v1.AdminService/GetModelUsage", (route) => route.fulfill({ json: { usage, dailyTokenBudget: "12000", tokensToday: "10000" } }));
   await signIn(page);
   await visit(page, "#/operations");

@@ -7,7 +7,7 @@ use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlock, ContextBlockKind, ContextCut,
     ContextMessage, MemoryMode, MemoryPolicy, MessageInput, Part, ProviderFormat, part,
 };
-use memory_contract::{NewMessage, messages_from};
+use memory_contract::{convert::messages_from, message::NewMessage};
 use serde_json::Value;
 
 use crate::by_id;
@@ -84,7 +84,7 @@ pub fn block_texts(context: &BuildContextResponse, kind: ContextBlockKind) -> Ve
     let messages = block(context, kind).map_or(&[][..], |block| &block.messages);
     messages
         .iter()
-        .map(|message| memory_contract::text_of_parts(&domain(message).parts))
+        .map(|message| memory_contract::text::bare_text(&domain(message).parts))
         .collect()
 }
 

@@ -9,10 +9,10 @@ const MEMORY: &str = "/dev/shm";
 /// The files of the tests that run at the same time, several times over.
 const ROOM: u64 = 4 * 1024 * 1024 * 1024;
 
-/// Makes temporary directories in memory where there is room. Each server of a test copies a cluster
-/// of a thousand small files and waits for the disk at each commit; on a disk that takes a third of
-/// the time of all tests. `TMPDIR` overrides it. Call it before
-/// the first temporary directory is made.
+/// Makes temporary directories in memory where there is room. Each server of a test copies a
+/// cluster of a thousand small files and waits for the disk at each commit; on a disk that takes
+/// a third of the time of all tests. `TMPDIR` overrides it. Call it before the first temporary
+/// directory is made.
 pub(crate) fn use_memory() {
     if std::env::var_os("TMPDIR").is_some() {
         return;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use memory_contract::convert::{ReportedChange, change_of};
 use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
-use memory_contract::{ReportedChange, change_of};
 use tonic::Streaming;
 
 use crate::by_id;

@@ -375,6 +375,60 @@ func (BreakerState) EnumDescriptor() ([]byte, []int) {
 	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{5}
 }
 
+// ModelKind is the work of a model.
+type ModelKind int32
+
+const (
+	// MODEL_KIND_UNSPECIFIED is not used.
+	ModelKind_MODEL_KIND_UNSPECIFIED ModelKind = 0
+	// MODEL_KIND_LANGUAGE is a language model, which summarizes, observes and extracts.
+	ModelKind_MODEL_KIND_LANGUAGE ModelKind = 1
+	// MODEL_KIND_EMBEDDING is an embedding model behind an endpoint. One that runs in
+	// the server has no usage.
+	ModelKind_MODEL_KIND_EMBEDDING ModelKind = 2
+)
+
+// Enum value maps for ModelKind.
+var (
+	ModelKind_name = map[int32]string{
+		0: "MODEL_KIND_UNSPECIFIED",
+		1: "MODEL_KIND_LANGUAGE",
+		2: "MODEL_KIND_EMBEDDING",
+	}
+	ModelKind_value = map[string]int32{
+		"MODEL_KIND_UNSPECIFIED": 0,
+		"MODEL_KIND_LANGUAGE":    1,
+		"MODEL_KIND_EMBEDDING":   2,
+	}
+)
+
+func (x ModelKind) Enum() *ModelKind {
+	p := new(ModelKind)
+	*p = x
+	return p
+}
+
+func (x ModelKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ModelKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_recollect_v1_admin_service_proto_enumTypes[6].Descriptor()
+}
+
+func (ModelKind) Type() protoreflect.EnumType {
+	return &file_recollect_v1_admin_service_proto_enumTypes[6]
+}
+
+func (x ModelKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ModelKind.Descriptor instead.
+func (ModelKind) EnumDescriptor() ([]byte, []int) {
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{6}
+}
+
 // DeletionState is the state of a deletion.
 type DeletionState int32
 
@@ -412,11 +466,11 @@ func (x DeletionState) String() string {
 }
 
 func (DeletionState) Descriptor() protoreflect.EnumDescriptor {
-	return file_recollect_v1_admin_service_proto_enumTypes[6].Descriptor()
+	return file_recollect_v1_admin_service_proto_enumTypes[7].Descriptor()
 }
 
 func (DeletionState) Type() protoreflect.EnumType {
-	return &file_recollect_v1_admin_service_proto_enumTypes[6]
+	return &file_recollect_v1_admin_service_proto_enumTypes[7]
 }
 
 func (x DeletionState) Number() protoreflect.EnumNumber {
@@ -425,7 +479,7 @@ func (x DeletionState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeletionState.Descriptor instead.
 func (DeletionState) EnumDescriptor() ([]byte, []int) {
-	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{6}
+	return file_recollect_v1_admin_service_proto_rawDescGZIP(), []int{7}
 }
 
 // GetServerInfoRequest has no fields.
@@ -1712,19 +1766,22 @@ type ModelUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// day is the day (UTC), such as `2026-05-17`.
 	Day string `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`
+	// kind is the model's work.
+	Kind ModelKind `protobuf:"varint,2,opt,name=kind,proto3,enum=recollect.v1.ModelKind" json:"kind,omitempty"`
 	// model is the model's name.
-	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
-	// call_count is the number of requests, including retries.
-	CallCount int64 `protobuf:"varint,3,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
+	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	// call_count is the number of requests, including retries of a language model. A
+	// request that embeds texts of several tenants counts for each of them.
+	CallCount int64 `protobuf:"varint,4,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
 	// failed_count is the number of requests without a usable answer: none, or one
 	// that is empty, cut off or a refusal.
-	FailedCount int64 `protobuf:"varint,4,opt,name=failed_count,json=failedCount,proto3" json:"failed_count,omitempty"`
-	// input_tokens is the number of prompt tokens. A request that timed out or was
-	// interrupted counts with the most that it may have cost, here and in
-	// output_tokens.
-	InputTokens int64 `protobuf:"varint,5,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// output_tokens is the number of answer tokens.
-	OutputTokens  int64 `protobuf:"varint,6,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	FailedCount int64 `protobuf:"varint,5,opt,name=failed_count,json=failedCount,proto3" json:"failed_count,omitempty"`
+	// input_tokens is the number of tokens of prompts and embedded texts. A request to
+	// a language model that timed out or was interrupted counts with the most that it
+	// may have cost, here and in output_tokens.
+	InputTokens int64 `protobuf:"varint,6,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	// output_tokens is the number of answer tokens; 0 for an embedding model.
+	OutputTokens  int64 `protobuf:"varint,7,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1766,6 +1823,13 @@ func (x *ModelUsage) GetDay() string {
 	return ""
 }
 
+func (x *ModelUsage) GetKind() ModelKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ModelKind_MODEL_KIND_UNSPECIFIED
+}
+
 func (x *ModelUsage) GetModel() string {
 	if x != nil {
 		return x.Model
@@ -1804,14 +1868,15 @@ func (x *ModelUsage) GetOutputTokens() int64 {
 // GetModelUsageResponse contains the usage and the budget.
 type GetModelUsageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// usage has one entry for each day and model, newest day first.
+	// usage has one entry for each day and model, newest day first. What embedding
+	// models used appears after up to 10 seconds; a killed server loses the last 10.
 	Usage []*ModelUsage `protobuf:"bytes,1,rep,name=usage,proto3" json:"usage,omitempty"`
-	// daily_token_budget is the most tokens that models may use for the tenant per
-	// day (UTC). Beyond it, the built-in extractive algorithm does the work. 0: no
+	// daily_token_budget is the most tokens that language models may use for the tenant
+	// per day (UTC). Beyond it, the built-in extractive algorithm does the work. 0: no
 	// limit.
 	DailyTokenBudget int64 `protobuf:"varint,2,opt,name=daily_token_budget,json=dailyTokenBudget,proto3" json:"daily_token_budget,omitempty"`
-	// tokens_today is the number of tokens used today (UTC), without those reserved
-	// for requests in progress.
+	// tokens_today is the number of tokens that language models used today (UTC),
+	// without those reserved for requests in progress.
 	TokensToday   int64 `protobuf:"varint,3,opt,name=tokens_today,json=tokensToday,proto3" json:"tokens_today,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3159,16 +3224,17 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x16malformed_answer_count\x18\b \x01(\x03R\x14malformedAnswerCount\"8\n" +
 	"\x14GetModelUsageRequest\x12\x17\n" +
 	"\x04days\x18\x01 \x01(\x05H\x00R\x04days\x88\x01\x01B\a\n" +
-	"\x05_days\"\xbe\x01\n" +
+	"\x05_days\"\xeb\x01\n" +
 	"\n" +
 	"ModelUsage\x12\x10\n" +
-	"\x03day\x18\x01 \x01(\tR\x03day\x12\x14\n" +
-	"\x05model\x18\x02 \x01(\tR\x05model\x12\x1d\n" +
+	"\x03day\x18\x01 \x01(\tR\x03day\x12+\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x17.recollect.v1.ModelKindR\x04kind\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12\x1d\n" +
 	"\n" +
-	"call_count\x18\x03 \x01(\x03R\tcallCount\x12!\n" +
-	"\ffailed_count\x18\x04 \x01(\x03R\vfailedCount\x12!\n" +
-	"\finput_tokens\x18\x05 \x01(\x03R\vinputTokens\x12#\n" +
-	"\routput_tokens\x18\x06 \x01(\x03R\foutputTokens\"\x98\x01\n" +
+	"call_count\x18\x04 \x01(\x03R\tcallCount\x12!\n" +
+	"\ffailed_count\x18\x05 \x01(\x03R\vfailedCount\x12!\n" +
+	"\finput_tokens\x18\x06 \x01(\x03R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\a \x01(\x03R\foutputTokens\"\x98\x01\n" +
 	"\x15GetModelUsageResponse\x12.\n" +
 	"\x05usage\x18\x01 \x03(\v2\x18.recollect.v1.ModelUsageR\x05usage\x12,\n" +
 	"\x12daily_token_budget\x18\x02 \x01(\x03R\x10dailyTokenBudget\x12!\n" +
@@ -3291,7 +3357,11 @@ const file_recollect_v1_admin_service_proto_rawDesc = "" +
 	"\x19BREAKER_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14BREAKER_STATE_CLOSED\x10\x01\x12\x16\n" +
 	"\x12BREAKER_STATE_OPEN\x10\x02\x12\x1b\n" +
-	"\x17BREAKER_STATE_HALF_OPEN\x10\x03*h\n" +
+	"\x17BREAKER_STATE_HALF_OPEN\x10\x03*Z\n" +
+	"\tModelKind\x12\x1a\n" +
+	"\x16MODEL_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13MODEL_KIND_LANGUAGE\x10\x01\x12\x18\n" +
+	"\x14MODEL_KIND_EMBEDDING\x10\x02*h\n" +
 	"\rDeletionState\x12\x1e\n" +
 	"\x1aDELETION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DELETION_STATE_RUNNING\x10\x01\x12\x1b\n" +
@@ -3327,7 +3397,7 @@ func file_recollect_v1_admin_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_admin_service_proto_rawDescData
 }
 
-var file_recollect_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_recollect_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_recollect_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_recollect_v1_admin_service_proto_goTypes = []any{
 	(IndexBackend)(0),                   // 0: recollect.v1.IndexBackend
@@ -3336,131 +3406,133 @@ var file_recollect_v1_admin_service_proto_goTypes = []any{
 	(ModelPurpose)(0),                   // 3: recollect.v1.ModelPurpose
 	(ModelProvider)(0),                  // 4: recollect.v1.ModelProvider
 	(BreakerState)(0),                   // 5: recollect.v1.BreakerState
-	(DeletionState)(0),                  // 6: recollect.v1.DeletionState
-	(*GetServerInfoRequest)(nil),        // 7: recollect.v1.GetServerInfoRequest
-	(*GetServerInfoResponse)(nil),       // 8: recollect.v1.GetServerInfoResponse
-	(*StorageUsage)(nil),                // 9: recollect.v1.StorageUsage
-	(*GetIndexStatusRequest)(nil),       // 10: recollect.v1.GetIndexStatusRequest
-	(*GetIndexStatusResponse)(nil),      // 11: recollect.v1.GetIndexStatusResponse
-	(*ListDeadLettersRequest)(nil),      // 12: recollect.v1.ListDeadLettersRequest
-	(*DeadLetter)(nil),                  // 13: recollect.v1.DeadLetter
-	(*ListDeadLettersResponse)(nil),     // 14: recollect.v1.ListDeadLettersResponse
-	(*ReindexRequest)(nil),              // 15: recollect.v1.ReindexRequest
-	(*ReindexResponse)(nil),             // 16: recollect.v1.ReindexResponse
-	(*ListTransactionsRequest)(nil),     // 17: recollect.v1.ListTransactionsRequest
-	(*ListTransactionsResponse)(nil),    // 18: recollect.v1.ListTransactionsResponse
-	(*GetNodeMemoryStatusRequest)(nil),  // 19: recollect.v1.GetNodeMemoryStatusRequest
-	(*GetNodeMemoryStatusResponse)(nil), // 20: recollect.v1.GetNodeMemoryStatusResponse
-	(*GetDistillStatusRequest)(nil),     // 21: recollect.v1.GetDistillStatusRequest
-	(*ModelStatus)(nil),                 // 22: recollect.v1.ModelStatus
-	(*GetDistillStatusResponse)(nil),    // 23: recollect.v1.GetDistillStatusResponse
-	(*GetModelUsageRequest)(nil),        // 24: recollect.v1.GetModelUsageRequest
-	(*ModelUsage)(nil),                  // 25: recollect.v1.ModelUsage
-	(*GetModelUsageResponse)(nil),       // 26: recollect.v1.GetModelUsageResponse
-	(*DeleteUserRequest)(nil),           // 27: recollect.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),          // 28: recollect.v1.DeleteUserResponse
-	(*DeleteAppRequest)(nil),            // 29: recollect.v1.DeleteAppRequest
-	(*DeleteAppResponse)(nil),           // 30: recollect.v1.DeleteAppResponse
-	(*DeleteTenantRequest)(nil),         // 31: recollect.v1.DeleteTenantRequest
-	(*DeleteTenantResponse)(nil),        // 32: recollect.v1.DeleteTenantResponse
-	(*GetDeletionRequest)(nil),          // 33: recollect.v1.GetDeletionRequest
-	(*GetDeletionResponse)(nil),         // 34: recollect.v1.GetDeletionResponse
-	(*ListDeletionsRequest)(nil),        // 35: recollect.v1.ListDeletionsRequest
-	(*ListDeletionsResponse)(nil),       // 36: recollect.v1.ListDeletionsResponse
-	(*DeletionPlace)(nil),               // 37: recollect.v1.DeletionPlace
-	(*Deletion)(nil),                    // 38: recollect.v1.Deletion
-	(*GetDeletionStatusRequest)(nil),    // 39: recollect.v1.GetDeletionStatusRequest
-	(*GetDeletionStatusResponse)(nil),   // 40: recollect.v1.GetDeletionStatusResponse
-	(*CompareIndexesRequest)(nil),       // 41: recollect.v1.CompareIndexesRequest
-	(*CompareIndexesResponse)(nil),      // 42: recollect.v1.CompareIndexesResponse
-	(*ComparedIndex)(nil),               // 43: recollect.v1.ComparedIndex
-	(*ComparedQuery)(nil),               // 44: recollect.v1.ComparedQuery
-	(*timestamppb.Timestamp)(nil),       // 45: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 46: google.protobuf.Duration
-	(*ThreadRef)(nil),                   // 47: recollect.v1.ThreadRef
-	(TransactionAction)(0),              // 48: recollect.v1.TransactionAction
-	(*Transaction)(nil),                 // 49: recollect.v1.Transaction
-	(*UserRef)(nil),                     // 50: recollect.v1.UserRef
-	(*AppRef)(nil),                      // 51: recollect.v1.AppRef
+	(ModelKind)(0),                      // 6: recollect.v1.ModelKind
+	(DeletionState)(0),                  // 7: recollect.v1.DeletionState
+	(*GetServerInfoRequest)(nil),        // 8: recollect.v1.GetServerInfoRequest
+	(*GetServerInfoResponse)(nil),       // 9: recollect.v1.GetServerInfoResponse
+	(*StorageUsage)(nil),                // 10: recollect.v1.StorageUsage
+	(*GetIndexStatusRequest)(nil),       // 11: recollect.v1.GetIndexStatusRequest
+	(*GetIndexStatusResponse)(nil),      // 12: recollect.v1.GetIndexStatusResponse
+	(*ListDeadLettersRequest)(nil),      // 13: recollect.v1.ListDeadLettersRequest
+	(*DeadLetter)(nil),                  // 14: recollect.v1.DeadLetter
+	(*ListDeadLettersResponse)(nil),     // 15: recollect.v1.ListDeadLettersResponse
+	(*ReindexRequest)(nil),              // 16: recollect.v1.ReindexRequest
+	(*ReindexResponse)(nil),             // 17: recollect.v1.ReindexResponse
+	(*ListTransactionsRequest)(nil),     // 18: recollect.v1.ListTransactionsRequest
+	(*ListTransactionsResponse)(nil),    // 19: recollect.v1.ListTransactionsResponse
+	(*GetNodeMemoryStatusRequest)(nil),  // 20: recollect.v1.GetNodeMemoryStatusRequest
+	(*GetNodeMemoryStatusResponse)(nil), // 21: recollect.v1.GetNodeMemoryStatusResponse
+	(*GetDistillStatusRequest)(nil),     // 22: recollect.v1.GetDistillStatusRequest
+	(*ModelStatus)(nil),                 // 23: recollect.v1.ModelStatus
+	(*GetDistillStatusResponse)(nil),    // 24: recollect.v1.GetDistillStatusResponse
+	(*GetModelUsageRequest)(nil),        // 25: recollect.v1.GetModelUsageRequest
+	(*ModelUsage)(nil),                  // 26: recollect.v1.ModelUsage
+	(*GetModelUsageResponse)(nil),       // 27: recollect.v1.GetModelUsageResponse
+	(*DeleteUserRequest)(nil),           // 28: recollect.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),          // 29: recollect.v1.DeleteUserResponse
+	(*DeleteAppRequest)(nil),            // 30: recollect.v1.DeleteAppRequest
+	(*DeleteAppResponse)(nil),           // 31: recollect.v1.DeleteAppResponse
+	(*DeleteTenantRequest)(nil),         // 32: recollect.v1.DeleteTenantRequest
+	(*DeleteTenantResponse)(nil),        // 33: recollect.v1.DeleteTenantResponse
+	(*GetDeletionRequest)(nil),          // 34: recollect.v1.GetDeletionRequest
+	(*GetDeletionResponse)(nil),         // 35: recollect.v1.GetDeletionResponse
+	(*ListDeletionsRequest)(nil),        // 36: recollect.v1.ListDeletionsRequest
+	(*ListDeletionsResponse)(nil),       // 37: recollect.v1.ListDeletionsResponse
+	(*DeletionPlace)(nil),               // 38: recollect.v1.DeletionPlace
+	(*Deletion)(nil),                    // 39: recollect.v1.Deletion
+	(*GetDeletionStatusRequest)(nil),    // 40: recollect.v1.GetDeletionStatusRequest
+	(*GetDeletionStatusResponse)(nil),   // 41: recollect.v1.GetDeletionStatusResponse
+	(*CompareIndexesRequest)(nil),       // 42: recollect.v1.CompareIndexesRequest
+	(*CompareIndexesResponse)(nil),      // 43: recollect.v1.CompareIndexesResponse
+	(*ComparedIndex)(nil),               // 44: recollect.v1.ComparedIndex
+	(*ComparedQuery)(nil),               // 45: recollect.v1.ComparedQuery
+	(*timestamppb.Timestamp)(nil),       // 46: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 47: google.protobuf.Duration
+	(*ThreadRef)(nil),                   // 48: recollect.v1.ThreadRef
+	(TransactionAction)(0),              // 49: recollect.v1.TransactionAction
+	(*Transaction)(nil),                 // 50: recollect.v1.Transaction
+	(*UserRef)(nil),                     // 51: recollect.v1.UserRef
+	(*AppRef)(nil),                      // 52: recollect.v1.AppRef
 }
 var file_recollect_v1_admin_service_proto_depIdxs = []int32{
 	0,  // 0: recollect.v1.GetServerInfoResponse.index_backend:type_name -> recollect.v1.IndexBackend
-	45, // 1: recollect.v1.GetServerInfoResponse.start_time:type_name -> google.protobuf.Timestamp
-	9,  // 2: recollect.v1.GetServerInfoResponse.storage:type_name -> recollect.v1.StorageUsage
-	45, // 3: recollect.v1.StorageUsage.measure_time:type_name -> google.protobuf.Timestamp
+	46, // 1: recollect.v1.GetServerInfoResponse.start_time:type_name -> google.protobuf.Timestamp
+	10, // 2: recollect.v1.GetServerInfoResponse.storage:type_name -> recollect.v1.StorageUsage
+	46, // 3: recollect.v1.StorageUsage.measure_time:type_name -> google.protobuf.Timestamp
 	1,  // 4: recollect.v1.GetIndexStatusResponse.state:type_name -> recollect.v1.IndexState
-	46, // 5: recollect.v1.GetIndexStatusResponse.lag:type_name -> google.protobuf.Duration
-	45, // 6: recollect.v1.GetIndexStatusResponse.last_error_time:type_name -> google.protobuf.Timestamp
-	45, // 7: recollect.v1.DeadLetter.fail_time:type_name -> google.protobuf.Timestamp
-	13, // 8: recollect.v1.ListDeadLettersResponse.dead_letters:type_name -> recollect.v1.DeadLetter
-	47, // 9: recollect.v1.ReindexRequest.thread:type_name -> recollect.v1.ThreadRef
-	47, // 10: recollect.v1.ListTransactionsRequest.thread:type_name -> recollect.v1.ThreadRef
-	48, // 11: recollect.v1.ListTransactionsRequest.actions:type_name -> recollect.v1.TransactionAction
-	45, // 12: recollect.v1.ListTransactionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	45, // 13: recollect.v1.ListTransactionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	49, // 14: recollect.v1.ListTransactionsResponse.transactions:type_name -> recollect.v1.Transaction
+	47, // 5: recollect.v1.GetIndexStatusResponse.lag:type_name -> google.protobuf.Duration
+	46, // 6: recollect.v1.GetIndexStatusResponse.last_error_time:type_name -> google.protobuf.Timestamp
+	46, // 7: recollect.v1.DeadLetter.fail_time:type_name -> google.protobuf.Timestamp
+	14, // 8: recollect.v1.ListDeadLettersResponse.dead_letters:type_name -> recollect.v1.DeadLetter
+	48, // 9: recollect.v1.ReindexRequest.thread:type_name -> recollect.v1.ThreadRef
+	48, // 10: recollect.v1.ListTransactionsRequest.thread:type_name -> recollect.v1.ThreadRef
+	49, // 11: recollect.v1.ListTransactionsRequest.actions:type_name -> recollect.v1.TransactionAction
+	46, // 12: recollect.v1.ListTransactionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	46, // 13: recollect.v1.ListTransactionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	50, // 14: recollect.v1.ListTransactionsResponse.transactions:type_name -> recollect.v1.Transaction
 	2,  // 15: recollect.v1.GetNodeMemoryStatusResponse.backend:type_name -> recollect.v1.ObjectStoreBackend
-	46, // 16: recollect.v1.GetNodeMemoryStatusResponse.lag:type_name -> google.protobuf.Duration
+	47, // 16: recollect.v1.GetNodeMemoryStatusResponse.lag:type_name -> google.protobuf.Duration
 	3,  // 17: recollect.v1.ModelStatus.purpose:type_name -> recollect.v1.ModelPurpose
 	4,  // 18: recollect.v1.ModelStatus.provider:type_name -> recollect.v1.ModelProvider
 	5,  // 19: recollect.v1.ModelStatus.breaker:type_name -> recollect.v1.BreakerState
-	22, // 20: recollect.v1.GetDistillStatusResponse.models:type_name -> recollect.v1.ModelStatus
-	46, // 21: recollect.v1.GetDistillStatusResponse.lag:type_name -> google.protobuf.Duration
-	25, // 22: recollect.v1.GetModelUsageResponse.usage:type_name -> recollect.v1.ModelUsage
-	50, // 23: recollect.v1.DeleteUserRequest.user:type_name -> recollect.v1.UserRef
-	38, // 24: recollect.v1.DeleteUserResponse.deletion:type_name -> recollect.v1.Deletion
-	51, // 25: recollect.v1.DeleteAppRequest.app:type_name -> recollect.v1.AppRef
-	38, // 26: recollect.v1.DeleteAppResponse.deletion:type_name -> recollect.v1.Deletion
-	38, // 27: recollect.v1.DeleteTenantResponse.deletion:type_name -> recollect.v1.Deletion
-	38, // 28: recollect.v1.GetDeletionResponse.deletion:type_name -> recollect.v1.Deletion
-	38, // 29: recollect.v1.ListDeletionsResponse.deletions:type_name -> recollect.v1.Deletion
-	6,  // 30: recollect.v1.Deletion.state:type_name -> recollect.v1.DeletionState
-	37, // 31: recollect.v1.Deletion.places:type_name -> recollect.v1.DeletionPlace
-	45, // 32: recollect.v1.Deletion.create_time:type_name -> google.protobuf.Timestamp
-	45, // 33: recollect.v1.Deletion.finish_time:type_name -> google.protobuf.Timestamp
-	46, // 34: recollect.v1.GetDeletionStatusResponse.lag:type_name -> google.protobuf.Duration
-	43, // 35: recollect.v1.CompareIndexesResponse.serving:type_name -> recollect.v1.ComparedIndex
-	43, // 36: recollect.v1.CompareIndexesResponse.next:type_name -> recollect.v1.ComparedIndex
-	44, // 37: recollect.v1.CompareIndexesResponse.queries:type_name -> recollect.v1.ComparedQuery
-	46, // 38: recollect.v1.CompareIndexesResponse.mean_serving_duration:type_name -> google.protobuf.Duration
-	46, // 39: recollect.v1.CompareIndexesResponse.mean_next_duration:type_name -> google.protobuf.Duration
-	46, // 40: recollect.v1.ComparedQuery.serving_duration:type_name -> google.protobuf.Duration
-	46, // 41: recollect.v1.ComparedQuery.next_duration:type_name -> google.protobuf.Duration
-	7,  // 42: recollect.v1.AdminService.GetServerInfo:input_type -> recollect.v1.GetServerInfoRequest
-	10, // 43: recollect.v1.AdminService.GetIndexStatus:input_type -> recollect.v1.GetIndexStatusRequest
-	12, // 44: recollect.v1.AdminService.ListDeadLetters:input_type -> recollect.v1.ListDeadLettersRequest
-	15, // 45: recollect.v1.AdminService.Reindex:input_type -> recollect.v1.ReindexRequest
-	41, // 46: recollect.v1.AdminService.CompareIndexes:input_type -> recollect.v1.CompareIndexesRequest
-	17, // 47: recollect.v1.AdminService.ListTransactions:input_type -> recollect.v1.ListTransactionsRequest
-	19, // 48: recollect.v1.AdminService.GetNodeMemoryStatus:input_type -> recollect.v1.GetNodeMemoryStatusRequest
-	21, // 49: recollect.v1.AdminService.GetDistillStatus:input_type -> recollect.v1.GetDistillStatusRequest
-	24, // 50: recollect.v1.AdminService.GetModelUsage:input_type -> recollect.v1.GetModelUsageRequest
-	27, // 51: recollect.v1.AdminService.DeleteUser:input_type -> recollect.v1.DeleteUserRequest
-	29, // 52: recollect.v1.AdminService.DeleteApp:input_type -> recollect.v1.DeleteAppRequest
-	31, // 53: recollect.v1.AdminService.DeleteTenant:input_type -> recollect.v1.DeleteTenantRequest
-	33, // 54: recollect.v1.AdminService.GetDeletion:input_type -> recollect.v1.GetDeletionRequest
-	35, // 55: recollect.v1.AdminService.ListDeletions:input_type -> recollect.v1.ListDeletionsRequest
-	39, // 56: recollect.v1.AdminService.GetDeletionStatus:input_type -> recollect.v1.GetDeletionStatusRequest
-	8,  // 57: recollect.v1.AdminService.GetServerInfo:output_type -> recollect.v1.GetServerInfoResponse
-	11, // 58: recollect.v1.AdminService.GetIndexStatus:output_type -> recollect.v1.GetIndexStatusResponse
-	14, // 59: recollect.v1.AdminService.ListDeadLetters:output_type -> recollect.v1.ListDeadLettersResponse
-	16, // 60: recollect.v1.AdminService.Reindex:output_type -> recollect.v1.ReindexResponse
-	42, // 61: recollect.v1.AdminService.CompareIndexes:output_type -> recollect.v1.CompareIndexesResponse
-	18, // 62: recollect.v1.AdminService.ListTransactions:output_type -> recollect.v1.ListTransactionsResponse
-	20, // 63: recollect.v1.AdminService.GetNodeMemoryStatus:output_type -> recollect.v1.GetNodeMemoryStatusResponse
-	23, // 64: recollect.v1.AdminService.GetDistillStatus:output_type -> recollect.v1.GetDistillStatusResponse
-	26, // 65: recollect.v1.AdminService.GetModelUsage:output_type -> recollect.v1.GetModelUsageResponse
-	28, // 66: recollect.v1.AdminService.DeleteUser:output_type -> recollect.v1.DeleteUserResponse
-	30, // 67: recollect.v1.AdminService.DeleteApp:output_type -> recollect.v1.DeleteAppResponse
-	32, // 68: recollect.v1.AdminService.DeleteTenant:output_type -> recollect.v1.DeleteTenantResponse
-	34, // 69: recollect.v1.AdminService.GetDeletion:output_type -> recollect.v1.GetDeletionResponse
-	36, // 70: recollect.v1.AdminService.ListDeletions:output_type -> recollect.v1.ListDeletionsResponse
-	40, // 71: recollect.v1.AdminService.GetDeletionStatus:output_type -> recollect.v1.GetDeletionStatusResponse
-	57, // [57:72] is the sub-list for method output_type
-	42, // [42:57] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	23, // 20: recollect.v1.GetDistillStatusResponse.models:type_name -> recollect.v1.ModelStatus
+	47, // 21: recollect.v1.GetDistillStatusResponse.lag:type_name -> google.protobuf.Duration
+	6,  // 22: recollect.v1.ModelUsage.kind:type_name -> recollect.v1.ModelKind
+	26, // 23: recollect.v1.GetModelUsageResponse.usage:type_name -> recollect.v1.ModelUsage
+	51, // 24: recollect.v1.DeleteUserRequest.user:type_name -> recollect.v1.UserRef
+	39, // 25: recollect.v1.DeleteUserResponse.deletion:type_name -> recollect.v1.Deletion
+	52, // 26: recollect.v1.DeleteAppRequest.app:type_name -> recollect.v1.AppRef
+	39, // 27: recollect.v1.DeleteAppResponse.deletion:type_name -> recollect.v1.Deletion
+	39, // 28: recollect.v1.DeleteTenantResponse.deletion:type_name -> recollect.v1.Deletion
+	39, // 29: recollect.v1.GetDeletionResponse.deletion:type_name -> recollect.v1.Deletion
+	39, // 30: recollect.v1.ListDeletionsResponse.deletions:type_name -> recollect.v1.Deletion
+	7,  // 31: recollect.v1.Deletion.state:type_name -> recollect.v1.DeletionState
+	38, // 32: recollect.v1.Deletion.places:type_name -> recollect.v1.DeletionPlace
+	46, // 33: recollect.v1.Deletion.create_time:type_name -> google.protobuf.Timestamp
+	46, // 34: recollect.v1.Deletion.finish_time:type_name -> google.protobuf.Timestamp
+	47, // 35: recollect.v1.GetDeletionStatusResponse.lag:type_name -> google.protobuf.Duration
+	44, // 36: recollect.v1.CompareIndexesResponse.serving:type_name -> recollect.v1.ComparedIndex
+	44, // 37: recollect.v1.CompareIndexesResponse.next:type_name -> recollect.v1.ComparedIndex
+	45, // 38: recollect.v1.CompareIndexesResponse.queries:type_name -> recollect.v1.ComparedQuery
+	47, // 39: recollect.v1.CompareIndexesResponse.mean_serving_duration:type_name -> google.protobuf.Duration
+	47, // 40: recollect.v1.CompareIndexesResponse.mean_next_duration:type_name -> google.protobuf.Duration
+	47, // 41: recollect.v1.ComparedQuery.serving_duration:type_name -> google.protobuf.Duration
+	47, // 42: recollect.v1.ComparedQuery.next_duration:type_name -> google.protobuf.Duration
+	8,  // 43: recollect.v1.AdminService.GetServerInfo:input_type -> recollect.v1.GetServerInfoRequest
+	11, // 44: recollect.v1.AdminService.GetIndexStatus:input_type -> recollect.v1.GetIndexStatusRequest
+	13, // 45: recollect.v1.AdminService.ListDeadLetters:input_type -> recollect.v1.ListDeadLettersRequest
+	16, // 46: recollect.v1.AdminService.Reindex:input_type -> recollect.v1.ReindexRequest
+	42, // 47: recollect.v1.AdminService.CompareIndexes:input_type -> recollect.v1.CompareIndexesRequest
+	18, // 48: recollect.v1.AdminService.ListTransactions:input_type -> recollect.v1.ListTransactionsRequest
+	20, // 49: recollect.v1.AdminService.GetNodeMemoryStatus:input_type -> recollect.v1.GetNodeMemoryStatusRequest
+	22, // 50: recollect.v1.AdminService.GetDistillStatus:input_type -> recollect.v1.GetDistillStatusRequest
+	25, // 51: recollect.v1.AdminService.GetModelUsage:input_type -> recollect.v1.GetModelUsageRequest
+	28, // 52: recollect.v1.AdminService.DeleteUser:input_type -> recollect.v1.DeleteUserRequest
+	30, // 53: recollect.v1.AdminService.DeleteApp:input_type -> recollect.v1.DeleteAppRequest
+	32, // 54: recollect.v1.AdminService.DeleteTenant:input_type -> recollect.v1.DeleteTenantRequest
+	34, // 55: recollect.v1.AdminService.GetDeletion:input_type -> recollect.v1.GetDeletionRequest
+	36, // 56: recollect.v1.AdminService.ListDeletions:input_type -> recollect.v1.ListDeletionsRequest
+	40, // 57: recollect.v1.AdminService.GetDeletionStatus:input_type -> recollect.v1.GetDeletionStatusRequest
+	9,  // 58: recollect.v1.AdminService.GetServerInfo:output_type -> recollect.v1.GetServerInfoResponse
+	12, // 59: recollect.v1.AdminService.GetIndexStatus:output_type -> recollect.v1.GetIndexStatusResponse
+	15, // 60: recollect.v1.AdminService.ListDeadLetters:output_type -> recollect.v1.ListDeadLettersResponse
+	17, // 61: recollect.v1.AdminService.Reindex:output_type -> recollect.v1.ReindexResponse
+	43, // 62: recollect.v1.AdminService.CompareIndexes:output_type -> recollect.v1.CompareIndexesResponse
+	19, // 63: recollect.v1.AdminService.ListTransactions:output_type -> recollect.v1.ListTransactionsResponse
+	21, // 64: recollect.v1.AdminService.GetNodeMemoryStatus:output_type -> recollect.v1.GetNodeMemoryStatusResponse
+	24, // 65: recollect.v1.AdminService.GetDistillStatus:output_type -> recollect.v1.GetDistillStatusResponse
+	27, // 66: recollect.v1.AdminService.GetModelUsage:output_type -> recollect.v1.GetModelUsageResponse
+	29, // 67: recollect.v1.AdminService.DeleteUser:output_type -> recollect.v1.DeleteUserResponse
+	31, // 68: recollect.v1.AdminService.DeleteApp:output_type -> recollect.v1.DeleteAppResponse
+	33, // 69: recollect.v1.AdminService.DeleteTenant:output_type -> recollect.v1.DeleteTenantResponse
+	35, // 70: recollect.v1.AdminService.GetDeletion:output_type -> recollect.v1.GetDeletionResponse
+	37, // 71: recollect.v1.AdminService.ListDeletions:output_type -> recollect.v1.ListDeletionsResponse
+	41, // 72: recollect.v1.AdminService.GetDeletionStatus:output_type -> recollect.v1.GetDeletionStatusResponse
+	58, // [58:73] is the sub-list for method output_type
+	43, // [43:58] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_admin_service_proto_init() }
@@ -3482,7 +3554,7 @@ func file_recollect_v1_admin_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_admin_service_proto_rawDesc), len(file_recollect_v1_admin_service_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, Document, DocumentName, DocumentQuery, MemoryOwner, NamespaceQuery, NewDocument,
-    OwnedDocument, TenantId, UserId, limits,
+    AppId, TenantId, UserId,
+    document::{Document, DocumentName, DocumentQuery, NamespaceQuery, NewDocument, OwnedDocument},
+    limits,
+    memory::MemoryOwner,
 };
 use memory_database::{
     StoreError,

@@ -8,9 +8,14 @@ use memory_contract::proto::{
     PutCheckpointWritesRequest, PutCheckpointWritesResponse,
 };
 use memory_contract::{
-    Invalid, PageToken, Session, ThreadId, check, checkpoint_from, checkpoint_id_from,
-    checkpoint_namespace_from, checkpoint_writes_from, limits, metadata_filter_from,
-    optional_checkpoint_id_from,
+    Invalid, ThreadId, check,
+    convert::{
+        checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
+        metadata_filter_from, optional_checkpoint_id_from,
+    },
+    limits,
+    page::PageToken,
+    thread::Session,
 };
 use memory_grpc::request::{
     Fields, NamedConversation, Target, page_limit, required_conversation_at,

@@ -8,8 +8,14 @@ use memory_contract::proto::{
     UserRef,
 };
 use memory_contract::{
-    MemoryOwner, NewDocument, PageToken, document_names_from, document_query_from, documents_from,
-    exported_document_from, limits, namespace_query_from,
+    convert::{
+        document_names_from, document_query_from, documents_from, exported_document_from,
+        namespace_query_from,
+    },
+    document::NewDocument,
+    limits,
+    memory::MemoryOwner,
+    page::PageToken,
 };
 use memory_grpc::request::{Fields, next_token, required_user_from};
 use memory_grpc::{ApiError, caller_of};

@@ -5,8 +5,11 @@ use memory_contract::proto::{
     AppendEventsRequest, AppendEventsResponse, ListEventsRequest, ListEventsResponse,
 };
 use memory_contract::{
-    EventQuery, Invalid, LoggedEvents, PageToken, check, check_period, events_from, limits,
-    timestamp_of,
+    Invalid, check,
+    convert::{check_period, events_from, timestamp_of},
+    limits,
+    page::PageToken,
+    plan::{EventQuery, LoggedEvents},
 };
 use memory_grpc::request::{
     Fields, descends, next_token, page_limit, request_id_from, required_conversation_from,

@@ -6,7 +6,10 @@ use memory_contract::proto::{
     VerifyThreadResponse,
 };
 use memory_contract::{
-    Invalid, PageToken, check, limits, page_size as page_size_from, text_origin, timestamp,
+    Invalid, check,
+    convert::{text_origin, timestamp},
+    limits,
+    page::{PageToken, page_size as page_size_from},
 };
 use memory_grpc::request::{Fields, next_token, required_conversation_from};
 use memory_grpc::{ApiError, caller_of};

@@ -12,8 +12,12 @@ use memory_contract::proto::{
     ListNodeMemoriesResponse, NodeRef,
 };
 use memory_contract::{
-    Invalid, InvalidFields, NewNodeMessage, PageToken, Thread, check, limits, node_parent_from,
-    node_place_from, node_turn_from, timestamp,
+    Invalid, InvalidFields, check,
+    convert::{node_parent_from, node_place_from, node_turn_from, timestamp},
+    limits,
+    node::NewNodeMessage,
+    page::PageToken,
+    thread::Thread,
 };
 use memory_grpc::request::{
     Fields, NamedConversation, budget_from, next_token, page_limit, request_id_from,

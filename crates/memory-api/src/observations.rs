@@ -2,7 +2,11 @@
 
 use memory_contract::proto::observation_service_server::ObservationService;
 use memory_contract::proto::{self, GetObservationsRequest, GetObservationsResponse};
-use memory_contract::{MessageId, check, limits, text_origin, timestamp};
+use memory_contract::{
+    MessageId, check,
+    convert::{text_origin, timestamp},
+    limits,
+};
 use memory_grpc::request::{Fields, required_conversation_from};
 use memory_grpc::{ApiError, caller_of};
 use memory_store::{DistillState, Distillate, Standing, Store};

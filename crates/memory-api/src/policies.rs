@@ -9,9 +9,12 @@ use memory_contract::proto::{
     UpdateAppPolicyResponse,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyChange, PolicyLevel,
-    Precondition, ResolvedPolicy, UpdateMask, check, limits, nothing_to_change, precondition_from,
-    timestamp,
+    AppId, Invalid, InvalidFields, check,
+    convert::{UpdateMask, nothing_to_change, precondition_from, timestamp},
+    limits,
+    page::PageToken,
+    policy::{MemoryPolicy, PolicyChange, PolicyLevel, ResolvedPolicy},
+    precondition::Precondition,
 };
 use memory_grpc::{ApiError, caller_of};
 use memory_store::{AppPolicy, Caller, Store};

@@ -7,7 +7,7 @@ use std::{
 };
 
 use memory_budget::Tokenizer;
-use memory_contract::Part;
+use memory_contract::message::Part;
 
 const TEXT_BYTES: usize = memory_contract::limits::TEXT_BYTES;
 

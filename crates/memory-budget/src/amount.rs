@@ -1,6 +1,6 @@
 //! Numbers of items and their tokens.
 
-use memory_contract::Message;
+use memory_contract::message::Message;
 
 /// How many items there are, and their tokens of `o200k_base`, which are the stored counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Cuts a conversation to a budget.
 
-use memory_contract::Message;
+use memory_contract::message::Message;
 
 use crate::{
     Amount, BudgetError, Tokenizer,

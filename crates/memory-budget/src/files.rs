@@ -1,7 +1,10 @@
 //! Tokens of files: of images by the formulas that providers publish, of other files by
 //! estimates. `docs/files.md` has the table.
 
-use memory_contract::{Content, FileExtent, FileRef, FileType, Part, ToolOutput};
+use memory_contract::{
+    file::{FileExtent, FileRef, FileType},
+    message::{Content, Part, ToolOutput},
+};
 
 /// Width and height of an image of unknown size, in pixels.
 const ASSUMED_PIXELS: u32 = 1_024;
@@ -192,7 +195,7 @@ pub(crate) fn has_files(parts: &[Part]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::FileLocation;
+    use memory_contract::file::FileLocation;
 
     use super::*;
 

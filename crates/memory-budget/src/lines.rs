@@ -1,13 +1,13 @@
-//! The lines of a message for counting: those of `memory_contract::text_of_parts`, and what
+//! The lines of a message for counting: those of `memory_contract::text::bare_text`, and what
 //! goes back to a provider beside them. They are borrowed where possible because every
 //! append counts them.
 
 use std::borrow::Cow;
 
-use memory_contract::{Content, Part, ToolOutput};
+use memory_contract::message::{Content, Part, ToolOutput};
 
 /// The lines of the parts, in order. Without reasoning, opaque parts and signatures, they
-/// equal `text_of_parts` when joined with line breaks. Reasoning counts with all its texts,
+/// equal `bare_text` when joined with line breaks. Reasoning counts with all its texts,
 /// an opaque part with its JSON.
 pub(crate) fn lines(parts: &[Part]) -> impl Iterator<Item = Cow<'_, str>> {
     parts.iter().flat_map(|part| {
@@ -59,8 +59,9 @@ fn lines_of_output(output: &ToolOutput) -> Vec<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use memory_contract::{
-        FileLocation, FileRef, FileType, Opaque, Provider, Reasoning, ToolCall, ToolResult,
-        text_of_parts,
+        file::{FileLocation, FileRef, FileType},
+        message::{Opaque, Provider, Reasoning, ToolCall, ToolResult},
+        text::bare_text,
     };
     use proptest::prelude::*;
     use serde_json::json;
@@ -109,7 +110,7 @@ mod tests {
         #[test]
         fn the_lines_are_the_text_of_the_parts(parts in prop::collection::vec(part(), 0..6)) {
             let joined = lines(&parts).collect::<Vec<_>>().join("\n");
-            prop_assert_eq!(joined, text_of_parts(&parts));
+            prop_assert_eq!(joined, bare_text(&parts));
         }
     }
 
@@ -146,6 +147,6 @@ mod tests {
             "c2ln",
         ];
         assert_eq!(counted, expected);
-        assert_eq!(text_of_parts(&parts), "Hi.");
+        assert_eq!(bare_text(&parts), "Hi.");
     }
 }

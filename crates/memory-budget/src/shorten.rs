@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use memory_contract::Message;
+use memory_contract::message::Message;
 
 use crate::{
     Budget, FRAME_TOKENS, Tokenizer,

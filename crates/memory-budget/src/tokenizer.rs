@@ -6,7 +6,11 @@
 
 use std::iter;
 
-use memory_contract::{FileRef, FileType, Part, text_of_file};
+use memory_contract::{
+    file::{FileRef, FileType},
+    message::Part,
+    text,
+};
 use tiktoken_rs::{CoreBPE, tokenizer::Tokenizer as Encoding};
 
 use crate::files::{DESCRIBED, FileRates, Kinds, STORED_RATES, has_files};
@@ -160,7 +164,7 @@ impl Tokenizer {
     /// Tokens of a message: its parts, the speaker's name, and
     /// [`FRAME_TOKENS`].
     ///
-    /// Parts count as the lines of `memory_contract::text_of_parts`: text, data as JSON, a
+    /// Parts count as the lines of `memory_contract::text::bare_text`: text, data as JSON, a
     /// call's tool and arguments, a file's caption and name. Reasoning counts with all its
     /// texts, an opaque part with its JSON, and a signature with its text, because all of
     /// them go back to the provider. Each line is counted alone, plus a token for each line
@@ -216,7 +220,7 @@ impl Tokenizer {
     fn count_description(self, file: &FileRef) -> i32 {
         match file.words().next() {
             Some(_) => DESCRIBED,
-            None => self.count(&text_of_file(file)),
+            None => self.count(&text::of_file(file)),
         }
     }
 
@@ -325,7 +329,10 @@ fn last_split_point(window: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{Content, FileExtent, FileLocation};
+    use memory_contract::{
+        file::{FileExtent, FileLocation},
+        message::Content,
+    };
     use proptest::prelude::*;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use memory_contract::{Content, Message, Role};
+use memory_contract::message::{Content, Message, Role};
 
 /// A run of messages that is kept or left out as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]

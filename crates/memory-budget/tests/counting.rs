@@ -5,7 +5,11 @@ mod support;
 use std::time::{Duration, Instant};
 
 use memory_budget::{FRAME_TOKENS, Tokenizer};
-use memory_contract::{Content, FileExtent, FileLocation, FileRef, FileType, Part, text_of_parts};
+use memory_contract::{
+    file::{FileExtent, FileLocation, FileRef, FileType},
+    message::{Content, Part},
+    text::bare_text,
+};
 use proptest::prelude::*;
 use support::*;
 
@@ -152,7 +156,7 @@ proptest! {
         for tokenizer in Tokenizer::ALL {
             prop_assert_eq!(
                 tokenizer.count_message("", &parts),
-                tokenizer.count(&text_of_parts(&parts)) + FRAME_TOKENS
+                tokenizer.count(&bare_text(&parts)) + FRAME_TOKENS
             );
         }
     }

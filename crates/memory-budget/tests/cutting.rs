@@ -3,7 +3,7 @@
 mod support;
 
 use memory_budget::{Budget, BudgetError, OversizedTurn, Tokenizer, cut, turns};
-use memory_contract::{Message, Role};
+use memory_contract::message::{Message, Role};
 use proptest::prelude::*;
 use support::*;
 

@@ -3,7 +3,7 @@
 mod support;
 
 use memory_budget::{Budget, BudgetError, OversizedTurn, Tokenizer, cut, turns};
-use memory_contract::{Content, Message, Role, ToolOutput};
+use memory_contract::message::{Content, Message, Role, ToolOutput};
 use proptest::prelude::*;
 use support::*;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use memory_contract::canonical_json;
+use memory_contract::json::canonical_json;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 

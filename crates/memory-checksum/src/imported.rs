@@ -1,6 +1,6 @@
 //! Compares memories with what an import of them stored or found.
 
-use memory_contract::normalized;
+use memory_contract::memory::normalized;
 use memory_contract::proto::{ImportedMemory, Memory};
 
 use crate::units::memory_digest;

@@ -1,6 +1,6 @@
 //! The digest of a thread and what belongs to it.
 
-use memory_contract::{bare_part, bare_reference};
+use memory_contract::convert::{bare_part, bare_reference};
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::{UnitDigest, canonical_object, put};

@@ -2,7 +2,9 @@
 
 use memory_context::template::QueryTemplate;
 use memory_contract::{
-    InvalidFields, MemoryPolicy, PolicyLevel, PolicySettings, ResolvedPolicy, policy_from,
+    InvalidFields,
+    convert::policy_from,
+    policy::{MemoryPolicy, PolicyLevel, PolicySettings, ResolvedPolicy},
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +43,7 @@ impl PolicyConfig {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::MemoryScope;
+    use memory_contract::policy::MemoryScope;
 
     use super::*;
     use crate::{Config, Sources};

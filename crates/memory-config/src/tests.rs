@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use memory_contract::{KeyScope, KeyScopes};
+use memory_contract::key::{KeyScope, KeyScopes};
 use memory_server::KeyConfig;
 use secrecy::ExposeSecret as _;
 use serde_json::json;

@@ -1,7 +1,10 @@
 //! Counts tokens without blocking the async runtime.
 
 use memory_budget::Tokenizer;
-use memory_contract::{Content, FileRef, NewMessage, Part, ToolOutput};
+use memory_contract::{
+    file::FileRef,
+    message::{Content, NewMessage, Part, ToolOutput},
+};
 use memory_store::CountedMessage;
 use tokio::task::JoinError;
 

@@ -1,7 +1,9 @@
 //! The derived text of a conversation, and the messages that no derived text covers.
 
 use memory_budget::{Amount, Budget, Cut};
-use memory_contract::{MemoryMode, Message, MessageId, MessageName, ThreadId, json_line};
+use memory_contract::{
+    MessageId, MessageName, ThreadId, json::json_line, message::Message, policy::MemoryMode,
+};
 use memory_store::{
     Caller, DistillKind, DistillState, Distillate, RangeQuery, Raw, Standing, Store,
 };

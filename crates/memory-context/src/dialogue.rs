@@ -3,7 +3,12 @@
 use std::time::Instant;
 
 use memory_budget::{Amount, Budget, Cut};
-use memory_contract::{Content, FileRef as File, Message, NodeMessage, Part, ThreadId};
+use memory_contract::{
+    ThreadId,
+    file::FileRef as File,
+    message::{Content, Message, Part},
+    node::NodeMessage,
+};
 use memory_store::{Caller, Node, Store};
 
 use crate::error::ContextError;

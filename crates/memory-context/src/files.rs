@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use memory_contract::{FileLocation, Message, Part, file_bytes};
+use memory_contract::{
+    file::FileLocation,
+    message::{Message, Part},
+    size::file_bytes,
+};
 use memory_runtime::error_chain;
 use memory_store::{Caller, FoundFiles, Lookup, Store, StoreError};
 use tokio::time::timeout;

@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use memory_budget::{Amount, Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
 use memory_contract::{
-    Message, MessageName, Part, ThreadId, limits, message_bytes, message_bytes_at_most,
+    MessageName, ThreadId, limits,
+    message::{Message, Part},
+    size::{message_bytes, message_bytes_at_most},
 };
 use memory_formats::{Format, Labels, Rendered, Said};
 use memory_store::{Caller, History, HistoryQuery, Store};

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use memory_contract::{
-    ContentDigest, FileLocation, FileRef, InlineContent, Invalid, MessageId, NewMessage,
-    NewNodeMessage,
+    Invalid, MessageId,
+    file::{ContentDigest, FileLocation, FileRef, InlineContent},
+    message::NewMessage,
+    node::NewNodeMessage,
 };
 use memory_runtime::error_chain;
 use memory_store::{Caller, HeldContent, Hold, Store, StoreError};

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use memory_contract::{NewPlan, PlanStep, json_line};
+use memory_contract::{
+    json::json_line,
+    plan::{NewPlan, PlanStep},
+};
 use serde::Serialize;
 
 #[derive(Serialize)]

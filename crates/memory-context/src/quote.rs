@@ -5,7 +5,11 @@
 //! line or open a tag. A block that comes back as the text of a message is recognized
 //! by the constants that the frames are made of.
 
-use memory_contract::{Message, json_line, text, to_the_second};
+use memory_contract::{
+    json::{json_line, to_the_second},
+    message::Message,
+    text,
+};
 use serde::Serialize;
 
 use crate::excerpt::excerpt;

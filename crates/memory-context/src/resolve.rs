@@ -2,8 +2,10 @@
 //! searches may find. Policies are not cached, because another process may have changed them.
 
 use memory_contract::{
-    AppId, MemoryOwner, MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy, Session, Thread,
-    ThreadId, UserId,
+    AppId, ThreadId, UserId,
+    memory::MemoryOwner,
+    policy::{MemoryPolicy, MemoryScope, PolicyLevel, ResolvedPolicy},
+    thread::{Session, Thread},
 };
 use memory_store::{Caller, Scope, Space, Store, StoreError};
 

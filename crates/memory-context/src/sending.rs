@@ -7,8 +7,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use memory_contract::{
-    Content, ContentDigest, FileDelivery, FileLocation, FileRef, FileType, InlineContent, Part,
-    Provider, ResolvedPolicy, ToolOutput, is_inline, limits, text_of_file,
+    file::{
+        ContentDigest, FileDelivery, FileLocation, FileRef, FileType, InlineContent, is_inline,
+    },
+    limits,
+    message::{Content, Part, Provider, ToolOutput},
+    policy::ResolvedPolicy,
+    text,
 };
 use memory_formats::{Format, Labels, Rendered, Said, render};
 use memory_objects::Objects;
@@ -164,7 +169,7 @@ impl Sending {
 
     /// Sets the URL that a file is sent by, or returns the text to send instead.
     fn send(&self, provider: Provider, file: &mut FileRef) -> Option<String> {
-        let in_text = Some(text_of_file(file));
+        let in_text = Some(text::of_file(file));
         if self.delivery == FileDelivery::Text || !self.types.contains(&file.kind) {
             return in_text;
         }

@@ -1,7 +1,7 @@
 //! The size of a working memory, as its model counts.
 
 use memory_budget::Tokenizer;
-use memory_contract::{Message, limits};
+use memory_contract::{limits, message::Message};
 use memory_store::WorkingMemory;
 use tokio::task::JoinError;
 

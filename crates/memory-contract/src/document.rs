@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use crate::MemoryOwner;
+use crate::memory::MemoryOwner;
 
 /// The name of a document among those of its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,9 @@
 //! Estimates the heap bytes of values: allocations, and the free capacity of maps.
 
-use crate::{Message, Part, message_bytes};
+use crate::{
+    message::{Message, Part},
+    size::message_bytes,
+};
 
 /// The overhead of a map's entry: its control bytes, its share of the free capacity, and
 /// the allocator's.

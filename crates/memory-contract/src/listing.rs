@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use crate::{AppId, Invalid, UserId, proto, timestamp};
+use crate::{AppId, Invalid, UserId, convert::timestamp, proto};
 
 /// One user of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,12 @@
 //! Estimates the bytes that messages and memories take in an answer, without encoding
 //! them. Estimates are rather too high than too low.
 
-use crate::{Content, File, FileRef, Memory, Message, Part, ToolOutput, limits};
+use crate::{
+    file::{File, FileRef},
+    limits,
+    memory::Memory,
+    message::{Content, Message, Part, ToolOutput},
+};
 
 /// Bytes of a message besides its content: ids, times, scores.
 const MESSAGE_FRAME: usize = 256;

@@ -1,11 +1,12 @@
 //! Messages as plain text.
 //!
 //! A model or a person reads [`of_parts`]: calls, results and files are marked as such, in
-//! brackets. Search and counting read [`text_of_parts`], the bare text.
+//! brackets. Search and counting read [`bare_text`], the bare text.
 
 use crate::{
-    Content, ContentDigest, FileLocation, FileRef, FileType, Part, ToolCall, ToolOutput,
-    ToolResult, is_inline, limits,
+    file::{ContentDigest, FileLocation, FileRef, FileType, is_inline},
+    limits,
+    message::{Content, Part, ToolCall, ToolOutput, ToolResult},
 };
 
 /// All parts of a message, one a line.
@@ -88,7 +89,7 @@ pub fn of_output(result: &ToolResult) -> String {
 /// A message as plain text for search and templates: text, captions, tool names and
 /// data, one part a line, without reasoning and opaque parts. Answers return the parts
 /// themselves.
-pub fn text_of_parts(parts: &[Part]) -> String {
+pub fn bare_text(parts: &[Part]) -> String {
     let mut lines: Vec<String> = Vec::with_capacity(parts.len());
     for part in parts {
         match &part.content {

@@ -2,7 +2,11 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{File, FileLocation, FileType, NewFile, TransferMethod, file_bytes, limits};
+use memory_contract::{
+    file::{File, FileLocation, FileType, NewFile, TransferMethod},
+    limits,
+    size::file_bytes,
+};
 use memory_database::{
     Page, StoreError,
     page::one_more,

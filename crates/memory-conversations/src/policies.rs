@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use memory_contract::{
-    AppId, MemoryPolicy, PolicyChange, PolicyLevel, Precondition, ResolvedPolicy, Session, Thread,
-    ThreadId, limits,
+    AppId, ThreadId, limits,
+    policy::{MemoryPolicy, PolicyChange, PolicyLevel, ResolvedPolicy},
+    precondition::Precondition,
+    thread::{Session, Thread},
 };
 use memory_database::{
     Databases, Page, Space, StoreError,

@@ -166,18 +166,20 @@ CREATE TABLE recollect.secrets (
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.secrets TO recollect_service;
 
--- Usage of language models: tokens spent, by day and model, and tokens reserved for
--- requests under way.
+-- Usage of models: tokens spent, by day and model, and tokens reserved for requests of language
+-- models under way.
 CREATE TABLE recollect.model_usage (
     tenant_id text NOT NULL,
     -- In UTC.
     day date NOT NULL,
+    -- The daily budget is that of language models alone.
+    kind text NOT NULL CHECK (kind IN ('language', 'embedding')),
     model text NOT NULL,
     call_count bigint NOT NULL DEFAULT 0,
     failed_count bigint NOT NULL DEFAULT 0,
     input_tokens bigint NOT NULL DEFAULT 0,
     output_tokens bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (tenant_id, day, model)
+    PRIMARY KEY (tenant_id, day, kind, model)
 );
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.model_usage TO recollect_service;

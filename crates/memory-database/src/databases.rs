@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memory_contract::{MemoryPolicy, PolicyLevel, ResolvedPolicy};
+use memory_contract::policy::{MemoryPolicy, PolicyLevel, ResolvedPolicy};
 use memory_objects::Objects;
 
 use memory_postgres::{Database, Group, Pool, Role, StoreConfig, query};

@@ -1,7 +1,10 @@
 //! Converts rows into domain types. Columns are read by name.
 
 use memory_contract::{
-    AppId, JsonObject, MemoryPolicy, MessageId, Session, SessionKey, Thread, UserId,
+    AppId, MessageId, SessionKey, UserId,
+    json::JsonObject,
+    policy::MemoryPolicy,
+    thread::{Session, Thread},
 };
 use memory_postgres::{Query, query};
 use tokio_postgres::{

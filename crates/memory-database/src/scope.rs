@@ -1,6 +1,6 @@
 //! The messages that a search may find.
 
-use memory_contract::{AppId, MemoryScope, Session, ThreadId, UserId};
+use memory_contract::{AppId, ThreadId, UserId, policy::MemoryScope, thread::Session};
 use uuid::Uuid;
 
 /// The messages that a search may find. The tenant always bounds it as well.

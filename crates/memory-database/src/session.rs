@@ -1,6 +1,6 @@
 //! The digest that a session is found by.
 
-use memory_contract::Session;
+use memory_contract::thread::Session;
 
 use crate::words;
 

@@ -1,6 +1,8 @@
 //! The words and scopes by which Postgres finds messages, memories and documents.
 
-use memory_contract::{AppId, Part, Session, TenantId, ThreadId, UserId, text_of_parts};
+use memory_contract::{
+    AppId, TenantId, ThreadId, UserId, message::Part, text::bare_text, thread::Session,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::scope::Scope;
@@ -14,7 +16,7 @@ const SCOPE_MARK: char = '~';
 
 /// The words by which a message is found: who speaks and what is said, separated by spaces.
 pub fn of_message(name: &str, parts: &[Part]) -> String {
-    let mut text = text_of_parts(parts);
+    let mut text = bare_text(parts);
     if !name.is_empty() {
         text = format!("{name}\n{text}");
     }

@@ -1,6 +1,9 @@
 //! The messages that distilling reads.
 
-use memory_contract::{Message, Role, text};
+use memory_contract::{
+    message::{Message, Role},
+    text,
+};
 
 /// A message to distill.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ mod support;
 
 use std::sync::Arc;
 
-use memory_contract::ExtractionStrategy;
+use memory_contract::policy::ExtractionStrategy;
 use memory_distill::{DistillError, Extraction, FactKind, KnownFact, Method, SourceMessage};
 use support::{Script, assistant, discrete, distiller, said, tenant, user, without_model};
 

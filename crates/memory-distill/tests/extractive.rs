@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
-use memory_contract::{ExtractionStrategy, Part, Role};
+use memory_contract::{
+    message::{Part, Role},
+    policy::ExtractionStrategy,
+};
 use memory_distill::{Extractive, Fact, FactKind, SentenceVectors, SourceMessage};
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,5 +1,6 @@
 //! Embeds texts, without blocking.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::error::EmbedError;
 use crate::input::{Input, Length};
 use crate::model::{Model, max_length};
 use crate::profile::{Profile, profile};
+use crate::usage::{EmbeddingUsage, UsageCounter};
 use crate::vectors::{TenantText, TextKey, Vectors};
 use crate::worker::{self, DocumentJob, Documents, Job, Jobs, Loader, Loading, Queries};
 
@@ -47,11 +49,13 @@ struct Shared {
     /// Batches of documents that are embedded or wait.
     batches: AtomicUsize,
     baseline: OnceCell<Option<Baseline>>,
+    /// What an endpoint has charged.
+    usage: UsageCounter,
 }
 
 /// What waits for a worker.
 struct Queues {
-    queries: mpsc::Sender<Job<String, Vec<f32>>>,
+    queries: mpsc::Sender<Job<TenantText, Vec<f32>>>,
     documents: mpsc::Sender<DocumentJob>,
     urgent: mpsc::Sender<DocumentJob>,
     vectors: Vectors,
@@ -59,7 +63,7 @@ struct Queues {
 
 /// The other ends of the queues.
 struct Waiting {
-    queries: Jobs<String, Vec<f32>>,
+    queries: Jobs<TenantText, Vec<f32>>,
     batches: Jobs<Vec<TenantText>, Vec<Vec<f32>>>,
     documents: Documents,
 }
@@ -160,7 +164,13 @@ impl Embedder {
             wanted: Some(wanted),
             loading: Mutex::new(loading),
         };
-        Ok(Self::new(config, model, queues, threads))
+        Ok(Self::new(
+            config,
+            model,
+            queues,
+            threads,
+            UsageCounter::default(),
+        ))
     }
 
     fn start_endpoint(config: &EmbedderConfig) -> Result<Self, EmbedError> {
@@ -192,7 +202,8 @@ impl Embedder {
             name: format!("{}-{dimensions}", config.model),
             dimensions,
         };
-        Ok(Self::new(config, model, queues, Threads::default()))
+        let usage = endpoint.usage();
+        Ok(Self::new(config, model, queues, Threads::default(), usage))
     }
 
     fn new(
@@ -200,6 +211,7 @@ impl Embedder {
         model: EmbeddingModel,
         queues: Queues,
         threads: Threads,
+        usage: UsageCounter,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -210,8 +222,20 @@ impl Embedder {
                 threads,
                 batches: AtomicUsize::new(0),
                 baseline: OnceCell::new(),
+                usage,
             }),
         }
+    }
+
+    /// What the endpoint has charged by tenant since the last call; empty for a model of this
+    /// process. Add again what could not be stored, by [`Embedder::add_usage`].
+    pub fn take_usage(&self) -> HashMap<TenantId, EmbeddingUsage> {
+        self.shared.usage.take()
+    }
+
+    /// Adds to what the next [`Embedder::take_usage`] returns.
+    pub fn add_usage(&self, tenant: TenantId, usage: EmbeddingUsage) {
+        self.shared.usage.add(tenant, usage);
     }
 
     /// The name and the dimensions of the model.
@@ -249,8 +273,8 @@ impl Embedder {
     /// [`EmbedError::Busy`] when too many queries wait,
     /// [`EmbedError::Timeout`] past the configured limit,
     /// [`EmbedError::Stopped`], [`EmbedError::InferenceFailed`], [`EmbedError::Endpoint`].
-    pub async fn query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        self.begin_query(text)?.await
+    pub async fn query(&self, text: impl Into<TenantText>) -> Result<Vec<f32>, EmbedError> {
+        self.begin_query(text.into())?.await
     }
 
     /// As [`Embedder::query`]; the query is in the queue already when this returns.
@@ -259,12 +283,15 @@ impl Embedder {
     /// [`EmbedError::Busy`], [`EmbedError::Stopped`].
     pub fn begin_query(
         &self,
-        text: &str,
+        text: TenantText,
     ) -> Result<impl Future<Output = Result<Vec<f32>, EmbedError>> + Send + use<>, EmbedError> {
         let limit = self.shared.query_timeout;
         let (reply, answer) = oneshot::channel();
-        let input = text.to_owned();
-        let sent = self.shared.queues.queries.try_send(Job { input, reply });
+        let sent = self
+            .shared
+            .queues
+            .queries
+            .try_send(Job { input: text, reply });
         sent.map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => EmbedError::Busy,
             mpsc::error::TrySendError::Closed(_) => EmbedError::Stopped,
@@ -297,8 +324,7 @@ impl Embedder {
         texts: Vec<String>,
         urgency: Urgency,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let of_none = |text| TenantText { tenant: None, text };
-        let texts = texts.into_iter().map(of_none).collect();
+        let texts = texts.into_iter().map(TenantText::from).collect();
         self.tenant_documents(texts, urgency).await
     }
 

@@ -10,6 +10,7 @@ use crate::error::EmbedError;
 use crate::input::Input;
 use crate::kind::Kind;
 use crate::model::{Model, Network};
+use crate::vectors::TenantText;
 
 /// A model that embeds.
 pub(crate) struct Engine {
@@ -38,7 +39,8 @@ impl Engine {
             input,
             source: Source::Local(model.load(threads)?),
         };
-        let vectors = engine.embed(&["The first words."], Kind::WarmUp).await?;
+        let words = TenantText::from("The first words.");
+        let vectors = engine.embed(&[&words], Kind::WarmUp).await?;
         match vectors.first().map_or(0, Vec::len) {
             0 => Err(no_vector(&engine.model)),
             dimensions => Ok((engine, dimensions)),
@@ -56,17 +58,26 @@ impl Engine {
     /// Embeds texts as vectors of length 1, one for each.
     pub(crate) async fn embed(
         &mut self,
-        texts: &[&str],
+        texts: &[&TenantText],
         kind: Kind,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let started = Instant::now();
         let is_query = kind == Kind::Query;
-        let given = texts.iter().map(|text| self.input.prefixed(text, is_query));
+        let input = &self.input;
         let vectors = match &mut self.source {
-            Source::Local(network) => infer(&self.model, network, &given.collect::<Vec<_>>())?,
+            Source::Local(network) => {
+                let given: Vec<_> = texts
+                    .iter()
+                    .map(|one| input.prefixed(&one.text, is_query))
+                    .collect();
+                infer(&self.model, network, &given)?
+            }
             Source::Endpoint(endpoint) => {
-                let given = given.map(Cow::into_owned).collect();
-                endpoint.embed(given, kind).await?
+                let given = texts.iter().map(|one| TenantText {
+                    tenant: one.tenant.clone(),
+                    text: input.prefixed(&one.text, is_query).into_owned(),
+                });
+                endpoint.embed(given.collect(), kind).await?
             }
         };
         if vectors.len() != texts.len() {

@@ -28,14 +28,35 @@ pub(crate) struct Vectors {
 }
 
 /// A text to embed. Vectors are kept by tenant, so that the duration of a search does not
-/// show which texts other tenants have.
+/// show which texts other tenants have, and the tokens of an endpoint count for the tenant.
 #[derive(Clone, Debug)]
 pub struct TenantText {
-    /// The owner of the text; `None` for a text that no search looks up, such as a sentence of a
-    /// summary.
+    /// The owner of the text; `None` for a text of no tenant, such as those of
+    /// [`Baseline`](crate::Baseline).
     pub tenant: Option<TenantId>,
     /// The text.
     pub text: String,
+}
+
+impl From<String> for TenantText {
+    /// A text of no tenant.
+    fn from(text: String) -> Self {
+        Self { tenant: None, text }
+    }
+}
+
+impl From<&str> for TenantText {
+    /// A text of no tenant.
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<&String> for TenantText {
+    /// A text of no tenant.
+    fn from(text: &String) -> Self {
+        text.clone().into()
+    }
 }
 
 /// Identifies the text of a tenant, as far as the model reads it.

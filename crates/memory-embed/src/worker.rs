@@ -84,16 +84,17 @@ pub(crate) struct Documents {
 }
 
 impl Work for Queries {
-    type Input = String;
+    type Input = TenantText;
     type Output = Vec<f32>;
     const NAME: &'static str = "embed-queries";
 
     /// Embeds two queries together and alone, to find out whether a batch changes the vectors.
     async fn begin(&mut self, engine: &mut Engine) -> Result<(), EmbedError> {
         let texts = ["Who?", "When did they last go to the mountains together?"];
-        let together = engine.embed(&texts, Kind::WarmUp).await?;
+        let texts = texts.map(TenantText::from);
+        let together = engine.embed(&texts.each_ref(), Kind::WarmUp).await?;
         let mut alone = Vec::new();
-        for text in texts {
+        for text in &texts {
             alone.extend(engine.embed(&[text], Kind::WarmUp).await?);
         }
         let is_equal = |(one, other): (&f32, &f32)| (one - other).abs() < EQUAL;
@@ -107,8 +108,8 @@ impl Work for Queries {
     async fn answer(
         &self,
         engine: &mut Engine,
-        first: Job<String, Vec<f32>>,
-        waiting: &Jobs<String, Vec<f32>>,
+        first: Job<TenantText, Vec<f32>>,
+        waiting: &Jobs<TenantText, Vec<f32>>,
     ) {
         let mut jobs = vec![first];
         // Where it is locked, another worker waits for the next query.
@@ -122,10 +123,10 @@ impl Work for Queries {
         // The callers may have timed out.
         jobs.retain(|job| !job.reply.is_closed());
         // A text costs as much as the longest in its batch.
-        jobs.sort_by_key(|job| job.input.len());
+        jobs.sort_by_key(|job| job.input.text.len());
         while !jobs.is_empty() {
-            let longest = SIMILAR * jobs[0].input.len().max(SHORT);
-            let similar = jobs.partition_point(|job| job.input.len() <= longest);
+            let longest = SIMILAR * jobs[0].input.text.len().max(SHORT);
+            let similar = jobs.partition_point(|job| job.input.text.len() <= longest);
             let others = jobs.split_off(similar);
             embed_together(engine, std::mem::replace(&mut jobs, others)).await;
         }
@@ -138,9 +139,9 @@ impl Queries {
     }
 }
 
-async fn embed_together(engine: &mut Engine, jobs: Vec<Job<String, Vec<f32>>>) {
+async fn embed_together(engine: &mut Engine, jobs: Vec<Job<TenantText, Vec<f32>>>) {
     if jobs.len() > 1 {
-        let texts: Vec<&str> = jobs.iter().map(|job| job.input.as_str()).collect();
+        let texts: Vec<&TenantText> = jobs.iter().map(|job| &job.input).collect();
         if let Ok(vectors) = engine.embed(&texts, Kind::Query).await {
             for (job, vector) in jobs.into_iter().zip(vectors) {
                 let _ = job.reply.send(Ok(vector));
@@ -268,8 +269,7 @@ impl Documents {
         engine: &mut Engine,
         texts: &[&TenantText],
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let plain: Vec<&str> = texts.iter().map(|one| one.text.as_str()).collect();
-        let found = engine.embed(&plain, Kind::Document).await?;
+        let found = engine.embed(texts, Kind::Document).await?;
         for (text, vector) in texts.iter().zip(&found) {
             self.vectors.put(text, vector);
         }

@@ -15,7 +15,11 @@ use crate::steps::{Answered, PieceContent, Rules, is_web_image, steps};
 use crate::user_first::UserFirst;
 use memory_contract::proto::{self, part::Content as Part, tool_result_part};
 use memory_contract::{
-    FileRef, Invalid, Provider, Reasoning, Role, ToolOutput, ToolResult, limits, text,
+    Invalid,
+    file::FileRef,
+    limits,
+    message::{Provider, Reasoning, Role, ToolOutput, ToolResult},
+    text,
 };
 
 const PROVIDER: Provider = Provider::AnthropicMessages;

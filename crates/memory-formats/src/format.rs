@@ -1,7 +1,11 @@
 //! Messages to write, how they are written, and the result.
 
 use memory_contract::proto::{self, ProviderFormat};
-use memory_contract::{ImageDetail, Part, Provider, ResolvedPolicy, Role};
+use memory_contract::{
+    file::ImageDetail,
+    message::{Part, Provider, Role},
+    policy::ResolvedPolicy,
+};
 
 /// A format in which messages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

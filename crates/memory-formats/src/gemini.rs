@@ -17,7 +17,11 @@ use crate::steps::{Answered, Piece, PieceContent, Rules, is_web_image, steps};
 use crate::user_first::UserFirst;
 use memory_contract::proto::{self, part::Content as Part, tool_result_part};
 use memory_contract::{
-    FileLocation, FileRef, FileType, Invalid, Provider, Role, ToolOutput, ToolResult, limits, text,
+    Invalid,
+    file::{FileLocation, FileRef, FileType},
+    limits,
+    message::{Provider, Role, ToolOutput, ToolResult},
+    text,
 };
 
 const PROVIDER: Provider = Provider::Gemini;

@@ -1,6 +1,9 @@
 //! Images at URLs and in `data:` URLs.
 
-use memory_contract::{InlineContent, is_inline, proto};
+use memory_contract::{
+    file::{InlineContent, is_inline},
+    proto,
+};
 
 /// A reference to an image at a URL.
 pub(crate) fn image(url: String) -> proto::FileRef {

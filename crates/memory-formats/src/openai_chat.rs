@@ -14,7 +14,12 @@ use crate::json::{Fields, Node, Object, list, quoted};
 use crate::reading::{ReadMessage, Reading, only_item, opaque};
 use crate::steps::{Answered, Piece, PieceContent, Rules, Step, is_web_image, plain, steps};
 use memory_contract::proto::{self, part::Content, tool_result_part};
-use memory_contract::{FileRef, ImageDetail, Invalid, Provider, Role, ToolOutput, text};
+use memory_contract::{
+    Invalid,
+    file::{FileRef, ImageDetail},
+    message::{Provider, Role, ToolOutput},
+    text,
+};
 
 const PROVIDER: Provider = Provider::OpenaiChat;
 const RULES: Rules = Rules {

@@ -12,7 +12,10 @@ use crate::reading::{ReadMessage, Reading, opaque};
 use crate::steps::{Answered, PieceContent, Rules, Step, is_web_image, steps};
 use memory_contract::proto::{self, part::Content, tool_result_part};
 use memory_contract::{
-    ImageDetail, Invalid, Opaque, Provider, Reasoning, Role, ToolOutput, ToolResult, text,
+    Invalid,
+    file::ImageDetail,
+    message::{Opaque, Provider, Reasoning, Role, ToolOutput, ToolResult},
+    text,
 };
 
 const PROVIDER: Provider = Provider::OpenaiResponses;

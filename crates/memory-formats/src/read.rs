@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{Invalid, Provider, proto};
+use memory_contract::{Invalid, message::Provider, proto};
 
 use crate::json::Node;
 use crate::reading::ReadMessage;

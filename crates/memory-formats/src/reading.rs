@@ -1,7 +1,11 @@
 //! Collects the messages that are read from a provider's JSON.
 
 use memory_contract::proto::part::Content;
-use memory_contract::{Invalid, Provider, Role, limits, proto};
+use memory_contract::{
+    Invalid, limits,
+    message::{Provider, Role},
+    proto,
+};
 
 use crate::json::Node;
 

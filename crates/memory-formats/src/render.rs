@@ -1,6 +1,6 @@
 //! Writes messages in a format.
 
-use memory_contract::Provider;
+use memory_contract::message::Provider;
 
 use crate::format::{Body, Format, Labels, Rendered, Said};
 use crate::{anthropic, gemini, openai_chat, openai_responses, steps, text};

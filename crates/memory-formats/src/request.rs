@@ -2,7 +2,10 @@
 
 use memory_contract::proto::{self, ProviderFormat};
 use memory_contract::{
-    Invalid, InvalidFields, NewMessage, check, limits, messages_from, provider_from,
+    Invalid, InvalidFields, check,
+    convert::{messages_from, provider_from},
+    limits,
+    message::NewMessage,
 };
 
 use crate::format::Format;

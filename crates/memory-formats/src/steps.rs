@@ -11,8 +11,9 @@ use sha2::{Digest as _, Sha256};
 use crate::format::Said;
 use crate::image::base64_of;
 use memory_contract::{
-    Content, FileLocation, FileRef, FileType, Opaque, Provider, Reasoning, Role, ToolCall,
-    ToolOutput, ToolResult, text,
+    file::{FileLocation, FileRef, FileType},
+    message::{Content, Opaque, Provider, Reasoning, Role, ToolCall, ToolOutput, ToolResult},
+    text,
 };
 
 /// What a provider accepts as ids of calls and names of tools, besides letters and digits.

@@ -2,7 +2,11 @@
 //!
 //! The files in `tests/golden/` follow the published schemas of the providers' APIs.
 
-use memory_contract::{Content, NewMessage, Part, Provider, Role, proto, proto::ProviderMessages};
+use memory_contract::{
+    message::{Content, NewMessage, Part, Provider, Role},
+    proto,
+    proto::ProviderMessages,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 

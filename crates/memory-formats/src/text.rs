@@ -6,7 +6,7 @@
 //! assistant's label, so that the model continues with the answer.
 
 use crate::format::{Labels, Said};
-use memory_contract::{Content, text};
+use memory_contract::{message::Content, text};
 
 pub(crate) fn write(messages: &[Said<'_>], labels: &Labels) -> String {
     let mut written = String::new();

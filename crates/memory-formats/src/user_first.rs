@@ -1,6 +1,9 @@
 //! Conversations for providers that take the system prompt apart and begin with the user.
 
-use memory_contract::{Content, Provider, Role, text};
+use memory_contract::{
+    message::{Content, Provider, Role},
+    text,
+};
 
 use crate::format::{Labels, Said};
 

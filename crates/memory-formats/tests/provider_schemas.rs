@@ -7,11 +7,11 @@
 use std::sync::LazyLock;
 
 use boon::{Compiler, SchemaIndex, Schemas};
+use memory_contract::message::{NewMessage, Provider, Role};
 use memory_contract::proto::{
     self, FileRef, FileType, MessageInput, OpaquePart, ProviderFormat, ProviderMessages, Reasoning,
     ToolCall, ToolResult, file_ref::Location, part::Content, tool_result_part::Content as Output,
 };
-use memory_contract::{NewMessage, Provider, Role};
 use memory_formats::{Format, Labels, Said, new_messages_from, render};
 use proptest::prelude::*;
 use proptest::sample::select;

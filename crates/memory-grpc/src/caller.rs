@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::KeyScope;
+use memory_contract::key::KeyScope;
 use memory_store::{Authenticator, Caller, LookupError};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -99,7 +99,7 @@ impl Standing {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{KeyScopes, TenantId};
+    use memory_contract::{TenantId, key::KeyScopes};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_context::ContextError;
-use memory_contract::{Invalid, InvalidFields, KeyScope};
+use memory_contract::{Invalid, InvalidFields, key::KeyScope};
 use memory_http::Unreadable;
 use memory_recall::RecallError;
 use memory_store::StoreError;

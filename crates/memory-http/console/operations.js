@@ -141,7 +141,7 @@ function usageCard(signal) {
     for (let back = 29; back >= 0; back -= 1) days.set(new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10), { parts: [0, 0], calls: 0, failed: 0 });
     for (const one of usage) {
       const day = days.get(one.day);
-      if (!day) continue;
+      if (!day || one.kind !== "MODEL_KIND_LANGUAGE") continue;
       day.parts[0] += Number(one.inputTokens ?? 0);
       day.parts[1] += Number(one.outputTokens ?? 0);
       day.calls += Number(one.callCount ?? 0);
@@ -155,6 +155,7 @@ function usageCard(signal) {
       columns(data, ["prompt tokens", "answer tokens"], budget, "Tokens of language models a day, over 30 days"),
       h("details", null, h("summary", null, "By day and model"), table("Model usage", [
         ["Day", (one) => one.day],
+        ["Kind", (one) => name(one.kind, "MODEL_KIND_")],
         ["Model", (one) => one.model],
         ["Calls", (one) => count(one.callCount), "number"],
         ["Failed", (one) => count(one.failedCount), "number"],

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Uri};
-use memory_contract::SESSION_METADATA;
+use memory_contract::thread::SESSION_METADATA;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 /// How long a browser may remember the answer to a preflight request.

@@ -1,7 +1,10 @@
 //! The owners of conversations that do not name them.
 
 use memory_contract::proto::SessionRef;
-use memory_contract::{AppId, KeySource, SessionKey, SessionNames, UserId};
+use memory_contract::{
+    AppId, SessionKey, UserId,
+    thread::{KeySource, SessionNames},
+};
 
 /// What conversations belong to that do not say so themselves.
 #[derive(Debug, Clone)]

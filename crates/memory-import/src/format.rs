@@ -1,6 +1,6 @@
 //! The formats of files.
 
-use memory_contract::Provider;
+use memory_contract::message::Provider;
 
 /// The format of a file of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::path::Path;
 
-use memory_contract::Provider;
+use memory_contract::message::Provider;
 use memory_contract::proto::MessageInput;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Detects the formats of providers' APIs, and reads conversations in them.
 
-use memory_contract::Provider;
+use memory_contract::message::Provider;
 use memory_contract::proto::MessageInput;
 use memory_formats::messages_in;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use memory_contract::NewMessage;
+use memory_contract::message::NewMessage;
 use memory_contract::proto::message_input::Parent;
 use memory_contract::proto::{
     Memory, MessageInput, PutWorkingMemoryRequest, ResolveThreadRequest, record::Kind,

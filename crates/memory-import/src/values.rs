@@ -1,6 +1,6 @@
 //! Converts JSON values.
 
-use memory_contract::JsonObject;
+use memory_contract::json::JsonObject;
 use prost_types::Timestamp;
 use serde_json::{Map, Value as Json};
 use time::OffsetDateTime;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use memory_contract::{Role, ThreadId};
+use memory_contract::{ThreadId, message::Role};
 use memory_text::{Form, LexicalVector};
 use uuid::Uuid;
 

@@ -2,8 +2,10 @@
 //! selection always has a tenant.
 
 use memory_contract::{
-    AppId, JsonObject, MemoryFilter, MessageFilter, MessageId, TenantId, ThreadId, UserId,
-    canonical_json, is_scalar,
+    AppId, MessageId, TenantId, ThreadId, UserId,
+    json::{JsonObject, canonical_json, is_scalar},
+    memory::MemoryFilter,
+    message::MessageFilter,
 };
 use memory_store::{MemoryOwners, Scope, Space};
 use serde_json::{Map, Value};

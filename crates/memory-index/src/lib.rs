@@ -34,7 +34,7 @@ pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use indexes::{Indexes, ServingPlace};
 pub use open::{open_index, open_indexes};
 pub use payload::EncodedPoint;
-pub use point::{Change, MOST_PASSAGES, MemoryPoint, Point, Subject};
+pub use point::{Change, MOST_PASSAGES, MemoryPoint, Point, Subject, most_passages};
 pub use qdrant::QdrantIndex;
 pub use schema::IndexSchema;
 pub use unavailable::UnavailableIndex;

@@ -1,6 +1,6 @@
 //! The payload of points, which both backends write and read as JSON.
 
-use memory_contract::{Role, TenantId, ThreadId};
+use memory_contract::{TenantId, ThreadId, message::Role};
 use memory_store::MemoryRecord;
 use memory_text::{Form, LexicalVector};
 use serde_json::{Map, Value};

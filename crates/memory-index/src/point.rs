@@ -1,7 +1,9 @@
 //! The points of an index, made of stored messages and memories, and the changes of them.
 
 use memory_contract::{
-    AppId, JsonObject, MemoryId, Message, MessageId, Role, TenantId, ThreadId, UserId,
+    AppId, MemoryId, MessageId, TenantId, ThreadId, UserId,
+    json::JsonObject,
+    message::{Message, Role},
 };
 use memory_store::{IndexRecord, MemoryRecord};
 use memory_text::{Form, LexicalVector, is_question, is_short, lexical_document, lexical_memory};
@@ -136,7 +138,7 @@ impl Point {
 }
 
 /// The most passages that are embedded of a message after its first one.
-pub(crate) fn most_passages(message: &Message) -> usize {
+pub fn most_passages(message: &Message) -> usize {
     usize::from(match message.role {
         Role::Tool => MOST_PASSAGES_OF_TOOLS,
         Role::User | Role::Assistant | Role::System => MOST_PASSAGES,

@@ -1,7 +1,10 @@
 //! Whose memory a call is about.
 
 use http::HeaderMap;
-use memory_contract::{AppId, KeySource, SessionKey, SessionNames, UserId, limits, proto};
+use memory_contract::{
+    AppId, SessionKey, UserId, limits, proto,
+    thread::{KeySource, SessionNames},
+};
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;

@@ -1,6 +1,6 @@
 //! Conversations as resources.
 
-use memory_contract::json_line;
+use memory_contract::json::json_line;
 use memory_contract::proto::GetThreadRequest;
 use rmcp::model::{
     ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,

@@ -1,7 +1,12 @@
 //! Memories and messages as tools and resources show them.
 
 use memory_context::quote;
-use memory_contract::{Part, json_line, proto, text, timestamp_of, to_the_second};
+use memory_contract::{
+    convert::timestamp_of,
+    json::{json_line, to_the_second},
+    message::Part,
+    proto, text,
+};
 use prost_types::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! The keys of objects.
 
-use memory_contract::{AppId, ContentDigest, TenantId, ThreadId};
+use memory_contract::{AppId, TenantId, ThreadId, file::ContentDigest};
 use object_store::path::{Path, PathPart};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;

@@ -2,7 +2,11 @@
 //! `node_memory_service.proto` documents for other programs. A change here changes the
 //! stored format.
 
-use memory_contract::{FileExtent, FileLocation, FileRef, FileType, NodeMessage, Role};
+use memory_contract::{
+    file::{FileExtent, FileLocation, FileRef, FileType},
+    message::Role,
+    node::NodeMessage,
+};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 

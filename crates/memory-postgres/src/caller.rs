@@ -1,6 +1,6 @@
 //! The caller of a transaction: tenant, actor and scopes.
 
-use memory_contract::{KeyScopes, TenantId};
+use memory_contract::{TenantId, key::KeyScopes};
 
 /// The name under which background work is recorded.
 const WORKER: &str = "worker";

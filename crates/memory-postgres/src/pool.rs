@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr as _, time::Duration};
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, QueueMode, RecyclingMethod, Runtime, Timeouts,
 };
-use memory_contract::MemoryPolicy;
+use memory_contract::policy::MemoryPolicy;
 use memory_runtime::task;
 use secrecy::ExposeSecret as _;
 use tokio_postgres::Config;

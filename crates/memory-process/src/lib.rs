@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod embedding_usage;
 mod error;
 mod listener;
 mod parts;

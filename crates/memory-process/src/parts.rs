@@ -22,6 +22,7 @@ use memory_store::{
 use memory_worker::{TenantKeys, TokenBudget};
 use tokio::time::sleep;
 
+use crate::embedding_usage::EmbeddingUsageRecorder;
 use crate::error::ServerError;
 
 /// Pause before the next try to open a collection that is being removed.
@@ -41,6 +42,7 @@ pub(crate) struct Parts {
     pub(crate) background: Background,
     /// Summarizes, observes and extracts.
     pub(crate) distiller: Arc<Distiller>,
+    pub(crate) embedding_usage: EmbeddingUsageRecorder,
     pub(crate) secrets: Secrets,
 }
 
@@ -264,6 +266,10 @@ fn assemble(
     };
     Ok(Parts {
         distiller: distiller(config, &store, &secrets)?,
+        embedding_usage: EmbeddingUsageRecorder::new(
+            store.clone(),
+            opened.embedders.iter().flatten(),
+        ),
         secrets,
         store,
         workers,

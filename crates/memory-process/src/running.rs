@@ -22,6 +22,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::embedding_usage::EmbeddingUsageRecorder;
 use crate::error::ServerError;
 use crate::listener::Listener;
 use crate::parts::{self, Parts};
@@ -47,6 +48,8 @@ pub struct Running {
     calls: Option<JoinHandle<()>>,
     watching: TaskTracker,
     work: TaskTracker,
+    /// Records what is left of the usage after the work.
+    embedding_usage: Option<EmbeddingUsageRecorder>,
     rest: TaskTracker,
     /// The index, which has to be written out at the end. The database's
     /// connections close with the last task that has them.
@@ -103,6 +106,7 @@ impl Running {
             calls,
             watching,
             work,
+            embedding_usage,
             indexes,
             server_lock,
             grace,
@@ -129,6 +133,11 @@ impl Running {
                 "background work did not end in time; it is taken up again at the next start"
             );
         }
+        if let Some(usage) = embedding_usage
+            && timeout(grace, usage.record()).await.is_err()
+        {
+            tracing::warn!("the usage of the embedding model was not recorded in time");
+        }
         if let Some(indexes) = indexes
             && timeout(INDEX_GRACE, indexes.stop()).await.is_err()
         {
@@ -152,6 +161,7 @@ impl Running {
             calls: None,
             watching: TaskTracker::new(),
             work: TaskTracker::new(),
+            embedding_usage: None,
             rest: TaskTracker::new(),
             indexes: None,
             server_lock: None,
@@ -257,6 +267,9 @@ impl Running {
             reporter: server.health_reporter(),
             services: server.service_names().to_vec(),
         };
+        let usage = parts.embedding_usage;
+        self.work.spawn(usage.clone().run(self.stop_work.token()));
+        self.embedding_usage = Some(usage);
         watched.look().await;
         self.watching.spawn(watched.run(self.stop_calls.token()));
         self.indexes = Some(parts.indexes);

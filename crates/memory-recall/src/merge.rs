@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use memory_budget::{Amount, Room, Size, Tokenizer};
-use memory_contract::{Message, MessageId, Part, Role, limits, message_bytes_at_most};
+use memory_contract::{
+    MessageId, limits,
+    message::{Message, Part, Role},
+    size::message_bytes_at_most,
+};
 use memory_store::{Hydrated, Neighbor};
 
 use crate::query::{Omission, OmissionReason, Reason, RecallCut, RecalledMessage};
@@ -54,7 +58,7 @@ impl Content {
         let parts = match message.parts.as_slice() {
             [
                 Part {
-                    content: memory_contract::Content::Text(text),
+                    content: memory_contract::message::Content::Text(text),
                     ..
                 },
             ] => format!("t{text}"),

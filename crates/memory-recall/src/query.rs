@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use memory_budget::{Amount, Tokenizer};
 use memory_contract::{
-    Memory, MemoryFilter, MemoryMode, Message, MessageFilter, MessageId, MessageName,
-    ResolvedPolicy, ThreadId, limits,
+    MessageId, MessageName, ThreadId, limits,
+    memory::{Memory, MemoryFilter},
+    message::{Message, MessageFilter},
+    policy::{MemoryMode, ResolvedPolicy},
 };
 use memory_store::{MemoryOwners, Revision, Scope};
 

@@ -11,7 +11,7 @@ pub use memory_agents::{
     LoggedAttempt, Node, NodeMemory, NodeStats, NodeStatus, NodeStore, NodeTurn, PlanStepChange,
     PlanStore, Progress, ReadDocuments,
 };
-pub use memory_contract::{InvalidRevision, Revision};
+pub use memory_contract::revision::{InvalidRevision, Revision};
 pub use memory_conversations::{
     AppPolicy, Append, Appended, CacheConfig, CacheKind, Change, ContentStore, CountedMessage,
     EphemeralStats, Erased, ErasureStats, ErasureStore, FileStore, FoundFiles, Freshness,
@@ -47,9 +47,9 @@ pub use memory_outbox::{
 };
 pub use memory_postgres::{Caller, PoolStatus, StoreConfig};
 pub use memory_tenants::{
-    AuditStore, Authenticator, KeyStore, Keyring, LookupError, ModelTokens, ModelUsage, NewApiKey,
-    Refusals, Secret, Secrets, SecretsConfig, StorageUsage, TransactionQuery, UsageStore,
-    looks_like_key, new_key,
+    AuditStore, Authenticator, KeyStore, Keyring, LookupError, ModelKind, ModelTokens, ModelUsage,
+    NewApiKey, Refusals, Secret, Secrets, SecretsConfig, StorageUsage, TransactionQuery,
+    UsageStore, looks_like_key, new_key,
 };
 pub use store::Store;
 pub use worker_store::WorkerStore;

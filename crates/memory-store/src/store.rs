@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memory_contract::{MemoryPolicy, PolicyLevel, ResolvedPolicy};
+use memory_contract::policy::{MemoryPolicy, PolicyLevel, ResolvedPolicy};
 use memory_conversations::Conversations;
 use memory_database::Databases;
 use memory_derived::Uses;

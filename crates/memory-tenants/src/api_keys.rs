@@ -1,7 +1,10 @@
 //! API keys that are kept in the database, by their digests alone.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use memory_contract::{ApiKey, KeyScope, KeyScopes, TenantId};
+use memory_contract::{
+    TenantId,
+    key::{ApiKey, KeyScope, KeyScopes},
+};
 use memory_database::{Databases, KeyError, Page, StoreError, page::one_more, rows::column};
 use memory_postgres::{Caller, Params, query};
 use ring::rand::{SecureRandom as _, SystemRandom};

@@ -15,5 +15,5 @@ pub use authenticator::{Authenticator, LookupError};
 pub use config::SecretsConfig;
 pub use keyring::{Keyring, new_key};
 pub use secrets::{Secret, Secrets};
-pub use usage::{ModelTokens, ModelUsage, StorageUsage};
+pub use usage::{ModelKind, ModelTokens, ModelUsage, StorageUsage};
 pub use views::{AuditStore, KeyStore, UsageStore};

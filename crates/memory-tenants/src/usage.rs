@@ -1,8 +1,8 @@
-//! The usage of a tenant: tokens of language models, and storage.
+//! The usage of a tenant: tokens of models, and storage.
 
 use std::time::Duration;
 
-use memory_contract::{RequestId, Session, ThreadId};
+use memory_contract::{RequestId, ThreadId, thread::Session};
 use memory_database::{
     StoreError,
     rows::{column, only, scalar},
@@ -25,11 +25,40 @@ pub struct StorageUsage {
     pub bytes: i64,
 }
 
+/// The work of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelKind {
+    /// It writes. The daily budget limits its tokens.
+    Language,
+    /// It embeds, behind an endpoint.
+    Embedding,
+}
+
+impl ModelKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Language => "language",
+            Self::Embedding => "embedding",
+        }
+    }
+
+    fn read(name: &str) -> Result<Self, StoreError> {
+        let mut all = [Self::Language, Self::Embedding].into_iter();
+        let found = all.find(|kind| kind.as_str() == name);
+        found.ok_or_else(|| StoreError::Corrupt {
+            what: "model usage",
+            why: format!("its kind is {name:?}"),
+        })
+    }
+}
+
 /// The usage of one model on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelUsage {
     /// The day (UTC), such as `2026-05-17`.
     pub day: String,
+    /// The model's work.
+    pub kind: ModelKind,
     /// The model's name.
     pub model: String,
     /// Requests to the model, retries included.
@@ -106,6 +135,32 @@ impl UsageStore<'_> {
         Ok(())
     }
 
+    /// Adds requests to an embedding model, and the tokens that they cost.
+    ///
+    /// # Errors
+    /// Only errors of the database.
+    pub async fn add_embedding_usage(
+        self,
+        model: &str,
+        calls: u64,
+        failed: u64,
+        tokens: u64,
+    ) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &ModelKind::Embedding.as_str(),
+            &model,
+            &count(calls),
+            &count(failed),
+            &count(tokens),
+            &0_i64,
+        ];
+        let add = query!("model_usage/add");
+        self.store.pool.call(add, params).await?;
+        Ok(())
+    }
+
     /// Reads the usage of the last `days` days, today included, the newest day first.
     ///
     /// # Errors
@@ -120,6 +175,7 @@ impl UsageStore<'_> {
             .map(|row| {
                 Ok(ModelUsage {
                     day: column(row, "day")?,
+                    kind: ModelKind::read(column(row, "kind")?)?,
                     model: column(row, "model")?,
                     calls: column(row, "call_count")?,
                     failed: column(row, "failed_count")?,

@@ -1,6 +1,9 @@
 //! What a message says in words.
 
-use memory_contract::{Content, FileRef, Message, Part, ToolOutput};
+use memory_contract::{
+    file::FileRef,
+    message::{Content, Message, Part, ToolOutput},
+};
 
 /// Messages with fewer characters count as short.
 const SHORT_CHARS: usize = 60;

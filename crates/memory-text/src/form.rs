@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use memory_contract::Message;
+use memory_contract::message::Message;
 
 use crate::bm25::{LONGEST, length_norm, saturated};
 use crate::content::{said, shown};

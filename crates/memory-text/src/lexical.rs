@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use memory_contract::Message;
+use memory_contract::message::Message;
 use time::OffsetDateTime;
 
 use crate::bm25::{LONGEST, length_norm, saturated};
@@ -127,7 +127,7 @@ fn date(time: OffsetDateTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::Part;
+    use memory_contract::message::Part;
     use time::macros::datetime;
 
     use super::*;

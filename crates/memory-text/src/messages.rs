@@ -1,6 +1,10 @@
 //! Messages for the tests of this crate.
 
-use memory_contract::{Content, FileLocation, FileRef, FileType, JsonObject, Message, Part, Role};
+use memory_contract::{
+    file::{FileLocation, FileRef, FileType},
+    json::JsonObject,
+    message::{Content, Message, Part, Role},
+};
 use time::macros::datetime;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! `recollect keys`.
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{GetServerInfoRequest, ListTransactionsRequest};
 use recollect_tests::{
     Client, Cluster, DataDir, Finished, Options, Refused as _, SOON, Server, apply, eventually,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     ApiKey, CreateApiKeyRequest, GetServerInfoRequest, GetThreadRequest, KeyScope,
     ListApiKeysRequest, ListTransactionsRequest, RevokeApiKeyRequest,

@@ -13,7 +13,7 @@ mod storage_quotas;
 mod tls;
 mod transactions;
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     CreateApiKeyRequest, CreateApiKeyResponse, KeyScope, ListTransactionsRequest, Transaction,
     TransactionResult,

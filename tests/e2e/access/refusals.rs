@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     AppendMessagesRequest, CreateApiKeyRequest, DeleteThreadRequest, ErrorReason, GetThreadRequest,
     KeyScope, ListTransactionsRequest, Role, SetHeadRequest, SetSecretRequest, Transaction,

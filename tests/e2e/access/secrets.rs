@@ -1,6 +1,6 @@
 //! Secrets.
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     DeleteSecretRequest, GetSecretRequest, ListSecretsRequest, ListTransactionsRequest, Secret,
     SetSecretRequest,

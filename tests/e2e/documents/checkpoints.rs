@@ -1,6 +1,6 @@
 //! Checkpoints of agents' runs are stored, read, listed, copied and deleted.
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     Checkpoint, CheckpointValue, CheckpointWrite, CopyCheckpointsRequest, DeleteCheckpointsRequest,
     GetCheckpointRequest, ListCheckpointsRequest, ListTransactionsRequest, PutCheckpointRequest,

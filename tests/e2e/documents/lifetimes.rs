@@ -1,6 +1,6 @@
 //! Documents live for their ttl.
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     DeleteDocumentsRequest, Document, DocumentInput, GetDocumentsRequest, ListTransactionsRequest,
     SearchDocumentsRequest,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use memory_contract::InlineContent;
+use memory_contract::file::InlineContent;
 use memory_contract::proto::{
     AddNodeTurnRequest, AppendMessagesRequest, BuildContextRequest, BuildContextResponse,
     ContextBlockKind as Kind, File, FileDelivery, FileRef, FileType, GetFileContentRequest,

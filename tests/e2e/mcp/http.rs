@@ -1,6 +1,6 @@
 //! Streamable HTTP at `/mcp`.
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     CreateApiKeyRequest, KeyScope, ListTransactionsRequest, TransactionResult,
 };

@@ -1,6 +1,6 @@
 //! Plans are stored, changed by etag, and deleted.
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     DeletePlanRequest, GetPlanRequest, ListTransactionsRequest, Plan, PlanStep,
     PlanStepStatus as Status, PutPlanRequest, UpdatePlanStepRequest,

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
-    DegradationReason, GetServerInfoRequest, ListDeadLettersRequest, SearchMethod, SearchRequest,
-    SearchResponse,
+    DegradationReason, GetModelUsageRequest, GetServerInfoRequest, ListDeadLettersRequest,
+    ModelKind, SearchMethod, SearchRequest, SearchResponse,
 };
 use recollect_tests::{
     Client, DataDir, EMBEDDING_DIMENSIONS, Embedding, EmbeddingModel, Key, Options, SOON, Server,
@@ -116,6 +116,40 @@ async fn b20_messages_are_recalled_by_the_meaning_that_an_endpoint_gives_them() 
     for secret in ["sk-endpoint-key", STOLEN, QUESTION] {
         assert!(!dir.log().contains(secret), "{secret} is in the log");
     }
+}
+
+#[apply(trial_with_own_server)]
+async fn b20_what_an_endpoint_charges_counts_for_the_tenant_and_not_against_the_budget() {
+    let model = EmbeddingModel::new();
+    let lines = ["distill.daily_token_budget = 10"];
+    let options = options(&model, &lines);
+    let (dir, server, client) = Server::start_own(&options).await;
+    let thread_id = client.thread("app").await;
+    let revision = store(&client, &thread_id).await;
+    let found = client
+        .search(by(SearchMethod::Dense, &thread_id, QUESTION, &revision))
+        .await;
+    assert_eq!(texts(&found.matches)[0], STOLEN);
+    all_is_indexed(&client).await;
+    // What was not recorded yet is recorded at the end.
+    assert!(server.stop().await.success());
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let used = client.call(GetModelUsageRequest::default()).await;
+    let [one] = &used.usage[..] else {
+        panic!("{used:?}");
+    };
+    assert_eq!(one.kind(), ModelKind::Embedding);
+    assert_eq!(one.model, format!("words-{EMBEDDING_DIMENSIONS}"));
+    // Three messages and a question at 7 tokens each; searching and indexing may embed a message
+    // at the same time.
+    assert!((4 * 7..=7 * 7).contains(&one.input_tokens), "{one:?}");
+    assert!((2..=7).contains(&one.call_count), "{one:?}");
+    assert_eq!((one.output_tokens, one.failed_count), (0, 0));
+    assert_eq!((used.tokens_today, used.daily_token_budget), (0, 10));
+    let globex = server.client(Key::Globex).await;
+    let used = globex.call(GetModelUsageRequest::default()).await;
+    assert_eq!(used.usage, []);
 }
 
 #[apply(trial_with_own_server)]

@@ -1,6 +1,6 @@
 //! Conversations in a separate database (`database.chat_url`).
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     CreateApiKeyRequest, DeleteSecretRequest, File, FileRef, FileType, GetFileRequest,
     GetHistoryResponse, GetSecretRequest, GetServerInfoRequest, ListTransactionsRequest,

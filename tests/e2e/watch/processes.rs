@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use memory_contract::action_name;
+use memory_contract::convert::action_name;
 use memory_contract::proto::{
     ListTransactionsRequest, ResolveThreadRequest, Role, Thread, UpdateThreadRequest,
     WatchThreadResponse,

@@ -3,8 +3,10 @@
 mod pack;
 
 use memory_contract::{
-    AppId, ChannelValue, Checkpoint, Encoded, NewCheckpoint, Session, SessionKey, TaskWrite,
-    ThreadId, UserId, limits,
+    AppId, SessionKey, ThreadId, UserId,
+    checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite},
+    limits,
+    thread::Session,
 };
 use memory_database::{
     CheckpointError, Page, StoreError, ThreadError,

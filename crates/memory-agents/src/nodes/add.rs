@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, MessageId, NewNodeMessage, NodeMessage, NodeParent, NodePlace, RequestId, Role,
+    AppId, MessageId, RequestId,
+    message::Role,
+    node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace},
 };
 use memory_database::{
     AppendError, NodeError, StoreError,

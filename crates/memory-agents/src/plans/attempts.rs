@@ -1,6 +1,9 @@
 //! The log of an agent's attempts.
 
-use memory_contract::{Attempt, NewAttempt, Plan, RequestId, ThreadId, limits};
+use memory_contract::{
+    RequestId, ThreadId, limits,
+    plan::{Attempt, NewAttempt, Plan},
+};
 use memory_database::{
     AppendError, Page, PlanError, StoreError,
     page::one_more,

@@ -1,7 +1,8 @@
 //! The log of an agent's events.
 
 use memory_contract::{
-    AgentEvent, EventQuery, LoggedEvents, NewAgentEvent, RequestId, ThreadId, limits,
+    RequestId, ThreadId, limits,
+    plan::{AgentEvent, EventQuery, LoggedEvents, NewAgentEvent},
 };
 use memory_database::{
     AppendError, Page, PlanError, StoreError, ThreadError,

@@ -1,7 +1,10 @@
 //! Stores agents' plans.
 
 use memory_contract::{
-    JsonObject, NewPlan, Plan, PlanStep, PlanStepStatus, Precondition, ThreadId,
+    ThreadId,
+    json::JsonObject,
+    plan::{NewPlan, Plan, PlanStep, PlanStepStatus},
+    precondition::Precondition,
 };
 use memory_database::{
     PlanError, StoreError,

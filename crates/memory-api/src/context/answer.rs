@@ -4,8 +4,8 @@ use memory_context::{
     Block, BlockCut, BlockKind, BlockSource, Context, ContextMessage, KnownFiles, Omission,
     SourceId, StoredMessage,
 };
+use memory_contract::convert::timestamp;
 use memory_contract::proto::{self, BuildContextResponse, ContextBlockKind};
-use memory_contract::timestamp;
 
 use crate::files::{add_metadata, references_in};
 use crate::recall::{degradation, omission_reason, reason, searched_by};

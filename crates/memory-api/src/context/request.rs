@@ -5,7 +5,10 @@ use std::time::Instant;
 use memory_context::{ContextRequest, query_of};
 use memory_contract::proto::BuildContextRequest;
 use memory_contract::{
-    Invalid, MemoryMode, PolicyLevel, check, filter_from, limits, user_parts_from,
+    Invalid, check,
+    convert::{filter_from, user_parts_from},
+    limits,
+    policy::{MemoryMode, PolicyLevel},
 };
 use memory_grpc::ApiError;
 use memory_store::{Caller, Store};

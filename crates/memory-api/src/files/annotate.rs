@@ -2,7 +2,7 @@
 
 use memory_context::KnownFiles;
 use memory_contract::proto::{self, FileRef, part, tool_result_part};
-use memory_contract::{FileLocation, Message};
+use memory_contract::{file::FileLocation, message::Message};
 use memory_grpc::ApiError;
 use memory_store::{Caller, Lookup, Store};
 

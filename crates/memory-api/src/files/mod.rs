@@ -10,8 +10,11 @@ use memory_contract::proto::{
     RegisterFileResponse,
 };
 use memory_contract::{
-    ContentDigest, FileLocation, Invalid, PageToken, file_location_from, limits, new_file_from,
-    transfer_method_from,
+    Invalid,
+    convert::{file_location_from, new_file_from, transfer_method_from},
+    file::{ContentDigest, FileLocation},
+    limits,
+    page::PageToken,
 };
 use memory_grpc::{ApiError, caller_of};
 use memory_store::{Registered, Store, StoreError};

@@ -13,9 +13,13 @@ use memory_contract::proto::{
     SupersedeMemoryRequest, SupersedeMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    ExtractionStrategy, Invalid, MemoryId, MemoryOrigin, MemoryOwner, PageToken, PolicyLevel,
-    ThreadId, check, duration_in, fit_metadata, limits, memories_from, memory_bytes,
-    memory_change_from, memory_from, precondition_from,
+    Invalid, MemoryId, ThreadId, check,
+    convert::{duration_in, memories_from, memory_change_from, memory_from, precondition_from},
+    limits,
+    memory::{MemoryOrigin, MemoryOwner},
+    page::PageToken,
+    policy::{ExtractionStrategy, PolicyLevel},
+    size::{fit_metadata, memory_bytes},
 };
 use memory_grpc::request::{
     Fields, NamedConversation, next_token, page_limit, required_conversation_from,

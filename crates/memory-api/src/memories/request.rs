@@ -4,8 +4,10 @@ use memory_contract::proto::{
     self, DeleteMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest, UserRef,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, Memory, MemoryFilter, MemoryOwner, UserId, check, duration_in,
-    limits, memory_filter_from, optional_float, stored_memories_from,
+    AppId, Invalid, InvalidFields, UserId, check,
+    convert::{duration_in, memory_filter_from, optional_float, stored_memories_from},
+    limits,
+    memory::{Memory, MemoryFilter, MemoryOwner},
 };
 use memory_recall::MemoryQuery;
 use memory_store::{Forget, MemoryOwners};

@@ -3,7 +3,7 @@
 use memory_budget::Cut;
 use memory_context::{read_history, render_history};
 use memory_contract::proto::{self, AgentEvent, GetHistoryRequest, GetHistoryResponse};
-use memory_contract::{EventQuery, ThreadId, check, limits};
+use memory_contract::{ThreadId, check, limits, plan::EventQuery};
 use memory_grpc::request::{
     Fields, budget_from, formats_from, required_conversation_from, wait_deadline,
 };

@@ -7,7 +7,7 @@ use futures::{Stream, StreamExt as _, stream};
 use memory_context::{Conversation, counting, store_contents};
 use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{ImportMessagesRequest, ImportMessagesResponse, ImportedMessages};
-use memory_contract::{NewMessage, RequestId};
+use memory_contract::{RequestId, message::NewMessage};
 use memory_grpc::request::{
     Fields, NamedConversation, request_id_from, streamed_conversation_from, written,
 };

@@ -3,7 +3,11 @@
 use memory_context::KnownFiles;
 use memory_contract::proto::{self, ListMessagesRequest, ListMessagesResponse};
 use memory_contract::{
-    AppId, InvalidFields, Message, MessageFilter, MessageId, PageToken, UserId, filter_from, limits,
+    AppId, InvalidFields, MessageId, UserId,
+    convert::filter_from,
+    limits,
+    message::{Message, MessageFilter},
+    page::PageToken,
 };
 use memory_grpc::request::{
     Fields, NamedConversation, Target, descends, page_limit, place_from, place_of,

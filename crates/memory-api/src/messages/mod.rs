@@ -13,7 +13,9 @@ use memory_contract::proto::{
     GetMessageResponse, ImportMessagesRequest, ListMessagesRequest, ListMessagesResponse,
     ThreadRef, UpdateMessageRequest, UpdateMessageResponse,
 };
-use memory_contract::{Invalid, InvalidFields, MessageName, ThreadId, check, metadata_from};
+use memory_contract::{
+    Invalid, InvalidFields, MessageName, ThreadId, check, convert::metadata_from,
+};
 use memory_grpc::request::{
     Fields, NamedConversation, expected_head_from, request_id_from, required_conversation_from,
     written,

@@ -3,7 +3,7 @@
 use memory_budget::Tokenizer;
 use memory_context::counting;
 use memory_contract::proto::{MessageInput, ProviderMessages};
-use memory_contract::{InvalidFields, NewMessage};
+use memory_contract::{InvalidFields, message::NewMessage};
 use memory_formats::new_messages_from;
 use memory_grpc::ApiError;
 

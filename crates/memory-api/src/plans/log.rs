@@ -3,7 +3,7 @@
 use memory_contract::proto::{
     AppendAttemptRequest, AppendAttemptResponse, ListAttemptsRequest, ListAttemptsResponse,
 };
-use memory_contract::{Invalid, PageToken, attempt_from, check, limits};
+use memory_contract::{Invalid, check, convert::attempt_from, limits, page::PageToken};
 use memory_grpc::request::{
     Fields, next_token, page_limit, request_id_from, required_conversation_from,
 };

@@ -11,8 +11,9 @@ use memory_contract::proto::{
     UpdatePlanStepResponse,
 };
 use memory_contract::{
-    Invalid, InvalidFields, UpdateMask, check, limits, nothing_to_change, plan_from,
-    precondition_from, step_status_from,
+    Invalid, InvalidFields, check,
+    convert::{UpdateMask, nothing_to_change, plan_from, precondition_from, step_status_from},
+    limits,
 };
 use memory_grpc::request::{Fields, NamedConversation, required_conversation_from};
 use memory_grpc::{ApiError, caller_of};

@@ -1,7 +1,7 @@
 //! Converts the answers of recall to protobuf.
 
 use memory_budget::Tokenizer;
-use memory_contract::ResolvedPolicy;
+use memory_contract::policy::ResolvedPolicy;
 use memory_contract::proto::{self, RecallResponse};
 use memory_recall::{
     Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, RecallCut, Recalled,

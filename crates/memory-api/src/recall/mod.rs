@@ -4,11 +4,11 @@ mod answer;
 mod request;
 
 use memory_context::{Place, Resolved, Searched, resolve};
+use memory_contract::policy::{MemoryMode, MemoryPolicy, MemoryScope};
 use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
-use memory_contract::{MemoryMode, MemoryPolicy, MemoryScope};
 use memory_grpc::request::{NamedConversation, wait_deadline};
 use memory_grpc::{ApiError, caller_of};
 use memory_recall::{FoundMessages, Method, Prefetch, Recall, Recalled};

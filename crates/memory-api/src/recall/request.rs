@@ -6,8 +6,11 @@ use memory_budget::Tokenizer;
 use memory_context::Resolved;
 use memory_contract::proto::{self, RecallRequest, SearchRequest, recall_request::Budget};
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, MemoryScope, MessageFilter, PolicyLevel, ThreadId,
-    check, filter_from, limits, optional_float, scope_from,
+    AppId, Invalid, InvalidFields, ThreadId, check,
+    convert::{filter_from, optional_float, scope_from},
+    limits,
+    message::MessageFilter,
+    policy::{MemoryPolicy, MemoryScope, PolicyLevel},
 };
 use memory_recall::{Freshness, Method, RecallQuery};
 use memory_store::Scope;

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, SubAssign};
 
-use memory_contract::NewMessage;
+use memory_contract::message::NewMessage;
 use serde::Serialize;
 
 /// Stored messages and bytes.

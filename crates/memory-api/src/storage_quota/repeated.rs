@@ -1,7 +1,7 @@
 //! Whether a refused write repeats one that is stored.
 
 use memory_context::Conversation;
-use memory_contract::{NewMessage, RequestId};
+use memory_contract::{RequestId, message::NewMessage};
 use memory_store::{Caller, Store, StoreError};
 
 /// Whether an append repeats a stored one.

@@ -3,7 +3,7 @@
 use memory_contract::proto::{
     ListBranchesRequest, ListBranchesResponse, SetHeadRequest, SetHeadResponse,
 };
-use memory_contract::{PageToken, check};
+use memory_contract::{check, page::PageToken};
 use memory_grpc::request::{
     Fields, expected_head_from, next_token, page_limit, required_conversation_from,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{Invalid, check, duration_in, limits};
+use memory_contract::{Invalid, check, convert::duration_in, limits};
 use prost_types::Duration as ProtoDuration;
 
 pub(super) fn title_from(title: String) -> Result<String, Invalid> {

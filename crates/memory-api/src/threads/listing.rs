@@ -4,7 +4,9 @@ use memory_contract::proto::{
     ListAppsRequest, ListAppsResponse, ListThreadsRequest, ListThreadsResponse, ListUsersRequest,
     ListUsersResponse,
 };
-use memory_contract::{AppId, PageToken, ThreadOrder, check, conditions_from, limits};
+use memory_contract::{
+    AppId, check, convert::conditions_from, limits, listing::ThreadOrder, page::PageToken,
+};
 use memory_grpc::request::{Fields, micros_of, owner_from, page_limit, time_of};
 use memory_grpc::{ApiError, caller_of};
 use memory_store::ThreadListQuery;

@@ -17,7 +17,11 @@ use memory_contract::proto::{
     UpdateThreadRequest, UpdateThreadResponse, WatchThreadRequest,
 };
 use memory_contract::{
-    InvalidFields, JsonObject, MemoryPolicy, PolicyLevel, Session, metadata_from,
+    InvalidFields,
+    convert::metadata_from,
+    json::JsonObject,
+    policy::{MemoryPolicy, PolicyLevel},
+    thread::Session,
 };
 use memory_grpc::request::{
     Fields, SessionAt, check_thread_change, may_erase, policy_at, required_conversation_from,

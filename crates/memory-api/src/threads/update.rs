@@ -2,8 +2,10 @@
 
 use memory_contract::proto::UpdateThreadRequest;
 use memory_contract::{
-    Invalid, InvalidFields, PolicyLevel, Precondition, UpdateMask, metadata_from,
-    nothing_to_change, precondition_from,
+    Invalid, InvalidFields,
+    convert::{UpdateMask, metadata_from, nothing_to_change, precondition_from},
+    policy::PolicyLevel,
+    precondition::Precondition,
 };
 use memory_grpc::request::{Fields, NamedConversation, policy_change_at, resource_from};
 use memory_store::ThreadChange;

@@ -9,8 +9,11 @@ use memory_contract::proto::{
     WatchedMessage,
 };
 use memory_contract::{
-    Attempt, EventQuery, Memory, MemoryFilter, MemoryId, MemoryOwner, Message, MessageId, Plan,
-    ThreadId, limits, memory_bytes, message_bytes_at_most,
+    MemoryId, MessageId, ThreadId, limits,
+    memory::{Memory, MemoryFilter, MemoryOwner},
+    message::Message,
+    plan::{Attempt, EventQuery, Plan},
+    size::{memory_bytes, message_bytes_at_most},
 };
 use memory_grpc::ApiError;
 use memory_store::{

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use memory_contract::proto::watch_thread_response::Event;
 use memory_contract::proto::{WatchStarted, WatchThreadRequest, WatchThreadResponse};
-use memory_contract::{Cursor, Invalid, TenantId, ThreadId, event_from, timestamp};
+use memory_contract::{
+    Invalid, TenantId, ThreadId,
+    convert::{event_from, timestamp},
+    page::Cursor,
+};
 use memory_grpc::request::required_conversation_from;
 use memory_grpc::{ApiError, Standing, caller_of, standing_of};
 use memory_runtime::task;

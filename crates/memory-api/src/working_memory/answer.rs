@@ -5,7 +5,12 @@ use memory_context::KnownFiles;
 use memory_context::counting::counting;
 use memory_context::working::size_in;
 use memory_contract::{
-    Message, ResolvedPolicy, fit_metadata, limits, memory_bytes, message_bytes, proto, timestamp,
+    convert::timestamp,
+    limits,
+    message::Message,
+    policy::ResolvedPolicy,
+    proto,
+    size::{fit_metadata, memory_bytes, message_bytes},
 };
 use memory_grpc::ApiError;
 use memory_store::{Caller, Store, WorkingMemory};

@@ -14,7 +14,10 @@ use memory_contract::proto::{
     GetWorkingMemoryResponse, PutWorkingMemoryRequest, PutWorkingMemoryResponse,
     UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
 };
-use memory_contract::{MemoryPolicy, PolicyChange, precondition_from, working_data_from};
+use memory_contract::{
+    convert::{precondition_from, working_data_from},
+    policy::{MemoryPolicy, PolicyChange},
+};
 use memory_grpc::request::{
     Fields, check_thread_change, may_erase, required_conversation_from, written,
 };

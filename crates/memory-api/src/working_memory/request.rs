@@ -4,9 +4,17 @@ use std::time::Duration;
 
 use memory_contract::proto::{PutWorkingMemoryRequest, WorkingMemoryWarning};
 use memory_contract::{
-    Invalid, InvalidFields, JsonObject, MemoryPolicy, NewMemory, NewMessage, PolicyLevel,
-    Precondition, check, duration_in, limits, paths_from, precondition_from, unknown_path,
-    working_data_from, working_messages_from, working_records_from, working_summary_from,
+    Invalid, InvalidFields, check,
+    convert::{
+        duration_in, paths_from, precondition_from, unknown_path, working_data_from,
+        working_messages_from, working_records_from, working_summary_from,
+    },
+    json::JsonObject,
+    limits,
+    memory::NewMemory,
+    message::NewMessage,
+    policy::{MemoryPolicy, PolicyLevel},
+    precondition::Precondition,
 };
 use memory_store::PutDone;
 use tonic::metadata::MetadataMap;

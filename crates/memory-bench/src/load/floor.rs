@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memory_contract::{MessageFilter, TenantId, ThreadId};
+use memory_contract::{TenantId, ThreadId, message::MessageFilter};
 use memory_embed::{Embedder, EmbedderConfig};
 use memory_index::{Index, IndexConfig, IndexSchema, Search, Selection, open_index};
 use memory_store::{Caller, Scope, Store, StoreConfig};

@@ -3,7 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use memory_contract::{NewMessage, Part, Role, TenantId, ThreadId, proto::part};
+use memory_contract::{
+    TenantId, ThreadId,
+    message::{NewMessage, Part, Role},
+    proto::part,
+};
 use memory_store::{Append, Caller, CountedMessage, Store, StoreConfig, WorkerStore};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use memory_budget::{Budget, OversizedTurn, Tokenizer};
-use memory_contract::{Content, Message, Part, Role, ToolCall, ToolOutput, ToolResult};
+use memory_contract::message::{Content, Message, Part, Role, ToolCall, ToolOutput, ToolResult};
 use proptest::prelude::*;
 use serde_json::json;
 use uuid::Uuid;

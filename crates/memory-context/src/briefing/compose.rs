@@ -6,7 +6,12 @@
 use std::collections::BTreeMap;
 
 use memory_budget::{Budget, OversizedTurn, Size, Tokenizer, cut, turns};
-use memory_contract::{Attempt, Message, NewAttempt, NewPlan, json_line, limits};
+use memory_contract::{
+    json::json_line,
+    limits,
+    message::Message,
+    plan::{Attempt, NewAttempt, NewPlan},
+};
 use serde::Serialize;
 
 use super::written::{Briefing, BriefingCut, BriefingPart};

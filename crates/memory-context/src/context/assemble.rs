@@ -5,7 +5,11 @@ use std::sync::OnceLock;
 
 use memory_budget::{Amount, Budget, Cut, Size};
 use memory_contract::{
-    MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes,
+    MessageId, ThreadId, limits,
+    message::{Part, Role},
+    node::NodeMessage,
+    policy::ResolvedPolicy,
+    size::message_bytes,
 };
 use memory_formats::{Format, Labels, Said};
 use memory_recall::{Omission as RecallOmission, Reason};

@@ -3,7 +3,10 @@
 use std::sync::OnceLock;
 
 use memory_budget::Tokenizer;
-use memory_contract::{MemoryId, Message, Part, Role, ThreadId};
+use memory_contract::{
+    MemoryId, ThreadId,
+    message::{Message, Part, Role},
+};
 use memory_formats::Said;
 use memory_recall::{OmissionReason, Reason};
 use time::OffsetDateTime;

@@ -1,6 +1,6 @@
 //! The token budget of a context whose request sets none.
 
-use memory_contract::{ContextBudget, MemoryMode, ResolvedPolicy};
+use memory_contract::policy::{ContextBudget, MemoryMode, ResolvedPolicy};
 
 /// The modes without derived text take this part of the window: a quarter.
 const WINDOW_PARTS: u32 = 4;

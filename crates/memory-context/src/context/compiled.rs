@@ -1,7 +1,7 @@
 //! A compiled context.
 
 use memory_budget::Tokenizer;
-use memory_contract::ResolvedPolicy;
+use memory_contract::policy::ResolvedPolicy;
 use memory_formats::Rendered;
 use memory_recall::{Degradation, Method};
 

@@ -1,6 +1,9 @@
 //! What the derived text of a context quotes, to tell which messages add nothing to it.
 
-use memory_contract::{Content, Part, text_of_parts};
+use memory_contract::{
+    message::{Content, Part},
+    text::bare_text,
+};
 
 /// The words of texts in lower case, separated by single spaces.
 pub(super) struct Gist(String);
@@ -23,7 +26,7 @@ impl Gist {
         if !parts.iter().all(is_text) {
             return false;
         }
-        let text = text_of_parts(parts);
+        let text = bare_text(parts);
         let mut any = false;
         for sentence in text.split(ENDS) {
             let mut words = String::from(" ");

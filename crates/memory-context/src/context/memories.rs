@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use memory_budget::{Size, Tokenizer};
 use memory_contract::{
-    Memory, MemoryFilter, MemoryOwner, ResolvedPolicy, json_line, to_the_second,
+    json::{json_line, to_the_second},
+    memory::{Memory, MemoryFilter, MemoryOwner},
+    policy::ResolvedPolicy,
 };
 use memory_recall::{FoundMemories, FoundMemory, MemoryQuery, Reason, Recall};
 use memory_store::{Caller, MemoryOwners, Space};

@@ -25,8 +25,11 @@ use std::time::Instant;
 
 use memory_budget::Budget;
 use memory_contract::{
-    FileDelivery, FileRef, FileType, ImageDetail, Invalid, MemoryMode, Part, PolicyLevel,
-    ResolvedPolicy, ThreadId, limits,
+    Invalid, ThreadId,
+    file::{FileDelivery, FileRef, FileType, ImageDetail},
+    limits,
+    message::Part,
+    policy::{MemoryMode, PolicyLevel, ResolvedPolicy},
 };
 use memory_recall::Recall;
 use memory_store::{Caller, Store};

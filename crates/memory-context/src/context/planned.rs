@@ -1,7 +1,10 @@
 //! The plan of an agent, quoted in one message.
 
 use memory_budget::{FRAME_TOKENS, Size, Tokenizer};
-use memory_contract::{NewPlan, Part, Role};
+use memory_contract::{
+    message::{Part, Role},
+    plan::NewPlan,
+};
 
 use super::block::{Block, BlockKind, ContextMessage};
 use crate::fit::{Finished, Sheet};

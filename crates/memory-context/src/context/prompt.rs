@@ -1,7 +1,10 @@
 //! The blocks that every context has: the system prompt and the current input.
 
 use memory_budget::Tokenizer;
-use memory_contract::{Content, InputWording, Part, ResolvedPolicy, Role};
+use memory_contract::{
+    message::{Content, Part, Role},
+    policy::{InputWording, ResolvedPolicy},
+};
 use memory_formats::Labels;
 
 use super::block::{Block, BlockKind, ContextMessage};

@@ -1,7 +1,7 @@
 //! Blocks of quotations, fitted to the room that is left.
 
 use memory_budget::{Amount, FRAME_TOKENS, Size, Tokenizer};
-use memory_contract::{Part, Role};
+use memory_contract::message::{Part, Role};
 use memory_recall::OmissionReason;
 
 use super::block::{Block, BlockKind, BlockSource, ContextMessage, Omission};

@@ -4,7 +4,11 @@ use std::time::Instant;
 
 use memory_budget::{Amount, Budget, BudgetError, Cut};
 use memory_contract::{
-    MemoryMode, MemoryOwner, Message, NewPlan, ResolvedPolicy, Role, ThreadId, limits,
+    ThreadId, limits,
+    memory::MemoryOwner,
+    message::{Message, Role},
+    plan::NewPlan,
+    policy::{MemoryMode, ResolvedPolicy},
 };
 use memory_recall::{
     Degradation, FoundMemories, FoundMemory, Method, Omission, Ranking, Reason, Recall,

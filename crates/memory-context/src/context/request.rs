@@ -3,7 +3,12 @@
 use std::time::Instant;
 
 use memory_budget::{OversizedTurn, Tokenizer};
-use memory_contract::{MemoryPolicy, MessageFilter, MessageName, Part, limits, text_of_parts};
+use memory_contract::{
+    MessageName, limits,
+    message::{MessageFilter, Part},
+    policy::MemoryPolicy,
+    text::bare_text,
+};
 use memory_formats::Format;
 use memory_recall::{Freshness, Method};
 
@@ -59,7 +64,7 @@ pub struct ContextRequest {
 
 /// The text of a message as a query, shortened to the longest query.
 pub fn query_of(parts: &[Part]) -> String {
-    let mut query = text_of_parts(parts);
+    let mut query = bare_text(parts);
     if let Some((end, _)) = query.char_indices().nth(limits::QUERY_CHARS) {
         query.truncate(end);
     }

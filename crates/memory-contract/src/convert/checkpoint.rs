@@ -6,8 +6,9 @@ use super::document::required_bytes;
 use super::json::storable_object;
 use super::scalar::timestamp;
 use crate::{
-    ChannelValue, Checkpoint, Encoded, Fields, Invalid, InvalidFields, NewCheckpoint, TaskWrite,
-    check, limits, proto,
+    Fields, Invalid, InvalidFields, check,
+    checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite},
+    limits, proto,
 };
 
 /// Reads a checkpoint to store.

@@ -7,8 +7,15 @@ use serde_json::Value;
 use super::json;
 use super::scalar::{duration, duration_in, timestamp};
 use crate::{
-    Document, DocumentCondition, DocumentName, DocumentQuery, Fields, Invalid, InvalidFields,
-    MemoryOwner, NamespaceQuery, NewDocument, OwnedDocument, check, limits, page_size, proto,
+    Fields, Invalid, InvalidFields, check,
+    document::{
+        Document, DocumentCondition, DocumentName, DocumentQuery, NamespaceQuery, NewDocument,
+        OwnedDocument,
+    },
+    limits,
+    memory::MemoryOwner,
+    page::page_size,
+    proto,
 };
 
 /// Reads documents to store.

@@ -6,8 +6,12 @@ use uuid::Uuid;
 
 use super::{duration_in, exact_duration, timestamp};
 use crate::{
-    Fields, File, FileDelivery, FileExtent, FileLocation, FileRef, FileType, ImageDetail, Invalid,
-    InvalidFields, NewFile, TransferMethod, check, limits, proto,
+    Fields, Invalid, InvalidFields, check,
+    file::{
+        File, FileDelivery, FileExtent, FileLocation, FileRef, FileType, ImageDetail, NewFile,
+        TransferMethod,
+    },
+    limits, proto,
 };
 
 /// Reads a reference to a file. Fields that only answers set are ignored.

@@ -2,7 +2,13 @@
 
 use super::part::role_from;
 use super::{check_period, json, timestamp_of};
-use crate::{Invalid, JsonObject, MessageFilter, Role, check, is_scalar, limits, proto};
+use crate::{
+    Invalid, check,
+    json::{JsonObject, is_scalar},
+    limits,
+    message::{MessageFilter, Role},
+    proto,
+};
 
 /// Reads a filter; a missing one keeps every message.
 ///

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::{Invalid, JsonObject, check, limits};
+use crate::{Invalid, check, json::JsonObject, limits};
 
 /// Reads the JSON text of an object of at most `max_bytes`, `max_depth` levels deep, that a
 /// database of numbers without rounding can store. Empty text is an object without members.

@@ -1,6 +1,11 @@
 //! Converts API keys and their scopes.
 
-use crate::{ApiKey, Invalid, KeyScope, KeyScopes, proto, timestamp};
+use crate::{
+    Invalid,
+    convert::timestamp,
+    key::{ApiKey, KeyScope, KeyScopes},
+    proto,
+};
 
 /// Reads scopes; an empty list means the default scopes.
 ///

@@ -9,8 +9,11 @@ use super::text_origin::EXTRACTIVE;
 use super::update::{UpdateMask, nothing_to_change};
 use super::{check_period, check_period_of, metadata_from, timestamp, timestamp_of};
 use crate::{
-    Fields, Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
-    MemoryType, MessageId, NewMemory, check, limits, proto,
+    Fields, Invalid, InvalidFields, MessageId, check, limits,
+    memory::{
+        Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
+    },
+    proto,
 };
 
 /// Most wrong fields that an error names.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::part::{bare_part, parts_from, role_from};
 use super::{metadata_from, timestamp, timestamp_of};
 use crate::{
-    AppendedMessage, Fields, Invalid, InvalidFields, Message, MessageId, NewMessage, Parent, check,
-    limits,
+    Fields, Invalid, InvalidFields, MessageId, check, limits,
+    message::{AppendedMessage, Message, NewMessage, Parent},
     proto::{self, message_input},
 };
 

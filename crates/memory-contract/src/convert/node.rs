@@ -5,8 +5,9 @@ use uuid::Uuid;
 use super::file::file_ref_from;
 use super::scalar::{timestamp, timestamp_of};
 use crate::{
-    Invalid, InvalidFields, NewNodeMessage, NodeMessage, NodeParent, NodePlace, Role, check,
-    limits,
+    Invalid, InvalidFields, check, limits,
+    message::Role,
+    node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace},
     proto::{
         self,
         add_node_turn_request::{Parent, Place},

@@ -2,8 +2,8 @@
 
 use super::{file_ref_from, json};
 use crate::{
-    Content, Fields, Invalid, InvalidFields, Opaque, Part, Provider, Reasoning, Role, ToolCall,
-    ToolOutput, ToolResult, check, limits,
+    Fields, Invalid, InvalidFields, check, limits,
+    message::{Content, Opaque, Part, Provider, Reasoning, Role, ToolCall, ToolOutput, ToolResult},
     proto::{self, ProviderFormat, part, tool_result_part},
 };
 

@@ -3,8 +3,11 @@
 use super::json;
 use super::{timestamp, timestamp_of};
 use crate::{
-    AgentEvent, Attempt, Invalid, InvalidFields, NewAgentEvent, NewAttempt, NewPlan, Plan,
-    PlanStep, PlanStepStatus, check, limits, proto,
+    Invalid, InvalidFields, check, limits,
+    plan::{
+        AgentEvent, Attempt, NewAgentEvent, NewAttempt, NewPlan, Plan, PlanStep, PlanStepStatus,
+    },
+    proto,
 };
 
 /// Reads a plan to store, and names every wrong field with the path below

@@ -6,11 +6,16 @@ use prost_types::Duration as ProtoDuration;
 
 use super::file::{delivery_from, detail_from, file_types_from};
 use super::{duration_in, exact_duration, optional_float};
-use crate::policy_fields::policy_fields;
+use crate::policy::policy_fields;
 use crate::{
-    ExtractionStrategy, FileDelivery, FileType, ImageDetail, Invalid, InvalidFields, MemoryMode,
-    MemoryPolicy, MemoryScope, PolicyChange, PolicyFields, PolicyLevel, ResolvedPolicy, check,
-    limits, proto,
+    Invalid, InvalidFields, check,
+    file::{FileDelivery, FileType, ImageDetail},
+    limits,
+    policy::{
+        ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyChange, PolicyFields,
+        PolicyLevel, ResolvedPolicy,
+    },
+    proto,
 };
 
 /// Reads the policy of a level. `compiles` checks the template, whose language only the

@@ -5,8 +5,10 @@ use time::OffsetDateTime;
 use super::memory::{all_of, ids_from, memory_of, origin_from};
 use super::{policy::extraction_from, text_origin::EXTRACTIVE, timestamp_of};
 use crate::{
-    ExtractionStrategy, Invalid, InvalidFields, Memory, MemoryOrigin, MemoryOwner, NewMemory,
-    check, limits, proto,
+    Invalid, InvalidFields, check, limits,
+    memory::{Memory, MemoryOrigin, MemoryOwner, NewMemory},
+    policy::ExtractionStrategy,
+    proto,
 };
 
 /// Reads the memories of one import: 1 to 100 of one user. Every wrong field is

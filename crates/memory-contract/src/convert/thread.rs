@@ -1,10 +1,12 @@
 //! Converts threads, branches and sessions.
 
 use super::timestamp;
-use crate::session::SESSION_METADATA;
+use crate::thread::SESSION_METADATA;
 use crate::{
-    AppId, Branch, Invalid, KeySource, Session, SessionKey, SessionNames, Thread, UserId, check,
-    limits, proto,
+    AppId, Invalid, SessionKey, UserId, check, limits,
+    message::Branch,
+    proto,
+    thread::{KeySource, Session, SessionNames, Thread},
 };
 
 /// Reads the names of a session. The session's own key takes precedence over the agent's;

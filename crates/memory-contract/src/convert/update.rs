@@ -3,7 +3,11 @@
 use prost_types::FieldMask;
 
 use crate::proto::{self, precondition::State};
-use crate::{Fields, Invalid, MemoryPolicy, PolicyFields, Precondition, check, limits};
+use crate::{
+    Fields, Invalid, check, limits,
+    policy::{MemoryPolicy, PolicyFields},
+    precondition::Precondition,
+};
 
 /// The field of a request that has its mask.
 const MASK: &str = "update_mask";

@@ -2,7 +2,8 @@
 
 use super::{json, memory, messages_from};
 use crate::{
-    Fields, Invalid, InvalidFields, JsonObject, NewMemory, NewMessage, check, limits, proto,
+    Fields, Invalid, InvalidFields, check, json::JsonObject, limits, memory::NewMemory,
+    message::NewMessage, proto,
 };
 use uuid::Uuid;
 

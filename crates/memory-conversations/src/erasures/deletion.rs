@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, DeletionScope, ErasedPlace, Receipt, TenantId, UserId};
+use memory_contract::{
+    AppId, TenantId, UserId,
+    deletion::{DeletionScope, ErasedPlace, Receipt},
+};
 use memory_database::{
     Page, StoreError,
     page::one_more,

@@ -1,6 +1,8 @@
 //! Appends messages to a thread.
 
-use memory_contract::{AppendedMessage, MessageName, RequestId, Revision, Session, ThreadId};
+use memory_contract::{
+    MessageName, RequestId, ThreadId, message::AppendedMessage, revision::Revision, thread::Session,
+};
 use memory_database::{
     AppendError, StoreError, ThreadError,
     rows::{self, column, only, optional_id},

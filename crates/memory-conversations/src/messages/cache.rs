@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use memory_contract::{Role, TenantId, ThreadId, heap};
+use memory_contract::{TenantId, ThreadId, heap, message::Role};
 use metrics::{counter, describe_counter};
 use moka::future::Cache;
 

@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use memory_contract::{ContentDigest, InlineContent, MessageId, TenantId};
+use memory_contract::{
+    MessageId, TenantId,
+    file::{ContentDigest, InlineContent},
+};
 use memory_database::{
     StoreError,
     rows::{column, only, scalar},

@@ -1,6 +1,9 @@
 //! A filter of messages as parameters.
 
-use memory_contract::{JsonObject, MessageFilter, Role};
+use memory_contract::{
+    json::JsonObject,
+    message::{MessageFilter, Role},
+};
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 

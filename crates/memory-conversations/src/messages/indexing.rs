@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{AppId, Message, MessageId, ThreadId, UserId};
+use memory_contract::{AppId, MessageId, ThreadId, UserId, message::Message};
 use memory_database::{
     StoreError,
     rows::{self, column, uuids},
@@ -45,9 +45,9 @@ pub struct Place {
 }
 
 impl MessageStore<'_> {
-    /// Reads messages for indexing: all of them, or the first ones with at most `max_bytes` of content
-    /// together, at least one. What cannot be read any more is left out, as are messages before them with more than
-    /// `max_context_bytes` of content.
+    /// Reads messages for indexing: all of them, or the first ones with at most `max_bytes` of
+    /// content together, at least one. What cannot be read any more is left out, as are messages
+    /// before them with more than `max_context_bytes` of content.
     ///
     /// # Errors
     /// Only errors of the database.

@@ -1,6 +1,9 @@
 //! Lists messages of a thread, of a user or of an app.
 
-use memory_contract::{AppId, Message, MessageFilter, MessageId, ThreadId, UserId};
+use memory_contract::{
+    AppId, MessageId, ThreadId, UserId,
+    message::{Message, MessageFilter},
+};
 use memory_database::{
     Page, StoreError,
     page::{SCANNED, one_more},

@@ -11,7 +11,9 @@ mod path;
 mod recall;
 pub(crate) mod row;
 
-use memory_contract::{JsonObject, Message, MessageId, MessageName, Revision, ThreadId};
+use memory_contract::{
+    MessageId, MessageName, ThreadId, json::JsonObject, message::Message, revision::Revision,
+};
 use memory_database::{
     StoreError,
     rows::{GET_THREAD, column, id, one_thread, only},

@@ -1,6 +1,6 @@
 //! A path through a thread, and the messages on it.
 
-use memory_contract::{Message, MessageId, MessageName, TenantId, ThreadId};
+use memory_contract::{MessageId, MessageName, TenantId, ThreadId, message::Message};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 

@@ -1,6 +1,10 @@
 //! Reads for recall, search and indexing freshness.
 
-use memory_contract::{Message, MessageFilter, MessageId, MessageName, Revision, ThreadId};
+use memory_contract::{
+    MessageId, MessageName, ThreadId,
+    message::{Message, MessageFilter},
+    revision::Revision,
+};
 use memory_database::{
     Bounds, Scope, StoreError,
     rows::{self, column, only, uuids},

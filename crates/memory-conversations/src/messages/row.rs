@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use memory_contract::{JsonObject, Message, NewMessage, Parent, Part, Role};
+use memory_contract::{
+    json::JsonObject,
+    message::{Message, NewMessage, Parent, Part, Role},
+};
 use memory_database::{Composite, StoreError, rows::column, words};
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use memory_contract::Thread;
+use memory_contract::thread::Thread;
 use memory_database::{
     Databases, StoreError,
     rows::{column, only, scalar},

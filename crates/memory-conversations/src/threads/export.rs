@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{File, Message, MessageId, ThreadId};
+use memory_contract::{MessageId, ThreadId, file::File, message::Message};
 use memory_database::{
     Page, StoreError,
     page::one_more,

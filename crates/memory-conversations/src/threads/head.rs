@@ -1,6 +1,6 @@
 //! Sets the head of a thread.
 
-use memory_contract::{MessageName, Thread, ThreadId};
+use memory_contract::{MessageName, ThreadId, thread::Thread};
 use memory_database::{
     AppendError, StoreError,
     rows::{self, column, only},

@@ -1,6 +1,8 @@
 //! Lists threads by creation or by last change.
 
-use memory_contract::{AppId, JsonObject, Thread, ThreadId, ThreadOrder, UserId};
+use memory_contract::{
+    AppId, ThreadId, UserId, json::JsonObject, listing::ThreadOrder, thread::Thread,
+};
 use memory_database::{
     Page, StoreError,
     page::{SCANNED, one_more},

@@ -10,7 +10,13 @@ mod owners;
 use std::time::Duration;
 
 use memory_contract::{
-    Branch, JsonObject, PolicyChange, Precondition, Revision, Session, Thread, ThreadId,
+    ThreadId,
+    json::JsonObject,
+    message::Branch,
+    policy::PolicyChange,
+    precondition::Precondition,
+    revision::Revision,
+    thread::{Session, Thread},
 };
 use memory_database::{
     Page, StoreError, ThreadError,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{JsonObject, MemoryPolicy, Session, ThreadId};
+use memory_contract::{ThreadId, json::JsonObject, policy::MemoryPolicy, thread::Session};
 use memory_database::{EphemeralConfig, session_digest, words};
 use memory_postgres::{Caller, Query, query};
 use tokio_postgres::types::{Json, ToSql};

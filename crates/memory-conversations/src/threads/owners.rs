@@ -1,6 +1,9 @@
 //! Lists users and apps.
 
-use memory_contract::{App, AppId, User, UserId};
+use memory_contract::{
+    AppId, UserId,
+    listing::{App, User},
+};
 use memory_database::{Page, StoreError, page::one_more, rows::column};
 use memory_postgres::{Params, query};
 

@@ -1,7 +1,10 @@
 //! Reads the present content that the events of a watch are about. Reading it is not a use of an
 //! ephemeral thread, and returns nothing of a deleted or expired one.
 
-use memory_contract::{Message, MessageFilter, MessageId, ThreadId};
+use memory_contract::{
+    MessageId, ThreadId,
+    message::{Message, MessageFilter},
+};
 use memory_database::{
     StoreError,
     rows::{GET_THREAD, column, id, one_thread},

@@ -19,17 +19,17 @@ BEGIN
         RETURNING r.day, r.model, r.input_tokens, r.output_tokens
     )
     INSERT INTO recollect.model_usage AS u
-        (tenant_id, day, model, call_count, failed_count, input_tokens, output_tokens)
-    SELECT p_tenant, lost.day, lost.model, count(*), count(*), sum(lost.input_tokens), sum(lost.output_tokens)
+        (tenant_id, day, kind, model, call_count, failed_count, input_tokens, output_tokens)
+    SELECT p_tenant, lost.day, 'language', lost.model, count(*), count(*), sum(lost.input_tokens), sum(lost.output_tokens)
     FROM lost
     GROUP BY lost.day, lost.model
-    ON CONFLICT (tenant_id, day, model) DO UPDATE
+    ON CONFLICT (tenant_id, day, kind, model) DO UPDATE
     SET call_count = u.call_count + EXCLUDED.call_count, failed_count = u.failed_count + EXCLUDED.failed_count,
         input_tokens = u.input_tokens + EXCLUDED.input_tokens,
         output_tokens = u.output_tokens + EXCLUDED.output_tokens;
     IF p_budget > 0 THEN
         SELECT COALESCE((SELECT sum(u.input_tokens + u.output_tokens) FROM recollect.model_usage u
-                         WHERE u.tenant_id = p_tenant AND u.day = recollect.usage_day()), 0)
+                         WHERE u.tenant_id = p_tenant AND u.day = recollect.usage_day() AND u.kind = 'language'), 0)
             + COALESCE((SELECT sum(r.input_tokens + r.output_tokens) FROM recollect.model_reservations r
                         WHERE r.tenant_id = p_tenant), 0)
         INTO v_spent;

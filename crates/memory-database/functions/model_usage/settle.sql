@@ -8,7 +8,6 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     v_model text;
-    v_calls bigint;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
     DELETE FROM recollect.model_reservations r
@@ -17,18 +16,6 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    INSERT INTO recollect.model_usage AS u
-        (tenant_id, day, model, call_count, failed_count, input_tokens, output_tokens)
-    VALUES (p_tenant, recollect.usage_day(), v_model, 1, p_failed::integer, p_input, p_output)
-    ON CONFLICT (tenant_id, day, model) DO UPDATE
-    SET call_count = u.call_count + 1, failed_count = u.failed_count + EXCLUDED.failed_count,
-        input_tokens = u.input_tokens + EXCLUDED.input_tokens,
-        output_tokens = u.output_tokens + EXCLUDED.output_tokens
-    RETURNING u.call_count INTO v_calls;
-    -- Once a day. Older days cannot be requested.
-    IF v_calls = 1 THEN
-        DELETE FROM recollect.model_usage u
-        WHERE u.tenant_id = p_tenant AND u.day < recollect.usage_day() - 366;
-    END IF;
+    PERFORM recollect.add_model_usage(p_tenant, 'language', v_model, 1, p_failed::integer, p_input, p_output);
 END;
 $$;

@@ -71,6 +71,5 @@ BEGIN
     more := GREATEST(cardinality(ids) - p_limit, 0);
     changes := COALESCE(changes[1:p_limit], '{}');
     ids := COALESCE(ids[1:p_limit], '{}');
-    more := COALESCE(more, 0);
 END;
 $$;

@@ -1,6 +1,6 @@
 //! Reads a range of messages.
 
-use memory_contract::{Message, MessageId, ThreadId};
+use memory_contract::{MessageId, ThreadId, message::Message};
 use memory_conversations::read_message;
 use memory_database::{
     StoreError,

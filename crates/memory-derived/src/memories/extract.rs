@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use memory_contract::{
-    ExtractionStrategy, MemoryId, MemoryType, Message, MessageId, Revision, TenantId, ThreadId,
+    MemoryId, MessageId, TenantId, ThreadId, memory::MemoryType, message::Message,
+    policy::ExtractionStrategy, revision::Revision,
 };
 use memory_conversations::read_message;
 use memory_database::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, Memory, PolicyLevel, TenantId, UserId, limits};
+use memory_contract::{AppId, TenantId, UserId, limits, memory::Memory, policy::PolicyLevel};
 use memory_database::{StoreError, rows::column};
 use memory_postgres::{Caller, Params, query};
 

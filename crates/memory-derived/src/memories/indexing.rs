@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use memory_contract::{
-    AppId, JsonObject, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, ThreadId, UserId,
+    AppId, MemoryId, ThreadId, UserId,
+    json::JsonObject,
+    memory::{MemoryOrigin, MemoryOwner, MemoryType},
 };
 use memory_conversations::Unindexed;
 use memory_database::{

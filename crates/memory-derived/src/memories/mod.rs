@@ -11,7 +11,9 @@ mod use_queue;
 mod uses;
 mod write;
 
-use memory_contract::{JsonObject, KeyScope, Memory, MemoryId, Revision, ThreadId};
+use memory_contract::{
+    MemoryId, ThreadId, json::JsonObject, key::KeyScope, memory::Memory, revision::Revision,
+};
 use memory_database::{StoreError, rows::column, words};
 use memory_postgres::Caller;
 use serde_json::{Value, json};
@@ -71,7 +73,7 @@ pub(crate) struct Item<'a> {
     id: MemoryId,
     record: &'a str,
     text: &'a str,
-    kind: memory_contract::MemoryType,
+    kind: memory_contract::memory::MemoryType,
     topics: &'a [String],
     entities: &'a [String],
     event: Option<time::OffsetDateTime>,
@@ -113,7 +115,9 @@ impl Item<'_> {
     }
 
     fn hash(&self) -> String {
-        hex::encode(words::digest(&[&memory_contract::normalized(self.text)]))
+        hex::encode(words::digest(&[&memory_contract::memory::normalized(
+            self.text,
+        )]))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whose memories a search reads.
 
-use memory_contract::{AppId, MemoryOwner, UserId};
+use memory_contract::{AppId, UserId, memory::MemoryOwner};
 use memory_database::{Scope, Space};
 
 /// The owners of memories that are searched together.

@@ -1,8 +1,13 @@
 //! Reads and searches memories.
 
 use memory_contract::{
-    AppId, JsonObject, Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy,
-    Session, Thread, ThreadId, UserId, limits, memory_bytes,
+    AppId, MemoryId, ThreadId, UserId,
+    json::JsonObject,
+    limits,
+    memory::{Memory, MemoryFilter, MemoryOrigin, MemoryOwner},
+    policy::MemoryPolicy,
+    size::memory_bytes,
+    thread::{Session, Thread},
 };
 use memory_conversations::{Policies, PolicyStore};
 use memory_database::{

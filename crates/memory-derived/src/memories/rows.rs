@@ -1,8 +1,10 @@
 //! Converts rows into memories.
 
 use memory_contract::{
-    AppId, ExtractionStrategy, JsonObject, Memory, MemoryOrigin, MemoryOwner, MemoryType,
-    MessageId, UserId,
+    AppId, MessageId, UserId,
+    json::JsonObject,
+    memory::{Memory, MemoryOrigin, MemoryOwner, MemoryType},
+    policy::ExtractionStrategy,
 };
 use memory_database::{
     StoreError,

@@ -1,6 +1,11 @@
 //! Exports memories, and imports memories of another server.
 
-use memory_contract::{AppId, ExtractionStrategy, Memory, MemoryId, MemoryOwner, Revision, UserId};
+use memory_contract::{
+    AppId, MemoryId, UserId,
+    memory::{Memory, MemoryOwner},
+    policy::ExtractionStrategy,
+    revision::Revision,
+};
 use memory_database::{Page, StoreError, page::one_more, rows::column};
 use memory_postgres::{Params, query};
 use serde_json::{Value, json};

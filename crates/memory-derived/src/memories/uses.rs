@@ -1,6 +1,6 @@
 //! Records the day on which memories were last returned, off the path of reads.
 
-use memory_contract::{Memory, MemoryId};
+use memory_contract::{MemoryId, memory::Memory};
 
 use super::rows::today;
 use crate::MemoryStore;

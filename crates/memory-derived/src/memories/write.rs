@@ -1,8 +1,10 @@
 //! Stores, changes and erases memories.
 
 use memory_contract::{
-    Memory, MemoryChange, MemoryId, MemoryOrigin, MemoryOwner, NewMemory, Precondition, Revision,
-    TenantId, ThreadId,
+    MemoryId, TenantId, ThreadId,
+    memory::{Memory, MemoryChange, MemoryOrigin, MemoryOwner, NewMemory},
+    precondition::Precondition,
+    revision::Revision,
 };
 use memory_database::{
     MemoryError, StoreError,

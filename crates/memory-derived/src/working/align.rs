@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{MessageId, Role};
+use memory_contract::{MessageId, message::Role};
 use time::OffsetDateTime;
 
 /// A message that a caller puts.

@@ -3,7 +3,12 @@
 use std::time::Duration;
 
 use memory_contract::{
-    JsonObject, MemoryOwner, MemoryPolicy, MessageId, NewMemory, Precondition, Session, ThreadId,
+    MessageId, ThreadId,
+    json::JsonObject,
+    memory::{MemoryOwner, NewMemory},
+    policy::MemoryPolicy,
+    precondition::Precondition,
+    thread::Session,
 };
 use memory_conversations::{CountedMessage, NewRows};
 use memory_database::EphemeralConfig;

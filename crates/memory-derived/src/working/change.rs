@@ -1,6 +1,6 @@
 //! Changes and forgets working memories.
 
-use memory_contract::{JsonObject, Precondition, TenantId, ThreadId};
+use memory_contract::{TenantId, ThreadId, json::JsonObject, precondition::Precondition};
 use memory_database::{
     StoreError,
     rows::{self, column, only, scalar},

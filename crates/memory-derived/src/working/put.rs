@@ -6,7 +6,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{MessageId, Part, Precondition, Revision, Role, Session, ThreadId};
+use memory_contract::{
+    MessageId, ThreadId,
+    message::{Part, Role},
+    precondition::Precondition,
+    revision::Revision,
+    thread::Session,
+};
 use memory_conversations::{CountedMessage, NewThread, OPEN_THREAD, Opening, external_exists};
 use memory_database::{
     AppendError, MemoryError, StoreError, ThreadError,

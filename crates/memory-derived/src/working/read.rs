@@ -1,6 +1,8 @@
 //! Reads a working memory.
 
-use memory_contract::{JsonObject, Memory, Message, Session, ThreadId};
+use memory_contract::{
+    ThreadId, json::JsonObject, memory::Memory, message::Message, thread::Session,
+};
 use memory_conversations::{Policies, THREAD_POLICIES, ThreadStore, read_message, used};
 use memory_database::{
     StoreError,

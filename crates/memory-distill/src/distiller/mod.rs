@@ -11,7 +11,7 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memory_contract::{ExtractionStrategy, TenantId};
+use memory_contract::{TenantId, policy::ExtractionStrategy};
 
 use crate::model::{Account, NoKeys, ProviderKeys, Reliable, TokenLedger, open_model};
 use crate::{

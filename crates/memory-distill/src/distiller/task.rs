@@ -1,6 +1,6 @@
 //! Inputs and results of the tasks.
 
-use memory_contract::ExtractionStrategy;
+use memory_contract::policy::ExtractionStrategy;
 
 use crate::{Fact, KnownFact, SourceMessage};
 

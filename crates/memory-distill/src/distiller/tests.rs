@@ -1,4 +1,4 @@
-use memory_contract::{Message, Part, Role};
+use memory_contract::message::{Message, Part, Role};
 use time::macros::datetime;
 
 use crate::SourceMessage;

@@ -1,7 +1,10 @@
 //! Extracts facts without a model: sentences of a few plain forms in which a user states
 //! something lasting, a preference, or an event. Doubtful sentences are left out.
 
-use memory_contract::{Content, ExtractionStrategy, Role};
+use memory_contract::{
+    message::{Content, Role},
+    policy::ExtractionStrategy,
+};
 
 use super::{claim, cues, dates, sentence::sentences, words};
 use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, SourceMessage, content_hash};

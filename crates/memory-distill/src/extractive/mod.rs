@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_budget::Tokenizer;
-use memory_contract::ExtractionStrategy;
+use memory_contract::policy::ExtractionStrategy;
 use tokio::time::timeout;
 
 use crate::{Fact, SourceMessage};

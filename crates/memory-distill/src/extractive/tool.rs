@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{Content, ToolCall, ToolResult, text};
+use memory_contract::{
+    message::{Content, ToolCall, ToolResult},
+    text,
+};
 
 use super::{cues, digest, words};
 use crate::SourceMessage;

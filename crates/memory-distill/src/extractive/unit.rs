@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use memory_budget::Tokenizer;
-use memory_contract::{Content, Role, text};
+use memory_contract::{
+    message::{Content, Role},
+    text,
+};
 use time::Date;
 
 use super::{cues, sentence, tool, words};

@@ -4,7 +4,7 @@
 pub(crate) mod quote;
 mod template;
 
-use memory_contract::{ExtractionStrategy, json_line};
+use memory_contract::{json::json_line, policy::ExtractionStrategy};
 
 use crate::model::Prompt;
 

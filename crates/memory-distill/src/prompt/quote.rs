@@ -1,7 +1,7 @@
 //! Messages and facts as quotations, so that no stored text can close or imitate the
 //! frame that it is given in.
 
-use memory_contract::{json_line, to_the_second};
+use memory_contract::json::{json_line, to_the_second};
 use serde::Serialize;
 
 use crate::{KnownFact, SourceMessage};

@@ -11,7 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::{
-    Content, ExtractionStrategy, Message, Part, Role, TenantId, ToolCall, ToolOutput, ToolResult,
+    TenantId,
+    message::{Content, Message, Part, Role, ToolCall, ToolOutput, ToolResult},
+    policy::ExtractionStrategy,
 };
 use memory_distill::{
     Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, ModelConfig,

@@ -12,6 +12,7 @@ use super::answer::{self, Answer};
 use super::error::EndpointError;
 use crate::config::EmbedderConfig;
 use crate::error::EmbedError;
+use crate::vectors::TenantText;
 
 /// The most dimensions that are looked for where they are not known.
 const MOST_DIMENSIONS: usize = 16_384;
@@ -75,12 +76,12 @@ impl Http {
     /// Embeds texts with one request. `dimensions`: those of the model, if known.
     pub(super) async fn embed(
         &self,
-        texts: &[String],
+        texts: &[TenantText],
         dimensions: Option<usize>,
     ) -> Result<Answer, EndpointError> {
-        let input = texts.iter().map(|text| match text.trim().is_empty() {
+        let input = texts.iter().map(|one| match one.text.trim().is_empty() {
             true => BLANK,
-            false => text.as_str(),
+            false => one.text.as_str(),
         });
         let request = Request {
             model: &self.model,

@@ -19,6 +19,8 @@ use crate::config::EmbedderConfig;
 use crate::error::EmbedError;
 use crate::kind::Kind;
 use crate::profile::Profile;
+use crate::usage::UsageCounter;
+use crate::vectors::TenantText;
 
 /// Sent to find out what the endpoint answers, and whether it answers.
 const PROBE: &str = "The first words.";
@@ -36,6 +38,7 @@ pub(crate) struct Endpoint {
     dimensions: usize,
     queries: Lane,
     documents: Lane,
+    usage: UsageCounter,
 }
 
 impl Endpoint {
@@ -57,6 +60,7 @@ impl Endpoint {
             dimensions,
             queries: Lane::new(&config.calls, config.query_timeout),
             documents: Lane::new(&config.calls, config.calls.total_timeout),
+            usage: UsageCounter::default(),
         })
     }
 
@@ -64,10 +68,15 @@ impl Endpoint {
         self.dimensions
     }
 
+    /// What it has charged.
+    pub(crate) fn usage(&self) -> UsageCounter {
+        self.usage.clone()
+    }
+
     /// Embeds texts as vectors of length 1.
     pub(crate) async fn embed(
         &self,
-        texts: Vec<String>,
+        texts: Vec<TenantText>,
         kind: Kind,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let lane = match kind {
@@ -89,7 +98,7 @@ impl Endpoint {
     async fn embed_in_parts(
         &self,
         lane: &Lane,
-        mut texts: Vec<String>,
+        mut texts: Vec<TenantText>,
         kind: Kind,
     ) -> Result<Vec<Vec<f32>>, EndpointError> {
         let end = lane.end();
@@ -108,7 +117,7 @@ impl Endpoint {
                 }
                 Err(EndpointError::TooLong) if halvings < HALVINGS => {
                     halvings += 1;
-                    let text = &mut texts[part.start];
+                    let text = &mut texts[part.start].text;
                     text.truncate(text.floor_char_boundary(text.len() / 2));
                     parts.push(part);
                 }
@@ -122,16 +131,18 @@ impl Endpoint {
         &self,
         lane: &Lane,
         end: Instant,
-        texts: &[String],
+        texts: &[TenantText],
         kind: Kind,
     ) -> Result<Vec<Vec<f32>>, EndpointError> {
         let answer = lane
             .attempt(end, || self.http.embed(texts, Some(self.dimensions)))
             .await
             .inspect_err(|_| {
+                self.usage.count(texts, None);
                 metrics::counter!("recollect_embed_failures_total", "kind" => kind.label())
                     .increment(1);
             })?;
+        self.usage.count(texts, Some(answer.tokens));
         metrics::counter!("recollect_embed_tokens_total", "kind" => kind.label())
             .increment(answer.tokens);
         Ok(answer.vectors)
@@ -144,7 +155,7 @@ impl Endpoint {
         if !error.may_be_of_text() {
             return error;
         }
-        let (lane, probe) = (&self.documents, [PROBE.to_owned()]);
+        let (lane, probe) = (&self.documents, [PROBE.into()]);
         match self.ask(lane, lane.end(), &probe, Kind::WarmUp).await {
             Ok(_) => EndpointError::OneText {
                 source: Box::new(error),
@@ -157,7 +168,7 @@ impl Endpoint {
 /// Compares the dimensions that are known with those of the endpoint, if it answers. Otherwise the
 /// server starts without it.
 async fn known_dimensions(http: &Http, known: usize) -> Result<usize, EmbedError> {
-    let probe = [PROBE.to_owned()];
+    let probe = [PROBE.into()];
     let asked = timeout(KNOWN_TIMEOUT, http.embed(&probe, Some(known))).await;
     let after = KNOWN_TIMEOUT;
     match asked.unwrap_or(Err(EndpointError::Timeout { after })) {
@@ -181,10 +192,7 @@ async fn known_dimensions(http: &Http, known: usize) -> Result<usize, EmbedError
 }
 
 async fn unknown_dimensions(http: &Http, config: &EmbedderConfig) -> Result<usize, EmbedError> {
-    let (lane, probe) = (
-        Lane::new(&config.calls, UNKNOWN_TIMEOUT),
-        [PROBE.to_owned()],
-    );
+    let (lane, probe) = (Lane::new(&config.calls, UNKNOWN_TIMEOUT), [PROBE.into()]);
     let asked = lane.attempt(lane.end(), || http.embed(&probe, None)).await;
     let vectors = asked.map(|answer| answer.vectors);
     match vectors {

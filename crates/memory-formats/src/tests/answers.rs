@@ -1,7 +1,7 @@
 //! What is stored of recorded answers of each provider.
 
 use super::*;
-use memory_contract::{Opaque, Reasoning, ToolCall};
+use memory_contract::message::{Opaque, Reasoning, ToolCall};
 
 /// The only message of an answer.
 fn answer(provider: Provider, json: &str) -> NewMessage {

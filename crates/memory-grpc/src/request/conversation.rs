@@ -3,8 +3,11 @@
 use memory_context::Conversation;
 use memory_contract::proto::{self, SessionKeySource, SessionRef, ThreadRef, thread_ref};
 use memory_contract::{
-    Invalid, PolicyLevel, SESSION_METADATA, Session, SessionKey, SessionNames, Thread, ThreadId,
-    check, limits, session_from,
+    Invalid, SessionKey, ThreadId, check,
+    convert::session_from,
+    limits,
+    policy::PolicyLevel,
+    thread::{SESSION_METADATA, Session, SessionNames, Thread},
 };
 use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;

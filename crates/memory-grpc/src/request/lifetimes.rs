@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, KeyScope, Lifetime, MemoryPolicy, PolicyChange, PolicyLevel, ResolvedPolicy, Thread,
+    AppId,
+    key::KeyScope,
+    policy::{Lifetime, MemoryPolicy, PolicyChange, PolicyLevel, ResolvedPolicy},
+    thread::Thread,
 };
 use memory_store::{Caller, Store};
 use time::OffsetDateTime;

@@ -2,7 +2,10 @@
 
 use std::hash::Hash;
 
-use memory_contract::{Invalid, PageToken, page_size};
+use memory_contract::{
+    Invalid,
+    page::{PageToken, page_size},
+};
 use time::OffsetDateTime;
 use uuid::Uuid;
 

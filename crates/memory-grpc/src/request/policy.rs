@@ -2,8 +2,10 @@
 
 use memory_context::template::QueryTemplate;
 use memory_contract::{
-    InvalidFields, MemoryPolicy, PolicyChange, PolicyFields, PolicyLevel, policy_change_from,
-    policy_from, proto,
+    InvalidFields,
+    convert::{policy_change_from, policy_from},
+    policy::{MemoryPolicy, PolicyChange, PolicyFields, PolicyLevel},
+    proto,
 };
 
 /// Reads the policy of a level, and compiles its template.

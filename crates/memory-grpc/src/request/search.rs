@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use memory_contract::proto::{self, SearchMethod, freshness::Requirement};
-use memory_contract::{Invalid, check, duration_in, limits};
+use memory_contract::{Invalid, check, convert::duration_in, limits};
 use memory_recall::{Freshness, Method};
 use memory_store::Revision;
 

@@ -1,7 +1,7 @@
 //! Errors of memories.
 
 use memory_contract::proto::ErrorReason;
-use memory_contract::{Invalid, KeyScope};
+use memory_contract::{Invalid, key::KeyScope};
 use memory_store::MemoryError;
 use tonic::Code;
 

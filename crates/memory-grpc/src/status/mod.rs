@@ -21,7 +21,7 @@ use std::time::Duration;
 use memory_budget::BudgetError;
 use memory_context::ContextError;
 use memory_contract::proto::ErrorReason;
-use memory_contract::{Invalid, InvalidFields, KeyScope, limits};
+use memory_contract::{Invalid, InvalidFields, key::KeyScope, limits};
 use memory_objects::ObjectsError;
 use memory_recall::RecallError;
 use memory_runtime::error_chain;

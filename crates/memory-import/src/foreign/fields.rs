@@ -130,7 +130,7 @@ impl Fields {
     pub(super) fn metadata(self) -> (String, bool) {
         let fits = |fields: &Map<String, Value>| {
             let (bytes, depth) = (limits::METADATA_BYTES, limits::METADATA_DEPTH);
-            memory_contract::object_from("", object_text(fields), bytes, depth).is_ok()
+            memory_contract::convert::object_from("", object_text(fields), bytes, depth).is_ok()
         };
         let mut all = self.own.clone();
         for (name, value) in self.left {

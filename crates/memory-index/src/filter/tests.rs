@@ -1,4 +1,4 @@
-use memory_contract::{MemoryOwner, Role};
+use memory_contract::{memory::MemoryOwner, message::Role};
 use serde_json::json;
 use time::macros::datetime;
 

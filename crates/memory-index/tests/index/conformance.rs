@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, JsonObject, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, MessageFilter,
-    MessageId, Role, TenantId, UserId,
+    AppId, MessageId, TenantId, UserId,
+    json::JsonObject,
+    memory::{MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType},
+    message::{MessageFilter, Role},
 };
 use memory_embed::EmbeddingModel;
 use memory_index::{

@@ -1,6 +1,6 @@
 //! Searches by meaning for a small part of an index that is so large that it has graphs.
 
-use memory_contract::{AppId, MessageFilter, TenantId, UserId};
+use memory_contract::{AppId, TenantId, UserId, message::MessageFilter};
 use memory_embed::EmbeddingModel;
 use memory_index::{IndexConfig, IndexSchema, Point, Search, Selection, open_index};
 use memory_store::{Scope, Space};

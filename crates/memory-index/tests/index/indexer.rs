@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use memory_contract::{AppId, MessageFilter, MessageId, NewMessage, Role};
+use memory_contract::{
+    AppId, MessageId,
+    message::{MessageFilter, NewMessage, Role},
+};
 use memory_index::{Change, Index, IndexState, Indexer, IndexerConfig, Point, Search, Selection};
 use memory_store::{DeadSubject, JobKind, Scope};
 use memory_test_qdrant::{Fault, TestQdrant};

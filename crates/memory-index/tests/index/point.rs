@@ -1,6 +1,6 @@
 //! Points of an index with dense vectors of four numbers.
 
-use memory_contract::{AppId, JsonObject, Role, TenantId, ThreadId, UserId};
+use memory_contract::{AppId, TenantId, ThreadId, UserId, json::JsonObject, message::Role};
 use memory_index::Point;
 use memory_text::{Form, LexicalVector};
 use time::{Duration, OffsetDateTime};

@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use memory_contract::{
-    AppId, JsonObject, MemoryChange, MemoryFilter, MessageFilter, MessageId, NewMessage,
-    Precondition, Role,
+    AppId, MessageId,
+    json::JsonObject,
+    memory::{MemoryChange, MemoryFilter},
+    message::{MessageFilter, NewMessage, Role},
+    precondition::Precondition,
 };
 use memory_index::{Index, Search, Selection};
 use memory_store::{MemoryOwners, Scope};

@@ -4,8 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memory_contract::{
-    AppId, JsonObject, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, MessageId, NewMemory,
-    NewMessage, Part, Role, Session, SessionKey, TenantId, ThreadId, UserId,
+    AppId, MemoryId, MessageId, SessionKey, TenantId, ThreadId, UserId,
+    json::JsonObject,
+    memory::{MemoryOrigin, MemoryOwner, NewMemory},
+    message::{NewMessage, Part, Role},
+    policy::MemoryPolicy,
+    thread::Session,
 };
 use memory_embed::Embedder;
 use memory_index::{

@@ -1,4 +1,7 @@
-use memory_contract::{FileLocation, FileRef, FileType, Role};
+use memory_contract::{
+    file::{FileLocation, FileRef, FileType},
+    message::Role,
+};
 use proptest::prelude::*;
 use serde_json::json;
 use time::OffsetDateTime;

@@ -67,7 +67,7 @@ impl Corpus {
         limit: usize,
     ) -> Result<Vec<(MessageId, [f64; FEATURES.len()])>, EmbedError> {
         let vector = in_first_person(query, &self.names);
-        let vector = self.embedder.query(&vector).await?;
+        let vector = self.embedder.query(vector).await?;
         let words = self.counts.weigh(lexical_query(query, &self.names));
         let dense = |entry: &EncodedPoint| entry.dense.as_deref().map(|dense| dot(&vector, dense));
         let lexical = |entry: &EncodedPoint| {

@@ -195,7 +195,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use memory_contract::Role;
+    use memory_contract::message::Role;
     use memory_text::{Form, lexical_query};
 
     fn by_ada() -> QueryTraits {

@@ -1,6 +1,6 @@
 //! The score of candidates by constants alone.
 
-use memory_contract::Role;
+use memory_contract::message::Role;
 
 use super::evidence::{DENSE_WEIGHT, Evidence, LEXICAL_WEIGHT};
 use super::surroundings::{SUCCESSOR_SHARE, Surroundings};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use memory_budget::{Room, Size};
-use memory_contract::{Message, MessageId, limits};
+use memory_contract::{MessageId, limits, message::Message};
 use memory_store::Caller;
 
 use super::messages::Ranking;

@@ -3,7 +3,11 @@
 
 use std::time::Duration;
 
-use memory_contract::{DocumentName, DocumentQuery, MemoryOwner, limits::COMPARED_DOCUMENTS};
+use memory_contract::{
+    document::{DocumentName, DocumentQuery},
+    limits::COMPARED_DOCUMENTS,
+    memory::MemoryOwner,
+};
 use memory_embed::dot;
 use memory_store::Caller;
 
@@ -54,7 +58,7 @@ impl Searcher {
         };
         let store = self.store.documents(caller);
         let (asked, candidates) = tokio::join!(
-            self.embeddings.query(embedder, &query.text),
+            self.embeddings.query(embedder, &caller.tenant, &query.text),
             store.document_candidates(owner, query, COMPARED_DOCUMENTS),
         );
         let (candidates, selected) = candidates?;

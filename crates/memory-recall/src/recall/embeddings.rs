@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared, ready};
 use memory_contract::TenantId;
-use memory_embed::{EmbedError, Embedder};
+use memory_embed::{EmbedError, Embedder, TenantText};
 use memory_store::Scope;
 use memory_text::in_first_person;
 
@@ -24,8 +24,9 @@ const MAX_PLACES: usize = 16_384;
 /// The embeddings of queries under way.
 #[derive(Default)]
 pub(super) struct QueryEmbeddings {
-    /// By text. A context searches messages and memories by the same text at the same time.
-    running: Mutex<HashMap<String, WeakShared<Embedding>>>,
+    /// By tenant and text. A context searches messages and memories by the same text at the same
+    /// time.
+    running: Mutex<HashMap<(TenantId, String), WeakShared<Embedding>>>,
     /// The scope that was searched last from each place.
     last_scopes: Mutex<HashMap<Place, Scope>>,
 }
@@ -66,13 +67,23 @@ impl Prefetch {
 
 impl QueryEmbeddings {
     /// Begins to embed a query.
-    pub(super) fn query(&self, embedder: &Embedder, text: &str) -> SharedEmbedding {
+    pub(super) fn query(
+        &self,
+        embedder: &Embedder,
+        tenant: &TenantId,
+        text: &str,
+    ) -> SharedEmbedding {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = running.get(text).and_then(WeakShared::upgrade);
+        let key = (tenant.clone(), text.to_owned());
+        let known = running.get(&key).and_then(WeakShared::upgrade);
         if let Some(known) = known.filter(|known| !matches!(known.peek(), Some(Err(_)))) {
             return known;
         }
         running.retain(|_, known| known.upgrade().is_some());
+        let text = TenantText {
+            tenant: Some(tenant.clone()),
+            text: text.to_owned(),
+        };
         let embedding = match embedder.begin_query(text) {
             Ok(embedding) => embedding,
             Err(error) => return ready(Err(Arc::new(error))).boxed().shared(),
@@ -80,7 +91,7 @@ impl QueryEmbeddings {
         let inference = async move { embedding.await.map_err(Arc::new) };
         let inference = inference.boxed().shared();
         if let Some(weak) = inference.downgrade() {
-            running.insert(text.to_owned(), weak);
+            running.insert(key, weak);
         }
         inference
     }
@@ -101,7 +112,7 @@ impl QueryEmbeddings {
             .zip(last_scope.as_ref())
             .and_then(|(embedder, scope)| {
                 let names = names.cached(tenant, scope)?;
-                Some(self.query(embedder, &in_first_person(question, &names)))
+                Some(self.query(embedder, tenant, &in_first_person(question, &names)))
             });
         Prefetch {
             embeddings: Arc::clone(self),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use memory_contract::{Memory, MemoryId};
+use memory_contract::{MemoryId, memory::Memory};
 use memory_index::Selection;
 use memory_store::Caller;
 use memory_text::{in_first_person, lexical_memory, lexical_query};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use memory_contract::{AppId, MessageFilter, TenantId};
+use memory_contract::{AppId, TenantId, message::MessageFilter};
 use memory_index::{Index, Selection};
 use memory_runtime::task;
 use memory_store::Scope;

@@ -119,16 +119,19 @@ impl Searcher {
         if !unread.is_empty() {
             let ids: Vec<MemoryId> = unread.iter().map(|change| change.subject).collect();
             let records = memories().memory_records(&ids).await?;
-            let numbers: HashMap<MemoryId, i64> = unread
+            let mut numbers: HashMap<MemoryId, i64> = unread
                 .iter()
                 .map(|change| (change.subject, change.number))
                 .collect();
             known.extend(records.into_iter().filter_map(|record| {
-                let number = *numbers.get(&record.id)?;
+                let number = numbers.remove(&record.id)?;
                 let text = record.text.clone();
                 let point = MemoryPoint::new(&caller.tenant, record);
                 Some(self.keep(caller, number, point.into(), text, true))
             }));
+            for number in numbers.into_values() {
+                self.waiting.forget(number);
+            }
         }
         Ok(self.include(caller, query, known, more + rest))
     }

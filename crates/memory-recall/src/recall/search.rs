@@ -102,7 +102,7 @@ impl Searcher {
             };
             Ok::<_, RecallError>((reached, pending, words, found))
         };
-        let embed = self.embed(query.method, &query.meaning);
+        let embed = self.embed(caller, query.method, &query.meaning);
         let (embedded, by_word) = tokio::join!(embed, by_word);
         let (reached, mut pending, words, mut found) = by_word?;
         let mut degradations = Vec::new();
@@ -233,7 +233,12 @@ impl Searcher {
     }
 
     /// Embeds a query; `None` for a lexical one or without a model.
-    async fn embed(&self, method: Method, meaning: &str) -> Result<Option<Vec<f32>>, Degradation> {
+    async fn embed(
+        &self,
+        caller: &Caller,
+        method: Method,
+        meaning: &str,
+    ) -> Result<Option<Vec<f32>>, Degradation> {
         let unavailable = |message: &str| Degradation {
             reason: DegradationReason::EmbedderUnavailable,
             message: message.to_owned(),
@@ -249,7 +254,10 @@ impl Searcher {
         if method == Method::Lexical {
             return Ok(None);
         }
-        let vector = self.embeddings.query(embedder, meaning).await;
+        let vector = self
+            .embeddings
+            .query(embedder, &caller.tenant, meaning)
+            .await;
         vector.map(Some).map_err(|error| {
             tracing::warn!(%error, "embedding a query failed");
             unavailable("the query could not be embedded; matches are by keyword only")

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{Message, MessageId, limits};
+use memory_contract::{MessageId, limits, message::Message};
+use memory_index::most_passages;
 use memory_store::{Caller, Hydrated, Neighbor, StoreError};
 use memory_text::{lexical_document, meaning};
 
@@ -114,8 +115,9 @@ impl Searcher {
     /// The passage by which a long message was found.
     fn passage(&self, found: &Match) -> Option<String> {
         let place = usize::from(found.ranked.passage?.checked_sub(2)?);
-        let document = meaning(&found.found.message);
-        let passages = self.embedder.as_ref()?.later_passages(&document, place + 1);
+        let message = &found.found.message;
+        let (document, most) = (meaning(message), most_passages(message));
+        let passages = self.embedder.as_ref()?.later_passages(&document, most);
         passages.into_iter().nth(place)
     }
 

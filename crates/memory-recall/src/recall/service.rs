@@ -4,8 +4,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use memory_contract::{DocumentQuery, MemoryMode, MemoryOwner, Message, MessageId};
-use memory_embed::{Embedder, Urgency};
+use memory_contract::{
+    MessageId, TenantId, document::DocumentQuery, memory::MemoryOwner, message::Message,
+    policy::MemoryMode,
+};
+use memory_embed::{Embedder, TenantText, Urgency};
 use memory_index::{Index, IndexerHandle, ServingPlace};
 use memory_store::{Caller, Neighbor, Store};
 
@@ -273,14 +276,25 @@ impl Recall {
         self.searcher().documents(caller, owner, query).await
     }
 
-    /// Embeds texts at the priority of new messages. Returns one vector for each text, in order; `None` without an embedding model.
+    /// Embeds texts of a tenant at the priority of new messages. Returns one vector for each text, in
+    /// order; `None` without an embedding model.
     ///
     /// # Errors
     /// [`RecallError::Embed`].
-    pub async fn vectors(&self, texts: Vec<String>) -> Result<Option<Vec<Vec<f32>>>, RecallError> {
-        match &self.searcher().embedder {
-            Some(embedder) => Ok(Some(embedder.documents(texts, Urgency::Live).await?)),
-            None => Ok(None),
-        }
+    pub async fn vectors(
+        &self,
+        tenant: &TenantId,
+        texts: Vec<String>,
+    ) -> Result<Option<Vec<Vec<f32>>>, RecallError> {
+        let Some(embedder) = &self.searcher().embedder else {
+            return Ok(None);
+        };
+        let of_tenant = |text| TenantText {
+            tenant: Some(tenant.clone()),
+            text,
+        };
+        let texts = texts.into_iter().map(of_tenant).collect();
+        let vectors = embedder.tenant_documents(texts, Urgency::Live).await?;
+        Ok(Some(vectors))
     }
 }

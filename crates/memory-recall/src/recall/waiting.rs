@@ -27,7 +27,7 @@ const WORD_BYTES: usize = 16;
 /// The changes that searches have read, by their numbers: each search would otherwise read them and
 /// take them apart into words again.
 pub(super) struct WaitingChanges {
-    /// `None` for a change whose message cannot be read any more.
+    /// `None` for a change whose message or memory cannot be read any more.
     known: Cache<i64, Option<Arc<Waiting>>>,
 }
 
@@ -92,7 +92,7 @@ impl WaitingChanges {
         waiting
     }
 
-    /// Remembers that the message of a change cannot be read any more.
+    /// Remembers that what a change is of cannot be read any more.
     pub(super) fn forget(&self, number: i64) {
         self.known.insert(number, None);
     }

@@ -20,7 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Trial};
-use memory_contract::{AppId, MemoryFilter, NewMessage, Role, UserId};
+use memory_contract::{
+    AppId, UserId,
+    memory::MemoryFilter,
+    message::{NewMessage, Role},
+};
 use memory_embed::{EmbedError, Embedder, EmbedderConfig};
 use memory_index::{EdgeIndex, IndexConfig, IndexSchema};
 use memory_recall::{Freshness, MemoryQuery, Method, RecallQuery};

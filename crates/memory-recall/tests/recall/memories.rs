@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_contract::{AppId, MemoryFilter, MemoryId, Role, UserId};
+use memory_contract::{AppId, MemoryId, UserId, memory::MemoryFilter, message::Role};
 use memory_index::{Backend, UnavailableIndex};
 use memory_recall::{
     DegradationReason, FoundMemories, Freshness, MemoryQuery, Method, RecallQuery,
@@ -31,7 +31,7 @@ impl Service {
 }
 
 impl World {
-    async fn memory(&self, memory: MemoryId) -> memory_contract::Memory {
+    async fn memory(&self, memory: MemoryId) -> memory_contract::memory::Memory {
         let found = self.store.memories(&caller()).get_memory(memory).await;
         found.unwrap().memory
     }

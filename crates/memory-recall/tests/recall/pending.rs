@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, MemoryFilter, MessageFilter, MessageId, Role, UserId};
+use memory_contract::{
+    AppId, MessageId, UserId,
+    memory::MemoryFilter,
+    message::{MessageFilter, Role},
+};
 use memory_recall::{DegradationReason, Freshness, MemoryQuery, Method, RecallQuery};
 use memory_store::{MemoryOwners, Scope};
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memory_contract::{
-    AppId, MemoryScope, MessageFilter, MessageId, NewMessage, Parent, Role, TenantId, ThreadId,
-    UserId,
+    AppId, MessageId, TenantId, ThreadId, UserId,
+    message::{MessageFilter, NewMessage, Parent, Role},
+    policy::MemoryScope,
 };
 use memory_index::{Backend, UnavailableIndex};
 use memory_recall::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memory_contract::{MessageId, Role, ThreadId};
+use memory_contract::{MessageId, ThreadId, message::Role};
 use memory_embed::Embedder;
 use memory_index::{Index, IndexState};
 use memory_recall::{DegradationReason, Recall, RecallQuery, Recalled, SearchConfig};

@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use memory_contract::limits::TENANT_CHARS;
-use memory_contract::{KeyScope, KeyScopes, TenantId};
+use memory_contract::{
+    TenantId,
+    key::{KeyScope, KeyScopes},
+};
 use memory_store::Caller;
 use serde::Deserialize;
 use serde_json::{Map, Value};

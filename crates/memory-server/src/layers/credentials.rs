@@ -2,7 +2,10 @@
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use memory_contract::{KeyScope, KeyScopes, TenantId};
+use memory_contract::{
+    TenantId,
+    key::{KeyScope, KeyScopes},
+};
 use memory_store::{Caller, looks_like_key};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;

@@ -23,6 +23,6 @@ pub(super) fn caller(tenant: &str, key: &str) -> Caller {
     Caller {
         tenant: TenantId::new(tenant),
         actor: key.to_owned(),
-        scopes: memory_contract::KeyScopes::default(),
+        scopes: memory_contract::key::KeyScopes::default(),
     }
 }

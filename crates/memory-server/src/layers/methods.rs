@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use memory_contract::{KeyScope, proto::DESCRIPTORS};
+use memory_contract::{key::KeyScope, proto::DESCRIPTORS};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 
@@ -139,7 +139,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use memory_contract::action_name;
+    use memory_contract::convert::action_name;
     use memory_contract::proto::TransactionAction;
 
     use super::*;

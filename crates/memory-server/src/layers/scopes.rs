@@ -1,6 +1,6 @@
 //! The scope that an API key needs for a call.
 
-use memory_contract::KeyScope;
+use memory_contract::key::KeyScope;
 
 /// Calls that read.
 const READ: &[(&str, &str)] = &[

@@ -8,7 +8,10 @@ use memory_contract::proto::{
     RevokeApiKeyRequest, RevokeApiKeyResponse,
 };
 use memory_contract::{
-    Invalid, InvalidFields, PageToken, check, key_scopes_from, limits, timestamp_of,
+    Invalid, InvalidFields, check,
+    convert::{key_scopes_from, timestamp_of},
+    limits,
+    page::PageToken,
 };
 use memory_grpc::request::{Fields, next_token, page_limit};
 use memory_grpc::{ApiError, admin_of};

@@ -5,7 +5,7 @@ use memory_contract::proto::{
     self, DeleteSecretRequest, DeleteSecretResponse, GetSecretRequest, GetSecretResponse,
     ListSecretsRequest, ListSecretsResponse, SetSecretRequest, SetSecretResponse,
 };
-use memory_contract::{Invalid, PageToken, check, limits, timestamp};
+use memory_contract::{Invalid, check, convert::timestamp, limits, page::PageToken};
 use memory_grpc::{ApiError, admin_of};
 use memory_store::{Secret, Secrets};
 use secrecy::{ExposeSecret as _, SecretString};

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use memory_contract::{KeyScope, KeyScopes, Role};
+use memory_contract::{
+    key::{KeyScope, KeyScopes},
+    message::Role,
+};
 use memory_store::{NewApiKey, TransactionQuery, WorkerStore};
 use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};

@@ -1,6 +1,9 @@
 use std::collections::BTreeSet;
 
-use memory_contract::{MessageId, Parent, RequestId, Role};
+use memory_contract::{
+    MessageId, RequestId,
+    message::{Parent, Role},
+};
 use memory_store::{Append, AppendError, StoreError};
 use uuid::Uuid;
 

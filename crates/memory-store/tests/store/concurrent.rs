@@ -1,6 +1,9 @@
 //! Calls while other calls erase or change the same rows.
 
-use memory_contract::{MessageId, Parent, Role};
+use memory_contract::{
+    MessageId,
+    message::{Parent, Role},
+};
 use memory_store::{HistoryQuery, Scope};
 
 use crate::world::{Pause, World, after, said};

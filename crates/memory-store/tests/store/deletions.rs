@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, DeletionScope, MemoryOrigin, MemoryOwner, MemoryPolicy, NewMemory, PolicyChange,
-    Precondition, Receipt, Role, UserId,
+    AppId, UserId,
+    deletion::{DeletionScope, Receipt},
+    memory::{MemoryOrigin, MemoryOwner, NewMemory},
+    message::Role,
+    policy::{MemoryPolicy, PolicyChange},
+    precondition::Precondition,
 };
 use memory_store::StoreError;
 use uuid::Uuid;

@@ -1,6 +1,9 @@
 use std::time::Duration;
 
-use memory_contract::{MessageId, Parent, Role, ThreadId};
+use memory_contract::{
+    MessageId, ThreadId,
+    message::{Parent, Role},
+};
 use memory_store::{
     Caller, Commit, Committed, DistillKind, DistillStats, Distillate, Generations, LedgerState,
     MessageRange, NewObservation, NewReflection, NewSummary, Place, RangeQuery, Standing,

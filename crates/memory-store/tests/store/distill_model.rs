@@ -4,7 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_contract::{MessageId, MessageName, Parent, Role, ThreadId};
+use memory_contract::{
+    MessageId, MessageName, ThreadId,
+    message::{Parent, Role},
+};
 use memory_store::{
     Commit, DistillKind, DistillState, Generations, LedgerState, NewObservation, NewReflection,
     NewSummary, Place, Standing, StoreError,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use memory_contract::{Role, Thread, ThreadId};
+use memory_contract::{ThreadId, message::Role, thread::Thread};
 use memory_store::{
     EphemeralConfig, EphemeralStats, NewThread, ServerLock, Store, StoreConfig, StoreError,
     ThreadError,

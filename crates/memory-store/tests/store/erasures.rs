@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{Role, ThreadId};
+use memory_contract::{ThreadId, message::Role};
 use memory_store::{ErasureStats, StoreError};
 use tokio::time::sleep;
 use tokio_postgres::Client;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use memory_contract::{Role, TenantId, ThreadId};
+use memory_contract::{TenantId, ThreadId, message::Role};
 use memory_store::{Append, Job, JobKind};
 
 use crate::world::{World, caller, said};

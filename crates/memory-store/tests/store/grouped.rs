@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
 use futures::FutureExt as _;
 use futures::future::{join, join_all, join3, join4};
-use memory_contract::{MessageId, Parent, RequestId, Role, ThreadId};
+use memory_contract::{
+    MessageId, RequestId, ThreadId,
+    message::{Parent, Role},
+};
 use memory_store::{Append, AppendError, Appended, Caller, StoreError};
 use tokio::time::timeout;
 use uuid::Uuid;

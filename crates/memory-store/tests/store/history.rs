@@ -2,7 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{JsonObject, MessageId, Parent, Role, ThreadId};
+use memory_contract::{
+    MessageId, ThreadId,
+    json::JsonObject,
+    message::{Parent, Role},
+};
 use memory_store::{HistoryQuery, MessageQuery, Order, Scope, StoreError};
 use proptest::prelude::*;
 

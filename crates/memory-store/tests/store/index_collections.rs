@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use memory_contract::Role;
+use memory_contract::message::Role;
 use memory_store::{CollectionChange, CollectionState, Freshness, JobKind, Outbox};
 
 use crate::world::{World, said};

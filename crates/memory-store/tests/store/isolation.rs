@@ -1,4 +1,4 @@
-use memory_contract::{MessageFilter, Parent, Role};
+use memory_contract::message::{MessageFilter, Parent, Role};
 use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::{

@@ -1,6 +1,9 @@
 use std::time::{Duration, Instant};
 
-use memory_contract::{NewNodeMessage, NodeParent, NodePlace, Role};
+use memory_contract::{
+    message::Role,
+    node::{NewNodeMessage, NodeParent, NodePlace},
+};
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_store::{Caller, Node, NodeTurn, Store, StoreError, TransactionQuery};
 use tempfile::TempDir;

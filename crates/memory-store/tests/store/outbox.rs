@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use memory_contract::{AppId, JsonObject, MessageId, Role, ThreadId, UserId};
+use memory_contract::{AppId, MessageId, ThreadId, UserId, json::JsonObject, message::Role};
 use memory_store::{Failure, Freshness, JobKind, OutboxStats, Scope, Unindexed};
 
 use crate::world::{World, caller, said};

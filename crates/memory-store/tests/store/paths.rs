@@ -1,6 +1,6 @@
 //! Reads of the path to a head, for tests that compare two.
 
-use memory_contract::{Message, MessageId, ThreadId};
+use memory_contract::{MessageId, ThreadId, message::Message};
 use memory_store::{Caller, HistoryQuery, Store};
 use proptest::prelude::*;
 

@@ -1,4 +1,9 @@
-use memory_contract::{JsonObject, NewAttempt, NewPlan, Precondition, RequestId, ThreadId};
+use memory_contract::{
+    RequestId, ThreadId,
+    json::JsonObject,
+    plan::{NewAttempt, NewPlan},
+    precondition::Precondition,
+};
 use memory_store::{AttemptQuery, PlanError, PlanStepChange, StoreError};
 
 use crate::world::World;

@@ -1,6 +1,9 @@
 use memory_contract::{
-    AppId, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryPolicy, MessageFilter, NewMemory, Parent,
-    PolicyChange, Precondition, ResolvedPolicy, Role, UserId,
+    AppId, UserId,
+    memory::{MemoryFilter, MemoryOrigin, MemoryOwner, NewMemory},
+    message::{MessageFilter, Parent, Role},
+    policy::{MemoryPolicy, PolicyChange, ResolvedPolicy},
+    precondition::Precondition,
 };
 use memory_store::{MemoryOwners, Scope, Space, Store};
 
@@ -197,7 +200,7 @@ impl World {
             memory_space: Some("desk".to_owned()),
             ..MemoryPolicy::default()
         };
-        let level = memory_contract::PolicyLevel::App;
+        let level = memory_contract::policy::PolicyLevel::App;
         let policy = ResolvedPolicy::resolve(&[(level, &policy)]);
         policies.searched_space(&app, &policy).await.unwrap()
     }

@@ -6,9 +6,14 @@ use std::{
 };
 
 use memory_contract::{
-    AppId, ChannelValue, Encoded, ExtractionStrategy, JsonObject, MemoryPolicy, NewAgentEvent,
-    NewAttempt, NewCheckpoint, NewNodeMessage, NewPlan, NodeParent, NodePlace, Parent, RequestId,
-    Role, TaskWrite, ThreadId, text_of_parts,
+    AppId, RequestId, ThreadId,
+    checkpoint::{ChannelValue, Encoded, NewCheckpoint, TaskWrite},
+    json::JsonObject,
+    message::{Parent, Role},
+    node::{NewNodeMessage, NodeParent, NodePlace},
+    plan::{NewAgentEvent, NewAttempt, NewPlan},
+    policy::{ExtractionStrategy, MemoryPolicy},
+    text::bare_text,
 };
 use memory_objects::{Objects, ObjectsConfig};
 use memory_store::{
@@ -151,7 +156,7 @@ async fn a_release_works_with_a_field_of_messages_that_a_newer_one_added() {
             limit: 10,
         };
         let history = store.messages(&world.caller).history(&query).await.unwrap();
-        let texts = history.messages.iter().map(|one| text_of_parts(&one.parts));
+        let texts = history.messages.iter().map(|one| bare_text(&one.parts));
         texts.collect::<Vec<_>>()
     };
     assert_eq!(read(&world.store).await, ["before"]);

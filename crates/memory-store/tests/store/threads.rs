@@ -1,8 +1,10 @@
 use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{
-    Content, JsonObject, MessageFilter, Opaque, Part, PolicyChange, Precondition, Provider,
-    Reasoning, Role, ToolCall,
+    json::JsonObject,
+    message::{Content, MessageFilter, Opaque, Part, Provider, Reasoning, Role, ToolCall},
+    policy::PolicyChange,
+    precondition::Precondition,
 };
 use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadError, ThreadListQuery};
 
@@ -336,7 +338,7 @@ async fn threads_are_listed_in_pages_the_newest_first() {
         (Some("one"), Some("bob")),
         (Some("one"), Some("ada")),
     ] {
-        let names = |thread: &&memory_contract::Thread| {
+        let names = |thread: &&memory_contract::thread::Thread| {
             app.is_none_or(|app| thread.session.app.as_str() == app)
                 && user.is_none_or(|user| thread.session.user.as_str() == user)
         };

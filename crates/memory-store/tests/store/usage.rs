@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use memory_contract::{ExtractionStrategy, Parent, RequestId, Role};
+use memory_contract::{
+    RequestId,
+    message::{Parent, Role},
+    policy::ExtractionStrategy,
+};
 use memory_store::{Append, Extraction, ModelTokens, StorageUsage, StoreError, Unextracted};
 use uuid::Uuid;
 
@@ -128,8 +132,8 @@ async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
     let owner = world.owner().await;
     owner
         .batch_execute(
-            "INSERT INTO recollect.model_usage (tenant_id, day, model, call_count)
-             SELECT 'a', recollect.usage_day() - age, 'old', 9 FROM unnest(ARRAY[1, 2, 400]) AS age",
+            "INSERT INTO recollect.model_usage (tenant_id, day, kind, model, call_count)
+             SELECT 'a', recollect.usage_day() - age, 'language', 'old', 9 FROM unnest(ARRAY[1, 2, 400]) AS age",
         )
         .await
         .unwrap();
@@ -274,14 +278,14 @@ async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
     let (claim, threads) = waiting().await;
     assert_eq!(threads.len(), 2);
     let set = async || {
-        let change = memory_contract::PolicyChange {
+        let change = memory_contract::policy::PolicyChange {
             replace: true,
             ..Default::default()
         };
         let app = memory_contract::AppId::new("app");
         let set = world.store.policies(&world.caller).update_app_policy(
             &app,
-            &memory_contract::Precondition::Unchecked,
+            &memory_contract::precondition::Precondition::Unchecked,
             &change,
         );
         set.await.unwrap();

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use memory_contract::{MessageId, Parent, Role, ThreadId};
+use memory_contract::{
+    MessageId, ThreadId,
+    message::{Parent, Role},
+};
 use memory_store::{CacheConfig, CacheKind, Store, StoreError, ThreadChange};
 use proptest::prelude::*;
 

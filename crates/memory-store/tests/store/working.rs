@@ -1,6 +1,12 @@
 //! Working memory: all is stored, or nothing.
 
-use memory_contract::{JsonObject, Message, NewMemory, NewMessage, Precondition, Role, ThreadId};
+use memory_contract::{
+    ThreadId,
+    json::JsonObject,
+    memory::NewMemory,
+    message::{Message, NewMessage, Role},
+    precondition::Precondition,
+};
 use memory_store::{
     AppendError, CountedMessage, LedgerState, NamedModel, StoreError, WorkingMemory, WorkingPut,
     WorkingTarget,

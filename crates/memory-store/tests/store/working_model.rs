@@ -2,7 +2,10 @@
 //! thread loses no message, and the ledger has no fault.
 
 use memory_contract::{
-    JsonObject, Message, MessageId, NewMessage, Parent, Precondition, Role, ThreadId,
+    MessageId, ThreadId,
+    json::JsonObject,
+    message::{Message, NewMessage, Parent, Role},
+    precondition::Precondition,
 };
 use memory_store::{
     CountedMessage, DistillKind, HistoryQuery, LedgerState, NewSummary, PutDone, StoreError,

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, JsonObject, MemoryPolicy, MessageId, NewMessage, Parent, Part, Role, Session,
-    SessionKey, TenantId, Thread, ThreadId, UserId,
+    AppId, MessageId, SessionKey, TenantId, ThreadId, UserId,
+    json::JsonObject,
+    message::{NewMessage, Parent, Part, Role},
+    policy::MemoryPolicy,
+    thread::{Session, Thread},
 };
 use memory_store::{
     Append, Appended, Caller, CountedMessage, NewThread, Outbox, Store, StoreConfig, StoreError,

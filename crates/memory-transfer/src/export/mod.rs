@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use memory_contract::proto::ExportRecordsRequest;
 use memory_contract::proto::record::Kind;
-use memory_contract::{AppId, Invalid, Thread, ThreadId, UserId, check};
+use memory_contract::{AppId, Invalid, ThreadId, UserId, check, thread::Thread};
 use memory_grpc::ApiError;
 use memory_runtime::task;
 use memory_store::{Caller, Store, StoreError, ThreadError, ThreadQuery};

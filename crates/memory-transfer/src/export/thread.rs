@@ -6,7 +6,12 @@ use memory_context::restore_contents;
 use memory_contract::proto::ExportedNode;
 use memory_contract::proto::record::Kind;
 use memory_contract::{
-    FileLocation, FileRef, Message, MessageFilter, NodeMessage, Part, Thread, ThreadId, limits,
+    ThreadId,
+    file::{FileLocation, FileRef},
+    limits,
+    message::{Message, MessageFilter, Part},
+    node::NodeMessage,
+    thread::Thread,
 };
 use memory_grpc::ApiError;
 use memory_store::{Lookup, MessageQuery, Node, NodeError, Order, StoreError};

@@ -8,7 +8,11 @@ use memory_contract::proto::{
     AgentEvent, AppendEventsRequest, ImportMessagesRequest, Message, MessageInput,
     ResolveThreadRequest, SessionRef, SetHeadRequest, Thread, message_input::Parent,
 };
-use memory_contract::{EventQuery, MessageId, MessageName, NewMessage, Part, check, limits};
+use memory_contract::{
+    MessageId, MessageName, check, limits,
+    message::{NewMessage, Part},
+    plan::EventQuery,
+};
 use memory_grpc::ApiError;
 use memory_store::{AppendError, StoreError};
 use prost_types::Duration;

@@ -2,7 +2,7 @@
 //! known. With other content it stays, unless the import replaces it.
 
 use memory_checksum::{app_policy_digest, document_digest, file_digest, plan_digest};
-use memory_contract::FileLocation;
+use memory_contract::file::FileLocation;
 use memory_contract::proto::{
     AppPolicy, AppendAttemptRequest, Attempt, ExportedDocument, File, GetAppPolicyRequest,
     GetFileRequest, GetPlanRequest, Plan, Precondition, PutPlanRequest, RegisterFileRequest,

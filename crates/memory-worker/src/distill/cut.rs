@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use memory_budget::turns;
-use memory_contract::{Content, Message, Role};
+use memory_contract::message::{Content, Message, Role};
 
 /// How many of the oldest uncovered messages to summarize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ fn wait(messages: &[Message], call: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{Part, ToolCall, ToolOutput, ToolResult};
+    use memory_contract::message::{Part, ToolCall, ToolOutput, ToolResult};
     use proptest::prelude::*;
 
     use super::*;

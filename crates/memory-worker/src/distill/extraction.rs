@@ -5,7 +5,10 @@ mod known;
 use std::time::Duration;
 
 use memory_contract::{
-    ExtractionStrategy, MemoryId, MemoryOwner, MemoryType, Message, MessageId, Role,
+    MemoryId, MessageId,
+    memory::{MemoryOwner, MemoryType},
+    message::{Message, Role},
+    policy::ExtractionStrategy,
 };
 use memory_distill::{
     DistillError, Distilled, DistilledBy, Extraction, Fact, FactKind, Method, ModelError,
@@ -387,7 +390,7 @@ pub(super) fn describe_metrics() {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::Part;
+    use memory_contract::message::Part;
 
     use super::*;
 

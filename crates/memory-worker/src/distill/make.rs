@@ -1,7 +1,7 @@
 //! Shared by the steps of distilling: reads messages, and calls the distiller.
 
 use memory_budget::Tokenizer;
-use memory_contract::Message;
+use memory_contract::message::Message;
 use memory_distill::{DistillError, Distilled, DistilledBy, Method, SourceMessage};
 use memory_store::{
     DistillKind, DistillState, Generations, MessageRange, Place, RangeQuery, StoreError,

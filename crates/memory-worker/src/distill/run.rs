@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memory_contract::{ResolvedPolicy, Thread};
+use memory_contract::{policy::ResolvedPolicy, thread::Thread};
 use memory_distill::{Distiller, Method};
 use memory_index::Background;
 use memory_recall::Recall;

@@ -1,7 +1,7 @@
 //! Marks messages that repeat remembered text.
 
 use memory_context::quote::is_quotation;
-use memory_contract::{Message, text_of_parts};
+use memory_contract::{message::Message, text::bare_text};
 use memory_distill::SourceMessage;
 
 /// The metadata key that a caller sets on messages with remembered text in them.
@@ -18,12 +18,12 @@ pub(super) fn sources(messages: Vec<Message>) -> Vec<SourceMessage> {
 }
 
 fn is_injected(message: &Message) -> bool {
-    message.metadata.is_true(INJECTED) || is_quotation(&text_of_parts(&message.parts))
+    message.metadata.is_true(INJECTED) || is_quotation(&bare_text(&message.parts))
 }
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{Part, Role};
+    use memory_contract::message::{Part, Role};
     use serde_json::{Value, json};
 
     use super::*;

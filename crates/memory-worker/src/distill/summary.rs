@@ -2,7 +2,7 @@
 
 use memory_budget::Tokenizer;
 use memory_context::working::{READ_BYTES, READ_MESSAGES, WorkingSize, size_in};
-use memory_contract::{Message, ResolvedPolicy};
+use memory_contract::{message::Message, policy::ResolvedPolicy};
 use memory_store::{Commit, DistillKind, DistillState, NewSummary};
 
 use super::cut::{Cut, Keep, split_points};

@@ -1,8 +1,12 @@
 //! Properties of every briefing.
 
-use memory_contract::json_line;
+use memory_contract::json::json_line;
 use memory_contract::limits::BRIEFING_TOKENS_MIN;
-use memory_contract::{JsonObject, Part, PlanStep, PlanStepStatus, Role};
+use memory_contract::{
+    json::JsonObject,
+    message::{Part, Role},
+    plan::{PlanStep, PlanStepStatus},
+};
 use proptest::prelude::*;
 use serde_json::Value;
 use time::OffsetDateTime;

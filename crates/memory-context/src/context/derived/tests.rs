@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use memory_contract::{Content, json_line};
+use memory_contract::{json::json_line, message::Content};
 
 use super::*;
 use crate::quote;

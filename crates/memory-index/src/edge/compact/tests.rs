@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use memory_contract::{AppId, MessageId, Role, TenantId, UserId};
+use memory_contract::{AppId, MessageId, TenantId, UserId, message::Role};
 use memory_embed::EmbeddingModel;
 use memory_text::{Form, LexicalVector};
 use qdrant_edge::{EdgeOptimizersConfig, Filter, ScrollRequest, WithPayloadInterface, WithVector};

@@ -2,7 +2,11 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{JsonObject, Message, Part, Role, ThreadId};
+use memory_contract::{
+    ThreadId,
+    json::JsonObject,
+    message::{Message, Part, Role},
+};
 use memory_index::{Candidate, Candidates};
 use memory_text::{Form, is_question, is_short, lexical_query};
 use time::macros::datetime;

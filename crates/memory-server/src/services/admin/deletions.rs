@@ -7,8 +7,11 @@ use memory_contract::proto::{
     ListDeletionsResponse, delete_user_request,
 };
 use memory_contract::{
-    DeletionScope, Invalid, InvalidFields, PageToken, Receipt, UserId, check, duration, limits,
-    timestamp,
+    Invalid, InvalidFields, UserId, check,
+    convert::{duration, timestamp},
+    deletion::{DeletionScope, Receipt},
+    limits,
+    page::PageToken,
 };
 use memory_grpc::request::{
     Fields, app_from, page_limit, place_from, place_of, required_user_from,

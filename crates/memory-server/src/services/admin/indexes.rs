@@ -8,8 +8,10 @@ use memory_contract::proto::{
     CompareIndexesRequest, CompareIndexesResponse, ComparedIndex, ComparedQuery,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MessageFilter, MessageId, Role, UserId, check, exact_duration,
+    AppId, Invalid, InvalidFields, MessageId, UserId, check,
+    convert::exact_duration,
     limits,
+    message::{MessageFilter, Role},
 };
 use memory_grpc::request::{Fields, wait_deadline};
 use memory_grpc::{ApiError, admin_of};

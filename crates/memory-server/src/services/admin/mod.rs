@@ -20,8 +20,14 @@ use memory_contract::proto::{
     ReindexResponse, TransactionAction,
 };
 use memory_contract::{
-    Invalid, KeyScope, Outcome, PageToken, action_from, action_name, check, check_period, duration,
-    limits, outcome_from, timestamp, timestamp_of,
+    Invalid, check,
+    convert::{
+        Outcome, action_from, action_name, check_period, duration, outcome_from, timestamp,
+        timestamp_of,
+    },
+    key::KeyScope,
+    limits,
+    page::PageToken,
 };
 use memory_distill::Distiller;
 use memory_grpc::{ApiError, admin_of, caller_of};

@@ -4,10 +4,10 @@ use memory_contract::proto::{
     self, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
     GetModelUsageResponse,
 };
-use memory_contract::{KeyScope, check, duration, limits};
+use memory_contract::{check, convert::duration, key::KeyScope, limits};
 use memory_distill::{BreakerState, ModelReport, Provider, Purpose, RejectedCounts};
 use memory_grpc::{ApiError, caller_of};
-use memory_store::{DistillStats, ModelUsage};
+use memory_store::{DistillStats, ModelKind, ModelUsage};
 use tonic::Request;
 
 use super::Admin;
@@ -61,7 +61,9 @@ impl Admin {
         let (default, max) = (limits::USAGE_DAYS_DEFAULT, limits::USAGE_DAYS);
         let days = check::range_or("days", days, default, 1, max)?;
         let usage = self.store.usage(&caller).model_usage(days).await?;
-        let today = usage.iter().filter(|one| one.is_today);
+        let today = usage
+            .iter()
+            .filter(|one| one.is_today && one.kind == ModelKind::Language);
         let tokens_today = today.fold(0_i64, |sum, one| {
             sum.saturating_add(one.input_tokens)
                 .saturating_add(one.output_tokens)
@@ -112,6 +114,7 @@ fn model(report: ModelReport) -> proto::ModelStatus {
 fn used(usage: ModelUsage) -> proto::ModelUsage {
     let ModelUsage {
         day,
+        kind,
         model,
         calls,
         failed,
@@ -121,6 +124,11 @@ fn used(usage: ModelUsage) -> proto::ModelUsage {
     } = usage;
     proto::ModelUsage {
         day,
+        kind: match kind {
+            ModelKind::Language => proto::ModelKind::Language,
+            ModelKind::Embedding => proto::ModelKind::Embedding,
+        }
+        .into(),
         model,
         call_count: calls,
         failed_count: failed,

@@ -4,7 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use memory_contract::{
-    AppId, ExtractionStrategy, MemoryChange, MemoryId, NewMemory, Precondition, Role, UserId,
+    AppId, MemoryId, UserId,
+    memory::{MemoryChange, NewMemory},
+    message::Role,
+    policy::ExtractionStrategy,
+    precondition::Precondition,
 };
 use memory_store::{Fact, Forget, Forgotten, MemoryError, StoreError};
 

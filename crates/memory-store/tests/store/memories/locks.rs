@@ -1,6 +1,6 @@
 //! Calls that change the same memories at once.
 
-use memory_contract::{MemoryId, MemoryOrigin};
+use memory_contract::{MemoryId, memory::MemoryOrigin};
 
 use super::{id, owner, recorded};
 use crate::world::World;

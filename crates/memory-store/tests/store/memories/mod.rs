@@ -10,9 +10,12 @@ mod transfer;
 use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{
-    AppId, ExtractionStrategy, JsonObject, Memory, MemoryChange, MemoryFilter, MemoryId,
-    MemoryOrigin, MemoryOwner, MemoryPolicy, MessageId, NewMemory, PolicyChange, Precondition,
-    Role, TenantId, ThreadId, UserId,
+    AppId, MemoryId, MessageId, TenantId, ThreadId, UserId,
+    json::JsonObject,
+    memory::{Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, NewMemory},
+    message::Role,
+    policy::{ExtractionStrategy, MemoryPolicy, PolicyChange},
+    precondition::Precondition,
 };
 use memory_store::{
     AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, MemoryError,

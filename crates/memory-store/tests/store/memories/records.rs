@@ -1,6 +1,10 @@
 //! Memories with a caller's record, and their sources.
 
-use memory_contract::{Memory, MemoryType, MessageId, NewMemory, Role};
+use memory_contract::{
+    MessageId,
+    memory::{Memory, MemoryType, NewMemory},
+    message::Role,
+};
 
 use super::{fact, id, memory, recorded};
 use crate::world::World;

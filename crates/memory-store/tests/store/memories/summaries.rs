@@ -3,8 +3,10 @@
 mod model;
 
 use memory_contract::{
-    ExtractionStrategy, Memory, MemoryId, MemoryOrigin, MemoryPolicy, MessageId, Parent, Role,
-    ThreadId,
+    MemoryId, MessageId, ThreadId,
+    memory::{Memory, MemoryOrigin},
+    message::{Parent, Role},
+    policy::{ExtractionStrategy, MemoryPolicy},
 };
 use memory_store::{Append, Extraction, Fact, MemoryError, NewThread, StoreError, Unextracted};
 

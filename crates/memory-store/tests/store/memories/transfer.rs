@@ -1,7 +1,10 @@
 //! Importing memories of another server.
 
 use memory_contract::{
-    ExtractionStrategy, Memory, MemoryChange, MemoryId, MemoryOrigin, MessageId, Role,
+    MemoryId, MessageId,
+    memory::{Memory, MemoryChange, MemoryOrigin},
+    message::Role,
+    policy::ExtractionStrategy,
 };
 use memory_store::{Fact, ImportedMemories, NewThread};
 use time::{Duration, OffsetDateTime};

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use memory_contract::{
-    Content, ExtractionStrategy, Memory, MemoryFilter, MemoryId, MemoryOwner, Role,
+    MemoryId,
+    memory::{Memory, MemoryFilter, MemoryOwner},
+    message::{Content, Role},
+    policy::ExtractionStrategy,
 };
 use memory_distill::{Fact, KnownFact, SourceMessage, is_duplicate, same_figures};
 use memory_recall::{Freshness, MemoryQuery, Method};
@@ -118,7 +121,8 @@ impl KnownFacts {
         }
         let texts = facts.iter().map(|fact| fact.text.clone());
         let texts = texts.chain(memories.iter().map(|(_, text)| text.clone()));
-        let vectors = match run.with.recall.vectors(texts.collect()).await {
+        let (recall, tenant) = (&run.with.recall, &run.caller.tenant);
+        let vectors = match recall.vectors(tenant, texts.collect()).await {
             Ok(Some(vectors)) => vectors,
             Ok(None) => return Ok(()),
             Err(error) => {

@@ -4,7 +4,7 @@ mod plan;
 
 use std::collections::HashSet;
 
-use memory_contract::{MemoryMode, Message};
+use memory_contract::{message::Message, policy::MemoryMode};
 use memory_store::{Commit, DistillKind, DistillState, NewObservation, NewReflection, StoreError};
 
 use self::plan::{Limits, Range, Step};

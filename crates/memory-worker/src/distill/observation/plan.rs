@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use memory_contract::ResolvedPolicy;
+use memory_contract::policy::ResolvedPolicy;
 use memory_store::{DistillState, Distillate, Standing};
 
 use crate::distill::due::Due;

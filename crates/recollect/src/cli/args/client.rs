@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
-use memory_contract::Provider;
+use memory_contract::message::Provider;
 use memory_contract::proto::{AppRef, Target, ThreadRef, UserRef};
 use memory_import::System;
 

@@ -4,7 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use memory_config::{Config, Loaded, Sources};
-use memory_contract::{KeyScope, KeyScopes, TenantId, check, key_scopes_from, limits, proto};
+use memory_contract::{
+    TenantId, check,
+    convert::key_scopes_from,
+    key::{KeyScope, KeyScopes},
+    limits, proto,
+};
 use memory_store::{Caller, KeyError, NewApiKey, Store, StoreConfig, StoreError};
 use secrecy::{ExposeSecret as _, SecretString};
 use time::OffsetDateTime;

@@ -1,6 +1,6 @@
 //! `recollect usage`.
 
-use memory_contract::proto::{GetModelUsageRequest, ModelUsage};
+use memory_contract::proto::{GetModelUsageRequest, ModelKind, ModelUsage};
 
 use crate::cli::args::UsageArgs;
 use crate::cli::client::Client;
@@ -30,6 +30,7 @@ pub async fn run(args: UsageArgs) -> Result<(), Failure> {
     }
     let mut table = Table::new(&[
         "Day (UTC)!",
+        "Kind",
         "Model",
         "Calls>",
         "Failed>",
@@ -37,8 +38,14 @@ pub async fn run(args: UsageArgs) -> Result<(), Failure> {
         "Tokens out>",
     ]);
     for usage in answer.usage {
+        let kind = match usage.kind() {
+            ModelKind::Unspecified => "?",
+            ModelKind::Language => "language",
+            ModelKind::Embedding => "embedding",
+        };
         let ModelUsage {
             day,
+            kind: _,
             model,
             call_count,
             failed_count,
@@ -47,16 +54,19 @@ pub async fn run(args: UsageArgs) -> Result<(), Failure> {
         } = usage;
         let numbers = [call_count, failed_count, input_tokens, output_tokens];
         let [calls, failed, input, output] = numbers.map(|number| number.to_string());
-        table.row([day, model, calls, failed, input, output]);
+        table.row([day, kind.to_owned(), model, calls, failed, input, output]);
     }
     match table.is_empty() {
-        true => println!("No language model has been called."),
+        true => println!("No model has been called."),
         false => table.print()?,
     }
     let budget = match answer.daily_token_budget {
         0 => "no daily budget".to_owned(),
         tokens => format!("daily budget {tokens}"),
     };
-    println!("{} tokens today; {budget}", answer.tokens_today);
+    println!(
+        "{} tokens of language models today; {budget}",
+        answer.tokens_today
+    );
     Ok(())
 }

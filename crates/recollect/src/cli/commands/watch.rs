@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use memory_contract::change_of;
+use memory_contract::convert::change_of;
 use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
 use tonic::Code;
 

@@ -75,7 +75,7 @@ pub fn parse_object(text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Err("must be a JSON object".to_owned());
     }
-    match memory_contract::object_from("", text.to_owned(), usize::MAX, usize::MAX) {
+    match memory_contract::convert::object_from("", text.to_owned(), usize::MAX, usize::MAX) {
         Ok(_) => Ok(text.to_owned()),
         Err(invalid) => Err(invalid.problem),
     }

@@ -61,10 +61,10 @@ fn part(part: &Part) -> String {
         None => String::new(),
         // A text of a context may exceed the limit of a message.
         Some(Content::Text(text)) => text.clone(),
-        Some(_) => match memory_contract::Part::try_from(part.clone()) {
+        Some(_) => match memory_contract::message::Part::try_from(part.clone()) {
             Ok(part) => match &part.content {
-                memory_contract::Content::Reasoning(_) => "[reasoning]".to_owned(),
-                memory_contract::Content::Opaque(opaque) => format!("[{}]", opaque.kind),
+                memory_contract::message::Content::Reasoning(_) => "[reasoning]".to_owned(),
+                memory_contract::message::Content::Opaque(opaque) => format!("[{}]", opaque.kind),
                 _ => memory_contract::text::of_part(&part).unwrap_or_default(),
             },
             Err(_) => "[unknown]".to_owned(),

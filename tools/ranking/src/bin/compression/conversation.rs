@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use memory_bench::conversation as locomo;
-use memory_contract::{Message, NewMessage, Part, Role};
+use memory_contract::message::{Message, NewMessage, Part, Role};
 use memory_distill::SourceMessage;
 use time::OffsetDateTime;
 use unicode_segmentation::UnicodeSegmentation;
@@ -86,7 +86,7 @@ fn from_locomo(conversation: locomo::Conversation) -> Conversation {
     for input in conversation.sessions.into_values().flatten() {
         let read = NewMessage::try_from(input).expect("the turn is within its limits");
         if let Some(id) = locomo::evidence_id(read.metadata.as_str()) {
-            let text = memory_contract::text_of_parts(&read.parts);
+            let text = memory_contract::text::bare_text(&read.parts);
             turns.insert(id, (sources.len(), text));
         }
         let said = read.created.unwrap_or(OffsetDateTime::UNIX_EPOCH);

@@ -1,7 +1,7 @@
 //! A log of an agent that builds workflows, the same for the same seed: each step
 //! a remark, a call and a long answer. Some steps plant facts.
 
-use memory_contract::{Content, Part, Role, ToolCall, ToolOutput, ToolResult};
+use memory_contract::message::{Content, Part, Role, ToolCall, ToolOutput, ToolResult};
 use memory_distill::SourceMessage;
 use serde_json::{Value, json};
 use time::{Duration, macros::datetime};

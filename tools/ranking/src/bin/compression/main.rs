@@ -52,7 +52,7 @@ use std::{env, fs, path::Path, time::Instant};
 
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
-use memory_contract::ExtractionStrategy;
+use memory_contract::policy::ExtractionStrategy;
 use memory_distill::{Extractive, SentenceVectors, SourceMessage};
 
 const TOKENIZER: Tokenizer = Tokenizer::O200kBase;
@@ -213,7 +213,7 @@ async fn rolling(extractive: &Extractive, sources: &[SourceMessage], budget: i32
 }
 
 fn line(source: &SourceMessage) -> String {
-    let said = memory_contract::text_of_parts(&source.message.parts);
+    let said = memory_contract::text::bare_text(&source.message.parts);
     format!("{}: {said}\n", source.message.name)
 }
 

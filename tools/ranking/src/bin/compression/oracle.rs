@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_budget::Tokenizer;
-use memory_contract::Part;
+use memory_contract::message::Part;
 use memory_distill::{Extractive, SourceMessage};
 
 use crate::conversation::Conversation;

@@ -19,7 +19,10 @@ use memory_bench::conversation::{self, Conversation, evidence_id};
 use memory_bench::table::table;
 use memory_bench::tally::{Method, Tally, header, rows};
 use memory_bench::{Failure, progress, report};
-use memory_contract::{AppId, Message, MessageId, NewMessage, Role, ThreadId, UserId};
+use memory_contract::{
+    AppId, MessageId, ThreadId, UserId,
+    message::{Message, NewMessage, Role},
+};
 use memory_embed::{Embedder, EmbedderConfig};
 use memory_recall::{Corpus, SearchConfig, Weights};
 use memory_store::IndexRecord;

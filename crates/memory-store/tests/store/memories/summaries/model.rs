@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_contract::{MessageId, Parent, Role};
+use memory_contract::{
+    MessageId,
+    message::{Parent, Role},
+};
 use proptest::prelude::*;
 
 use super::Summarized;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use memory_checksum::{ExportChecksum, check_summary};
-use memory_contract::NewMessage;
+use memory_contract::message::NewMessage;
 use memory_contract::proto::{MessageInput, Role, record::Kind};
 use memory_import::{Placed, Source, Unit, named_session, thread_key};
 use tokio::sync::mpsc;

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-use crate::{FileExtent, FileType};
+use super::{FileExtent, FileType};
 
 /// How names of stored content begin.
 const NAME: &str = "ni:///sha-256;";

@@ -1,9 +1,15 @@
 //! Domain types of registered files, which messages refer to, and how they reach a model.
 
+mod inline;
+mod kind;
+mod reference;
+
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use crate::{FileLocation, FileType};
+pub use inline::{ContentDigest, InlineContent, is_inline};
+pub use kind::{FileExtent, FileType};
+pub use reference::{FileLocation, FileRef};
 
 /// How the bytes of a file are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

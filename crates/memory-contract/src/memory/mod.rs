@@ -1,11 +1,16 @@
 //! Domain types of long-term memories.
 
+mod space;
+
 use time::OffsetDateTime;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{
-    AppId, ExtractionStrategy, JsonObject, MemoryId, MessageId, Session, ThreadId, UserId,
-};
+use crate::json::JsonObject;
+use crate::policy::ExtractionStrategy;
+use crate::thread::Session;
+use crate::{AppId, MemoryId, MessageId, ThreadId, UserId};
+
+pub use space::MemorySpace;
 
 /// The owner of memories: one user of one app, or the app itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@
 /// type where it differs, and the default; then the function of `convert::policy` that reads
 /// it, and the levels that may set it; then attributes of the field in [`PolicySettings`].
 ///
-/// [`PolicySettings`]: crate::PolicySettings
+/// [`PolicySettings`]: crate::policy::PolicySettings
 macro_rules! policy_fields {
     ($with:ident) => {
         $with! {

@@ -1,15 +1,23 @@
 //! Memory policies, and how the policies of several levels are resolved into one.
 
+mod fields;
+mod settings;
+mod values;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy_fields::policy_fields;
-use crate::policy_values::{
+use crate::file::{FileDelivery, FileType, ImageDetail};
+use crate::limits;
+use crate::memory::MemorySpace;
+pub(crate) use fields::policy_fields;
+
+pub use settings::{DurationText, PolicySettings, Setting};
+pub use values::{
     ContextBudget, ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode,
     MemoryScope, MinScore, PolicyLevel,
 };
-use crate::{FileDelivery, FileType, ImageDetail, MemorySpace, limits};
 
 macro_rules! define_policies {
     ($(

@@ -1,11 +1,14 @@
-//! Domain types.
+//! Messages, and their places in a thread.
+
+mod part;
 
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use crate::{
-    AppId, JsonObject, MemoryPolicy, MessageId, MessageName, Part, SessionKey, ThreadId, UserId,
-};
+use crate::json::JsonObject;
+use crate::{MessageId, MessageName, ThreadId};
+
+pub use part::{Content, Opaque, Part, Provider, Reasoning, ToolCall, ToolOutput, ToolResult};
 
 /// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,48 +42,6 @@ impl Role {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == name)
     }
-}
-
-/// The caller's names for a conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Session {
-    /// The bot, flow or workflow.
-    pub app: AppId,
-    /// The person who talks to it; empty if unknown.
-    pub user: UserId,
-    /// Unique within app and user.
-    pub key: SessionKey,
-}
-
-/// A conversation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Thread {
-    /// The id, a UUID.
-    pub id: ThreadId,
-    /// The caller's names for it.
-    pub session: Session,
-    /// A title for display; may be empty.
-    pub title: String,
-    /// The caller's own data, returned unchanged.
-    pub metadata: JsonObject,
-    /// The highest `seq` assigned so far; 0 in an empty thread.
-    pub last_seq: i64,
-    /// The message that history is read back from; `None` in an empty thread.
-    pub head: Option<MessageId>,
-    /// Messages that are not deleted.
-    pub message_count: i64,
-    /// Creation time.
-    pub created: OffsetDateTime,
-    /// Time of the last change.
-    pub updated: OffsetDateTime,
-    /// Time from which the thread cannot be read; `None` for never.
-    pub expires: Option<OffsetDateTime>,
-    /// The thread's own policy; it overrides the app's.
-    pub policy: MemoryPolicy,
-    /// Whether it ends when it is idle, and when all servers have stopped.
-    pub ephemeral: bool,
-    /// The version of title, metadata, lifetime and policy; each change replaces it.
-    pub etag: String,
 }
 
 /// A maximal linear run of messages in a thread.

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::fields::policy_fields;
 use crate::convert::exact_duration;
-use crate::policy_fields::policy_fields;
 use crate::{
-    ExtractionStrategy, FileDelivery, FileType, ImageDetail, MemoryMode, MemoryPolicy, MemoryScope,
-    ResolvedPolicy, duration_text, proto,
+    duration_text,
+    file::{FileDelivery, FileType, ImageDetail},
+    policy::{ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, ResolvedPolicy},
+    proto,
 };
 
 macro_rules! define_settings {

@@ -1,4 +1,6 @@
-//! A JSON object as text, so that numbers keep their digits.
+//! JSON as text, so that numbers keep their digits.
+
+mod quoted;
 
 use std::collections::BTreeMap;
 
@@ -7,6 +9,8 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+pub use quoted::{json_line, to_the_second};
 
 /// The members of an object by name, each as its JSON text.
 pub type Members = BTreeMap<String, Box<RawValue>>;

@@ -2,7 +2,18 @@
 
 use uuid::Uuid;
 
-use crate::{AppId, Invalid, Session, SessionKey, UserId, check, limits};
+use crate::{AppId, Invalid, SessionKey, UserId, check, limits};
+
+/// The caller's names for a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Session {
+    /// The bot, flow or workflow.
+    pub app: AppId,
+    /// The person who talks to it; empty if unknown.
+    pub user: UserId,
+    /// Unique within app and user.
+    pub key: SessionKey,
+}
 
 /// The session key that all users of an app share.
 const GLOBAL: &str = "global";
