@@ -11,7 +11,7 @@ use crate::format::{Body, Labels, Said};
 use crate::image::{base64_of, data_url, image, is_reference};
 use crate::json::{Node, Object, list, quoted};
 use crate::reading::{ReadMessage, Reading, opaque};
-use crate::steps::{Answered, PieceContent, Rules, is_web_image, steps};
+use crate::steps::{Answered, PieceContent, Rules, is_web_image, output_text, steps};
 use crate::user_first::UserFirst;
 use memory_contract::proto::{self, part::Content as Part, tool_result_part};
 use memory_contract::{
@@ -200,7 +200,7 @@ fn output(result: &ToolResult) -> (Option<String>, usize) {
     let has_image =
         |output: &ToolOutput| matches!(output, ToolOutput::File(file) if is_image(file));
     if opaque == 0 && !result.output.iter().any(has_image) {
-        let text = text::of_output(result);
+        let text = output_text(result);
         return ((!text.trim().is_empty()).then(|| quoted(&text)), 0);
     }
     let blocks = result.output.iter().filter_map(|output| match output {

@@ -13,7 +13,7 @@ use crate::format::{Body, Labels, Said};
 use crate::image::{base64_of, data_url};
 use crate::json::{Fields, Node, Object, list};
 use crate::reading::{ReadMessage, Reading, opaque};
-use crate::steps::{Answered, Piece, PieceContent, Rules, is_web_image, steps};
+use crate::steps::{Answered, Piece, PieceContent, Rules, is_web_image, output_text, steps};
 use crate::user_first::UserFirst;
 use memory_contract::proto::{self, part::Content as Part, tool_result_part};
 use memory_contract::{
@@ -150,7 +150,7 @@ impl Contents {
         let response = match (object, is_error) {
             (Some(object), false) => object.to_owned(),
             (Some(object), true) => Object::default().json("error", object).finish(),
-            (None, true) => Object::with("error", &text::of_output(answered.result)).finish(),
+            (None, true) => Object::with("error", &output_text(answered.result)).finish(),
             (None, false) => Object::with("output", &text::of_output(answered.result)).finish(),
         };
         let parts: Vec<String> = output

@@ -12,13 +12,14 @@ use crate::format::{Body, Said};
 use crate::image::{image, is_reference};
 use crate::json::{Fields, Node, Object, list, quoted};
 use crate::reading::{ReadMessage, Reading, only_item, opaque};
-use crate::steps::{Answered, Piece, PieceContent, Rules, Step, is_web_image, plain, steps};
+use crate::steps::{
+    Answered, Piece, PieceContent, Rules, Step, is_web_image, output_text, plain, steps,
+};
 use memory_contract::proto::{self, part::Content, tool_result_part};
 use memory_contract::{
     Invalid,
     file::{FileRef, ImageDetail},
     message::{Provider, Role, ToolOutput},
-    text,
 };
 
 const PROVIDER: Provider = Provider::OpenaiChat;
@@ -183,7 +184,7 @@ fn call(answered: &Answered<'_>) -> String {
 fn result(answered: &Answered<'_>) -> String {
     Object::with("role", "tool")
         .string("tool_call_id", &answered.id)
-        .string("content", &text::of_output(answered.result))
+        .string("content", &output_text(answered.result))
         .finish()
 }
 

@@ -9,7 +9,7 @@ use crate::format::{Body, Said};
 use crate::image::{image, is_reference};
 use crate::json::{Node, Object, list, quoted};
 use crate::reading::{ReadMessage, Reading, opaque};
-use crate::steps::{Answered, PieceContent, Rules, Step, is_web_image, steps};
+use crate::steps::{Answered, PieceContent, Rules, Step, is_web_image, output_text, steps};
 use memory_contract::proto::{self, part::Content, tool_result_part};
 use memory_contract::{
     Invalid,
@@ -186,7 +186,7 @@ fn output(result: &ToolResult, detail: ImageDetail) -> (String, usize) {
     let is_image =
         |output: &ToolOutput| matches!(output, ToolOutput::File(file) if is_web_image(file));
     if opaque == 0 && !result.output.iter().any(is_image) {
-        return (quoted(&text::of_output(result)), 0);
+        return (quoted(&output_text(result)), 0);
     }
     let text = |text: &str| Object::with("type", "input_text").string("text", text);
     let items = result.output.iter().filter_map(|output| match output {

@@ -91,7 +91,17 @@ impl Answered<'_> {
     }
 }
 
-/// Pairs each result with the nearest earlier call of its id. A call without a result,
+/// The output of a tool as text. A failure without words is put into some: Anthropic refuses an
+/// error without content, and the other formats would not show that the tool has failed.
+pub(crate) fn output_text(result: &ToolResult) -> String {
+    let text = text::of_output(result);
+    match result.is_error && text.trim().is_empty() {
+        true => "The tool failed without a message.".to_owned(),
+        false => text,
+    }
+}
+
+/// Pairs calls with their results, as [`answers`] says. A call without a result,
 /// and a result without a call, become text. Reasoning and opaque parts of other providers
 /// are left out; `files` says which files the provider fetches.
 pub(crate) fn steps<'a>(
@@ -175,24 +185,46 @@ pub(crate) fn provider_parts(messages: &[Said<'_>]) -> usize {
         .sum()
 }
 
-/// The result of each call that has one, by the address of the call.
+/// The result of each call that has one, by the address of the call. Results answer the nearest
+/// calls of their id before them, in order: of calls with one id, the first result answers the
+/// first call.
 fn answers<'a>(messages: &[Said<'a>]) -> HashMap<*const ToolCall, &'a ToolResult> {
-    let mut nearest: HashMap<&str, &ToolCall> = HashMap::new();
-    let mut answers: HashMap<*const ToolCall, &ToolResult> = HashMap::new();
+    let mut open: HashMap<&str, Exchange<'a>> = HashMap::new();
+    let mut answers = HashMap::new();
     for part in messages.iter().flat_map(|said| said.parts) {
         match &part.content {
             Content::ToolCall(call) => {
-                nearest.insert(&call.id, call);
+                let exchange = open.entry(&call.id).or_default();
+                if !exchange.results.is_empty() {
+                    answers.extend(std::mem::take(exchange).pairs());
+                }
+                exchange.calls.push(call);
             }
             Content::ToolResult(result) => {
-                if let Some(call) = nearest.get(result.call_id.as_str()) {
-                    answers.entry(std::ptr::from_ref(*call)).or_insert(result);
+                if let Some(exchange) = open.get_mut(result.call_id.as_str()) {
+                    exchange.results.push(result);
                 }
             }
             _ => {}
         }
     }
+    answers.extend(open.into_values().flat_map(Exchange::pairs));
     answers
+}
+
+/// Calls with one id, and the results that follow them.
+#[derive(Default)]
+struct Exchange<'a> {
+    calls: Vec<&'a ToolCall>,
+    results: Vec<&'a ToolResult>,
+}
+
+impl<'a> Exchange<'a> {
+    fn pairs(self) -> impl Iterator<Item = (*const ToolCall, &'a ToolResult)> {
+        let unanswered = self.calls.len().saturating_sub(self.results.len());
+        let answered = self.calls.into_iter().skip(unanswered);
+        answered.map(std::ptr::from_ref).zip(self.results)
+    }
 }
 
 /// Whether a file is an image on the web, or one that its URL contains.

@@ -32,6 +32,7 @@ macro_rules! golden {
 }
 
 mod answers;
+mod results;
 
 /// A whole request of each provider.
 fn request(provider: Provider) -> &'static str {

@@ -1,0 +1,116 @@
+//! Results of tools as they really come: several under one id, and failures without words.
+
+use memory_contract::message::{ToolCall, ToolOutput, ToolResult};
+
+use super::*;
+
+fn call(id: &str, n: u32) -> Part {
+    Content::ToolCall(ToolCall {
+        id: id.to_owned(),
+        name: "f".to_owned(),
+        arguments: format!("{{\"n\":{n}}}"),
+    })
+    .into()
+}
+
+fn result(id: &str, text: &str, is_error: bool) -> NewMessage {
+    let result = ToolResult {
+        call_id: id.to_owned(),
+        name: String::new(),
+        output: vec![ToolOutput::Text(text.to_owned())],
+        is_error,
+    };
+    NewMessage::new(Role::Tool, vec![Content::ToolResult(result).into()])
+}
+
+fn assistant(parts: Vec<Part>) -> NewMessage {
+    NewMessage::new(Role::Assistant, parts)
+}
+
+/// The argument of each call that OpenAI is sent, with its result.
+fn pairs(messages: &[NewMessage]) -> Vec<(u64, String)> {
+    let body = value(&write(Format::Provider(Provider::OpenaiChat), messages).body);
+    let said = body["messages"].as_array().unwrap();
+    let calls = said.iter().filter_map(|one| one["tool_calls"].as_array());
+    calls
+        .flatten()
+        .map(|call| {
+            let arguments = value(call["function"]["arguments"].as_str().unwrap());
+            let mut results = said.iter().filter(|one| one["tool_call_id"] == call["id"]);
+            let result = results.next().unwrap();
+            assert!(results.next().is_none());
+            let result = result["content"].as_str().unwrap().to_owned();
+            (arguments["n"].as_u64().unwrap(), result)
+        })
+        .collect()
+}
+
+#[test]
+fn results_under_one_id_answer_its_calls_in_order() {
+    let (one, two) = (result("x", "one", false), result("x", "two", false));
+    let in_order = [(1, "one".to_owned()), (2, "two".to_owned())];
+    for messages in [
+        // In one message, in two, and one after the other.
+        vec![
+            assistant(vec![call("x", 1), call("x", 2)]),
+            one.clone(),
+            two.clone(),
+        ],
+        vec![
+            assistant(vec![call("x", 1)]),
+            assistant(vec![call("x", 2)]),
+            one.clone(),
+            two.clone(),
+        ],
+        vec![
+            assistant(vec![call("x", 1)]),
+            one.clone(),
+            assistant(vec![call("x", 2)]),
+            two.clone(),
+        ],
+        // A result too many.
+        vec![
+            assistant(vec![call("x", 1), call("x", 2)]),
+            one.clone(),
+            two,
+            one.clone(),
+        ],
+    ] {
+        assert_eq!(pairs(&messages), in_order);
+    }
+    // A result too few answers the nearest call.
+    let messages = [
+        assistant(vec![call("x", 1)]),
+        assistant(vec![call("x", 2)]),
+        one,
+    ];
+    assert_eq!(pairs(&messages), [(2, "one".to_owned())]);
+}
+
+#[test]
+fn a_failure_without_words_is_put_into_some() {
+    for blank in ["", " \n"] {
+        let messages = [
+            NewMessage::new(Role::User, vec![Part::text("Go.")]),
+            assistant(vec![call("x", 1)]),
+            result("x", blank, true),
+        ];
+        for provider in PROVIDERS {
+            let body = write(Format::Provider(provider), &messages).body;
+            assert!(
+                body.contains("The tool failed without a message."),
+                "{body}"
+            );
+        }
+        // Success may be empty.
+        let messages = [
+            messages[0].clone(),
+            messages[1].clone(),
+            result("x", blank, false),
+        ];
+        for provider in PROVIDERS {
+            let body = write(Format::Provider(provider), &messages).body;
+            assert!(!body.contains("failed"), "{body}");
+        }
+    }
+}
