@@ -1,19 +1,22 @@
 //! The public keys of an issuer, read from a file or fetched from its address.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::JwkSet;
+use memory_runtime::task;
 use reqwest::redirect::Policy;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
 
 /// Keys that are older are read again, so that a key which the issuer withdraws ends.
 const MAX_AGE: Duration = Duration::from_secs(300);
 /// Pause between two readings, so that tokens with unknown keys cause few.
 const MIN_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause after readings that failed.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// A set of keys has a few kilobytes.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -29,12 +32,33 @@ pub(super) enum Source {
     Url(Option<reqwest::Client>, String),
 }
 
-/// The keys of an issuer.
-pub(super) struct Keys {
+/// The keys of an issuer. Clones share them.
+#[derive(Clone)]
+pub(super) struct Keys(Arc<Shared>);
+
+struct Shared {
     source: Source,
+    ages: Ages,
     known: RwLock<Option<Known>>,
-    /// When they were last asked for. Held while they are read.
-    asked: Mutex<Option<Instant>>,
+    reading: Mutex<Reading>,
+}
+
+/// How old keys may be.
+struct Ages {
+    /// Older keys are read again.
+    fresh: Duration,
+    /// Older ones are not used before that was tried.
+    usable: Duration,
+}
+
+/// The reading that is under way, and when the next one may begin.
+#[derive(Default)]
+struct Reading {
+    /// Closes when the reading ends.
+    running: Option<watch::Receiver<()>>,
+    not_before: Option<Instant>,
+    /// Readings in a row that failed.
+    failures: u32,
 }
 
 #[derive(Clone)]
@@ -99,58 +123,110 @@ async fn fetch(client: &reqwest::Client, url: &str) -> reqwest::Result<Vec<u8>> 
 
 impl Keys {
     pub(super) fn new(source: Source) -> Self {
-        Self {
-            source,
-            known: RwLock::new(None),
-            asked: Mutex::new(None),
-        }
+        let ages = Ages {
+            fresh: MAX_AGE,
+            usable: 2 * MAX_AGE,
+        };
+        Self::with(source, ages)
     }
 
-    /// The key with an id, or the only one for a token that names none. Reads the keys
-    /// again if they are old or lack it; if that fails, those known before stay in use.
+    fn with(source: Source, ages: Ages) -> Self {
+        Self(Arc::new(Shared {
+            source,
+            ages,
+            known: RwLock::new(None),
+            reading: Mutex::default(),
+        }))
+    }
+
+    /// The key with an id, or the only one for a token that names none. Reads the keys again if they
+    /// are old or lack it. All calls share one reading. A call with a known key waits for it only if
+    /// the keys are very old and the last reading succeeded: an issuer that does not answer delays
+    /// no such call twice.
     pub(super) async fn find(
         &self,
         id: Option<&str>,
     ) -> Result<Option<DecodingKey>, KeysUnavailable> {
-        if let Some(key) = self.fresh(id) {
+        let known = self.known();
+        let key = known.as_ref().and_then(|known| key_of(&known.keys, id));
+        let age = known.map(|known| known.read.elapsed());
+        if let (Some(key), Some(age)) = (&key, age)
+            && age < self.0.ages.fresh
+        {
+            return Ok(Some(key.clone()));
+        }
+        let (reading, last_failed) = self.read_again();
+        if let (Some(key), Some(age)) = (key, age)
+            && (age < self.0.ages.usable || last_failed)
+        {
             return Ok(Some(key));
         }
-        let mut asked = self.asked.lock().await;
-        // Another call may have read them meanwhile.
-        if let Some(key) = self.fresh(id) {
-            return Ok(Some(key));
+        if let Some(mut reading) = reading {
+            // It ends with an error, because the channel closes.
+            let _ = timeout(TIMEOUT, reading.changed()).await;
         }
-        if asked.is_none_or(|asked| asked.elapsed() >= MIN_PAUSE) {
-            *asked = Some(Instant::now());
-            match self.source.read().await {
-                Ok(keys) => {
-                    let known = Known {
-                        keys,
-                        read: Instant::now(),
-                    };
-                    *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(known);
-                }
-                Err(problem) => {
-                    tracing::warn!(problem, "the keys of auth.jwt cannot be read");
-                }
-            }
-        }
-        drop(asked);
         let known = self.known().ok_or(KeysUnavailable)?;
         Ok(key_of(&known.keys, id))
     }
 
-    /// A key of a set that is not old.
-    fn fresh(&self, id: Option<&str>) -> Option<DecodingKey> {
-        let known = self
-            .known()
-            .filter(|known| known.read.elapsed() < MAX_AGE)?;
-        key_of(&known.keys, id)
+    /// The reading that is under way, begun now if none is and it is not too soon; and whether the
+    /// last one failed.
+    fn read_again(&self) -> (Option<watch::Receiver<()>>, bool) {
+        let mut reading = self.lock();
+        let last_failed = reading.failures > 0;
+        // A closed one was cut off, as by a panic.
+        let running = reading.running.as_ref();
+        if let Some(running) = running.filter(|running| running.has_changed().is_ok()) {
+            return (Some(running.clone()), last_failed);
+        }
+        let now = Instant::now();
+        if reading.not_before.is_some_and(|begin| now < begin) {
+            return (None, last_failed);
+        }
+        let (running, receiver) = watch::channel(());
+        reading.running = Some(receiver.clone());
+        drop(reading);
+        let keys = self.clone();
+        task::spawn("jwt_keys", async move {
+            keys.read().await;
+            drop(running);
+        });
+        (Some(receiver), last_failed)
+    }
+
+    async fn read(&self) {
+        let read = match timeout(TIMEOUT, self.0.source.read()).await {
+            Ok(read) => read,
+            Err(_) => Err("it took too long".to_owned()),
+        };
+        let mut reading = self.lock();
+        match read {
+            Ok(keys) => {
+                let read = Instant::now();
+                let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
+                *known = Some(Known { keys, read });
+                reading.failures = 0;
+            }
+            Err(problem) => {
+                tracing::warn!(problem, "the keys of auth.jwt cannot be read");
+                reading.failures = reading.failures.saturating_add(1);
+            }
+        }
+        let pause = MIN_PAUSE.saturating_mul(reading.failures.max(1));
+        reading.not_before = Some(Instant::now() + pause.min(MAX_PAUSE));
+        reading.running = None;
     }
 
     fn known(&self) -> Option<Known> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
         known.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reading> {
+        self.0
+            .reading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -161,4 +237,72 @@ fn key_of(keys: &[IssuerKey], id: Option<&str>) -> Option<DecodingKey> {
         (None, _) => None,
     };
     found?.verifies.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const KEYS: &str = include_str!("testdata/keys.json");
+
+    /// An issuer that answers once, and then accepts connections without an answer. Returns its
+    /// address and the number of requests.
+    async fn answers_once() -> (String, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/keys", listener.local_addr().unwrap());
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        task::spawn("issuer", async move {
+            let mut hanging = Vec::new();
+            loop {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let before = counted.fetch_add(1, Ordering::Relaxed);
+                let _ = connection.read(&mut [0; 1024]).await;
+                if before == 0 {
+                    let answer = format!(
+                        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{KEYS}",
+                        KEYS.len()
+                    );
+                    connection.write_all(answer.as_bytes()).await.unwrap();
+                }
+                hanging.push(connection);
+            }
+        });
+        (url, requests)
+    }
+
+    #[tokio::test]
+    async fn an_issuer_that_hangs_delays_a_known_key_at_most_once() {
+        let (url, requests) = answers_once().await;
+        let ages = Ages {
+            fresh: Duration::ZERO,
+            usable: Duration::from_secs(3_600),
+        };
+        let keys = Keys::with(Source::url(url), ages);
+        let set: JwkSet = serde_json::from_str(KEYS).unwrap();
+        let id = set.keys[0].common.key_id.clone();
+        assert!(keys.find(id.as_deref()).await.unwrap().is_some());
+        // The next reading hangs; the pause after the first one is over.
+        keys.lock().not_before = None;
+        let begin = Instant::now();
+        for _ in 0..100 {
+            assert!(keys.find(id.as_deref()).await.unwrap().is_some());
+        }
+        assert!(begin.elapsed() < TIMEOUT / 5, "{:?}", begin.elapsed());
+        // Calls with unknown keys wait for the same reading together.
+        let unknown = (0..20).map(|_| keys.find(Some("unknown")));
+        let found = futures::future::join_all(unknown).await;
+        assert!(found.iter().all(|found| matches!(found, Ok(None))));
+        assert!(begin.elapsed() < 2 * TIMEOUT, "{:?}", begin.elapsed());
+        assert_eq!(requests.load(Ordering::Relaxed), 2);
+        // Afterwards they are refused at once for a while.
+        let begin = Instant::now();
+        assert!(keys.find(Some("unknown")).await.unwrap().is_none());
+        assert!(begin.elapsed() < TIMEOUT / 5);
+    }
 }
