@@ -33,6 +33,16 @@ impl Config {
             server.call_timeout,
             Duration::from_millis(100)..=minutes(10),
         )?;
+        count(
+            "server.max_connections",
+            server.max_connections,
+            16..=1_000_000,
+        )?;
+        count(
+            "server.max_connections_per_address",
+            server.max_connections_per_address,
+            1..=1_000_000,
+        )?;
         span("server.stream_timeout", server.stream_timeout, SECOND..=DAY)?;
         count("server.max_calls", server.max_calls, 1..=100_000)?;
         count("server.max_streams", server.max_streams, 1..=10_000)?;

@@ -40,7 +40,7 @@ pub struct Collections {
 impl Collections {
     /// Polls the database every second until `stop` is cancelled, and calls `report` with the result
     /// of [`Collections::adopt`]. In a worker, also removes retired collections.
-    pub async fn run(self, stop: CancellationToken, report: impl Fn(Option<String>)) {
+    pub async fn run(&self, stop: CancellationToken, report: impl Fn(Option<String>)) {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut until_heartbeat = 0;

@@ -10,8 +10,9 @@ use memory_config::{Config, ConfigError};
 use memory_embedded::rewrite_files;
 use memory_index::{Collections, Indexes};
 use memory_runtime::error_chain;
+use memory_runtime::task::supervised;
 use memory_server::health::{self, Health, Readiness, Watched};
-use memory_server::{Server, Services, Tls};
+use memory_server::{BoundedListener, Server, Services, Tls};
 use memory_store::ServerLock;
 use memory_worker::{Rewrite, Worker};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -172,6 +173,7 @@ impl Running {
             let stop = running.stop_rest.token();
             let failure = Arc::clone(&running.failure);
             running.rest.spawn(async move {
+                let listener = BoundedListener::new("metrics", listener);
                 let served =
                     axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
                 if let Err(error) = served.await {
@@ -238,7 +240,13 @@ impl Running {
             let health = self.health.clone();
             let report = move |problem| health.set_flaw("collection", problem);
             let stop = self.stop_calls.token();
-            self.watching.spawn(collections.run(stop, report));
+            let follow = move |collections: Arc<Collections>, stop| {
+                let report = report.clone();
+                async move { collections.run(stop, report).await }
+            };
+            let collections = Arc::new(collections);
+            let following = supervised("collections", stop, collections, follow);
+            self.watching.spawn(following);
         }
         if let Some(workers) = &parts.workers {
             let works = !parts.indexers.is_empty();
@@ -271,7 +279,10 @@ impl Running {
         self.work.spawn(usage.clone().run(self.stop_work.token()));
         self.embedding_usage = Some(usage);
         watched.look().await;
-        self.watching.spawn(watched.run(self.stop_calls.token()));
+        let watch = |watched: Arc<Watched>, stop| async move { watched.run(stop).await };
+        let stop = self.stop_calls.token();
+        let watching = supervised("health", stop, Arc::new(watched), watch);
+        self.watching.spawn(watching);
         self.indexes = Some(parts.indexes);
         if let Some(listener) = grpc {
             self.addr = Some(listener.1);

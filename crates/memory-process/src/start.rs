@@ -1,6 +1,7 @@
 //! Starts a process.
 
 use memory_config::{Config, Roles};
+use memory_runtime::raise_open_files;
 
 use crate::error::ServerError;
 use crate::listener::bind;
@@ -15,6 +16,7 @@ use crate::{parts, telemetry};
 /// # Errors
 /// [`ServerError`]; then nothing is left running.
 pub async fn start(config: Config, roles: Roles) -> Result<Running, ServerError> {
+    raise_open_files();
     config.check()?;
     config.check_roles(roles)?;
     let metrics = telemetry::recorder()?;

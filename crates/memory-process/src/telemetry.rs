@@ -186,6 +186,7 @@ fn resource() -> Resource {
 }
 
 fn describe_metrics() {
+    memory_runtime::task::describe_metrics();
     memory_store::describe_metrics();
     memory_embed::describe_metrics();
     memory_index::describe_metrics();

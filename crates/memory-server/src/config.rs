@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use memory_contract::KeyScopes;
+use memory_contract::key::KeyScopes;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// The gRPC listener and its limits.
@@ -14,6 +14,12 @@ pub struct ServerConfig {
     /// The address that gRPC listens on; port 0 takes a free one. Default:
     /// `127.0.0.1:50051`.
     pub listen: SocketAddr,
+    /// Open connections; where there are more, the oldest without a request is closed, and without
+    /// such a one the new one is. At most three quarters of the files that the process may have
+    /// open. 16 to 1,000,000. Default: 8192.
+    pub max_connections: usize,
+    /// Those of one address, an IPv6 /64 being one. 1 to 1,000,000. Default: 1024.
+    pub max_connections_per_address: usize,
     /// The longest that a call may take; a caller's own deadline may be
     /// shorter. 100ms to 10m. Default: 30s.
     #[serde(with = "memory_contract::duration_text")]
@@ -92,6 +98,8 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
+            max_connections: 8_192,
+            max_connections_per_address: 1_024,
             call_timeout: Duration::from_secs(30),
             stream_timeout: Duration::from_secs(3_600),
             max_calls: 1_024,

@@ -218,7 +218,7 @@ impl Watched {
 
     /// Looks again and again until the server stops; then it says that it no
     /// longer serves.
-    pub async fn run(self, stop: CancellationToken) {
+    pub async fn run(&self, stop: CancellationToken) {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use memory_api::{Dependencies, Handlers, Limits, StorageQuotas};
 use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
@@ -40,17 +39,16 @@ use tonic::Status;
 use tonic::codec::CompressionEncoding::Gzip;
 use tonic::service::Routes;
 use tonic::transport;
-use tonic::transport::server::TcpIncoming;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::server::{HealthReporter, health_reporter};
 use tower::ServiceBuilder;
 
 use crate::config::{AuthConfig, ServerConfig};
+use crate::connections::Acceptor;
 use crate::layers::{
-    Auth, CatchPanic, Concurrency, Deadlines, Gate, Methods, Observe, Rates, RecordRefusals,
-    Repair, Unread, Wrap,
+    Auth, CatchPanic, Concurrency, Deadlines, FirstRequest, Gate, Methods, Observe, Rates,
+    RecordRefusals, Repair, Unread, Wrap,
 };
-use crate::prompt::prompt;
 use crate::refusals::RefusalLog;
 use crate::services::{Admin, Keys, SecretStore};
 use crate::tls::Tls;
@@ -67,7 +65,6 @@ const STREAMS: u32 = 256;
 const LOCAL_RESETS: usize = 1_024;
 const PENDING_RESETS: usize = 20;
 const HEADER_BYTES: u32 = 16 * 1024;
-const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// The dependencies of the handlers.
 pub struct Services {
@@ -185,6 +182,7 @@ impl Server {
             admit: admit(Gate::new("requests of MCP", auth_layer.clone(), &config)),
         };
         let layers = ServiceBuilder::new()
+            .layer(Wrap(FirstRequest))
             .layer(Wrap(Unread::new(&config)))
             .layer(HttpLayer::new(http))
             .layer(McpLayer::new(mcp))
@@ -197,10 +195,7 @@ impl Server {
             .layer(Wrap(Rates::new(methods.clone(), &config)))
             .layer(Wrap(Concurrency::new(methods, &config, background)))
             .into_inner();
-        let incoming = TcpIncoming::from(listener)
-            .with_nodelay(Some(true))
-            .with_keepalive(Some(TCP_KEEPALIVE));
-        let unread_limit = config.stream_idle_timeout;
+        let acceptor = Acceptor::new(&config, tls.as_ref().map(Tls::configuration));
         let server = transport::Server::builder()
             // For JSON and gRPC-web.
             .accept_http1(true)
@@ -215,17 +210,11 @@ impl Server {
             .max_connection_age(config.max_connection_age)
             .layer(layers)
             .add_routes(routes);
-        let Some(tls) = tls else {
-            return server
-                .serve_with_incoming_shutdown(
-                    incoming.map(move |connection| prompt(connection, unread_limit)),
-                    stop.cancelled_owned(),
-                )
-                .await;
-        };
-        let incoming = tls.accept(incoming);
-        let incoming = incoming.map(move |connection| prompt(connection, unread_limit));
+        let incoming = acceptor.incoming(listener, stop.clone());
         let serving = server.serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned());
+        let Some(tls) = tls else {
+            return serving.await;
+        };
         let (served, ()) = tokio::join!(serving, tls.follow_files(stop));
         served
     }

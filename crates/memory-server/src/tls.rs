@@ -1,32 +1,22 @@
 //! TLS of the gRPC listener. The files are read again when they change.
 
 use std::fmt::Display;
-use std::future::ready;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, io};
 
-use futures::{Stream, StreamExt as _};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::server::TcpIncoming;
 
 use crate::config::TlsConfig;
 
-/// Handshakes under way at a time; further connections wait in the listener's backlog.
-const HANDSHAKES: usize = 1_024;
-/// A client that has not completed the handshake by then is disconnected.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the files are compared with what was read.
 const FILE_INTERVAL: Duration = Duration::from_secs(5);
 const REFUSED: &str = "recollect_tls_handshakes_failed_total";
@@ -88,33 +78,9 @@ impl Tls {
         }))
     }
 
-    /// Connections whose handshake has succeeded. Failed handshakes are counted, and end
-    /// their connection alone.
-    pub(crate) fn accept(
-        &self,
-        incoming: TcpIncoming,
-    ) -> impl Stream<Item = io::Result<TlsStream<TcpStream>>> + use<> {
-        let current = self.current.subscribe();
-        incoming
-            .map(move |connection| {
-                let acceptor = TlsAcceptor::from(Arc::clone(&current.borrow()));
-                async move {
-                    let handshake = match connection {
-                        Ok(connection) => acceptor.accept(connection),
-                        Err(error) => return Some(Err(error)),
-                    };
-                    let problem = match timeout(HANDSHAKE_TIMEOUT, handshake).await {
-                        Ok(Ok(stream)) => return Some(Ok(stream)),
-                        Ok(Err(error)) => error.to_string(),
-                        Err(_) => "it took too long".to_owned(),
-                    };
-                    metrics::counter!(REFUSED).increment(1);
-                    tracing::debug!(problem, "a TLS handshake failed");
-                    None
-                }
-            })
-            .buffer_unordered(HANDSHAKES)
-            .filter_map(ready)
+    /// What handshakes use, now and after the files have changed.
+    pub(crate) fn configuration(&self) -> watch::Receiver<Arc<ServerConfig>> {
+        self.current.subscribe()
     }
 
     /// Reads the files again when they change, until `stop`. If they cannot be used, the
@@ -238,6 +204,12 @@ fn unusable(key: &'static str, path: &Path, problem: impl Display) -> TlsError {
         key,
         problem: format!("{} {problem}", path.display()),
     }
+}
+
+/// Counts a handshake that failed, which ends its connection alone.
+pub(crate) fn handshake_failed(problem: &str) {
+    metrics::counter!(REFUSED).increment(1);
+    tracing::debug!(problem, "a TLS handshake failed");
 }
 
 /// Describes this file's metrics.

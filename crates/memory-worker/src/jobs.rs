@@ -336,7 +336,7 @@ impl Job {
 
     /// Runs again and again until `stop`. A failed run is logged, and repeated after
     /// the interval.
-    pub(crate) async fn run_until(self, stop: CancellationToken) {
+    pub(crate) async fn run_until(&self, stop: CancellationToken) {
         let mut ticks = interval(self.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

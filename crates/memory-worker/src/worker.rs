@@ -5,14 +5,14 @@ use std::sync::Arc;
 use memory_distill::Distiller;
 use memory_index::{Background, Indexer, Indexes};
 use memory_recall::Recall;
-use memory_runtime::task::reporting_panics;
+use memory_runtime::task::supervised;
 use memory_store::{Store, WorkerStore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::WorkerConfig;
 use crate::distill::{DistillQueue, Distilling};
-use crate::jobs;
+use crate::jobs::{self, Job};
 use crate::rewrite::Rewrite;
 
 /// The dependencies of the background work.
@@ -53,11 +53,14 @@ impl Worker {
             distiller,
             background,
         } = self;
-        for indexer in indexers {
-            tasks.spawn(reporting_panics("indexer", indexer.run(stop.clone())));
+        for indexer in indexers.into_iter().map(Arc::new) {
+            let run = |indexer: Arc<Indexer>, stop| async move { indexer.run(stop).await };
+            tasks.spawn(supervised("indexer", stop.clone(), indexer, run));
         }
         for job in jobs::registry(&config, &store, &workers, (indexes, rewrite)) {
-            tasks.spawn(reporting_panics(job.name, job.run_until(stop.clone())));
+            let (name, job) = (job.name, Arc::new(job));
+            let run = |job: Arc<Job>, stop| async move { job.run_until(stop).await };
+            tasks.spawn(supervised(name, stop.clone(), job, run));
         }
         if config.distill.enabled {
             let distilling = Distilling {
@@ -67,8 +70,13 @@ impl Worker {
                 background,
                 config: config.distill,
             };
-            let queue = DistillQueue::new(distilling, workers);
-            tasks.spawn(reporting_panics("distill", queue.run(stop.clone())));
+            let queue = Arc::new(DistillQueue::new(distilling, workers));
+            tasks.spawn(supervised(
+                "distill",
+                stop.clone(),
+                queue,
+                DistillQueue::run,
+            ));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! API keys and scopes decide who may do what, and each change is on record.
 
 mod cli;
+mod connections;
 mod jwt;
 mod keys;
 mod lifetimes;

@@ -27,7 +27,7 @@ impl Indexer {
     /// Prepares the index, then indexes changes until `stop` is cancelled and the claimed
     /// batches are finished. While the store or the index does not answer, it retries
     /// with growing pauses; changes lose no attempt by that.
-    pub async fn run(self, stop: CancellationToken) {
+    pub async fn run(&self, stop: CancellationToken) {
         let mut failures = 0;
         while !stop.is_cancelled() {
             match self.prepare().await {

@@ -260,7 +260,8 @@ impl Worker {
     pub fn run(indexer: Indexer) -> Self {
         let handle = indexer.handle();
         let stop = CancellationToken::new();
-        let task = tokio::spawn(indexer.run(stop.clone()));
+        let ends = stop.clone();
+        let task = tokio::spawn(async move { indexer.run(ends).await });
         Self { handle, stop, task }
     }
 

@@ -13,9 +13,10 @@ use super::searcher::Searcher;
 use crate::error::RecallError;
 use crate::query::Freshness;
 
-/// Interval between two checks whether the index has reached a revision, if no
-/// indexer in this process reports its progress.
-const FRESHNESS_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Intervals between two checks whether the index has reached a revision, if no indexer in this
+/// process reports its progress: each is half as long again as the one before, so that a caller
+/// waits at most that much too long, and one that waits for long asks four times a second.
+const POLL_INTERVALS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(250)];
 /// The interval with an indexer, whose progress ends the wait earlier. It is finite because another
 /// process may index the change.
 const INDEXER_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -49,6 +50,7 @@ impl Searcher {
         };
         let deadline = Instant::now() + query.max_wait;
         let mut indexer = self.indexer.clone();
+        let [mut interval, longest] = POLL_INTERVALS;
         loop {
             let freshness = self.store.messages(caller).freshness(&revision).await?;
             let given_up = freshness.dead_letters > 0;
@@ -67,7 +69,10 @@ impl Searcher {
             }
             match &mut indexer {
                 Some(indexer) => indexer.progress(left.min(INDEXER_POLL_INTERVAL)).await,
-                None => tokio::time::sleep(left.min(FRESHNESS_POLL_INTERVAL)).await,
+                None => {
+                    tokio::time::sleep(left.min(interval)).await;
+                    interval = (interval * 3 / 2).min(longest);
+                }
             }
         }
     }

@@ -46,8 +46,8 @@ impl DistillQueue {
 
     /// Works until `stop`. Then runs in progress are aborted and their threads are
     /// released; only committed work counts, so nothing is lost.
-    pub(crate) async fn run(self, stop: CancellationToken) {
-        let this = Arc::new(self);
+    pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let this = self;
         let lanes = this.with.config.lanes as usize;
         let mut runs = JoinSet::new();
         let mut ticks = interval(this.with.config.poll_interval);

@@ -1,0 +1,242 @@
+//! Bounds connections, in all and by address.
+//!
+//! A connection without a request is *idle*. Where a bound is reached, the oldest idle connection is
+//! closed for a new one: sockets that send nothing useful keep nobody out.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+const OPEN: &str = "recollect_connections";
+const CLOSED: &str = "recollect_connections_closed_total";
+
+/// The most connections.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) all: usize,
+    /// Of one IPv4 address, or of one /64 of IPv6 addresses.
+    pub(super) of_address: usize,
+    pub(super) idle: usize,
+}
+
+/// Counts connections. Clones share the counts.
+#[derive(Clone)]
+pub(super) struct Admission {
+    bounds: Bounds,
+    /// The value of the metrics' label `listener`.
+    listener: &'static str,
+    open: Arc<Mutex<Open>>,
+}
+
+#[derive(Default)]
+struct Open {
+    connections: HashMap<u64, IpAddr>,
+    by_address: HashMap<IpAddr, usize>,
+    /// The idle ones, the oldest first.
+    idle: BTreeMap<u64, CancellationToken>,
+    next: u64,
+}
+
+/// The place of an open connection, which it has until this is dropped.
+pub(crate) struct Place {
+    number: u64,
+    admission: Admission,
+    close: CancellationToken,
+    has_request: AtomicBool,
+}
+
+impl Admission {
+    pub(super) fn new(listener: &'static str, bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            listener,
+            open: Arc::default(),
+        }
+    }
+
+    /// Gives a new connection its place; `None` if there is none.
+    pub(super) fn admit(&self, address: IpAddr) -> Option<Place> {
+        let address = network(address);
+        let mut open = self.lock();
+        let of_address = open.by_address.get(&address).copied().unwrap_or_default();
+        let is_free = if of_address >= self.bounds.of_address {
+            open.close_oldest(|other| other == address)
+        } else if open.connections.len() >= self.bounds.all || open.idle.len() >= self.bounds.idle {
+            open.close_oldest(|_| true)
+        } else {
+            true
+        };
+        if !is_free {
+            self.count("bound");
+            return None;
+        }
+        let number = open.next;
+        let close = CancellationToken::new();
+        open.next += 1;
+        open.connections.insert(number, address);
+        *open.by_address.entry(address).or_default() += 1;
+        open.idle.insert(number, close.clone());
+        self.report(&open);
+        drop(open);
+        Some(Place {
+            number,
+            admission: self.clone(),
+            close,
+            has_request: AtomicBool::new(false),
+        })
+    }
+
+    fn report(&self, open: &Open) {
+        metrics::gauge!(OPEN, "listener" => self.listener).set(open.connections.len() as f64);
+    }
+
+    fn count(&self, reason: &'static str) {
+        metrics::counter!(CLOSED, "listener" => self.listener, "reason" => reason).increment(1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Closes the oldest idle connection of some addresses. Returns whether there was one.
+    fn close_oldest(&mut self, of: impl Fn(IpAddr) -> bool) -> bool {
+        let mut idle = self.idle.keys().copied();
+        let oldest = idle.find(|number| self.connections.get(number).is_some_and(|one| of(*one)));
+        let Some(oldest) = oldest else {
+            return false;
+        };
+        if let Some(close) = self.remove(oldest) {
+            close.cancel();
+        }
+        true
+    }
+
+    /// Frees a place. Returns how an idle connection is closed.
+    fn remove(&mut self, number: u64) -> Option<CancellationToken> {
+        let address = self.connections.remove(&number)?;
+        if let Some(count) = self.by_address.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_address.remove(&address);
+            }
+        }
+        self.idle.remove(&number)
+    }
+}
+
+impl Place {
+    /// Notes that the connection has a request.
+    pub(crate) fn note_request(&self) {
+        if !self.has_request.swap(true, Ordering::Relaxed) {
+            self.admission.lock().idle.remove(&self.number);
+        }
+    }
+
+    pub(super) fn has_request(&self) -> bool {
+        self.has_request.load(Ordering::Relaxed)
+    }
+
+    /// Cancelled when the connection has to close for another one.
+    pub(super) fn close(&self) -> &CancellationToken {
+        &self.close
+    }
+
+    /// Counts a connection that closes because no request came.
+    pub(super) fn count_idle(&self) {
+        self.admission.count("no_request");
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.admission.lock();
+        open.remove(self.number);
+        self.admission.report(&open);
+    }
+}
+
+/// What one client is likely to have of addresses.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        address => address,
+    }
+}
+
+/// Describes the metrics of connections to the global recorder.
+pub(crate) fn describe_metrics() {
+    metrics::describe_gauge!(OPEN, "Open connections, by listener: grpc or metrics.");
+    metrics::describe_counter!(
+        CLOSED,
+        "Connections that the server closed, by listener and reason: bound (there was no room) or \
+         no_request (no request came in time, or the room was needed for another connection)."
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(all: usize, of_address: usize, idle: usize) -> Admission {
+        Admission::new(
+            "test",
+            Bounds {
+                all,
+                of_address,
+                idle,
+            },
+        )
+    }
+
+    fn from(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    #[test]
+    fn the_oldest_idle_connection_makes_room() {
+        let admission = admission(2, 2, 2);
+        let first = admission.admit(from(1)).unwrap();
+        let second = admission.admit(from(2)).unwrap();
+        first.note_request();
+        let third = admission.admit(from(3)).unwrap();
+        assert!(!first.close().is_cancelled());
+        assert!(second.close().is_cancelled());
+        // Its place is free already.
+        drop(second);
+        third.note_request();
+        assert!(admission.admit(from(4)).is_none());
+        drop(first);
+        assert!(admission.admit(from(4)).is_some());
+    }
+
+    #[test]
+    fn an_address_takes_room_from_itself_alone() {
+        let admission = admission(10, 2, 10);
+        let other = admission.admit(from(9)).unwrap();
+        let own = [1, 1].map(|last| admission.admit(from(last)).unwrap());
+        let next = admission.admit(from(1)).unwrap();
+        assert!(own[0].close().is_cancelled());
+        assert!(!other.close().is_cancelled());
+        own[1].note_request();
+        next.note_request();
+        assert!(admission.admit(from(1)).is_none());
+        assert!(admission.admit(from(2)).is_some());
+    }
+
+    #[test]
+    fn addresses_of_one_network_count_together() {
+        let address = |text: &str| network(text.parse().unwrap());
+        assert_eq!(address("2001:db8::1"), address("2001:db8::ffff:1"));
+        assert_ne!(address("2001:db8::1"), address("2001:db8:0:1::1"));
+        assert_eq!(address("::ffff:10.0.0.1"), address("10.0.0.1"));
+        assert_ne!(address("10.0.0.1"), address("10.0.0.2"));
+    }
+}
