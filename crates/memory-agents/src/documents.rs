@@ -5,6 +5,7 @@ use std::time::Duration;
 use memory_contract::{
     AppId, TenantId, UserId,
     document::{Document, DocumentName, DocumentQuery, NamespaceQuery, NewDocument, OwnedDocument},
+    key::KeyScope,
     limits,
     memory::MemoryOwner,
 };
@@ -85,7 +86,8 @@ impl DocumentStore<'_> {
     /// of them are new.
     ///
     /// # Errors
-    /// `DeletionInProgress`, `DocumentTooLarge`.
+    /// `DeletionInProgress`, `DocumentTooLarge`; `NeedsErase` for a caller without the scope
+    /// `delete` and a document that exists with another value, or would live longer.
     pub async fn put_documents(
         self,
         owner: &MemoryOwner,
@@ -115,9 +117,14 @@ impl DocumentStore<'_> {
             &words,
             &ttls,
             &i64::try_from(limits::DOCUMENT_BYTES).unwrap_or(i64::MAX),
+            &self.caller.scopes.allow(KeyScope::Delete),
         ];
         let query = query!("documents/put");
         let row = only(self.store.pool.call(query, params).await?)?;
+        if let Some(index) = column::<Option<i64>>(&row, "needs_erase")? {
+            let field = format!("documents[{index}]");
+            return Err(StoreError::NeedsErase { field });
+        }
         match column(&row, "too_large")? {
             Some(index) => Err(StoreError::DocumentTooLarge { index }),
             None => column(&row, "created_count"),

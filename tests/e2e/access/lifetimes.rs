@@ -1,9 +1,11 @@
 //! A key without the scope `delete` shortens no life of stored content.
 
 use memory_contract::proto::{
-    AddMemoriesRequest, AppPolicy, CreateThreadRequest, ImportMemoriesRequest, KeyScope,
-    MemoryPolicy, PutWorkingMemoryRequest, SupersedeMemoryRequest, Thread, UpdateAppPolicyRequest,
-    UpdateThreadRequest,
+    AddMemoriesRequest, AppPolicy, CheckpointValue, CheckpointWrite, CreateThreadRequest,
+    DocumentInput, DocumentRef, GetCheckpointRequest, GetDocumentsRequest, ImportMemoriesRequest,
+    KeyScope, MemoryPolicy, PutCheckpointRequest, PutCheckpointWritesRequest, PutDocumentsRequest,
+    PutWorkingMemoryRequest, SupersedeMemoryRequest, Thread, UpdateAppPolicyRequest,
+    UpdateThreadRequest, UserRef,
 };
 use recollect_tests::{
     Client, Failure, PLAIN, app, apply, by_id, by_session, mask, memory, of_user, seconds, session,
@@ -30,6 +32,13 @@ fn names(failure: Failure, field: &str) {
     assert_eq!(failure.metadata["scope"], "delete", "{failure:?}");
     assert_eq!(failure.metadata["field"], field, "{failure:?}");
     assert!(failure.message.contains("`delete`"), "{failure:?}");
+}
+
+fn ada(app: &str) -> Option<UserRef> {
+    Some(UserRef {
+        app_id: app.to_owned(),
+        user_id: "ada".to_owned(),
+    })
 }
 
 fn with_ttl(thread_id: &str, ttl: Option<i64>) -> UpdateThreadRequest {
@@ -102,6 +111,121 @@ async fn l06_a_writer_prolongs_the_life_of_a_thread_and_does_not_shorten_it() {
         writer.refused(with_ttl(&ephemeral, Some(DAY))).await,
         "thread.ttl",
     );
+}
+
+#[apply(trial)]
+async fn l06_a_writer_adds_documents_and_replaces_none() {
+    let (admin, writer) = callers().await;
+    let app = app();
+    let put = |key: &str, json: &str, ttl: Option<i64>| PutDocumentsRequest {
+        user: ada(&app),
+        documents: vec![
+            DocumentInput {
+                namespace: vec!["notes".to_owned()],
+                key: format!("new-{key}-{json}"),
+                json: "{}".to_owned(),
+                ..Default::default()
+            },
+            DocumentInput {
+                namespace: vec!["notes".to_owned()],
+                key: key.to_owned(),
+                json: json.to_owned(),
+                ttl: ttl.map(seconds),
+                ..Default::default()
+            },
+        ],
+    };
+    writer.call(put("a", r#"{"n": 1}"#, None)).await;
+    for replacing in [
+        put("a", r#"{"n": 2}"#, None),
+        put("a", r#"{"n": 1}"#, Some(1)),
+    ] {
+        names(writer.refused(replacing).await, "documents[1]");
+    }
+    // The same document may live longer, and not shorter.
+    writer.call(put("b", "{}", Some(DAY))).await;
+    writer.call(put("b", "{}", Some(DAY * 2))).await;
+    names(
+        writer.refused(put("b", "{}", Some(DAY))).await,
+        "documents[1]",
+    );
+    let read = GetDocumentsRequest {
+        user: ada(&app),
+        documents: vec![DocumentRef {
+            namespace: vec!["notes".to_owned()],
+            key: "a".to_owned(),
+        }],
+        ..Default::default()
+    };
+    let kept = writer.call(read.clone()).await.documents;
+    assert_eq!(kept[0].json, r#"{"n": 1}"#);
+    assert_eq!(kept[0].expire_time, None);
+    admin.call(put("a", r#"{"n": 2}"#, None)).await;
+    assert_eq!(writer.call(read).await.documents[0].json, r#"{"n": 2}"#);
+}
+
+#[apply(trial)]
+async fn l06_a_writer_adds_checkpoints_and_replaces_none() {
+    let (admin, writer) = callers().await;
+    let app = app();
+    let thread = by_session(session(&app, "ada", "graph"));
+    let value = |version: &str, data: Option<&str>| CheckpointValue {
+        channel: "c".to_owned(),
+        version: version.to_owned(),
+        r#type: "bytes".to_owned(),
+        data: data.map(|data| data.as_bytes().to_vec()),
+    };
+    let put = |data: &str, values: Vec<CheckpointValue>| PutCheckpointRequest {
+        thread: thread.clone(),
+        checkpoint_id: "1".to_owned(),
+        data: data.as_bytes().to_vec(),
+        values,
+        ..Default::default()
+    };
+    // A checkpoint whose value is missing is completed.
+    let incomplete = writer.call(put("body", vec![value("1", None)])).await;
+    assert_eq!(incomplete.missing_value_count, 1);
+    let whole = put("body", vec![value("1", Some("value"))]);
+    for _ in 0..2 {
+        assert_eq!(writer.call(whole.clone()).await.missing_value_count, 0);
+    }
+    for replacing in [
+        put("other", vec![value("1", None)]),
+        put("body", Vec::new()),
+    ] {
+        names(writer.refused(replacing).await, "checkpoint_id");
+    }
+    let writes = |data: &str, replace| PutCheckpointWritesRequest {
+        thread: thread.clone(),
+        checkpoint_id: "1".to_owned(),
+        writes: vec![CheckpointWrite {
+            task_id: "t".to_owned(),
+            channel: "c".to_owned(),
+            data: data.as_bytes().to_vec(),
+            ..Default::default()
+        }],
+        replace,
+        ..Default::default()
+    };
+    writer.call(writes("first", false)).await;
+    writer.call(writes("second", false)).await;
+    names(writer.refused(writes("third", true)).await, "replace");
+    let read = GetCheckpointRequest {
+        thread: thread.clone(),
+        ..Default::default()
+    };
+    let kept = writer.call(read.clone()).await.checkpoint.unwrap();
+    assert_eq!(kept.data, b"body");
+    assert_eq!(kept.values[0].data.as_deref(), Some(&b"value"[..]));
+    assert_eq!(kept.writes[0].data, b"first");
+    admin.call(writes("third", true)).await;
+    admin.call(put("other", Vec::new())).await;
+    let replaced = writer.call(read).await.checkpoint.unwrap();
+    assert_eq!(
+        (replaced.data, replaced.values.len()),
+        (b"other".to_vec(), 0)
+    );
+    assert_eq!(replaced.writes[0].data, b"third");
 }
 
 #[apply(trial)]

@@ -5,6 +5,7 @@ mod pack;
 use memory_contract::{
     AppId, SessionKey, ThreadId, UserId,
     checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite},
+    key::KeyScope,
     limits,
     thread::Session,
 };
@@ -75,7 +76,8 @@ impl CheckpointStore<'_> {
     /// many of the values that it keeps are not stored.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `ThreadError::EphemeralFull`, `CheckpointError`.
+    /// `ThreadNotFound`, `ThreadError::EphemeralFull`, `CheckpointError`; `NeedsErase` for a caller
+    /// without the scope `delete` and a checkpoint that exists with other content.
     pub async fn put_checkpoint(
         self,
         thread: ThreadId,
@@ -126,6 +128,7 @@ impl CheckpointStore<'_> {
             &limits::CHECKPOINT_STATE_BYTES,
             &i64::try_from(limits::CHECKPOINT_METADATA_BYTES).unwrap_or(i64::MAX),
             &self.store.ephemeral.byte_limit(),
+            &self.caller.scopes.allow(KeyScope::Delete),
         ];
         let query = query!("checkpoints/put");
         let row = only(self.store.pool.call(query, params).await?)?;
@@ -329,6 +332,9 @@ fn outcome(status: &str) -> Result<(), StoreError> {
         "values_differ" => Err(CheckpointError::ValuesDiffer.into()),
         "metadata_too_large" => Err(CheckpointError::MetadataTooLarge.into()),
         "too_large" => Err(CheckpointError::TooLarge.into()),
+        "needs_erase" => Err(StoreError::NeedsErase {
+            field: "checkpoint_id".to_owned(),
+        }),
         "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
         other => Err(unknown_status(other)),
     }

@@ -21,6 +21,7 @@ use memory_contract::{
     convert::metadata_from,
     json::JsonObject,
     policy::{MemoryPolicy, PolicyLevel},
+    precondition::Precondition,
     thread::Session,
 };
 use memory_grpc::request::{
@@ -37,6 +38,9 @@ use tonic::{Request, Response, Status, async_trait};
 use super::watch::{Events, Watcher, Watching};
 use fields::{title_from, ttl_from};
 use update::Update;
+
+/// How often a change of a thread is tried while others change it.
+const TRIES: u32 = 3;
 
 /// Implements `ThreadService`.
 #[derive(Clone)]
@@ -208,7 +212,18 @@ impl Threads {
             change,
         } = Update::read(request.into_inner())?;
         let id = named.thread(&self.store, &caller).await?;
-        if !may_erase(&caller) {
+        let update = async |precondition: &Precondition| {
+            let threads = self.store.threads(&caller);
+            let thread = threads.update_thread(id, precondition, &change).await?;
+            Ok(UpdateThreadResponse {
+                thread: Some(thread.into()),
+            })
+        };
+        if may_erase(&caller) {
+            return Ok(update(&precondition).await?);
+        }
+        let mut tries = TRIES;
+        loop {
             let policies = self.store.policies(&caller).policies(id).await?;
             check_thread_change(
                 &self.store,
@@ -217,15 +232,17 @@ impl Threads {
                 ("thread.ttl", change.ttl.flatten()),
                 ("thread.policy", &change.policy),
             )?;
+            let etag = policies.thread.etag;
+            if !precondition.holds(Some(&etag)) {
+                return Ok(update(&precondition).await?);
+            }
+            // The thread that was checked is changed, or none.
+            let updated = update(&Precondition::Etag(etag)).await;
+            tries -= 1;
+            if tries == 0 || !matches!(updated, Err(StoreError::EtagChanged { .. })) {
+                return Ok(updated?);
+            }
         }
-        let thread = self
-            .store
-            .threads(&caller)
-            .update_thread(id, &precondition, &change)
-            .await?;
-        Ok(UpdateThreadResponse {
-            thread: Some(thread.into()),
-        })
     }
 
     async fn clear(

@@ -13,7 +13,9 @@ CREATE OR REPLACE FUNCTION recollect.put_checkpoint(
     -- Chunks that may be new.
     p_chunks bytea[], p_contents bytea[],
     p_max_bytes bigint, p_max_metadata_bytes bigint, p_max_ephemeral_bytes bigint,
-    -- ok, thread_not_found, metadata_too_large, too_large or ephemeral_full.
+    -- Without it, a checkpoint that exists is completed only.
+    p_may_erase boolean,
+    -- ok, thread_not_found, metadata_too_large, too_large, ephemeral_full or needs_erase.
     OUT status text,
     -- Values of p_kept that are not stored.
     OUT missing_count bigint
@@ -56,6 +58,15 @@ BEGIN
     END IF;
     IF recollect.checkpoints_full(p_tenant, p_thread, v_bytes, p_max_ephemeral_bytes) THEN
         status := 'ephemeral_full';
+        RETURN;
+    END IF;
+    IF NOT p_may_erase AND EXISTS (
+        SELECT FROM recollect.checkpoints c
+        WHERE c.tenant_id = p_tenant AND c.thread_id = p_thread AND c.namespace = p_namespace
+            AND c.checkpoint_id = p_checkpoint AND (
+                c.data IS DISTINCT FROM p_data OR c.metadata <> p_metadata::jsonb OR NOT c.value_digests <@ v_all))
+    THEN
+        status := 'needs_erase';
         RETURN;
     END IF;
     WITH added AS (

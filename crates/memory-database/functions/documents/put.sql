@@ -10,17 +10,22 @@ CREATE OR REPLACE FUNCTION recollect.put_documents(
     -- Null: without end.
     p_ttl_seconds double precision[],
     p_max_bytes bigint,
+    -- Without it, a document that exists keeps its value, and lives as long.
+    p_may_erase boolean,
     -- The documents that did not exist.
     OUT created_count bigint,
     -- The place, from 0, of the first value with more than p_max_bytes as JSON text, in which numbers
     -- have no exponent; then nothing is stored. Null: every value is within the limit.
-    OUT too_large bigint
+    OUT too_large bigint,
+    -- The place, from 0, of the first document that needs p_may_erase; then nothing is stored. Null: none.
+    OUT needs_erase bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     v_paths text[] := recollect.document_paths(p_namespaces);
     v_now timestamptz;
+    v_stored bigint;
     v_sizes bigint[] := ARRAY(
         SELECT octet_length(u.value::jsonb::text)::bigint FROM unnest(p_values) WITH ORDINALITY AS u (value, place)
         ORDER BY u.place);
@@ -33,6 +38,18 @@ BEGIN
     END IF;
     PERFORM recollect.allow_creation(p_tenant, p_app, p_user);
     v_now := clock_timestamp();
+    IF NOT p_may_erase THEN
+        SELECT min(u.place) - 1 INTO needs_erase
+        FROM unnest(v_paths, p_keys, p_values, p_texts, p_ttl_seconds) WITH ORDINALITY
+            AS u (path, key, value, text, ttl, place)
+        CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, u.path, u.key) AS d
+        WHERE COALESCE(d.expires_at, 'infinity') > v_now AND (
+            d.value <> u.value::jsonb OR d.text IS DISTINCT FROM u.text
+            OR COALESCE(v_now + make_interval(secs => u.ttl), 'infinity') < COALESCE(d.expires_at, 'infinity'));
+        IF needs_erase IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
     WITH expired AS (
         SELECT count(*) AS count
         FROM unnest(v_paths, p_keys) AS u (path, key)
@@ -54,9 +71,18 @@ BEGIN
         SET value = EXCLUDED.value, size_bytes = EXCLUDED.size_bytes, text = EXCLUDED.text, words = EXCLUDED.words, ttl = EXCLUDED.ttl, expires_at = EXCLUDED.expires_at,
             updated_at = EXCLUDED.updated_at,
             created_at = CASE WHEN d.expires_at <= v_now THEN EXCLUDED.created_at ELSE d.created_at END
+        -- As above, for a document that another call has stored meanwhile.
+        WHERE p_may_erase OR d.expires_at <= v_now OR (
+            d.value = EXCLUDED.value AND d.text IS NOT DISTINCT FROM EXCLUDED.text
+            AND COALESCE(d.expires_at, 'infinity') <= COALESCE(EXCLUDED.expires_at, 'infinity'))
         RETURNING d.xmax = 0 AS created
     )
-    SELECT (SELECT count(*) FROM stored WHERE stored.created) + expired.count INTO created_count FROM expired;
+    SELECT (SELECT count(*) FROM stored WHERE stored.created) + expired.count, (SELECT count(*) FROM stored)
+    INTO created_count, v_stored
+    FROM expired;
+    IF v_stored < cardinality(p_keys) THEN
+        RAISE SQLSTATE '40001' USING MESSAGE = 'a document was stored meanwhile';
+    END IF;
     PERFORM recollect.audit(p_tenant, 'put_documents', NULL, p_app, cardinality(p_keys));
 END;
 $$;

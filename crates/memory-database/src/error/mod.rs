@@ -68,6 +68,12 @@ pub enum StoreError {
     /// Errors of checkpoints.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// The call would replace stored content, and its caller may not erase.
+    #[error("{field} would replace stored content")]
+    NeedsErase {
+        /// The path of the value in the request.
+        field: String,
+    },
     /// A document's value has too many bytes as Postgres writes it.
     #[error("the document is too large")]
     DocumentTooLarge {
@@ -158,6 +164,7 @@ impl StoreError {
             | Self::DeletionNotFound
             | Self::SpaceFull
             | Self::Checkpoint(_)
+            | Self::NeedsErase { .. }
             | Self::DocumentTooLarge { .. }
             | Self::Misplaced
             | Self::Crypto { .. }

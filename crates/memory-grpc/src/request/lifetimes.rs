@@ -130,7 +130,8 @@ fn is_shorter(one: Lifetime, other: Lifetime) -> bool {
     }
 }
 
-fn needs_erase(field: &str) -> ApiError {
+/// The refusal of a value that erases, which is at this path of the request.
+pub fn needs_erase(field: &str) -> ApiError {
     ApiError::PermissionDenied {
         scope: KeyScope::Delete,
         field: Some(field.to_owned()),

@@ -349,6 +349,9 @@ impl Answer {
                 ),
             )]),
             StoreError::Checkpoint(error) => Self::checkpoint(&error),
+            StoreError::NeedsErase { field } => {
+                Self::permission_denied(KeyScope::Delete, Some(&field))
+            }
             StoreError::DocumentTooLarge { index } => Self::document_too_large(index),
             StoreError::EtagChanged { etag } => Self::etag_changed(etag),
             StoreError::Node(error) => Self::node(error),

@@ -20,7 +20,7 @@ async fn a_named_document_is_looked_up_alone_however_few_there_were_when_that_wa
     let put = format!(
         r#"SELECT recollect.put_documents('acme', 'test', 'app', '', '\x01', array_agg(CAST('["a"]' AS text)),
             array_agg(n::text), array_agg('{{"number": ' || n || '}}'), array_agg(NULL::text),
-            array_agg(NULL::text), array_agg(3600::double precision), 1000000)
+            array_agg(NULL::text), array_agg(3600::double precision), 1000000, true)
         FROM generate_series(1, {DOCUMENTS}) AS n"#
     );
     service.batch_execute(&put).await.unwrap();
