@@ -89,9 +89,12 @@ impl InputFile<'_> {
         let by_line = serde_json::from_str::<Value>(first);
         let format = match (&by_line, self.format) {
             (Ok(document), Format::Auto) if is_record(document) => Format::Jsonl,
-            (Ok(document), Format::Auto) => {
-                provider::detected(document).map_or(Format::Jsonl, Format::Provider)
-            }
+            (Ok(document), Format::Auto) => match provider::detected(document) {
+                Some(provider) => Format::Provider(provider),
+                // A line of JSON Lines is an object.
+                None if document.is_array() => return Err(provider::unknown(document)),
+                None => Format::Jsonl,
+            },
             (_, format) => format,
         };
         match (by_line, format) {
@@ -120,8 +123,9 @@ impl InputFile<'_> {
                 let document = parse(&text)?;
                 let provider = match format {
                     Format::Provider(provider) => provider,
-                    _ => provider::detected(&document)
-                        .ok_or("its format is unknown; see `recollect import --help`")?,
+                    _ => {
+                        provider::detected(&document).ok_or_else(|| provider::unknown(&document))?
+                    }
                 };
                 self.conversation(provider, &text, None, "", each);
             }

@@ -16,15 +16,18 @@ const ANTHROPIC_BLOCKS: [&str; 7] = [
     "image",
 ];
 
+/// The items of OpenAI's responses beside messages, calls and their outputs.
+const ITEMS: [&str; 3] = ["reasoning", "item_reference", "compaction"];
+
 /// The format of a document that is a conversation as a whole: a request, a response, or a
 /// list of messages.
 pub(crate) fn detected(document: &Value) -> Option<Provider> {
     let list = |key: &str| document.get(key).and_then(Value::as_array);
     if let Some(messages) = list("messages") {
-        return Some(match document.get("system").is_some() {
-            true => Provider::AnthropicMessages,
-            false => of_messages(messages),
-        });
+        return match of_messages(messages) {
+            Some(_) if document.get("system").is_some() => Some(Provider::AnthropicMessages),
+            found => found,
+        };
     }
     if list("contents").is_some() || list("candidates").is_some() {
         return Some(Provider::Gemini);
@@ -38,20 +41,57 @@ pub(crate) fn detected(document: &Value) -> Option<Provider> {
     if list("input").is_some() || (is_response && list("output").is_some()) {
         return Some(Provider::OpenaiResponses);
     }
-    document.as_array().map(|messages| of_messages(messages))
+    document
+        .as_array()
+        .and_then(|messages| of_messages(messages))
 }
 
-/// The format of a list of messages.
-fn of_messages(messages: &[Value]) -> Provider {
+/// The format of a list of messages; `None` if an entry is neither a message nor an item of
+/// OpenAI's responses, which would be stored as pieces that nobody can read.
+fn of_messages(messages: &[Value]) -> Option<Provider> {
     let has = |test: fn(&Value) -> bool| messages.iter().any(test);
+    let is_known = |one: &Value| one.get("role").is_some_and(Value::is_string) || is_item(one);
     if has(|message| message.get("parts").is_some_and(Value::is_array)) {
-        Provider::Gemini
+        Some(Provider::Gemini)
+    } else if messages.is_empty() || !messages.iter().all(is_known) {
+        None
     } else if has(|item| item.get("type").is_some() && item.get("content").is_none_or(is_input)) {
-        Provider::OpenaiResponses
+        Some(Provider::OpenaiResponses)
     } else if has(|message| blocks(message).any(is_anthropic)) {
-        Provider::AnthropicMessages
+        Some(Provider::AnthropicMessages)
     } else {
-        Provider::OpenaiChat
+        Some(Provider::OpenaiChat)
+    }
+}
+
+/// Whether it is an item of OpenAI's responses that is no message.
+fn is_item(one: &Value) -> bool {
+    one["type"].as_str().is_some_and(|kind| {
+        ITEMS.contains(&kind)
+            || kind.starts_with("mcp_")
+            || kind.ends_with("_call")
+            || kind.ends_with("_call_output")
+    })
+}
+
+/// Why a document of an unknown format is refused.
+pub(crate) fn unknown(document: &Value) -> String {
+    let first = match document {
+        Value::Array(list) => list.first(),
+        document => Some(document),
+    };
+    let is_langchain = first.is_some_and(|one| {
+        let is_dict = one.get("type").is_some() && one.get("data").is_some_and(Value::is_object);
+        is_dict || (one.get("lc").is_some() && one.get("kwargs").is_some())
+    });
+    match (first, is_langchain) {
+        (None, _) => "it has no messages".to_owned(),
+        (_, true) => {
+            "it has messages of LangChain, which are not read from a file: load them with \
+                      messages_from_dict or load, and add them to a RecollectChatMessageHistory"
+                .to_owned()
+        }
+        (_, false) => "its format is unknown; see `recollect import --help`".to_owned(),
     }
 }
 

@@ -35,11 +35,24 @@ const STATE: [&str; 6] = [
     "dist",
     "score",
 ];
+/// Fields with lists of working memories and records.
+const LISTS: [&str; 4] = ["sessions", "working_memory", "memories", "long_term_memory"];
+const NOTHING: &str = "it has no sessions or records of Redis's agent memory server";
 /// Bytes of the messages that are put with their working memory; others follow.
 const PUT_BYTES: usize = 2 * 1024 * 1024;
 
 pub(super) fn read(reader: &mut Reader<'_>, json: Value) {
-    let (sessions, records) = sorted(json);
+    let is_empty = matches!(&json, Value::Array(items) if items.is_empty());
+    let mut found = Found::default();
+    found.sort(json);
+    let Found {
+        sessions,
+        records,
+        others,
+    } = found;
+    if others > 0 || is_empty {
+        reader.put("", Err(NOTHING.to_owned()));
+    }
     // Sessions first: records name them.
     reader.each("sessions", sessions, working_memory);
     reader.each("memories", records, |reader, at, fields| {
@@ -49,31 +62,35 @@ pub(super) fn read(reader: &mut Reader<'_>, json: Value) {
     });
 }
 
-/// The working memories and the records of a document.
-fn sorted(json: Value) -> (Vec<Value>, Vec<Value>) {
-    let (mut sessions, mut records) = (Vec::new(), Vec::new());
-    match json {
-        Value::Array(items) => {
-            for item in items {
-                let (some, others) = sorted(item);
-                sessions.extend(some);
-                records.extend(others);
+/// The content of a document.
+#[derive(Default)]
+struct Found {
+    /// Working memories.
+    sessions: Vec<Value>,
+    records: Vec<Value>,
+    /// Objects that are neither and have none.
+    others: usize,
+}
+
+impl Found {
+    fn sort(&mut self, json: Value) {
+        match json {
+            Value::Array(items) => items.into_iter().for_each(|item| self.sort(item)),
+            Value::Object(fields) if is_session(&fields) => {
+                self.sessions.push(Value::Object(fields));
             }
-        }
-        Value::Object(mut fields) if !is_record(&fields) && !is_session(&fields) => {
-            for list in ["sessions", "working_memory", "memories", "long_term_memory"] {
-                if let Some(inner @ (Value::Array(_) | Value::Object(_))) = fields.remove(list) {
-                    let (some, others) = sorted(inner);
-                    sessions.extend(some);
-                    records.extend(others);
+            Value::Object(mut fields) if !is_record(&fields) => {
+                let lists = LISTS.map(|list| fields.remove(list));
+                let mut lists = lists.into_iter().flatten().peekable();
+                if lists.peek().is_none() {
+                    self.others += 1;
                 }
+                lists.for_each(|list| self.sort(list));
             }
+            // What is no object is reported as a record that lacks its text.
+            other => self.records.push(other),
         }
-        Value::Object(fields) if is_session(&fields) => sessions.push(Value::Object(fields)),
-        // What is neither is reported as a record that lacks its text.
-        other => records.push(other),
     }
-    (sessions, records)
 }
 
 fn is_record(fields: &serde_json::Map<String, Value>) -> bool {

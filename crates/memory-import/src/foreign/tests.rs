@@ -97,3 +97,21 @@ fn times_of_python_are_read() {
     );
     assert!(time_of(&json!("yesterday")).is_err());
 }
+
+#[test]
+fn a_file_without_anything_of_redis_is_refused() {
+    for json in [
+        json!([]),
+        json!({}),
+        json!({"foo": 1}),
+        json!([{"a": 1}]),
+        json!({"results": [{"memory": "x"}]}),
+    ] {
+        let found = records(System::Redis, json.clone());
+        let refused = "! : it has no sessions or records of Redis's agent memory server";
+        assert_eq!(found, [refused], "{json}");
+    }
+    // A server without records.
+    let empty = json!({"memories": [], "total": 0});
+    assert!(records(System::Redis, empty).is_empty());
+}

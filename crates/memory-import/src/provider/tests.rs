@@ -54,10 +54,32 @@ fn formats_of_providers_are_detected() {
         r#"{"role": "user", "text": "x"}"#,
         r#"{"output": "x"}"#,
         "7",
+        "[]",
+        r#"{"messages": []}"#,
+        r#"[{"type": "human", "data": {"content": "x"}}]"#,
+        r#"[{"type": "foo", "x": 1}]"#,
+        r#"[{"type": "text", "text": "x"}]"#,
+        r#"[{"type": "PushEvent", "actor": "x"}, {"type": "IssueEvent"}]"#,
+        r#"[{"type": "page", "title": "My diary", "content": "I like tea"}]"#,
+        // One foreign entry among messages.
+        r#"[{"role": "user", "content": "x"}, {"type": "human", "data": {}}]"#,
     ] {
         let document = serde_json::from_str(json).unwrap();
         assert_eq!(detected(&document), None, "{json}");
     }
+}
+
+#[test]
+fn a_refusal_names_what_the_file_has() {
+    let refusal = |json| unknown(&serde_json::from_str(json).unwrap());
+    for langchain in [
+        r#"[{"type": "human", "data": {"content": "x"}}]"#,
+        r#"[{"lc": 1, "type": "constructor", "id": [], "kwargs": {"content": "x"}}]"#,
+    ] {
+        assert!(refusal(langchain).contains("messages of LangChain"));
+    }
+    assert_eq!(refusal("[]"), "it has no messages");
+    assert!(refusal(r#"[{"type": "foo"}]"#).starts_with("its format is unknown"));
 }
 
 #[test]
