@@ -79,6 +79,31 @@ def test_every_kind_of_message_comes_back_as_it_was(client: Recollect, app: str)
     assert memory.get_all() == []
 
 
+def test_a_set_that_fails_keeps_the_former_messages(client: Recollect, app: str) -> None:
+    memory = own(client, app)
+    former = MESSAGES[:2]
+    memory.set(former)
+    many = [ChatMessage(role=MessageRole.USER, content=f"message {n}") for n in range(299)]
+    for bad in [
+        ChatMessage(role=MessageRole.USER, content="x" * 1_200_000),
+        ChatMessage(role=MessageRole.USER, content="a", additional_kwargs={"x": object()}),
+    ]:
+        for messages in ([bad], [*many, bad]):
+            with pytest.raises(Exception, match=r".+"):
+                memory.set(messages)
+            assert memory.get_all() == former
+    assert len(list(memory.memory.messages())) == len(former)
+
+    async def use() -> None:
+        with pytest.raises(Exception, match=r".+"):
+            await memory.aset([*many, ChatMessage(role=MessageRole.USER, content="x" * 1_200_000)])
+        assert await memory.aget_all() == former
+        await memory.aset(MESSAGES[2:4])
+        assert await memory.aget_all() == MESSAGES[2:4]
+
+    asyncio.run(use())
+
+
 def test_the_asynchronous_methods_do_the_same(client: Recollect, app: str) -> None:
     async def use() -> None:
         memory = own(client, app)

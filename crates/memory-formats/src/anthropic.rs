@@ -296,7 +296,7 @@ fn read_block(block: &Node<'_>) -> Result<Part, Invalid> {
             ..Default::default()
         }),
         "tool_use" => Part::ToolCall(proto::ToolCall {
-            tool_call_id: fields.required_string("id")?,
+            tool_call_id: fields.string("id")?,
             name: fields.required_string("name")?,
             arguments: fields
                 .get("input")
@@ -306,7 +306,7 @@ fn read_block(block: &Node<'_>) -> Result<Part, Invalid> {
         "tool_result" => {
             let content = fields.get("content");
             Part::ToolResult(proto::ToolResult {
-                tool_call_id: fields.required_string("tool_use_id")?,
+                tool_call_id: fields.string("tool_use_id")?,
                 content: content.map_or(Ok(Vec::new()), |content| read_output(&content))?,
                 is_error: fields.is_true("is_error"),
                 ..Default::default()

@@ -348,7 +348,7 @@ fn read_call(call: &Node<'_>) -> Result<Content, Invalid> {
         None => (fields.required("function")?.fields()?, "arguments"),
     };
     Ok(Content::ToolCall(proto::ToolCall {
-        tool_call_id: fields.required_string("id")?,
+        tool_call_id: fields.string("id")?,
         name: function.required_string("name")?,
         arguments: function.string(arguments)?,
         ..Default::default()
@@ -363,8 +363,7 @@ fn read_result(reading: &mut Reading, fields: &Fields<'_>) -> Result<(), Invalid
     let call_id = match fields.get("tool_call_id") {
         Some(id) => id.string()?,
         // A result of the format before `tool_calls`.
-        None if !name.is_empty() => name.clone(),
-        None => return Err(Invalid::missing(format!("{}.tool_call_id", node.path()))),
+        None => name.clone(),
     };
     let mut output: Vec<proto::ToolResultPart> = Vec::new();
     match fields.get("content") {

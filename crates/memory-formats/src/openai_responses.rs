@@ -275,7 +275,7 @@ fn read_item(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
                 _ => "input",
             };
             let call = proto::ToolCall {
-                tool_call_id: fields.required_string("call_id")?,
+                tool_call_id: fields.string("call_id")?,
                 name: fields.required_string("name")?,
                 arguments: fields.string(arguments)?,
                 ..Default::default()
@@ -285,7 +285,7 @@ fn read_item(reading: &mut Reading, node: &Node<'_>) -> Result<(), Invalid> {
         }
         "function_call_output" | "custom_tool_call_output" => {
             let result = proto::ToolResult {
-                tool_call_id: fields.required_string("call_id")?,
+                tool_call_id: fields.string("call_id")?,
                 content: read_output(&fields.required("output")?)?,
                 ..Default::default()
             };

@@ -1,6 +1,6 @@
 //! Reads messages in the formats of providers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use memory_contract::{Invalid, message::Provider, proto};
 
@@ -41,8 +41,41 @@ pub(crate) fn read(
 
 /// Adds what messages of one request tell about each other.
 pub(crate) fn complete(read: &mut [ReadMessage]) {
+    identify_calls(read);
     name_results(read);
     distinct_ids(read);
+}
+
+/// Gives calls without an id the name of their tool, and from the second one of a name on its number.
+/// Results without an id answer them in order; a result whose call is in an earlier request has the
+/// name of its tool, as far as it is known.
+fn identify_calls(read: &mut [ReadMessage]) {
+    use proto::part::Content;
+
+    let mut counts: HashMap<String, u32> = HashMap::new();
+    let mut unanswered = VecDeque::new();
+    let messages = read.iter_mut().map(|read| &mut read.message);
+    for part in messages.flat_map(|message| &mut message.parts) {
+        match &mut part.content {
+            Some(Content::ToolCall(call)) if call.tool_call_id.is_empty() => {
+                let count = counts.entry(call.name.clone()).or_default();
+                *count += 1;
+                call.tool_call_id = match count {
+                    1 => call.name.clone(),
+                    count => format!("{}-{count}", call.name),
+                };
+                unanswered.push_back(call.tool_call_id.clone());
+            }
+            Some(Content::ToolResult(result)) if result.tool_call_id.is_empty() => {
+                result.tool_call_id = match unanswered.pop_front() {
+                    Some(id) => id,
+                    None if result.name.is_empty() => "tool".to_owned(),
+                    None => result.name.clone(),
+                };
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Gives each tool result without a name the name of its call, if that is in the same

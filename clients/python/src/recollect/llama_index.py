@@ -187,14 +187,47 @@ class RecollectMemory(BaseMemory):
             await self._async_session.append(*batch)
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Deletes all messages and stores others."""
-        self.reset()
-        self.put_messages(messages)
+        """Deletes all messages and stores others. If one of these cannot be stored, the former
+        messages stay and the error says why."""
+        batches = _batches(messages)
+        if not batches:
+            return self.reset()
+        batches[0][0].root.SetInParent()
+        former, head = _former(list(self._session.path()))
+        stored: list[str] = []
+        try:
+            for batch in batches:
+                stored += self._session.append(*batch).message_ids
+        except Exception:
+            if head:
+                self._session.set_head(head)
+            for message_id in reversed(stored):
+                self._session.delete_message(message_id)
+            raise
+        for message_id in former:
+            self._session.delete_message(message_id)
 
     async def aset(self, messages: list[ChatMessage]) -> None:
-        """Deletes all messages and stores others."""
-        await self.areset()
-        await self.aput_messages(messages)
+        """Deletes all messages and stores others. If one of these cannot be stored, the former
+        messages stay and the error says why."""
+        batches = _batches(messages)
+        if not batches:
+            return await self.areset()
+        batches[0][0].root.SetInParent()
+        session = self._async_session
+        former, head = _former([message async for message in session.path()])
+        stored: list[str] = []
+        try:
+            for batch in batches:
+                stored += (await session.append(*batch)).message_ids
+        except Exception:
+            if head:
+                await session.set_head(head)
+            for message_id in reversed(stored):
+                await session.delete_message(message_id)
+            raise
+        for message_id in former:
+            await session.delete_message(message_id)
 
     def reset(self) -> None:
         """Deletes all messages."""
@@ -272,6 +305,12 @@ def _quoted(values: dict[str, str]) -> str:
     """A line of JSON that closes no tag."""
     line = json.dumps(values, ensure_ascii=False)
     return line.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _former(messages: list[types.Message]) -> tuple[list[str], str]:
+    """The ids of messages, newest first, and the newest one's."""
+    ids = [message.id for message in messages]
+    return ids, ids[0] if ids else ""
 
 
 def _batches(messages: Sequence[ChatMessage]) -> list[list[v1.MessageInput]]:

@@ -114,3 +114,41 @@ fn a_failure_without_words_is_put_into_some() {
         }
     }
 }
+
+#[test]
+fn calls_without_an_id_are_answered_in_order() {
+    let chat = |id: &str| {
+        format!(
+            r#"[{{"role": "assistant", "tool_calls": [
+                {{"type": "function", {id} "function": {{"name": "f", "arguments": "{{\\"n\\":1}}"}}}},
+                {{"type": "function", {id} "function": {{"name": "f", "arguments": "{{\\"n\\":2}}"}}}}]}},
+              {{"role": "tool", {} "content": "one"}}, {{"role": "tool", {} "content": "two"}}]"#,
+            id.replace("id", "tool_call_id"),
+            id.replace("id", "tool_call_id"),
+        )
+    };
+    let in_order = [(1, "one".to_owned()), (2, "two".to_owned())];
+    for id in ["", r#""id": "","#, r#""id": null,"#] {
+        let read = messages_of(Provider::OpenaiChat, &chat(id));
+        assert_eq!(pairs(&read), in_order, "{id}");
+    }
+    let responses = r#"[
+        {"type": "function_call", "name": "f", "arguments": "{\"n\":1}"},
+        {"type": "function_call", "name": "f", "arguments": "{\"n\":2}"},
+        {"type": "function_call_output", "output": "one"},
+        {"type": "function_call_output", "output": "two"}]"#;
+    assert_eq!(
+        pairs(&messages_of(Provider::OpenaiResponses, responses)),
+        in_order
+    );
+    let anthropic = r#"[
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "name": "f", "input": {"n": 1}},
+            {"type": "tool_use", "name": "f", "input": {"n": 2}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "content": "one"}, {"type": "tool_result", "content": "two"}]}]"#;
+    assert_eq!(
+        pairs(&messages_of(Provider::AnthropicMessages, anthropic)),
+        in_order
+    );
+}
