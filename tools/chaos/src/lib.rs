@@ -30,6 +30,7 @@ mod qdrant;
 mod reads;
 mod report;
 mod scene;
+mod sockets;
 mod wire;
 mod writers;
 
@@ -44,3 +45,4 @@ pub use progress::Progress;
 pub use qdrant::{QdrantFault, QdrantFaults, qdrant};
 pub use reads::{Layers, Reads, reads};
 pub use report::Report;
+pub use sockets::{Sockets, sockets};

@@ -15,8 +15,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recollect_chaos::{
     ClockBack, Clocks, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Overload, Progress, QdrantFault,
-    QdrantFaults, Reads, Report, SlowObjects, clock, disk, drain, fuzz, kill, objects, overload,
-    qdrant, reads,
+    QdrantFaults, Reads, Report, SlowObjects, Sockets, clock, disk, drain, fuzz, kill, objects,
+    overload, qdrant, reads, sockets,
 };
 use recollect_tests::{DataDir, Skipped};
 
@@ -135,6 +135,12 @@ enum Scenario {
         /// Switch a layer of ownership off, in the test's database.
         #[arg(long)]
         without: Option<Layer>,
+    },
+    /// Open sockets that send no request. 30 seconds of each kind by default.
+    Sockets {
+        /// Sockets at a time.
+        #[arg(long, default_value_t = 10_000)]
+        count: usize,
     },
     /// Restart, empty and fill up a real Qdrant, and kill nodes of its cluster.
     Qdrant {
@@ -355,6 +361,14 @@ async fn run(
             };
             reads(dir, &options, progress).await
         }
+        Scenario::Sockets { count } => {
+            let options = Sockets {
+                seed,
+                count,
+                time: time(30),
+            };
+            sockets(dir, &options, progress).await
+        }
         Scenario::Qdrant {
             binary,
             only,
@@ -442,6 +456,8 @@ async fn all(seed: u64, seconds: u64, progress: &Progress) -> Vec<Report> {
         (reads(None), 0.06),
         (reads(Some(Layer::RowSecurity)), 0.06),
         (reads(Some(Layer::Conditions)), 0.06),
+        // Three kinds.
+        (Scenario::Sockets { count: 5_000 }, 0.01),
         // The overload is followed by three quarters of its time.
         (
             Scenario::Overload {

@@ -1,0 +1,170 @@
+//! Sockets that send no request: a byte each, a header that never ends, and resets. Callers are
+//! answered as before, and the server's memory stays as it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use memory_contract::proto::GetServerInfoRequest;
+use memory_runtime::raise_open_files;
+use recollect_tests::{Client, DataDir, Key, Options, Server};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::memory::Memory;
+use super::progress::Progress;
+use super::report::Report;
+
+/// Pause between two calls.
+const CALL_PAUSE: Duration = Duration::from_millis(50);
+/// Longest time of nearly all calls.
+const CALL_LIMIT: Duration = Duration::from_millis(100);
+/// What a server may take more, in MiB: buffers of its connections.
+const MORE_MEMORY: u64 = 64;
+/// A socket is opened again after it was closed and this pause.
+const REOPEN: Duration = Duration::from_millis(100);
+/// Tasks that open and reset connections.
+const RESETTERS: usize = 16;
+
+/// What to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Sockets {
+    /// Only named in the report.
+    pub seed: u64,
+    /// Sockets that are open at a time.
+    pub count: usize,
+    /// How long each kind of socket is there.
+    pub time: Duration,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Byte,
+    SlowHeaders,
+    Resets,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Byte => "a byte each",
+            Self::SlowHeaders => "slow headers",
+            Self::Resets => "resets",
+        }
+    }
+}
+
+/// Opens sockets under a caller.
+///
+/// # Panics
+/// If the server does not start.
+pub async fn sockets(dir: DataDir, options: &Sockets, progress: &Progress) -> Report {
+    let mut report = Report::new("sockets", options.seed);
+    raise_open_files();
+    progress.say("sockets: starting a server");
+    let server = Server::start(&dir, &Options::default());
+    let addr = server.ready().addr.clone();
+    let old = server.client(Key::Acme).await;
+    let memory = Memory::watch(server.ready().pid);
+    call(&old).await;
+    sleep(Duration::from_secs(2)).await;
+    let before = memory.peak(Instant::now() - Duration::from_secs(1), Instant::now());
+    report.figure("resident MiB before", before);
+    for kind in [Kind::Byte, Kind::SlowHeaders, Kind::Resets] {
+        let name = kind.name();
+        progress.say(format!("sockets: {name}"));
+        let begin = Instant::now();
+        let opened = Arc::new(AtomicUsize::new(0));
+        let attackers = attack(kind, &addr, options.count, &opened);
+        let (mut times, mut failed) = (Vec::new(), 0);
+        while begin.elapsed() < options.time {
+            sleep(CALL_PAUSE).await;
+            // On a connection of its own, and on one that was there before.
+            let started = Instant::now();
+            let answered = timeout(Duration::from_secs(10), async {
+                let new = Client::new(&addr, Key::Acme).await;
+                call(&new).await && call(&old).await
+            });
+            match answered.await {
+                Ok(true) => times.push(started.elapsed()),
+                Ok(false) | Err(_) => failed += 1,
+            }
+        }
+        drop(attackers);
+        times.sort();
+        let nearly_all = times[times.len() * 99 / 100];
+        report.figure(
+            format!("{name}: sockets opened"),
+            opened.load(Ordering::Relaxed),
+        );
+        report.figure(format!("{name}: calls"), times.len());
+        report.zero(format!("{name}: calls that failed"), failed);
+        report.limited(
+            format!("{name}: p99 of two calls and a connection, ms"),
+            nearly_all.as_secs_f64() * 1_000.0,
+            format!("≤ {}", CALL_LIMIT.as_millis()),
+            nearly_all <= CALL_LIMIT,
+        );
+        let peak = memory.peak(begin, Instant::now());
+        let most = before + MORE_MEMORY;
+        report.limited(
+            format!("{name}: resident MiB"),
+            peak,
+            format!("≤ {most}"),
+            peak <= most,
+        );
+        sleep(Duration::from_secs(1)).await;
+    }
+    report
+}
+
+async fn call(client: &Client) -> bool {
+    let mut admin = client.admin();
+    admin.get_server_info(GetServerInfoRequest {}).await.is_ok()
+}
+
+/// Sockets that are there until the result is dropped.
+fn attack(kind: Kind, addr: &str, count: usize, opened: &Arc<AtomicUsize>) -> JoinSet<()> {
+    let tasks = match kind {
+        Kind::Byte | Kind::SlowHeaders => count,
+        Kind::Resets => RESETTERS,
+    };
+    let mut attackers = JoinSet::new();
+    for _ in 0..tasks {
+        let (addr, opened) = (addr.to_owned(), Arc::clone(opened));
+        attackers.spawn(async move {
+            loop {
+                if let Ok(socket) = TcpStream::connect(&addr).await {
+                    opened.fetch_add(1, Ordering::Relaxed);
+                    hold(kind, socket).await;
+                }
+                if !matches!(kind, Kind::Resets) {
+                    sleep(REOPEN).await;
+                }
+            }
+        });
+    }
+    attackers
+}
+
+/// Keeps a socket until the server closes it.
+async fn hold(kind: Kind, mut socket: TcpStream) {
+    match kind {
+        Kind::Byte => {
+            let _ = socket.write_all(b"P").await;
+            let _ = socket.readable().await;
+        }
+        Kind::SlowHeaders => {
+            let _ = socket.write_all(b"POST / HTTP/1.1\r\nx-slow: ").await;
+            while socket.write_all(b"a").await.is_ok() {
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+        // Closing sends a reset, because the answer was not read.
+        Kind::Resets => {
+            let _ = socket.set_zero_linger();
+        }
+    }
+}
