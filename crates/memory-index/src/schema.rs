@@ -9,6 +9,8 @@ use crate::error::IndexError;
 pub(crate) const DENSE: &str = "dense";
 /// Name of the sparse vector.
 pub(crate) const LEXICAL: &str = "lexical";
+/// Between the alias and the rest of a collection's name, which has none.
+const SEPARATOR: char = '.';
 /// The share of a vector's numbers that the range of `int8` covers; the others are cut to it.
 /// Qdrant's documentation advises 0.99.
 pub(crate) const QUANTILE: f32 = 0.99;
@@ -36,13 +38,21 @@ impl IndexSchema {
             })
             .collect();
         Self {
-            collection: format!("{alias}-{name}-{}", RECIPE_VERSION),
+            collection: format!("{alias}{SEPARATOR}{name}-{}", RECIPE_VERSION),
             dimensions: model.map(|model| model.dimensions),
         }
     }
 
+    /// Whether a collection is one of an alias, of any model. `recollect` has no collection of
+    /// `recollect-staging`.
+    pub(crate) fn is_of_alias(alias: &str, collection: &str) -> bool {
+        let rest = collection.strip_prefix(alias);
+        let rest = rest.and_then(|rest| rest.strip_prefix(SEPARATOR));
+        rest.is_some_and(|rest| !rest.contains(SEPARATOR))
+    }
+
     /// The versioned collection's name, such as
-    /// `recollect-multilingual-e5-small-int8-r8`.
+    /// `recollect.multilingual-e5-small-int8-r8`.
     pub fn collection(&self) -> &str {
         &self.collection
     }
@@ -70,5 +80,29 @@ impl IndexSchema {
         } else {
             Err(IndexError::Dimensions { expected, found })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aliases_that_begin_alike_have_different_collections() {
+        let model = EmbeddingModel {
+            name: "text-embedding-3.5/small".to_owned(),
+            dimensions: 3,
+        };
+        let aliases = ["recollect", "recollect-staging", "recollect.staging", "rec"];
+        for one in aliases {
+            for other in aliases {
+                for model in [None, Some(&model)] {
+                    let collection = IndexSchema::new(other, model).collection;
+                    let is_own = IndexSchema::is_of_alias(one, &collection);
+                    assert_eq!(is_own, one == other, "{one} {collection}");
+                }
+            }
+        }
+        assert!(!IndexSchema::is_of_alias("recollect", "recollect"));
     }
 }

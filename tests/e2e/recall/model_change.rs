@@ -51,7 +51,7 @@ fn index(env: (&str, &str), args: &[&str]) -> recollect_tests::Finished {
 
 /// The names of the two collections.
 fn names(alias: &str) -> [String; 2] {
-    [OLD_MODEL, NEW_MODEL].map(|name| format!("{alias}-{name}"))
+    [OLD_MODEL, NEW_MODEL].map(|name| format!("{alias}.{name}"))
 }
 
 /// The indexes with their states.

@@ -6,6 +6,7 @@ use super::connection::QdrantIndex;
 use super::wire::deletion;
 use crate::error::IndexError;
 use crate::filter::Selection;
+use crate::schema::IndexSchema;
 
 impl QdrantIndex {
     /// Erases the selected points. Qdrant keeps the bytes of deleted points until its
@@ -38,7 +39,7 @@ impl QdrantIndex {
         Ok(points)
     }
 
-    /// The collections whose names begin with the alias: one for each model and text recipe.
+    /// The collections of the alias: one for each model and text recipe.
     async fn collections(&self) -> Result<Vec<String>, IndexError> {
         let listed = self
             .ask(
@@ -47,8 +48,8 @@ impl QdrantIndex {
                 |client| async move { client.list_collections().await },
             )
             .await?;
-        let prefix = format!("{}-", self.config.alias);
         let names = listed.collections.into_iter().map(|found| found.name);
-        Ok(names.filter(|name| name.starts_with(&prefix)).collect())
+        let is_ours = |name: &String| IndexSchema::is_of_alias(&self.config.alias, name);
+        Ok(names.filter(is_ours).collect())
     }
 }
