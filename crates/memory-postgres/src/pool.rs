@@ -1,14 +1,19 @@
 //! Connection pools, one for each role and database.
 
-use std::{fmt, str::FromStr as _, time::Duration};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fmt, str::FromStr as _};
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, QueueMode, RecyclingMethod, Runtime, Timeouts,
+    Hook, HookError, Manager, ManagerConfig, Object, PoolError, QueueMode, RecyclingMethod,
+    Runtime, Timeouts,
 };
 use memory_contract::policy::MemoryPolicy;
 use memory_runtime::task;
 use secrecy::ExposeSecret as _;
+use tokio::time::sleep;
 use tokio_postgres::Config;
+use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::{Database, PostgresError, StoreConfig, error::pool_error, tls::Encryption};
@@ -17,6 +22,12 @@ use crate::{Database, PostgresError, StoreConfig, error::pool_error, tls::Encryp
 const PING_AFTER: Duration = Duration::from_secs(15);
 /// A connection beyond the pool's size is closed when it was idle for this long.
 const TRIM_AFTER: Duration = Duration::from_secs(10);
+/// No further connection is opened for this long after Postgres has refused one.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
+/// Interval of looking whether a connection was returned meanwhile.
+const RETURN_CHECK: Duration = Duration::from_millis(5);
+/// Refusals are logged again after this time without one.
+const WARNED_FOR: Duration = Duration::from_secs(60);
 /// A peer that does not acknowledge data for this long is gone.
 const TCP_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -66,6 +77,10 @@ pub struct Pool {
     inner: deadpool_postgres::Pool,
     database: Database,
     pub(crate) echo: bool,
+    /// How long a call waits for a connection.
+    wait: Duration,
+    /// When Postgres last refused a further connection.
+    refused: Arc<Mutex<Option<Instant>>>,
     /// Encrypts connections.
     pub(crate) tls: MakeRustlsConnect,
 }
@@ -151,6 +166,8 @@ impl Pool {
             inner,
             database,
             echo: config.echo,
+            wait: config.pool_timeout,
+            refused: Arc::default(),
             tls,
         })
     }
@@ -160,13 +177,48 @@ impl Pool {
         self.database
     }
 
-    /// A connection, waiting for one if all are busy.
+    /// A connection, waiting for one if all are busy, or if Postgres allows no more than are open.
     ///
     /// # Errors
     /// `PoolTimeout`, `Unavailable`, or `Config` where an operator has to act.
     pub async fn get(&self) -> Result<Object, PostgresError> {
-        let connected = self.inner.get().await;
-        connected.map_err(|error| pool_error(self.database, error))
+        let end = Instant::now() + self.wait;
+        loop {
+            if self.inner.status().available == 0 && self.is_refused() {
+                if Instant::now() >= end {
+                    return Err(PostgresError::PoolTimeout);
+                }
+                sleep(RETURN_CHECK).await;
+                continue;
+            }
+            match self.inner.get().await {
+                Err(PoolError::Backend(error))
+                    if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS)
+                        && Instant::now() < end =>
+                {
+                    self.note_refusal();
+                }
+                connected => return connected.map_err(|error| pool_error(self.database, error)),
+            }
+        }
+    }
+
+    /// Whether Postgres has refused a further connection a moment ago.
+    fn is_refused(&self) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.is_some_and(|refused| refused.elapsed() < REFUSED_FOR)
+    }
+
+    fn note_refusal(&self) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.is_none_or(|refused| refused.elapsed() > WARNED_FOR) {
+            tracing::warn!(
+                open = self.inner.status().size,
+                "Postgres allows no more connections; calls wait for the open ones: lower \
+                 database.pool_size and max_overflow, or raise max_connections"
+            );
+        }
+        *refused = Some(Instant::now());
     }
 
     /// The connections at this moment.

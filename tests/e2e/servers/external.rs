@@ -73,6 +73,32 @@ async fn l02_one_url_switches_to_external_postgres() {
     assert_eq!(client.all_messages(&thread_id).await, messages);
 }
 
+#[apply(trial_with_own_server)]
+async fn calls_wait_where_postgres_allows_fewer_connections_than_the_pool() {
+    let (cluster, url) = Cluster::migrated().await;
+    let admin = cluster.superuser().await;
+    let limit = "ALTER ROLE recollect_owner CONNECTION LIMIT 12";
+    admin.batch_execute(limit).await.unwrap();
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let client = server.client(Key::Acme).await;
+    let calls = (0..40).map(|_| {
+        let client = client.clone();
+        async move {
+            for _ in 0..5 {
+                let thread_id = client.thread("app").await;
+                client.append_turn(&thread_id, "Q", "A").await;
+                assert_eq!(client.all_messages(&thread_id).await.len(), 2);
+            }
+        }
+    });
+    futures::future::join_all(calls).await;
+    let (status, body) = http_get(&server.ready().metrics_addr, "/readyz").await;
+    assert_eq!(status, 200, "{body}");
+    assert!(dir.log().contains("Postgres allows no more connections"));
+    assert!(server.terminate().await.success(), "{}", dir.log());
+}
+
 fn setting(rows: &[Value], key: &str) -> (String, String) {
     let row = rows.iter().find(|row| row["key"] == key);
     let row = row.unwrap_or_else(|| panic!("there is no {key}"));

@@ -18,10 +18,10 @@ use memory_embedded::Binaries;
 pub async fn database(config: &Config, bin: Option<&Path>, data_dir: &Path) -> Vec<Finding> {
     let mut findings = match config.database.url.expose_secret().is_empty() {
         true => vec![programs(bin, data_dir)],
-        false => check_database(&config.database.url, &MAIN).await,
+        false => check_database(config, &config.database.url, &MAIN).await,
     };
     if config.database.has_chat_database() {
-        findings.extend(check_database(&config.database.chat_url, &CHAT).await);
+        findings.extend(check_database(config, &config.database.chat_url, &CHAT).await);
     }
     findings
 }
@@ -52,7 +52,7 @@ const CHAT: Checks = Checks {
     key: "database.chat_url",
 };
 
-async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
+async fn check_database(config: &Config, url: &SecretString, checks: &Checks) -> Vec<Finding> {
     let unreachable = |problem: String| {
         vec![Finding::fail(
             checks.database,
@@ -125,12 +125,36 @@ async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
              recollect_worker TO the user.",
         ),
     });
+    let free = "SELECT (current_setting('max_connections')::int \
+         - current_setting('superuser_reserved_connections')::int)::text";
+    if let Some(free) = ask(free).await.and_then(|free| free.parse().ok()) {
+        findings.push(connections(config, free));
+    }
     if let Some(text) = ask("SELECT extract(epoch FROM clock_timestamp())::text").await {
         let theirs: f64 = text.parse().unwrap_or_default();
         let ours = OffsetDateTime::now_utc().unix_timestamp_nanos() as f64 / 1e9;
         findings.push(clock(checks.clock, (ours - theirs).abs()));
     }
     findings
+}
+
+/// Compares the connections of one server with those that Postgres allows.
+fn connections(config: &Config, allowed: usize) -> Finding {
+    let database = &config.database;
+    // The last one shows other servers that this one is alive.
+    let most = database.pool_size + database.max_overflow + database.worker_pool_size + 1;
+    match most <= allowed {
+        true => Finding::ok(
+            "connections",
+            format!("a server opens up to {most} of {allowed}"),
+        ),
+        false => Finding::warn(
+            "connections",
+            format!("a server opens up to {most}, and Postgres allows {allowed}"),
+            "Lower database.pool_size and max_overflow, or raise max_connections of Postgres; \
+             beyond it calls wait for each other.",
+        ),
+    }
 }
 
 fn programs(bin: Option<&Path>, data_dir: &Path) -> Finding {
