@@ -43,8 +43,9 @@ const (
 // tenant deletes it. A document with a ttl is unreadable as soon as it has expired.
 type DocumentServiceClient interface {
 	// PutDocuments stores documents, all or none. A document that exists is replaced,
-	// with its ttl; its create_time stays. It is idempotent, except for update_time,
-	// expire_time and created_count.
+	// with its ttl, which needs KEY_SCOPE_DELETE if its value changes or it ends earlier;
+	// its create_time stays. It is idempotent, except for update_time, expire_time and
+	// created_count.
 	PutDocuments(ctx context.Context, in *PutDocumentsRequest, opts ...grpc.CallOption) (*PutDocumentsResponse, error)
 	// GetDocuments returns documents by namespace and key.
 	GetDocuments(ctx context.Context, in *GetDocumentsRequest, opts ...grpc.CallOption) (*GetDocumentsResponse, error)
@@ -132,8 +133,9 @@ func (c *documentServiceClient) DeleteDocuments(ctx context.Context, in *DeleteD
 // tenant deletes it. A document with a ttl is unreadable as soon as it has expired.
 type DocumentServiceServer interface {
 	// PutDocuments stores documents, all or none. A document that exists is replaced,
-	// with its ttl; its create_time stays. It is idempotent, except for update_time,
-	// expire_time and created_count.
+	// with its ttl, which needs KEY_SCOPE_DELETE if its value changes or it ends earlier;
+	// its create_time stays. It is idempotent, except for update_time, expire_time and
+	// created_count.
 	PutDocuments(context.Context, *PutDocumentsRequest) (*PutDocumentsResponse, error)
 	// GetDocuments returns documents by namespace and key.
 	GetDocuments(context.Context, *GetDocumentsRequest) (*GetDocumentsResponse, error)
