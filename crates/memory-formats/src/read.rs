@@ -8,6 +8,9 @@ use crate::json::Node;
 use crate::reading::ReadMessage;
 use crate::{anthropic, gemini, openai_chat, openai_responses};
 
+/// Characters of a tool's name in the id of a call that had none, which its number follows.
+const NAME_IN_ID: usize = 100;
+
 /// Reads messages in a provider's format for a client that sends them as messages. Their
 /// limits are not checked.
 ///
@@ -58,11 +61,12 @@ fn identify_calls(read: &mut [ReadMessage]) {
     for part in messages.flat_map(|message| &mut message.parts) {
         match &mut part.content {
             Some(Content::ToolCall(call)) if call.tool_call_id.is_empty() => {
-                let count = counts.entry(call.name.clone()).or_default();
+                let name: String = call.name.chars().take(NAME_IN_ID).collect();
+                let count = counts.entry(name.clone()).or_default();
                 *count += 1;
                 call.tool_call_id = match count {
-                    1 => call.name.clone(),
-                    count => format!("{}-{count}", call.name),
+                    1 => name,
+                    count => format!("{name}-{count}"),
                 };
                 unanswered.push_back(call.tool_call_id.clone());
             }

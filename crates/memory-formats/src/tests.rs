@@ -276,8 +276,8 @@ fn errors_name_the_place_in_the_json() {
         ),
         (
             Provider::OpenaiResponses,
-            r#"{"input": [{"type": "function_call_output", "output": "x"}]}"#.to_owned(),
-            ".input[0].call_id",
+            r#"{"input": [{"type": "function_call", "call_id": "x"}]}"#.to_owned(),
+            ".input[0].name",
             "is required",
         ),
     ];

@@ -290,8 +290,8 @@ async fn an_error_names_every_wrong_field_of_a_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let called = json!({"role": "assistant", "content": [
-        {"type": "tool_use", "id": "", "name": "x".repeat(129), "input": {}},
-        {"type": "tool_use", "id": "", "name": "look", "input": {}}]});
+        {"type": "tool_use", "id": "x".repeat(129), "name": "x".repeat(129), "input": {}},
+        {"type": "tool_use", "id": "x".repeat(129), "name": "look", "input": {}}]});
     let request = AppendMessagesRequest {
         thread: by_id(&thread_id),
         provider_messages: vec![of(ProviderFormat::AnthropicMessages, called)],

@@ -120,8 +120,8 @@ fn calls_without_an_id_are_answered_in_order() {
     let chat = |id: &str| {
         format!(
             r#"[{{"role": "assistant", "tool_calls": [
-                {{"type": "function", {id} "function": {{"name": "f", "arguments": "{{\\"n\\":1}}"}}}},
-                {{"type": "function", {id} "function": {{"name": "f", "arguments": "{{\\"n\\":2}}"}}}}]}},
+                {{"type": "function", {id} "function": {{"name": "f", "arguments": "{{\"n\":1}}"}}}},
+                {{"type": "function", {id} "function": {{"name": "f", "arguments": "{{\"n\":2}}"}}}}]}},
               {{"role": "tool", {} "content": "one"}}, {{"role": "tool", {} "content": "two"}}]"#,
             id.replace("id", "tool_call_id"),
             id.replace("id", "tool_call_id"),
