@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 from recollect import Recollect
 from recollect.langchain import RecollectChatMessageHistory
 
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 80
 KINDS: list[BaseMessage] = [
     SystemMessage("You help."),
     HumanMessage("What time is it?", name="Ada"),
@@ -76,6 +78,37 @@ def test_a_message_too_large_to_keep_beside_itself_keeps_its_content(
     history(client, app).add_messages([long])
     [read] = history(client, app).messages
     assert (read.content, read.name, read.id) == (long.content, "Bot", None)
+
+
+def test_images_of_every_form_and_size_come_back_and_count_as_images(
+    client: Recollect, app: str
+) -> None:
+    small, large = base64.b64encode(b"\x89PNG" * 9).decode(), base64.b64encode(PNG).decode()
+    for content in (small, large):
+        forms: list[Any] = [
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{content}"}},
+            {"type": "image", "base64": content, "mime_type": "image/png"},
+            {
+                "type": "image",
+                "source_type": "base64",
+                "data": content,
+                "mime_type": "image/png",
+            },
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": content},
+            },
+            {"type": "file", "base64": content, "mime_type": "application/pdf"},
+        ]
+        messages: list[BaseMessage] = [
+            HumanMessage([{"type": "text", "text": "see"}, form]) for form in forms
+        ]
+        messages.append(ToolMessage([forms[0]], tool_call_id="c1"))
+        history = RecollectChatMessageHistory(f"{len(content)}", app=app, client=client)
+        history.add_messages(messages)
+        assert history.messages == messages
+        for message in history.memory.messages():
+            assert message.proto.token_count < 2_000
 
 
 def test_messages_of_other_clients_are_read_too(client: Recollect, app: str) -> None:

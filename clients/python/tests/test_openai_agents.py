@@ -18,6 +18,22 @@ from openai.types.responses import (
 from recollect import AsyncRecollect
 from recollect.openai_agents import RecollectSession
 
+IMAGE = "data:image/png;base64," + "A" * 20_000
+PDF = "data:application/pdf;base64," + "A" * 300_000
+LARGE: list[Any] = [
+    {
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": "see"},
+            {"type": "input_image", "image_url": IMAGE, "detail": "high"},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [{"type": "input_file", "filename": "a.pdf", "file_data": PDF}],
+    },
+]
+
 ITEMS: list[Any] = [
     {"role": "user", "content": "What time is it?"},
     {"role": "user", "content": [{"type": "input_text", "text": "In Rome."}]},
@@ -67,6 +83,16 @@ def with_session(
             await use(RecollectSession("42", app=app, user="ada", client=client))
 
     asyncio.run(main())
+
+
+def test_large_files_come_back_as_they_were(addr: str, app: str) -> None:
+    async def use(session: RecollectSession) -> None:
+        await session.add_items(LARGE)
+        assert await session.get_items() == LARGE
+        for item in reversed(LARGE):
+            assert await session.pop_item() == item
+
+    with_session(addr, app, use)
 
 
 def test_every_kind_of_item_comes_back_as_it_was(addr: str, app: str) -> None:

@@ -3,8 +3,9 @@ were."""
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from recollect import types, v1
@@ -14,6 +15,9 @@ from recollect._sync.client import Recollect
 
 _LONGEST = 12 * 1024
 """Bytes of JSON that are kept beside a message; its metadata has at most 16 KiB."""
+_SHORT = 256
+"""Characters of URLs that are kept as they are."""
+_FILE = "$recollect_file"
 _PREFIX = "thread:"
 
 
@@ -33,13 +37,14 @@ def session_key(session_id: str) -> str:
 def keep_exact(
     stored: v1.MessageInput, name: str, original: Any, restore: Callable[[v1.Message], Any]
 ) -> v1.MessageInput:
-    """Adds the original to the message's metadata if it cannot be restored from the message.
+    """Adds the original to the message's metadata if it cannot be restored from the message. What
+    the message's files have of it is left out.
 
     Larger originals come back as they are restored.
     """
     proto = v1.Message(role=stored.role, name=stored.name, parts=stored.parts)
     if restore(proto) != original:
-        text = json.dumps(original, ensure_ascii=False)
+        text = json.dumps(_without(original, _files(proto)), ensure_ascii=False)
         if len(json.dumps(text)) <= _LONGEST:
             add_metadata(stored, name, text)
     return stored
@@ -54,7 +59,77 @@ def add_metadata(stored: v1.MessageInput, name: str, value: str) -> None:
 def exact(message: types.Message, name: str) -> Any:
     """The original that was kept beside a message, or None."""
     text = message.metadata.get(name)
-    return json.loads(text) if isinstance(text, str) else None
+    return _with(json.loads(text), _files(message.proto)) if isinstance(text, str) else None
+
+
+def stored_files(messages: Iterable[types.Message], name: str) -> list[v1.FileRef]:
+    """The files that the server keeps apart from messages, and that restoring these needs."""
+    return [
+        file
+        for message in messages
+        if _FILE in str(message.metadata.get(name, _FILE))
+        for file in _files(message.proto)
+        if file.url.startswith("ni:")
+    ]
+
+
+def content_request(file: v1.FileRef) -> v1.GetFileContentRequest:
+    """A request for the content of such a file."""
+    return v1.GetFileContentRequest(url=file.url)
+
+
+def include(file: v1.FileRef, response: v1.GetFileContentResponse) -> None:
+    """Puts the content into the reference."""
+    content = base64.b64encode(response.content).decode()
+    file.url = data_url(file.mime_type, content)
+
+
+def data_url(mime: str, content: str) -> str:
+    """A URL that contains a file, from its content in base64."""
+    return f"data:{mime or 'application/octet-stream'};base64,{content}"
+
+
+def _files(message: v1.Message) -> list[v1.FileRef]:
+    """The files of a message, also those in results of tools, in order."""
+    files: list[v1.FileRef] = []
+    for part in message.parts:
+        if part.HasField("file"):
+            files.append(part.file)
+        files += [piece.file for piece in part.tool_result.content if piece.HasField("file")]
+    return files
+
+
+def _without(value: Any, files: list[v1.FileRef]) -> Any:
+    """A JSON value in which the URL or the content of a file is replaced by the file's place."""
+    if isinstance(value, dict):
+        return {key: _without(inner, files) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without(inner, files) for inner in value]
+    if isinstance(value, str) and len(value) > _SHORT:
+        for place, file in enumerate(files):
+            if value == file.url:
+                return {_FILE: place, "form": "url"}
+            if value == _content(file):
+                return {_FILE: place, "form": "base64"}
+    return value
+
+
+def _with(value: Any, files: list[v1.FileRef]) -> Any:
+    """A JSON value with what `_without` has replaced."""
+    if isinstance(value, dict):
+        place = value.get(_FILE)
+        if isinstance(place, int) and place < len(files):
+            return files[place].url if value.get("form") == "url" else _content(files[place])
+        return {key: _with(inner, files) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with(inner, files) for inner in value]
+    return value
+
+
+def _content(file: v1.FileRef) -> str:
+    """The base64 in the URL of a file; empty for another URL."""
+    head, _, content = file.url.partition(";base64,")
+    return content if head.startswith("data:") else ""
 
 
 def both_clients(

@@ -35,11 +35,25 @@ from langchain_core.messages import (
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from recollect import types, v1
-from recollect._adapters import exact, keep_exact, session_key
+from recollect._adapters import (
+    content_request,
+    data_url,
+    exact,
+    include,
+    keep_exact,
+    session_key,
+    stored_files,
+)
 from recollect._sync.client import Recollect
 from recollect.errors import NotFoundError
 
 _KEPT = "langchain_message"
+_FILES = {
+    "image": v1.FILE_TYPE_IMAGE,
+    "audio": v1.FILE_TYPE_AUDIO,
+    "video": v1.FILE_TYPE_VIDEO,
+    "file": v1.FILE_TYPE_DOCUMENT,
+}
 _BATCH = 256
 _NEWEST = 500
 _ANY_TOKENS = 10_000_000
@@ -80,11 +94,18 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """The messages that lead to the conversation's head, oldest first."""
         if self._max_messages is None and self._max_tokens is None:
-            return [_langchain(message) for message in self.memory.path()][::-1]
+            return self._read(list(self.memory.path())[::-1])
         history = self.memory.history(
             max_messages=self._max_messages or _NEWEST, max_tokens=self._max_tokens or _ANY_TOKENS
         )
-        return [_langchain(message) for message in history]
+        return self._read(list(history))
+
+    def _read(self, messages: list[types.Message]) -> list[BaseMessage]:
+        """Messages as they were added, with the files that are kept apart."""
+        stubs = self.memory._channels.stubs().file
+        for file in stored_files(messages, _KEPT):
+            include(file, stubs.GetFileContent(content_request(file)))
+        return [_langchain(message) for message in messages]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Stores messages at the end."""
@@ -116,7 +137,7 @@ def _message(message: BaseMessage) -> v1.MessageInput:
     elif isinstance(message, ToolMessage):
         pieces = [_result_piece(part) for part in _parts(message.content)]
         result = v1.ToolResult(
-            tool_call_id=message.tool_call_id,
+            tool_call_id=message.tool_call_id or message.name or "tool",
             name=message.name or "",
             content=pieces,
             is_error=message.status == "error",
@@ -156,7 +177,30 @@ def _block(block: str | dict[str, Any]) -> list[v1.Part]:
         url = image.get("url") if isinstance(image, dict) else image
     if kind in ("image", "image_url") and isinstance(url, str):
         return [v1.Part(file=v1.FileRef(type=v1.FILE_TYPE_IMAGE, url=url))]
+    file = _inline_file(kind, block)
+    if file is not None:
+        return [v1.Part(file=file)]
     return [v1.Part(json=json.dumps(block, default=str, ensure_ascii=False))]
+
+
+def _inline_file(kind: str, block: dict[str, Any]) -> v1.FileRef | None:
+    """The file in a block of LangChain's own forms, or in one of Anthropic's images."""
+    if kind not in _FILES:
+        return None
+    source = block.get("source")
+    if isinstance(source, dict):
+        content, mime = source.get("data"), source.get("media_type")
+        if isinstance(source.get("url"), str):
+            return v1.FileRef(type=_FILES[kind], url=source["url"])
+    else:
+        content = block.get("base64") or (
+            block.get("data") if block.get("source_type") == "base64" else None
+        )
+        mime = block.get("mime_type")
+    if not isinstance(content, str):
+        return None
+    mime = mime if isinstance(mime, str) else ""
+    return v1.FileRef(type=_FILES[kind], url=data_url(mime, content), mime_type=mime)
 
 
 def _calls(message: AIMessage) -> list[v1.Part]:

@@ -11,7 +11,6 @@ have them too.
 
 from __future__ import annotations
 
-import base64
 import json
 import uuid
 from collections.abc import Sequence
@@ -33,7 +32,16 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, Typ
 from llama_index.core.memory import BaseMemory, BaseMemoryBlock
 
 from recollect import types, v1
-from recollect._adapters import both_clients, exact, keep_exact, session_key
+from recollect._adapters import (
+    both_clients,
+    content_request,
+    data_url,
+    exact,
+    include,
+    keep_exact,
+    session_key,
+    stored_files,
+)
 from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
 from recollect._sync.client import Recollect
@@ -157,15 +165,15 @@ class RecollectMemory(BaseMemory):
         return await self._aread([message async for message in self._async_session.path()][::-1])
 
     def _read(self, messages: list[types.Message]) -> list[ChatMessage]:
-        for file in _stored_files(messages):
-            request = v1.GetFileContentRequest(url=file.url)
-            _include(file, self._session._channels.stubs().file.GetFileContent(request))
+        stubs = self._session._channels.stubs().file
+        for file in stored_files(messages, _KEPT):
+            include(file, stubs.GetFileContent(content_request(file)))
         return [_llama(message) for message in messages]
 
     async def _aread(self, messages: list[types.Message]) -> list[ChatMessage]:
-        for file in _stored_files(messages):
-            request = v1.GetFileContentRequest(url=file.url)
-            _include(file, await self._async_session._channels.stubs().file.GetFileContent(request))
+        stubs = self._async_session._channels.stubs().file
+        for file in stored_files(messages, _KEPT):
+            include(file, await stubs.GetFileContent(content_request(file)))
         return [_llama(message) for message in messages]
 
     def put(self, message: ChatMessage) -> None:
@@ -370,7 +378,7 @@ def _file(block: Any) -> v1.FileRef | None:
     content = block.data if isinstance(block, DocumentBlock) else getattr(block, kind)
     if isinstance(content, bytes):
         # LlamaIndex keeps files as base64.
-        url = _data_url(mime, content.decode())
+        url = data_url(mime, content.decode())
     elif block.url:
         url = str(block.url)
     else:
@@ -392,25 +400,6 @@ def _llama(message: types.Message) -> ChatMessage:
     """A message of Recollect as the one of LlamaIndex that it was made of."""
     kept = exact(message, _KEPT)
     return ChatMessage.model_validate(kept) if kept else _restored(message.proto)
-
-
-def _stored_files(messages: Sequence[types.Message]) -> list[v1.FileRef]:
-    """The files that the server keeps apart from their messages."""
-    return [
-        part.file
-        for message in messages
-        if exact(message, _KEPT) is None
-        for part in message.parts
-        if part.file.url.startswith("ni:")
-    ]
-
-
-def _include(file: v1.FileRef, response: v1.GetFileContentResponse) -> None:
-    file.url = _data_url(file.mime_type, base64.b64encode(response.content).decode())
-
-
-def _data_url(mime: str, content: str) -> str:
-    return f"data:{mime or 'application/octet-stream'};base64,{content}"
 
 
 def _restored(message: v1.Message) -> ChatMessage:

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any, cast
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 
 from recollect import types, v1
-from recollect._adapters import exact, keep_exact, session_key
+from recollect._adapters import (
+    content_request,
+    exact,
+    include,
+    keep_exact,
+    session_key,
+    stored_files,
+)
 from recollect._async.client import AsyncRecollect
 from recollect.errors import NotFoundError
 
@@ -69,14 +76,20 @@ class RecollectSession:
         limit = resolve_session_limit(limit, self.session_settings)
         if limit is not None and limit <= 0:
             return []
-        items: list[Any] = []
+        messages: list[types.Message] = []
         page_size = 100 if limit is None else min(limit, 500)
         async for message in self.memory.path(page_size=page_size):
-            items.append(_item(message))
-            if limit is not None and len(items) >= limit:
+            messages.append(message)
+            if limit is not None and len(messages) >= limit:
                 break
-        items.reverse()
-        return items
+        return [await self._read(message) for message in reversed(messages)]
+
+    async def _read(self, message: types.Message) -> Any:
+        """A message as the item that it was made of, with the files that are kept apart."""
+        stubs = self._client._channels.stubs().file
+        for file in stored_files([message], _KEPT):
+            include(file, await stubs.GetFileContent(content_request(file)))
+        return exact(message, _KEPT) or _restored(message.proto)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Stores items at the end."""
@@ -92,14 +105,14 @@ class RecollectSession:
                 head = (await self.memory.get()).head
                 if not head:
                     return None
-                message = await self.memory.message(head)
+                item = await self._read(await self.memory.message(head))
                 deleted = await self.memory.delete_message(head)
             except NotFoundError as error:
                 if error.reason == "MESSAGE_NOT_FOUND":
                     continue  # Another caller has deleted it: there is a new head.
                 return None
             if deleted:
-                return cast("TResponseInputItem", _item(message))
+                return cast("TResponseInputItem", item)
 
     async def clear_session(self) -> None:
         """Deletes all items."""
@@ -158,17 +171,16 @@ def _message_part(piece: dict[str, Any]) -> v1.Part:
         return v1.Part(text=piece["refusal"])
     if kind == "input_image" and piece.get("image_url"):
         return v1.Part(file=v1.FileRef(type=v1.FILE_TYPE_IMAGE, url=piece["image_url"]))
+    content = piece.get("file_data")
+    if kind == "input_file" and isinstance(content, str) and content.startswith("data:"):
+        name = piece.get("filename") or ""
+        return v1.Part(file=v1.FileRef(type=v1.FILE_TYPE_DOCUMENT, url=content, name=name))
     return _opaque(kind or "unknown", piece)
 
 
 def _opaque(kind: str, item: dict[str, Any]) -> v1.Part:
     text = json.dumps(item, ensure_ascii=False)
     return v1.Part(opaque=v1.OpaquePart(provider=_PROVIDER, type=kind, json=text))
-
-
-def _item(message: types.Message) -> Any:
-    """A message as the item that it was made of."""
-    return exact(message, _KEPT) or _restored(message.proto)
 
 
 def _restored(message: v1.Message) -> Any:
@@ -217,5 +229,7 @@ def _piece(part: v1.Part, answered: bool) -> dict[str, Any]:
         return piece
     if part.HasField("file") and part.file.url and part.file.type == v1.FILE_TYPE_IMAGE:
         return {"type": "input_image", "image_url": part.file.url, "detail": "auto"}
+    if part.HasField("file") and part.file.url.startswith("data:"):
+        return {"type": "input_file", "filename": part.file.name, "file_data": part.file.url}
     kind = "output_text" if answered else "input_text"
     return {"type": kind, "text": part.text or part.json}
