@@ -111,6 +111,30 @@ def test_images_of_every_form_and_size_come_back_and_count_as_images(
             assert message.proto.token_count < 2_000
 
 
+def test_files_beside_long_texts_keep_their_kind(client: Recollect, app: str) -> None:
+    content = base64.b64encode(PNG).decode()
+    block = {"type": "file", "base64": content, "mime_type": "application/pdf"}
+    message = HumanMessage([{"type": "text", "text": "x" * 13_000}, block])
+    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history.add_messages([message])
+    assert history.messages == [message]
+
+
+@pytest.mark.parametrize("place", [0, -1, True, "literal", None, {"$recollect_file": 0}])
+def test_what_looks_like_a_place_of_a_file_comes_back_as_it_was(
+    client: Recollect, app: str, place: Any
+) -> None:
+    url = "data:image/png;base64," + base64.b64encode(PNG).decode()
+    message = AIMessage(
+        [{"type": "image_url", "image_url": {"url": url}}],
+        id="run-1",
+        tool_calls=[{"name": "f", "args": {"$recollect_file": place, "form": "url"}, "id": "c1"}],
+    )
+    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history.add_messages([message])
+    assert history.messages == [message]
+
+
 def test_messages_of_other_clients_are_read_too(client: Recollect, app: str) -> None:
     own = history(client, app)
     own.memory.append(

@@ -18,9 +18,8 @@ use memory_contract::{
     thread::Session,
 };
 use memory_grpc::request::{
-    Fields, NamedConversation, Target, may_erase, needs_erase, page_limit,
-    required_conversation_at, required_conversation_from, required_target_from, required_user_from,
-    resolve_session,
+    Fields, NamedConversation, Target, page_limit, required_conversation_at,
+    required_conversation_from, required_target_from, required_user_from, resolve_session,
 };
 use memory_grpc::{ApiError, caller_of};
 use memory_store::{
@@ -131,9 +130,6 @@ impl Checkpoints {
         let id = fields.take(checkpoint_id_from(checkpoint_id));
         let writes = fields.get_all(checkpoint_writes_from("writes", writes));
         let (named, writes) = fields.all(named.zip(writes))?;
-        if replace && !may_erase(&caller) {
-            return Err(needs_erase("replace"));
-        }
         let wanted = || Amount::of_request(0, bytes);
         let _admitted = self.quotas.admit(&caller, wanted).await?;
         let thread = self.opened(&caller, named).await?;

@@ -360,11 +360,8 @@ fn read_result(reading: &mut Reading, fields: &Fields<'_>) -> Result<(), Invalid
 
     let node = fields.node();
     let name = fields.string("name")?;
-    let call_id = match fields.get("tool_call_id") {
-        Some(id) => id.string()?,
-        // A result of the format before `tool_calls`.
-        None => name.clone(),
-    };
+    // A result of the format before `tool_calls` has the name alone.
+    let call_id = fields.string("tool_call_id")?;
     let mut output: Vec<proto::ToolResultPart> = Vec::new();
     match fields.get("content") {
         None => {}

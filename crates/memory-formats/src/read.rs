@@ -1,15 +1,12 @@
 //! Reads messages in the formats of providers.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use memory_contract::{Invalid, message::Provider, proto};
 
 use crate::json::Node;
 use crate::reading::ReadMessage;
 use crate::{anthropic, gemini, openai_chat, openai_responses};
-
-/// Characters of a tool's name in the id of a call that had none, which its number follows.
-const NAME_IN_ID: usize = 100;
 
 /// Reads messages in a provider's format for a client that sends them as messages. Their
 /// limits are not checked.
@@ -49,35 +46,43 @@ pub(crate) fn complete(read: &mut [ReadMessage]) {
     distinct_ids(read);
 }
 
-/// Gives calls without an id the name of their tool, and from the second one of a name on its number.
-/// Results without an id answer them in order; a result whose call is in an earlier request has the
-/// name of its tool, as far as it is known.
+/// Gives calls without an id the name of their tool; results of equal ids answer them in order. A
+/// result without an id has that of the first unanswered call of its tool's name, or without a name
+/// that of the first one, among the calls right before it. Without such a call, which may be in an
+/// earlier request, it has its tool's name.
 fn identify_calls(read: &mut [ReadMessage]) {
     use proto::part::Content;
 
-    let mut counts: HashMap<String, u32> = HashMap::new();
-    let mut unanswered = VecDeque::new();
+    let mut unanswered: Vec<(String, String)> = Vec::new();
+    let mut is_asking = false;
     let messages = read.iter_mut().map(|read| &mut read.message);
     for part in messages.flat_map(|message| &mut message.parts) {
         match &mut part.content {
-            Some(Content::ToolCall(call)) if call.tool_call_id.is_empty() => {
-                let name: String = call.name.chars().take(NAME_IN_ID).collect();
-                let count = counts.entry(name.clone()).or_default();
-                *count += 1;
-                call.tool_call_id = match count {
-                    1 => name,
-                    count => format!("{name}-{count}"),
-                };
-                unanswered.push_back(call.tool_call_id.clone());
+            Some(Content::ToolCall(call)) => {
+                if !is_asking {
+                    unanswered.clear();
+                }
+                if call.tool_call_id.is_empty() {
+                    call.tool_call_id.clone_from(&call.name);
+                }
+                unanswered.push((call.name.clone(), call.tool_call_id.clone()));
+                is_asking = true;
             }
-            Some(Content::ToolResult(result)) if result.tool_call_id.is_empty() => {
-                result.tool_call_id = match unanswered.pop_front() {
-                    Some(id) => id,
-                    None if result.name.is_empty() => "tool".to_owned(),
-                    None => result.name.clone(),
-                };
+            Some(Content::ToolResult(result)) => {
+                let place =
+                    unanswered
+                        .iter()
+                        .position(|(name, id)| match result.tool_call_id.as_str() {
+                            "" => result.name.is_empty() || *name == result.name,
+                            own => id == own,
+                        });
+                let answered = place.map(|place| unanswered.remove(place).1);
+                if result.tool_call_id.is_empty() {
+                    result.tool_call_id = answered.unwrap_or_else(|| result.name.clone());
+                }
+                is_asking = false;
             }
-            _ => {}
+            _ => is_asking = false,
         }
     }
 }

@@ -22,12 +22,12 @@ use crate::{Database, PostgresError, StoreConfig, error::pool_error, tls::Encryp
 const PING_AFTER: Duration = Duration::from_secs(15);
 /// A connection beyond the pool's size is closed when it was idle for this long.
 const TRIM_AFTER: Duration = Duration::from_secs(10);
-/// No further connection is opened for this long after Postgres has refused one.
-const REFUSED_FOR: Duration = Duration::from_secs(1);
+/// Interval of opening a further connection after Postgres has refused one.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// Interval of looking whether a connection was returned meanwhile.
 const RETURN_CHECK: Duration = Duration::from_millis(5);
-/// Refusals are logged again after this time without one.
-const WARNED_FOR: Duration = Duration::from_secs(60);
+/// A refusal is forgotten after this time without another, and logged again when one comes.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// A peer that does not acknowledge data for this long is gone.
 const TCP_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -80,9 +80,15 @@ pub struct Pool {
     /// How long a call waits for a connection.
     wait: Duration,
     /// When Postgres last refused a further connection.
-    refused: Arc<Mutex<Option<Instant>>>,
+    refused: Arc<Mutex<Option<Refusal>>>,
     /// Encrypts connections.
     pub(crate) tls: MakeRustlsConnect,
+}
+
+/// Postgres has refused a connection, because it has as many as it allows.
+struct Refusal {
+    last: Instant,
+    next_try: Instant,
 }
 
 impl fmt::Debug for Pool {
@@ -194,6 +200,7 @@ impl Pool {
             match self.inner.get().await {
                 Err(PoolError::Backend(error))
                     if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS)
+                        && self.inner.status().size > 0
                         && Instant::now() < end =>
                 {
                     self.note_refusal();
@@ -203,22 +210,38 @@ impl Pool {
         }
     }
 
-    /// Whether Postgres has refused a further connection a moment ago.
+    /// Whether Postgres has refused a further connection a moment ago. Afterwards one call each
+    /// second may try again.
     fn is_refused(&self) -> bool {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.is_some_and(|refused| refused.elapsed() < REFUSED_FOR)
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Refusal { last, next_try }) = &mut *refused else {
+            return false;
+        };
+        let now = Instant::now();
+        if now < *next_try {
+            return true;
+        }
+        match last.elapsed() > FORGOTTEN_AFTER {
+            true => *refused = None,
+            false => *next_try = now + TRY_AGAIN,
+        }
+        false
     }
 
     fn note_refusal(&self) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.is_none_or(|refused| refused.elapsed() > WARNED_FOR) {
+        if refused.is_none() {
             tracing::warn!(
                 open = self.inner.status().size,
                 "Postgres allows no more connections; calls wait for the open ones: lower \
                  database.pool_size and max_overflow, or raise max_connections"
             );
         }
-        *refused = Some(Instant::now());
+        let now = Instant::now();
+        *refused = Some(Refusal {
+            last: now,
+            next_try: now + TRY_AGAIN,
+        });
     }
 
     /// The connections at this moment.

@@ -50,7 +50,7 @@ pub struct Running {
     watching: TaskTracker,
     work: TaskTracker,
     /// Records what is left of the usage after the work.
-    embedding_usage: Option<EmbeddingUsageRecorder>,
+    embedding_usage: Option<Arc<EmbeddingUsageRecorder>>,
     rest: TaskTracker,
     /// The index, which has to be written out at the end. The database's
     /// connections close with the last task that has them.
@@ -134,10 +134,8 @@ impl Running {
                 "background work did not end in time; it is taken up again at the next start"
             );
         }
-        if let Some(usage) = embedding_usage
-            && timeout(grace, usage.record()).await.is_err()
-        {
-            tracing::warn!("the usage of the embedding model was not recorded in time");
+        if let Some(usage) = embedding_usage {
+            usage.record().await;
         }
         if let Some(indexes) = indexes
             && timeout(INDEX_GRACE, indexes.stop()).await.is_err()
@@ -275,9 +273,13 @@ impl Running {
             reporter: server.health_reporter(),
             services: server.service_names().to_vec(),
         };
-        let usage = parts.embedding_usage;
-        self.work.spawn(usage.clone().run(self.stop_work.token()));
-        self.embedding_usage = Some(usage);
+        let usage = Arc::new(parts.embedding_usage);
+        self.embedding_usage = Some(Arc::clone(&usage));
+        let record =
+            |usage: Arc<EmbeddingUsageRecorder>, stop| async move { usage.run(stop).await };
+        let stop = self.stop_work.token();
+        self.work
+            .spawn(supervised("embedding_usage", stop, usage, record));
         watched.look().await;
         let watch = |watched: Arc<Watched>, stop| async move { watched.run(stop).await };
         let stop = self.stop_calls.token();
@@ -290,10 +292,14 @@ impl Running {
             self.work
                 .spawn(server.write_refusals(self.stop_work.token()));
             let failure = Arc::clone(&self.failure);
+            let stop = self.stop_calls.token();
             self.calls = Some(self.rest.spawn(async move {
-                if let Err(error) = server.serve(listener.0).await {
-                    failure.send_replace(Some(("the gRPC listener", error_chain(&error))));
-                }
+                let reason = match server.serve(listener.0).await {
+                    Err(error) => error_chain(&error),
+                    Ok(()) if stop.is_cancelled() => return,
+                    Ok(()) => "it accepts no more connections".to_owned(),
+                };
+                failure.send_replace(Some(("the gRPC listener", reason)));
             }));
         }
         let shown = |addr: Option<SocketAddr>| addr.map(tracing::field::display);

@@ -13,6 +13,9 @@ const SOCKETS: usize = 300;
 /// The server's limit of a connection without a request, twice over.
 const CLOSED: Duration = Duration::from_secs(20);
 
+/// The preface of HTTP/2, and settings without an entry.
+const HTTP_2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
 async fn open(address: &str, sent: &[u8]) -> Vec<TcpStream> {
     let mut sockets = Vec::new();
     for _ in 0..SOCKETS {
@@ -52,6 +55,12 @@ async fn sockets_that_send_no_whole_request_close_and_keep_no_caller_out() {
         assert!(begin.elapsed() < Duration::from_secs(5));
     }
     all_close(sockets).await;
+    // Those that speak HTTP/2 may wait, but keep nobody out.
+    let waiting = open(&addr, HTTP_2).await;
+    client.call(GetServerInfoRequest {}).await;
+    let new = server.client(Key::Acme).await;
+    new.call(GetServerInfoRequest {}).await;
+    drop(waiting);
     client.call(GetServerInfoRequest {}).await;
 }
 
@@ -63,10 +72,10 @@ async fn idle_sockets_at_the_metrics_keep_no_probe_out() {
     let (status, _) = http_get(&addr, "/readyz").await;
     assert_eq!(status, 200);
     let (_, metrics) = http_get(&addr, "/metrics").await;
-    let closed = "recollect_connections_closed_total{listener=\"metrics\",reason=\"no_request\"}";
     assert!(
         metrics.contains("recollect_connections{listener=\"metrics\"} 256"),
         "{metrics}"
     );
-    assert!(!metrics.contains(&format!("{closed} 0")));
+    let evicted = "recollect_connections_closed_total{listener=\"metrics\",reason=\"evicted\"} ";
+    assert!(metrics.contains(evicted), "{metrics}");
 }

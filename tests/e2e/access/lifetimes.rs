@@ -142,7 +142,7 @@ async fn l06_a_writer_adds_documents_and_replaces_none() {
     ] {
         names(writer.refused(replacing).await, "documents[1]");
     }
-    // The same document may live longer, and not shorter.
+    // The same document may live longer, and not shorter, also after a refresh.
     writer.call(put("b", "{}", Some(DAY))).await;
     writer.call(put("b", "{}", Some(DAY * 2))).await;
     names(
@@ -189,9 +189,21 @@ async fn l06_a_writer_adds_checkpoints_and_replaces_none() {
     for _ in 0..2 {
         assert_eq!(writer.call(whole.clone()).await.missing_value_count, 0);
     }
+    let (other_type, other_parent) = (
+        PutCheckpointRequest {
+            r#type: "x".to_owned(),
+            ..whole.clone()
+        },
+        PutCheckpointRequest {
+            parent_checkpoint_id: "0".to_owned(),
+            ..whole.clone()
+        },
+    );
     for replacing in [
         put("other", vec![value("1", None)]),
         put("body", Vec::new()),
+        other_type,
+        other_parent,
     ] {
         names(writer.refused(replacing).await, "checkpoint_id");
     }
@@ -210,6 +222,8 @@ async fn l06_a_writer_adds_checkpoints_and_replaces_none() {
     writer.call(writes("first", false)).await;
     writer.call(writes("second", false)).await;
     names(writer.refused(writes("third", true)).await, "replace");
+    // Nothing is replaced.
+    writer.call(writes("first", true)).await;
     let read = GetCheckpointRequest {
         thread: thread.clone(),
         ..Default::default()

@@ -456,7 +456,7 @@ async fn all(seed: u64, seconds: u64, progress: &Progress) -> Vec<Report> {
         (reads(None), 0.06),
         (reads(Some(Layer::RowSecurity)), 0.06),
         (reads(Some(Layer::Conditions)), 0.06),
-        // Three kinds.
+        // Four kinds.
         (Scenario::Sockets { count: 5_000 }, 0.01),
         // The overload is followed by three quarters of its time.
         (

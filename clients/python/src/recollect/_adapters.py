@@ -102,14 +102,15 @@ def _files(message: v1.Message) -> list[v1.FileRef]:
 def _without(value: Any, files: list[v1.FileRef]) -> Any:
     """A JSON value in which the URL or the content of a file is replaced by the file's place."""
     if isinstance(value, dict):
-        return {key: _without(inner, files) for key, inner in value.items()}
+        kept = {key: _without(inner, files) for key, inner in value.items()}
+        return {_FILE: "literal", "value": kept} if _FILE in kept else kept
     if isinstance(value, list):
         return [_without(inner, files) for inner in value]
     if isinstance(value, str) and len(value) > _SHORT:
         for place, file in enumerate(files):
             if value == file.url:
                 return {_FILE: place, "form": "url"}
-            if value == _content(file):
+            if value == content_of(file):
                 return {_FILE: place, "form": "base64"}
     return value
 
@@ -118,15 +119,17 @@ def _with(value: Any, files: list[v1.FileRef]) -> Any:
     """A JSON value with what `_without` has replaced."""
     if isinstance(value, dict):
         place = value.get(_FILE)
-        if isinstance(place, int) and place < len(files):
-            return files[place].url if value.get("form") == "url" else _content(files[place])
+        if place == "literal":
+            value = value["value"]
+        elif type(place) is int and 0 <= place < len(files):
+            return files[place].url if value["form"] == "url" else content_of(files[place])
         return {key: _with(inner, files) for key, inner in value.items()}
     if isinstance(value, list):
         return [_with(inner, files) for inner in value]
     return value
 
 
-def _content(file: v1.FileRef) -> str:
+def content_of(file: v1.FileRef) -> str:
     """The base64 in the URL of a file; empty for another URL."""
     head, _, content = file.url.partition(";base64,")
     return content if head.startswith("data:") else ""

@@ -36,6 +36,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from recollect import types, v1
 from recollect._adapters import (
+    content_of,
     content_request,
     data_url,
     exact,
@@ -280,11 +281,20 @@ def _content(parts: Sequence[v1.Part] | Sequence[v1.ToolResultPart]) -> Any:
         elif part.HasField("json"):
             blocks.append(json.loads(part.json))
         elif part.HasField("file") and part.file.url:
-            blocks.append({"type": "image_url", "image_url": {"url": part.file.url}})
+            blocks.append(_file_block(part.file))
     if all(isinstance(block, dict) and block.get("type") == "text" for block in blocks):
         if len(blocks) <= 1:
             return blocks[0]["text"] if blocks else ""
     return blocks
+
+
+def _file_block(file: v1.FileRef) -> dict[str, Any]:
+    kind = next((kind for kind, other in _FILES.items() if other == file.type), "file")
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": file.url}}
+    content = content_of(file)
+    block = {"type": kind, "base64": content} if content else {"type": kind, "url": file.url}
+    return {**block, "mime_type": file.mime_type} if file.mime_type else block
 
 
 def _arguments(text: str) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ have them too.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
 from recollect._sync.client import Recollect
 from recollect._sync.session import Session
-from recollect.errors import NotFoundError
+from recollect.errors import NotFoundError, RecollectError
 
 _KEPT = "llama_index_message"
 _BATCH = 256
@@ -201,18 +202,23 @@ class RecollectMemory(BaseMemory):
         if not batches:
             return self.reset()
         batches[0][0].root.SetInParent()
-        former, head = _former(list(self._session.path()))
+        former: list[str] = []
+        head = ""
+        with contextlib.suppress(NotFoundError):
+            head = self._session.get().head
+            former = [message.id for message in self._session.messages()]
         stored: list[str] = []
         try:
             for batch in batches:
                 stored += self._session.append(*batch).message_ids
-        except Exception:
-            if head:
-                self._session.set_head(head)
-            for message_id in reversed(stored):
-                self._session.delete_message(message_id)
+        except BaseException:
+            with contextlib.suppress(RecollectError):
+                if head and stored:
+                    self._session.set_head(head)
+                for message_id in reversed(stored):
+                    self._session.delete_message(message_id)
             raise
-        for message_id in former:
+        for message_id in reversed(former):
             self._session.delete_message(message_id)
 
     async def aset(self, messages: list[ChatMessage]) -> None:
@@ -223,18 +229,23 @@ class RecollectMemory(BaseMemory):
             return await self.areset()
         batches[0][0].root.SetInParent()
         session = self._async_session
-        former, head = _former([message async for message in session.path()])
+        former: list[str] = []
+        head = ""
+        with contextlib.suppress(NotFoundError):
+            head = (await session.get()).head
+            former = [message.id async for message in session.messages()]
         stored: list[str] = []
         try:
             for batch in batches:
                 stored += (await session.append(*batch)).message_ids
-        except Exception:
-            if head:
-                await session.set_head(head)
-            for message_id in reversed(stored):
-                await session.delete_message(message_id)
+        except BaseException:
+            with contextlib.suppress(RecollectError):
+                if head and stored:
+                    await session.set_head(head)
+                for message_id in reversed(stored):
+                    await session.delete_message(message_id)
             raise
-        for message_id in former:
+        for message_id in reversed(former):
             await session.delete_message(message_id)
 
     def reset(self) -> None:
@@ -313,12 +324,6 @@ def _quoted(values: dict[str, str]) -> str:
     """A line of JSON that closes no tag."""
     line = json.dumps(values, ensure_ascii=False)
     return line.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _former(messages: list[types.Message]) -> tuple[list[str], str]:
-    """The ids of messages, newest first, and the newest one's."""
-    ids = [message.id for message in messages]
-    return ids, ids[0] if ids else ""
 
 
 def _batches(messages: Sequence[ChatMessage]) -> list[list[v1.MessageInput]]:

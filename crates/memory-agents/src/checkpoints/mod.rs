@@ -140,7 +140,8 @@ impl CheckpointStore<'_> {
     /// `replace` are replaced.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `CheckpointError::TooLarge`, `ThreadError::EphemeralFull`.
+    /// `ThreadNotFound`, `CheckpointError::TooLarge`, `ThreadError::EphemeralFull`; `NeedsErase` for
+    /// a caller without the scope `delete` and writes that exist with other content.
     pub async fn put_writes(
         self,
         thread: ThreadId,
@@ -175,9 +176,15 @@ impl CheckpointStore<'_> {
             &replace,
             &limits::CHECKPOINT_STATE_BYTES,
             &self.store.ephemeral.byte_limit(),
+            &self.caller.scopes.allow(KeyScope::Delete),
         ];
         let query = query!("checkpoints/put_writes");
-        outcome(scalar(&only(self.store.pool.call(query, params).await?)?)?)
+        match scalar(&only(self.store.pool.call(query, params).await?)?)? {
+            "needs_erase" => Err(StoreError::NeedsErase {
+                field: "replace".to_owned(),
+            }),
+            status => outcome(status),
+        }
     }
 
     /// Reads checkpoints with their values and writes, the greatest id first; fewer than

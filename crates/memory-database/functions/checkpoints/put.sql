@@ -64,7 +64,8 @@ BEGIN
         SELECT FROM recollect.checkpoints c
         WHERE c.tenant_id = p_tenant AND c.thread_id = p_thread AND c.namespace = p_namespace
             AND c.checkpoint_id = p_checkpoint AND (
-                c.data IS DISTINCT FROM p_data OR c.metadata <> p_metadata::jsonb OR NOT c.value_digests <@ v_all))
+                c.data <> p_data OR c.type <> p_type OR c.parent_id IS DISTINCT FROM p_parent
+                OR c.metadata <> p_metadata::jsonb OR NOT c.value_digests <@ v_all))
     THEN
         status := 'needs_erase';
         RETURN;

@@ -7,7 +7,9 @@ CREATE OR REPLACE FUNCTION recollect.put_checkpoint_writes(
     -- Whether writes that exist are replaced; otherwise they stay.
     p_replace boolean,
     p_max_bytes bigint, p_max_ephemeral_bytes bigint,
-    -- ok, thread_not_found, too_large or ephemeral_full.
+    -- Without it, writes that exist are replaced by equal ones alone.
+    p_may_erase boolean,
+    -- ok, thread_not_found, too_large, ephemeral_full or needs_erase.
     OUT status text
 )
 LANGUAGE plpgsql AS $$
@@ -48,6 +50,19 @@ BEGIN
     END IF;
     IF recollect.checkpoints_full(p_tenant, p_thread, v_bytes, p_max_ephemeral_bytes) THEN
         status := 'ephemeral_full';
+        RETURN;
+    END IF;
+    -- Large ones, in chunks, count as others.
+    IF p_replace AND NOT p_may_erase AND EXISTS (
+        SELECT FROM recollect.checkpoint_writes w
+        JOIN unnest(p_tasks, p_indexes, p_paths, p_channels, p_types, p_packed, p_chunk_counts)
+            AS u (task, index, path, channel, type, data, chunk_count) ON u.task = w.task_id AND u.index = w.index
+        WHERE w.tenant_id = p_tenant AND w.thread_id = p_thread AND w.namespace = p_namespace
+            AND w.checkpoint_id = p_checkpoint AND (
+                (u.path, u.channel, u.type, u.data) IS DISTINCT FROM (w.task_path, w.channel, w.type, w.data)
+                OR u.chunk_count > 0 OR w.chunks IS NOT NULL))
+    THEN
+        status := 'needs_erase';
         RETURN;
     END IF;
     SELECT COALESCE(sum(recollect.checkpoint_row_bytes(w)), 0), COALESCE(bool_or(w.chunks IS NOT NULL), false)

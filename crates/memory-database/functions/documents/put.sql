@@ -45,7 +45,9 @@ BEGIN
         CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, u.path, u.key) AS d
         WHERE COALESCE(d.expires_at, 'infinity') > v_now AND (
             d.value <> u.value::jsonb OR d.text IS DISTINCT FROM u.text
-            OR COALESCE(v_now + make_interval(secs => u.ttl), 'infinity') < COALESCE(d.expires_at, 'infinity'));
+            OR COALESCE(v_now + make_interval(secs => u.ttl), 'infinity') < COALESCE(d.expires_at, 'infinity')
+            -- Reads may refresh it by its ttl.
+            OR make_interval(secs => u.ttl) < d.ttl);
         IF needs_erase IS NOT NULL THEN
             RETURN;
         END IF;
@@ -74,7 +76,8 @@ BEGIN
         -- As above, for a document that another call has stored meanwhile.
         WHERE p_may_erase OR d.expires_at <= v_now OR (
             d.value = EXCLUDED.value AND d.text IS NOT DISTINCT FROM EXCLUDED.text
-            AND COALESCE(d.expires_at, 'infinity') <= COALESCE(EXCLUDED.expires_at, 'infinity'))
+            AND COALESCE(d.expires_at, 'infinity') <= COALESCE(EXCLUDED.expires_at, 'infinity')
+            AND COALESCE(EXCLUDED.ttl >= d.ttl, EXCLUDED.ttl IS NULL))
         RETURNING d.xmax = 0 AS created
     )
     SELECT (SELECT count(*) FROM stored WHERE stored.created) + expired.count, (SELECT count(*) FROM stored)

@@ -136,6 +136,11 @@ impl EndpointError {
         }
     }
 
+    /// Whether a request was sent, so that it may have been charged.
+    pub(super) fn was_sent(&self) -> bool {
+        !matches!(self, Self::BreakerOpen { .. } | Self::Unreachable)
+    }
+
     /// Whether it indicates an outage of the endpoint, which the circuit breaker counts.
     pub(super) fn is_outage(&self) -> bool {
         match self {

@@ -137,8 +137,10 @@ impl Endpoint {
         let answer = lane
             .attempt(end, || self.http.embed(texts, Some(self.dimensions)))
             .await
-            .inspect_err(|_| {
-                self.usage.count(texts, None);
+            .inspect_err(|error| {
+                if error.was_sent() {
+                    self.usage.count(texts, None);
+                }
                 metrics::counter!("recollect_embed_failures_total", "kind" => kind.label())
                     .increment(1);
             })?;

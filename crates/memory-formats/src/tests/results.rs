@@ -152,3 +152,39 @@ fn calls_without_an_id_are_answered_in_order() {
         in_order
     );
 }
+
+#[test]
+fn results_without_an_id_answer_the_calls_right_before_them() {
+    let call = |name: &str, n: u32| {
+        format!(
+            r#"{{"type": "function", "function": {{"name": "{name}", "arguments": "{{\"n\":{n}}}"}}}}"#
+        )
+    };
+    // The call before was never answered, and names are in another order.
+    let chat = format!(
+        r#"[{{"role": "assistant", "tool_calls": [{}]}}, {{"role": "user", "content": "stop"}},
+            {{"role": "assistant", "tool_calls": [{}, {}]}},
+            {{"role": "tool", "name": "h", "content": "three"}},
+            {{"role": "tool", "name": "g", "content": "two"}}]"#,
+        call("f", 1),
+        call("g", 2),
+        call("h", 3)
+    );
+    let expected = [(2, "two".to_owned()), (3, "three".to_owned())];
+    assert_eq!(pairs(&messages_of(Provider::OpenaiChat, &chat)), expected);
+    // In a request of their own.
+    let calls = format!(
+        r#"[{{"role": "assistant", "tool_calls": [{0}, {0}]}}]"#,
+        call("f", 1)
+    );
+    let mut messages = messages_of(Provider::OpenaiChat, &calls);
+    let results = r#"[{"role": "tool", "name": "f", "content": "one"},
+        {"role": "tool", "name": "f", "content": "two"}]"#;
+    messages.extend(messages_of(Provider::OpenaiChat, results));
+    let expected = [(1, "one".to_owned()), (1, "two".to_owned())];
+    assert_eq!(pairs(&messages), expected);
+    // Nothing says which call it answers.
+    let unknown = provider_messages(Provider::OpenaiChat, r#"{"role": "tool", "content": "x"}"#);
+    let refused = new_messages_from(Vec::new(), vec![unknown]).unwrap_err();
+    assert!(refused.0[0].problem.contains("tool_call_id"), "{refused}");
+}

@@ -130,8 +130,7 @@ fn is_shorter(one: Lifetime, other: Lifetime) -> bool {
     }
 }
 
-/// The refusal of a value that erases, which is at this path of the request.
-pub fn needs_erase(field: &str) -> ApiError {
+fn needs_erase(field: &str) -> ApiError {
     ApiError::PermissionDenied {
         scope: KeyScope::Delete,
         field: Some(field.to_owned()),

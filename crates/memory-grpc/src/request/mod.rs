@@ -23,7 +23,7 @@ pub use conversation::{
 };
 pub use formats::formats_from;
 pub use ids::{expected_head_from, request_id_from};
-pub use lifetimes::{check_app_policy, check_thread_change, may_erase, needs_erase};
+pub use lifetimes::{check_app_policy, check_thread_change, may_erase};
 pub use memory_contract::Fields;
 pub use owner::{app_from, required_user_from};
 pub use paging::{descends, micros_of, next_token, page_limit, place_from, place_of, time_of};

@@ -81,10 +81,12 @@ impl Found {
             }
             Value::Object(mut fields) if !is_record(&fields) => {
                 let lists = LISTS.map(|list| fields.remove(list));
-                let mut lists = lists.into_iter().flatten().peekable();
-                if lists.peek().is_none() {
+                let lists: Vec<Value> = lists.into_iter().flatten().collect();
+                if lists.is_empty() {
                     self.others += 1;
                 }
+                let lists = lists.into_iter();
+                let lists = lists.filter(|list| list.is_array() || list.is_object());
                 lists.for_each(|list| self.sort(list));
             }
             // What is no object is reported as a record that lacks its text.

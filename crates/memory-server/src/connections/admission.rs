@@ -7,11 +7,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 const OPEN: &str = "recollect_connections";
 const CLOSED: &str = "recollect_connections_closed_total";
+/// An address with more than this part of the idle connections makes room for its own next one.
+const MANY: usize = 4;
+/// Refusals are logged again after this time.
+const WARN_AGAIN: Duration = Duration::from_secs(60);
 
 /// The most connections.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +40,13 @@ pub(super) struct Admission {
 struct Open {
     connections: HashMap<u64, IpAddr>,
     by_address: HashMap<IpAddr, usize>,
-    /// The idle ones, the oldest first.
+    /// Those that have sent nothing useful, the oldest first.
     idle: BTreeMap<u64, CancellationToken>,
+    /// Those that have begun to speak HTTP/2, and have no request yet.
+    greeted: BTreeMap<u64, CancellationToken>,
     next: u64,
+    /// When a refusal was logged last.
+    warned: Option<Instant>,
 }
 
 /// The place of an open connection, which it has until this is dropped.
@@ -62,16 +71,21 @@ impl Admission {
         let address = network(address);
         let mut open = self.lock();
         let of_address = open.by_address.get(&address).copied().unwrap_or_default();
-        let is_free = if of_address >= self.bounds.of_address {
-            open.close_oldest(|other| other == address)
-        } else if open.connections.len() >= self.bounds.all || open.idle.len() >= self.bounds.idle {
-            open.close_oldest(|_| true)
-        } else {
-            true
-        };
+        let is_full = of_address >= self.bounds.of_address
+            || open.connections.len() >= self.bounds.all
+            || open.idle.len() >= self.bounds.idle;
+        // An address with many connections takes room from itself.
+        let has_many = of_address >= self.bounds.of_address.min(self.bounds.idle / MANY);
+        let is_free = !is_full
+            || (has_many && open.close_oldest(|other| other == address))
+            || (of_address < self.bounds.of_address && open.close_oldest(|_| true));
         if !is_free {
             self.count("bound");
+            self.warn(address, &mut open);
             return None;
+        }
+        if is_full {
+            self.count("evicted");
         }
         let number = open.next;
         let close = CancellationToken::new();
@@ -89,6 +103,22 @@ impl Admission {
         })
     }
 
+    fn warn(&self, address: IpAddr, open: &mut Open) {
+        if open
+            .warned
+            .is_none_or(|warned| warned.elapsed() > WARN_AGAIN)
+        {
+            open.warned = Some(Instant::now());
+            tracing::warn!(
+                %address,
+                listener = self.listener,
+                open = open.connections.len(),
+                "connections are refused; see server.max_connections and \
+                 max_connections_per_address"
+            );
+        }
+    }
+
     fn report(&self, open: &Open) {
         metrics::gauge!(OPEN, "listener" => self.listener).set(open.connections.len() as f64);
     }
@@ -103,10 +133,12 @@ impl Admission {
 }
 
 impl Open {
-    /// Closes the oldest idle connection of some addresses. Returns whether there was one.
+    /// Closes the oldest connection without a request of some addresses, idle ones first. Returns
+    /// whether there was one.
     fn close_oldest(&mut self, of: impl Fn(IpAddr) -> bool) -> bool {
-        let mut idle = self.idle.keys().copied();
-        let oldest = idle.find(|number| self.connections.get(number).is_some_and(|one| of(*one)));
+        let mut waiting = self.idle.keys().chain(self.greeted.keys()).copied();
+        let oldest =
+            waiting.find(|number| self.connections.get(number).is_some_and(|one| of(*one)));
         let Some(oldest) = oldest else {
             return false;
         };
@@ -125,15 +157,31 @@ impl Open {
                 self.by_address.remove(&address);
             }
         }
-        self.idle.remove(&number)
+        let waiting = self.idle.remove(&number);
+        waiting.or_else(|| self.greeted.remove(&number))
     }
 }
 
 impl Place {
-    /// Notes that the connection has a request.
+    /// Notes that the connection has a request, unless it is closing for another one already.
     pub(crate) fn note_request(&self) {
-        if !self.has_request.swap(true, Ordering::Relaxed) {
-            self.admission.lock().idle.remove(&self.number);
+        if self.has_request() {
+            return;
+        }
+        let mut open = self.admission.lock();
+        let was_idle = open.idle.remove(&self.number).is_some();
+        let was_greeted = open.greeted.remove(&self.number).is_some();
+        if was_idle || was_greeted {
+            self.has_request.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that the connection speaks HTTP/2. It may be without a request for long, but makes room
+    /// for another one where a bound is reached.
+    pub(super) fn note_greeting(&self) {
+        let mut open = self.admission.lock();
+        if let Some(close) = open.idle.remove(&self.number) {
+            open.greeted.insert(self.number, close);
         }
     }
 
@@ -146,8 +194,8 @@ impl Place {
         &self.close
     }
 
-    /// Counts a connection that closes because no request came.
-    pub(super) fn count_idle(&self) {
+    /// Counts a connection that closes because no request came in time.
+    pub(super) fn count_timeout(&self) {
         self.admission.count("no_request");
     }
 }
@@ -176,8 +224,9 @@ pub(crate) fn describe_metrics() {
     metrics::describe_gauge!(OPEN, "Open connections, by listener: grpc or metrics.");
     metrics::describe_counter!(
         CLOSED,
-        "Connections that the server closed, by listener and reason: bound (there was no room) or \
-         no_request (no request came in time, or the room was needed for another connection)."
+        "Connections that the server closed, by listener and reason: bound (there was no room), \
+         evicted (it had no request, and made room for another one) or no_request (none came in \
+         time)."
     );
 }
 

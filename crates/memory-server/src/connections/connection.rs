@@ -34,7 +34,8 @@ pub(crate) struct Connection<C> {
 
 /// A connection that has no request yet.
 struct Beginning {
-    too_late: Pin<Box<Sleep>>,
+    /// `None` for a connection of HTTP/2, whose keepalive holds.
+    too_late: Option<Pin<Box<Sleep>>>,
     close: Pin<Box<WaitForCancellationFutureOwned>>,
     /// How much of [`PREFACE`] has come; `None` if something else has.
     preface: Option<usize>,
@@ -47,7 +48,7 @@ impl<C> Connection<C> {
 
     fn within(limit: Duration, connection: C, place: Place, unread_limit: Duration) -> Self {
         let beginning = Beginning {
-            too_late: Box::pin(sleep(limit)),
+            too_late: Some(Box::pin(sleep(limit))),
             close: Box::pin(place.close().clone().cancelled_owned()),
             preface: Some(0),
         };
@@ -69,9 +70,13 @@ impl<C> Connection<C> {
             self.beginning = None;
             return Ok(());
         }
-        let is_closed = beginning.close.as_mut().poll(cx).is_ready();
-        if is_closed || beginning.too_late.as_mut().poll(cx).is_ready() {
-            self.place.count_idle();
+        if beginning.close.as_mut().poll(cx).is_ready() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        if let Some(too_late) = &mut beginning.too_late
+            && too_late.as_mut().poll(cx).is_ready()
+        {
+            self.place.count_timeout();
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(())
@@ -87,8 +92,8 @@ impl<C> Connection<C> {
             let length = rest.len().min(bytes.len());
             (rest[..length] == bytes[..length]).then_some(known + length)
         });
-        if beginning.preface == Some(PREFACE.len()) {
-            self.place.note_request();
+        if beginning.preface == Some(PREFACE.len()) && beginning.too_late.take().is_some() {
+            self.place.note_greeting();
         }
     }
 

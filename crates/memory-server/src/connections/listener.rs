@@ -68,15 +68,23 @@ impl Listener for BoundedListener {
     }
 }
 
+impl Short {
+    /// Fails if its place is needed.
+    fn check(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        match self.close.as_mut().poll(cx) {
+            Poll::Ready(()) => Err(io::ErrorKind::ConnectionAborted.into()),
+            Poll::Pending => Ok(()),
+        }
+    }
+}
+
 impl AsyncRead for Short {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.close.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-        }
+        self.check(cx)?;
         Pin::new(&mut self.connection).poll_read(cx, buffer)
     }
 }
@@ -87,10 +95,12 @@ impl AsyncWrite for Short {
         cx: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check(cx)?;
         Pin::new(&mut self.connection).poll_write(cx, data)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(cx)?;
         Pin::new(&mut self.connection).poll_flush(cx)
     }
 
