@@ -207,8 +207,8 @@ type PutCheckpointWritesRequest struct {
 	// writes of a checkpoint have at most 16 MiB together, each with its names and
 	// another 256 bytes. Required.
 	Writes []*CheckpointWrite `protobuf:"bytes,4,rep,name=writes,proto3" json:"writes,omitempty"`
-	// replace replaces writes that exist with the same task_id and index; it needs
-	// KEY_SCOPE_DELETE. Otherwise they stay as they are.
+	// replace replaces writes that exist with the same task_id and index, which needs
+	// KEY_SCOPE_DELETE if they have other content. Otherwise they stay as they are.
 	Replace       bool `protobuf:"varint,5,opt,name=replace,proto3" json:"replace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
