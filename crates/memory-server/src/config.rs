@@ -14,7 +14,7 @@ pub struct ServerConfig {
     /// The address that gRPC listens on; port 0 takes a free one. Default:
     /// `127.0.0.1:50051`.
     pub listen: SocketAddr,
-    /// Open connections; where there are more, the oldest without a request is closed, and without
+    /// Open connections; where there are more, one without a request is closed, and without
     /// such a one the new one is. At most three quarters of the files that the process may have
     /// open. 16 to 1,000,000. Default: 8192.
     pub max_connections: usize,

@@ -1,7 +1,9 @@
 //! Sockets that send no request: a byte each, a header that never ends, the preface of HTTP/2, and
-//! resets. Callers are
-//! answered as before, and the server's memory stays as it is.
+//! resets, from four addresses. Callers from another one are answered as before, and the server's
+//! memory stays as it is.
 
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ use memory_contract::proto::GetServerInfoRequest;
 use memory_runtime::raise_open_files;
 use recollect_tests::{Client, DataDir, Key, Options, Server};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -25,7 +27,9 @@ const CALL_LIMIT: Duration = Duration::from_millis(100);
 /// What a server may take more, in MiB: buffers of its connections.
 const MORE_MEMORY: u64 = 64;
 /// A socket is opened again after it was closed and this pause.
-const REOPEN: Duration = Duration::from_millis(100);
+const REOPEN: Duration = Duration::from_secs(1);
+/// Addresses that sockets are opened from.
+const SOURCES: usize = 4;
 /// Tasks that open and reset connections.
 const RESETTERS: usize = 16;
 /// The preface of HTTP/2, and settings without an entry.
@@ -138,11 +142,14 @@ fn attack(kind: Kind, addr: &str, count: usize, opened: &Arc<AtomicUsize>) -> Jo
         Kind::Resets => RESETTERS,
     };
     let mut attackers = JoinSet::new();
-    for _ in 0..tasks {
-        let (addr, opened) = (addr.to_owned(), Arc::clone(opened));
+    let addr: SocketAddr = addr.parse().unwrap();
+    for number in 0..tasks {
+        // The callers have 127.0.0.1.
+        let source = Ipv4Addr::new(127, 0, 0, 2 + (number % SOURCES) as u8);
+        let opened = Arc::clone(opened);
         attackers.spawn(async move {
             loop {
-                if let Ok(socket) = TcpStream::connect(&addr).await {
+                if let Ok(socket) = connect(source, addr).await {
                     opened.fetch_add(1, Ordering::Relaxed);
                     hold(kind, socket).await;
                 }
@@ -153,6 +160,12 @@ fn attack(kind: Kind, addr: &str, count: usize, opened: &Arc<AtomicUsize>) -> Jo
         });
     }
     attackers
+}
+
+async fn connect(source: Ipv4Addr, addr: SocketAddr) -> io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((source, 0).into())?;
+    socket.connect(addr).await
 }
 
 /// Keeps a socket until the server closes it.

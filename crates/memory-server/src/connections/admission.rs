@@ -1,7 +1,7 @@
 //! Bounds connections, in all and by address.
 //!
-//! A connection without a request is *idle*. Where a bound is reached, the oldest idle connection is
-//! closed for a new one: sockets that send nothing useful keep nobody out.
+//! Where a bound is reached, a connection without a request is closed for a new one: the oldest of
+//! the address that has most of them. Sockets that send nothing useful keep nobody out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,8 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 const OPEN: &str = "recollect_connections";
 const CLOSED: &str = "recollect_connections_closed_total";
-/// An address with more than this part of the idle connections makes room for its own next one.
-const MANY: usize = 4;
 /// Refusals are logged again after this time.
 const WARN_AGAIN: Duration = Duration::from_secs(60);
 
@@ -44,6 +42,8 @@ struct Open {
     idle: BTreeMap<u64, CancellationToken>,
     /// Those that have begun to speak HTTP/2, and have no request yet.
     greeted: BTreeMap<u64, CancellationToken>,
+    /// The idle and the greeted ones of each address that has some.
+    waiting: HashMap<IpAddr, usize>,
     next: u64,
     /// When a refusal was logged last.
     warned: Option<Instant>,
@@ -71,20 +71,19 @@ impl Admission {
         let address = network(address);
         let mut open = self.lock();
         let of_address = open.by_address.get(&address).copied().unwrap_or_default();
-        let is_full = of_address >= self.bounds.of_address
-            || open.connections.len() >= self.bounds.all
-            || open.idle.len() >= self.bounds.idle;
-        // An address with many connections takes room from itself.
-        let has_many = of_address >= self.bounds.of_address.min(self.bounds.idle / MANY);
-        let is_free = !is_full
-            || (has_many && open.close_oldest(|other| other == address))
-            || (of_address < self.bounds.of_address && open.close_oldest(|_| true));
-        if !is_free {
-            self.count("bound");
-            self.warn(address, &mut open);
-            return None;
-        }
-        if is_full {
+        let makes_room = if of_address >= self.bounds.of_address {
+            Some(address)
+        } else if open.connections.len() >= self.bounds.all || open.idle.len() >= self.bounds.idle {
+            Some(open.most_waiting().unwrap_or(address))
+        } else {
+            None
+        };
+        if let Some(makes_room) = makes_room {
+            if !open.close_oldest(makes_room) {
+                self.count("bound");
+                self.warn(address, &mut open);
+                return None;
+            }
             self.count("evicted");
         }
         let number = open.next;
@@ -93,6 +92,7 @@ impl Admission {
         open.connections.insert(number, address);
         *open.by_address.entry(address).or_default() += 1;
         open.idle.insert(number, close.clone());
+        *open.waiting.entry(address).or_default() += 1;
         self.report(&open);
         drop(open);
         Some(Place {
@@ -133,12 +133,18 @@ impl Admission {
 }
 
 impl Open {
-    /// Closes the oldest connection without a request of some addresses, idle ones first. Returns
+    /// The address with the most connections without a request: who has many makes room, and a
+    /// caller whose first request is on its way does not.
+    fn most_waiting(&self) -> Option<IpAddr> {
+        let most = self.waiting.iter().max_by_key(|(_, count)| **count);
+        most.map(|(address, _)| *address)
+    }
+
+    /// Closes the oldest connection without a request of an address, idle ones first. Returns
     /// whether there was one.
-    fn close_oldest(&mut self, of: impl Fn(IpAddr) -> bool) -> bool {
+    fn close_oldest(&mut self, address: IpAddr) -> bool {
         let mut waiting = self.idle.keys().chain(self.greeted.keys()).copied();
-        let oldest =
-            waiting.find(|number| self.connections.get(number).is_some_and(|one| of(*one)));
+        let oldest = waiting.find(|number| self.connections.get(number) == Some(&address));
         let Some(oldest) = oldest else {
             return false;
         };
@@ -148,17 +154,31 @@ impl Open {
         true
     }
 
-    /// Frees a place. Returns how an idle connection is closed.
+    /// Frees a place. Returns how a connection without a request is closed.
     fn remove(&mut self, number: u64) -> Option<CancellationToken> {
+        let waiting = self.end_waiting(number);
         let address = self.connections.remove(&number)?;
-        if let Some(count) = self.by_address.get_mut(&address) {
-            *count -= 1;
-            if *count == 0 {
-                self.by_address.remove(&address);
-            }
+        count_down(&mut self.by_address, address);
+        waiting
+    }
+
+    /// Ends the time without a request, if that lasts. Returns how such a connection is closed.
+    fn end_waiting(&mut self, number: u64) -> Option<CancellationToken> {
+        let close = self.idle.remove(&number);
+        let close = close.or_else(|| self.greeted.remove(&number))?;
+        if let Some(address) = self.connections.get(&number) {
+            count_down(&mut self.waiting, *address);
         }
-        let waiting = self.idle.remove(&number);
-        waiting.or_else(|| self.greeted.remove(&number))
+        Some(close)
+    }
+}
+
+fn count_down(counts: &mut HashMap<IpAddr, usize>, address: IpAddr) {
+    if let Some(count) = counts.get_mut(&address) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&address);
+        }
     }
 }
 
@@ -168,10 +188,7 @@ impl Place {
         if self.has_request() {
             return;
         }
-        let mut open = self.admission.lock();
-        let was_idle = open.idle.remove(&self.number).is_some();
-        let was_greeted = open.greeted.remove(&self.number).is_some();
-        if was_idle || was_greeted {
+        if self.admission.lock().end_waiting(self.number).is_some() {
             self.has_request.store(true, Ordering::Relaxed);
         }
     }
@@ -264,6 +281,25 @@ mod tests {
         assert!(admission.admit(from(4)).is_none());
         drop(first);
         assert!(admission.admit(from(4)).is_some());
+    }
+
+    #[test]
+    fn who_has_most_connections_without_a_request_makes_room() {
+        let admission = admission(10, 10, 3);
+        let caller = admission.admit(from(1)).unwrap();
+        let many = [2, 2].map(|last| admission.admit(from(last)).unwrap());
+        let next = admission.admit(from(2)).unwrap();
+        assert!(!caller.close().is_cancelled());
+        assert!(many[0].close().is_cancelled());
+        // Those that speak HTTP/2 count among them, and are closed last.
+        many[1].note_greeting();
+        let last = admission.admit(from(2)).unwrap();
+        let more = admission.admit(from(3)).unwrap();
+        assert!(!many[1].close().is_cancelled());
+        assert!(next.close().is_cancelled());
+        drop((caller, many, next, last, more));
+        assert!(admission.lock().waiting.is_empty());
+        assert!(admission.lock().by_address.is_empty());
     }
 
     #[test]
