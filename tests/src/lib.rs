@@ -81,7 +81,7 @@ pub use messages::{
 pub use nodes::{node, node_texts, node_turn, says, thread_of};
 pub use plans::{attempt, briefing_request, plan, put, put_any, sections};
 pub use postgres::Cluster;
-pub use process::{bare_command, free_addr, http_get, runs, send_signal};
+pub use process::{HTTP_2_GREETING, bare_command, free_addr, http_get, runs, send_signal};
 pub use qdrant::{Fault, Qdrant};
 pub use raw::raw_call;
 pub use s3::{S3, S3Fault};

@@ -22,6 +22,9 @@ pub fn free_addr() -> String {
     listener.local_addr().unwrap().to_string()
 }
 
+/// What a connection of HTTP/2 begins with: the preface, and settings without an entry.
+pub const HTTP_2_GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
 /// Asks the metrics listener for a path; the HTTP status and the body.
 pub async fn http_get(addr: &str, path: &str) -> (u16, String) {
     let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();

@@ -18,7 +18,7 @@ pub struct EmbeddingUsage {
     pub tokens: u64,
 }
 
-/// The usage that nobody has taken yet. Clones share it.
+/// The usage since it was last taken. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct UsageCounter {
     by_tenant: Arc<Mutex<HashMap<TenantId, EmbeddingUsage>>>,

@@ -47,7 +47,7 @@ pub(crate) fn detected(document: &Value) -> Option<Provider> {
 }
 
 /// The format of a list of messages; `None` if an entry is neither a message nor an item of
-/// OpenAI's responses, which would be stored as pieces that nobody can read.
+/// OpenAI's responses: such an entry would be stored as an opaque piece, which no search finds.
 fn of_messages(messages: &[Value]) -> Option<Provider> {
     let has = |test: fn(&Value) -> bool| messages.iter().any(test);
     let is_known = |one: &Value| one.get("role").is_some_and(Value::is_string) || is_item(one);

@@ -13,7 +13,6 @@ const PERIOD: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The models behind endpoints, and where their usage is recorded.
-#[derive(Clone)]
 pub(crate) struct EmbeddingUsageRecorder {
     store: Store,
     embedders: Vec<Embedder>,

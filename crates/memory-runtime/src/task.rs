@@ -80,7 +80,7 @@ pub async fn reporting_panics<T>(name: &'static str, work: impl Future<Output = 
 
 /// Counts a panic of a task. The log has its place, and not its message, which may have data of
 /// users.
-pub fn count_panic(name: &'static str) {
+fn count_panic(name: &'static str) {
     metrics::counter!(PANICS, "task" => name).increment(1);
 }
 

@@ -14,8 +14,8 @@ pub struct ServerConfig {
     /// The address that gRPC listens on; port 0 takes a free one. Default:
     /// `127.0.0.1:50051`.
     pub listen: SocketAddr,
-    /// Open connections; where there are more, one without a request is closed, and without
-    /// such a one the new one is. At most three quarters of the files that the process may have
+    /// Open connections; for a further one, a connection without a request is closed, or if
+    /// there is none the new one. At most three quarters of the files that the process may have
     /// open. 16 to 1,000,000. Default: 8192.
     pub max_connections: usize,
     /// Those of one address, an IPv6 /64 being one. 1 to 1,000,000. Default: 1024.

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::GetServerInfoRequest;
-use recollect_tests::{Key, Options, Server, apply, http_get, trial_with_own_server};
+use recollect_tests::{
+    HTTP_2_GREETING, Key, Options, Server, apply, http_get, trial_with_own_server,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -12,9 +14,6 @@ use tokio::time::timeout;
 const SOCKETS: usize = 300;
 /// The server's limit of a connection without a request, twice over.
 const CLOSED: Duration = Duration::from_secs(20);
-
-/// The preface of HTTP/2, and settings without an entry.
-const HTTP_2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 async fn open(address: &str, sent: &[u8]) -> Vec<TcpStream> {
     let mut sockets = Vec::new();
@@ -55,8 +54,8 @@ async fn sockets_that_send_no_whole_request_close_and_keep_no_caller_out() {
         assert!(begin.elapsed() < Duration::from_secs(5));
     }
     all_close(sockets).await;
-    // Those that speak HTTP/2 may wait, but keep nobody out.
-    let waiting = open(&addr, HTTP_2).await;
+    // Connections of HTTP/2 stay open without a request; clients connect in spite of them.
+    let waiting = open(&addr, HTTP_2_GREETING).await;
     client.call(GetServerInfoRequest {}).await;
     let new = server.client(Key::Acme).await;
     new.call(GetServerInfoRequest {}).await;

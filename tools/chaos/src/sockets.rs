@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::GetServerInfoRequest;
 use memory_runtime::raise_open_files;
-use recollect_tests::{Client, DataDir, Key, Options, Server};
+use recollect_tests::{Client, DataDir, HTTP_2_GREETING, Key, Options, Server};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -32,8 +32,6 @@ const REOPEN: Duration = Duration::from_secs(1);
 const SOURCES: usize = 4;
 /// Tasks that open and reset connections.
 const RESETTERS: usize = 16;
-/// The preface of HTTP/2, and settings without an entry.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// What to do.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +180,7 @@ async fn hold(kind: Kind, mut socket: TcpStream) {
             }
         }
         Kind::Preface => {
-            let _ = socket.write_all(PREFACE).await;
+            let _ = socket.write_all(HTTP_2_GREETING).await;
             let mut read = [0; 256];
             while matches!(socket.read(&mut read).await, Ok(1..)) {}
         }

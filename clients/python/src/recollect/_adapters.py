@@ -62,7 +62,24 @@ def exact(message: types.Message, name: str) -> Any:
     return _with(json.loads(text), _files(message.proto)) if isinstance(text, str) else None
 
 
-def stored_files(messages: Iterable[types.Message], name: str) -> list[v1.FileRef]:
+def include_files(messages: Iterable[types.Message], name: str, channels: Channels) -> None:
+    """Puts the files that the server keeps apart into the messages, as far as restoring these
+    needs them."""
+    for file in _stored_files(messages, name):
+        request = v1.GetFileContentRequest(url=file.url)
+        _include(file, channels.stubs().file.GetFileContent(request))
+
+
+async def include_files_async(
+    messages: Iterable[types.Message], name: str, channels: AsyncChannels
+) -> None:
+    """The same for asyncio."""
+    for file in _stored_files(messages, name):
+        request = v1.GetFileContentRequest(url=file.url)
+        _include(file, await channels.stubs().file.GetFileContent(request))
+
+
+def _stored_files(messages: Iterable[types.Message], name: str) -> list[v1.FileRef]:
     """The files that the server keeps apart from messages, and that restoring these needs."""
     return [
         file
@@ -73,12 +90,7 @@ def stored_files(messages: Iterable[types.Message], name: str) -> list[v1.FileRe
     ]
 
 
-def content_request(file: v1.FileRef) -> v1.GetFileContentRequest:
-    """A request for the content of such a file."""
-    return v1.GetFileContentRequest(url=file.url)
-
-
-def include(file: v1.FileRef, response: v1.GetFileContentResponse) -> None:
+def _include(file: v1.FileRef, response: v1.GetFileContentResponse) -> None:
     """Puts the content into the reference."""
     content = base64.b64encode(response.content).decode()
     file.url = data_url(file.mime_type, content)

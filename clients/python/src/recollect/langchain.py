@@ -37,13 +37,11 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from recollect import types, v1
 from recollect._adapters import (
     content_of,
-    content_request,
     data_url,
     exact,
-    include,
+    include_files,
     keep_exact,
     session_key,
-    stored_files,
 )
 from recollect._sync.client import Recollect
 from recollect.errors import NotFoundError
@@ -103,9 +101,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
 
     def _read(self, messages: list[types.Message]) -> list[BaseMessage]:
         """Messages as they were added, with the files that are kept apart."""
-        stubs = self.memory._channels.stubs().file
-        for file in stored_files(messages, _KEPT):
-            include(file, stubs.GetFileContent(content_request(file)))
+        include_files(messages, _KEPT, self.memory._channels)
         return [_langchain(message) for message in messages]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:

@@ -35,13 +35,12 @@ from llama_index.core.memory import BaseMemory, BaseMemoryBlock
 from recollect import types, v1
 from recollect._adapters import (
     both_clients,
-    content_request,
     data_url,
     exact,
-    include,
+    include_files,
+    include_files_async,
     keep_exact,
     session_key,
-    stored_files,
 )
 from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
@@ -166,15 +165,11 @@ class RecollectMemory(BaseMemory):
         return await self._aread([message async for message in self._async_session.path()][::-1])
 
     def _read(self, messages: list[types.Message]) -> list[ChatMessage]:
-        stubs = self._session._channels.stubs().file
-        for file in stored_files(messages, _KEPT):
-            include(file, stubs.GetFileContent(content_request(file)))
+        include_files(messages, _KEPT, self._session._channels)
         return [_llama(message) for message in messages]
 
     async def _aread(self, messages: list[types.Message]) -> list[ChatMessage]:
-        stubs = self._async_session._channels.stubs().file
-        for file in stored_files(messages, _KEPT):
-            include(file, await stubs.GetFileContent(content_request(file)))
+        await include_files_async(messages, _KEPT, self._async_session._channels)
         return [_llama(message) for message in messages]
 
     def put(self, message: ChatMessage) -> None:

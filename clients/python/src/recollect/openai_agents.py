@@ -19,14 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 
 from recollect import types, v1
-from recollect._adapters import (
-    content_request,
-    exact,
-    include,
-    keep_exact,
-    session_key,
-    stored_files,
-)
+from recollect._adapters import exact, include_files_async, keep_exact, session_key
 from recollect._async.client import AsyncRecollect
 from recollect.errors import NotFoundError
 
@@ -86,9 +79,7 @@ class RecollectSession:
 
     async def _read(self, message: types.Message) -> Any:
         """A message as the item that it was made of, with the files that are kept apart."""
-        stubs = self._client._channels.stubs().file
-        for file in stored_files([message], _KEPT):
-            include(file, await stubs.GetFileContent(content_request(file)))
+        await include_files_async([message], _KEPT, self._client._channels)
         return exact(message, _KEPT) or _restored(message.proto)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:

@@ -89,7 +89,7 @@ impl Found {
                 let lists = lists.filter(|list| list.is_array() || list.is_object());
                 lists.for_each(|list| self.sort(list));
             }
-            // What is no object is reported as a record that lacks its text.
+            // Reading another value as a record reports that it lacks its text.
             other => self.records.push(other),
         }
     }

@@ -1,7 +1,8 @@
 //! Bounds connections, in all and by address.
 //!
 //! Where a bound is reached, a connection without a request is closed for a new one: the oldest of
-//! the address that has most of them. Sockets that send nothing useful keep nobody out.
+//! the address that has most of them. So sockets that send nothing useful do not prevent other
+//! clients from connecting.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -50,7 +51,7 @@ struct Open {
 }
 
 /// The place of an open connection, which it has until this is dropped.
-pub(crate) struct Place {
+pub struct Place {
     number: u64,
     admission: Admission,
     close: CancellationToken,

@@ -21,7 +21,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A connection that fails if no request comes in time or its place is needed before, or if its
 /// client reads nothing for too long of what is sent.
-pub(crate) struct Connection<C> {
+pub struct Connection<C> {
     connection: C,
     place: Arc<Place>,
     /// `None` once it has begun.
@@ -34,7 +34,7 @@ pub(crate) struct Connection<C> {
 
 /// A connection that has no request yet.
 struct Beginning {
-    /// `None` for a connection of HTTP/2, whose keepalive holds.
+    /// `None` without such a limit, as for a connection of HTTP/2, whose keepalive holds.
     too_late: Option<Pin<Box<Sleep>>>,
     close: Pin<Box<WaitForCancellationFutureOwned>>,
     /// How much of [`PREFACE`] has come; `None` if something else has.
@@ -46,9 +46,24 @@ impl<C> Connection<C> {
         Self::within(FIRST_REQUEST, connection, place, unread_limit)
     }
 
+    /// A connection without limits of time. It fails when its place is needed.
+    pub(super) fn unhurried(connection: C, place: Place) -> Self {
+        Self::begin(None, connection, place, Duration::MAX)
+    }
+
     fn within(limit: Duration, connection: C, place: Place, unread_limit: Duration) -> Self {
+        let too_late = Box::pin(sleep(limit));
+        Self::begin(Some(too_late), connection, place, unread_limit)
+    }
+
+    fn begin(
+        too_late: Option<Pin<Box<Sleep>>>,
+        connection: C,
+        place: Place,
+        unread_limit: Duration,
+    ) -> Self {
         let beginning = Beginning {
-            too_late: Some(Box::pin(sleep(limit))),
+            too_late,
             close: Box::pin(place.close().clone().cancelled_owned()),
             preface: Some(0),
         };
@@ -147,6 +162,7 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Connection<C> {
         cx: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check_beginning(cx)?;
         let polled = Pin::new(&mut self.connection).poll_write(cx, data);
         self.written(cx, polled)
     }
@@ -156,6 +172,7 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Connection<C> {
         cx: &mut Context<'_>,
         data: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check_beginning(cx)?;
         let polled = Pin::new(&mut self.connection).poll_write_vectored(cx, data);
         self.written(cx, polled)
     }
@@ -165,6 +182,7 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Connection<C> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check_beginning(cx)?;
         let polled = Pin::new(&mut self.connection).poll_flush(cx);
         self.written(cx, polled)
     }

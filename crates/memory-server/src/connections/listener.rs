@@ -2,16 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use axum::serve::Listener;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::accept;
-use super::admission::{Admission, Bounds, Place};
+use super::admission::{Admission, Bounds};
+use super::connection::Connection;
 
 /// Connections at a time.
 const CONNECTIONS: usize = 256;
@@ -21,13 +18,6 @@ const CONNECTIONS: usize = 256;
 pub struct BoundedListener {
     listener: TcpListener,
     admission: Admission,
-}
-
-/// A connection that closes when its place is needed.
-pub struct Short {
-    connection: TcpStream,
-    close: Pin<Box<WaitForCancellationFutureOwned>>,
-    _place: Place,
 }
 
 impl BoundedListener {
@@ -46,65 +36,19 @@ impl BoundedListener {
 }
 
 impl Listener for BoundedListener {
-    type Io = Short;
+    type Io = Connection<TcpStream>;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Short, SocketAddr) {
+    async fn accept(&mut self) -> (Connection<TcpStream>, SocketAddr) {
         loop {
             let (connection, address) = accept(&self.listener).await;
             if let Some(place) = self.admission.admit(address.ip()) {
-                let short = Short {
-                    connection,
-                    close: Box::pin(place.close().clone().cancelled_owned()),
-                    _place: place,
-                };
-                return (short, address);
+                return (Connection::unhurried(connection, place), address);
             }
         }
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
-    }
-}
-
-impl Short {
-    /// Fails if its place is needed.
-    fn check(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        match self.close.as_mut().poll(cx) {
-            Poll::Ready(()) => Err(io::ErrorKind::ConnectionAborted.into()),
-            Poll::Pending => Ok(()),
-        }
-    }
-}
-
-impl AsyncRead for Short {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.check(cx)?;
-        Pin::new(&mut self.connection).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Short {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        data: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.check(cx)?;
-        Pin::new(&mut self.connection).poll_write(cx, data)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.check(cx)?;
-        Pin::new(&mut self.connection).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.connection).poll_shutdown(cx)
     }
 }
