@@ -45,8 +45,7 @@ test: setup ## Run the tests, but for the long ones
 
 .PHONY: test-all
 test-all: setup build-clients ## Run all tests: also the clients, the console and chaos
-	cargo build --workspace --bins
-	RECOLLECT_LONG_TESTS=1 cargo test --workspace --no-fail-fast
+	@scripts/test-all
 
 .PHONY: features
 features: setup build-clients ## Run the tests of the feature table, and print the table
@@ -105,7 +104,7 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	fi
 	@scripts/lint-deploy
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env tests/clients/run tests/console/run .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env scripts/test-all tests/clients/run tests/console/run .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi

@@ -175,8 +175,15 @@ fn run_long_tests() -> bool {
 /// Runs the tests that prove a row of the feature table, and prints the table.
 const FEATURES: &str = "--features-table";
 
+/// Set while another process runs the end-to-end tests beside those of the crates.
+const SKIP: &str = "RECOLLECT_SKIP_END_TO_END_TESTS";
+
 /// Runs the registered tests that the arguments choose, and stops the shared servers.
 pub fn run_trials() -> ExitCode {
+    if env::var_os(SKIP).is_some() {
+        println!("Skipped: the end-to-end tests ({SKIP} is set)");
+        return ExitCode::SUCCESS;
+    }
     scratch::use_memory();
     let mut tests: Vec<_> = inventory::iter::<Registered>().collect();
     // Tests that start servers take longest, so they come first.
