@@ -25,14 +25,17 @@ use crate::local::Locks;
 use crate::open::{Opened, open};
 use crate::signed::Signed;
 
-/// Flushes under way at a time in one process: each holds an object in memory
-/// and a connection to the database.
+/// The most flushes under way at a time in one process: each holds an object in memory and a
+/// connection to the database while object storage is read and written.
 const FLUSHES: usize = 8;
 /// Memories of nodes read at a time in one process: each is held as a whole.
 const READS: usize = 32;
-/// Memories cleared at a time in one process whose objects are erased at once:
-/// each holds a connection to the database.
+/// The most memories cleared at a time in one process whose objects are erased at once: each
+/// holds a connection to the database while object storage answers.
 const ERASURES: usize = 8;
+/// Flushes hold at most this part of the database's connections, a quarter, and erasures as
+/// many, so that slow object storage leaves at least half to other calls.
+const CONNECTION_PARTS: usize = 4;
 /// How long a write goes on in this process at most, in timeouts of one write.
 const WRITE_FACTOR: u32 = 6;
 /// After how many such timeouts a write that is about to begin has ended in this process.
@@ -89,11 +92,12 @@ pub enum Written {
 }
 
 impl Objects {
-    /// Opens the store.
+    /// Opens the store for a process with so many connections to the database.
     ///
     /// # Errors
     /// `Config` where an operator has to act.
-    pub fn open(config: &ObjectsConfig) -> Result<Self, ObjectsError> {
+    pub fn open(config: &ObjectsConfig, connections: usize) -> Result<Self, ObjectsError> {
+        let share = (connections / CONNECTION_PARTS).max(1);
         let Opened {
             store,
             signer,
@@ -107,9 +111,9 @@ impl Objects {
             locks,
             config: config.clone(),
             gates: Gates::default(),
-            flushes: Semaphore::new(FLUSHES),
+            flushes: Semaphore::new(share.min(FLUSHES)),
             reads: Semaphore::new(READS),
-            erasures: Semaphore::new(ERASURES),
+            erasures: Semaphore::new(share.min(ERASURES)),
         })))
     }
 

@@ -11,7 +11,7 @@ use memory_index::{
     Backend, Background, Index, IndexError, IndexSchema, IndexState, Indexer, IndexerHandle,
     Indexes, UnavailableIndex, open_index, open_indexes,
 };
-use memory_objects::{Objects, ObjectsConfig, ObjectsError};
+use memory_objects::{Objects, ObjectsError};
 use memory_recall::Recall;
 use memory_runtime::{error_chain, task};
 use memory_server::Health;
@@ -70,7 +70,7 @@ pub(crate) async fn open(
         .with_cache(&config.cache)
         .with_ephemeral(&config.ephemeral)
         .with_long_term_memory(config.memories.enabled)
-        .with_objects(objects(&config.objects)?);
+        .with_objects(objects(config)?);
     let loaded = loading
         .await
         .map_err(|error| ended("loading the model", &error))?;
@@ -324,11 +324,12 @@ fn keyring(config: &Config) -> Result<Keyring, ServerError> {
 }
 
 /// Opens the object storage. Without it, only memories of nodes are unavailable.
-fn objects(config: &ObjectsConfig) -> Result<Option<Objects>, ServerError> {
-    if config.url.is_empty() {
+fn objects(config: &Config) -> Result<Option<Objects>, ServerError> {
+    if config.objects.url.is_empty() {
         return Ok(None);
     }
-    Objects::open(config)
+    let connections = config.database.pool_size + config.database.max_overflow;
+    Objects::open(&config.objects, connections)
         .map(Some)
         .map_err(|error| store_error(error.into()))
 }

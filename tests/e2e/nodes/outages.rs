@@ -239,6 +239,45 @@ async fn a_worker_waits_longer_after_each_failure() {
     );
 }
 
+#[apply(trial_with_own_server)]
+async fn object_storage_that_hangs_leaves_connections_to_other_calls() {
+    let s3 = S3::new();
+    let mut more = s3.config();
+    more.extend(["database.pool_size = 2", "database.max_overflow = 2"].map(str::to_owned));
+    let (_dir, _server, client) = Server::start_own(&quick(&more)).await;
+    let mut nodes = Vec::new();
+    for number in 0..12 {
+        let node = planner(&client, &format!("app{number}")).await;
+        client.add_node_turn(&node, "q0", "a0").await;
+        nodes.push(node);
+    }
+    s3.set_fault(S3Fault::Hanging);
+    let seen = s3.requests();
+    let flushes: Vec<_> = nodes
+        .into_iter()
+        .map(|node| {
+            let client = client.clone();
+            tokio::spawn(async move { client.nodes().flush_node_memory(flush(&node)).await })
+        })
+        .collect();
+    eventually("a flush waits for the store", SOON, async || {
+        s3.requests() > seen
+    })
+    .await;
+    // Object storage has a second for a step, and a flush takes several.
+    let thread_id = client.thread("other").await;
+    for _ in 0..20 {
+        let start = Instant::now();
+        client.append_turn(&thread_id, "question", "answer").await;
+        let took = start.elapsed();
+        assert!(took < Duration::from_millis(900), "{took:?}");
+    }
+    s3.set_fault(S3Fault::None);
+    for flush in flushes {
+        drop(flush.await.unwrap());
+    }
+}
+
 fn hurried<T>(request: T) -> Request<T> {
     let mut request = Request::new(request);
     let timeout = "3S".parse().unwrap();

@@ -26,7 +26,7 @@ impl Contents {
         let dir = tempfile::tempdir().unwrap();
         let mut config = ObjectsConfig::default();
         config.use_directory(dir.path());
-        let objects = Objects::open(&config).unwrap();
+        let objects = Objects::open(&config, 50).unwrap();
         Self {
             store: world.store.clone().with_objects(Some(objects)),
             owner: world.owner().await,

@@ -23,7 +23,7 @@ impl Nodes {
         let dir = tempfile::tempdir().unwrap();
         let mut config = ObjectsConfig::default();
         config.use_directory(dir.path());
-        let objects = Objects::open(&config).unwrap();
+        let objects = Objects::open(&config, 50).unwrap();
         let node = Node {
             thread: world.thread().await.id,
             id: "planner".to_owned(),
@@ -427,7 +427,7 @@ fn a_place_that_cannot_be_used_names_its_key() {
                 .collect(),
             ..ObjectsConfig::default()
         };
-        match Objects::open(&config) {
+        match Objects::open(&config, 50) {
             Err(ObjectsError::Config { key: found, .. }) => assert_eq!(found, key, "{url}"),
             other => panic!("{url}: {other:?}"),
         }

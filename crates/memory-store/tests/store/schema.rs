@@ -367,7 +367,7 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
     objects.use_directory(directory.path());
     let with_objects = store
         .clone()
-        .with_objects(Some(Objects::open(&objects).unwrap()));
+        .with_objects(Some(Objects::open(&objects, 50).unwrap()));
     with_objects
         .nodes(caller)
         .add_node_turn(&turn)

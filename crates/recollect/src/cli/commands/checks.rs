@@ -308,7 +308,7 @@ pub async fn objects(config: &Config, data_dir: &Path) -> Finding {
     let fix = "Check objects.url, objects.options and the rights of their account: \
                 memories of nodes are there.";
     let failed = |found: String| Finding::fail(check, format!("{}: {found}", config.url), fix);
-    let objects = match Objects::open(config) {
+    let objects = match Objects::open(config, 1) {
         Ok(objects) => objects,
         Err(error) => return failed(chain(&error)),
     };
