@@ -356,6 +356,40 @@ async fn matches_are_filtered_by_role_name_time_and_metadata() {
 }
 
 #[apply(trial)]
+async fn a_question_that_was_asked_hundreds_of_times_leaves_other_matches_their_places() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let others = [
+        "Trains to Bergen leave in the evening.",
+        "A ticket to Oslo costs 40 crowns.",
+        "The station of Oslo is closed on Sunday.",
+        "My train from Hamar was late.",
+    ];
+    client
+        .append(
+            &thread_id,
+            others.map(|text| say(Role::User, text)).to_vec(),
+        )
+        .await;
+    let asked = vec![say(Role::User, "When does the train to Oslo leave?"); 250];
+    client.append(&thread_id, asked.clone()).await;
+    let stored = client.append(&thread_id, asked).await;
+    let mut request = search_request(
+        &thread_id,
+        "When does the train to Oslo leave?",
+        &stored.revision,
+    );
+    request.top_k = Some(5);
+    for method in [SearchMethod::Hybrid, SearchMethod::Dense] {
+        let found = by(&client, &request, method).await;
+        assert_eq!(found.degradations, []);
+        let found = texts(&found.matches);
+        assert_eq!(found[0], "When does the train to Oslo leave?");
+        assert_eq!(found.len(), 5, "{method:?}: {found:?}");
+    }
+}
+
+#[apply(trial)]
 async fn a_search_has_a_limit() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;

@@ -23,7 +23,7 @@ impl Searcher {
             return Ok(Ranking::default());
         }
         // On the heap, because the future of a whole request would be too large for a stack.
-        Box::pin(self.rank_messages(caller, query)).await
+        Box::pin(self.rank_messages(caller, query, self.config.candidates)).await
     }
 
     /// Reads the recent window.
@@ -48,19 +48,12 @@ impl Searcher {
         &self,
         caller: &Caller,
         query: &RecallQuery,
-        ranking: Ranking,
+        mut ranking: Ranking,
         pieces: MergeInput,
     ) -> Result<Recalled, RecallError> {
         let all = |_: &Message| true;
         let selected = self
-            .select(
-                caller,
-                query,
-                ranking.ranked,
-                &ranking.relevance,
-                &pieces.window,
-                &all,
-            )
+            .select(caller, query, &mut ranking, &pieces.window, &all)
             .await?;
         Ok(Recalled {
             method: ranking.method,
@@ -79,18 +72,10 @@ impl Searcher {
             omissions: 0,
             ..query
         };
-        let ranking = Box::pin(self.rank_messages(caller, &query)).await?;
+        let ranking = self.rank_messages(caller, &query, self.config.candidates);
+        let mut ranking = Box::pin(ranking).await?;
         let all = |_: &Message| true;
-        let selected = self
-            .select(
-                caller,
-                &query,
-                ranking.ranked,
-                &ranking.relevance,
-                &[],
-                &all,
-            )
-            .await?;
+        let selected = self.select(caller, &query, &mut ranking, &[], &all).await?;
         let mut room = Room::new(Size {
             tokens: i32::MAX,
             bytes: limits::ANSWER_BYTES,

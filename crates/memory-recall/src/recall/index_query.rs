@@ -12,6 +12,8 @@ pub(super) struct IndexQuery {
     /// The points that may be found.
     pub(super) selection: Selection,
     pub(super) method: Method,
+    /// The most candidates of each search.
+    pub(super) limit: usize,
     pub(super) freshness: Freshness,
     /// Longest wait for a revision.
     pub(super) max_wait: Duration,

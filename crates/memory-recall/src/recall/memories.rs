@@ -39,6 +39,7 @@ impl Searcher {
         }
         let index_query = IndexQuery {
             selection: Selection::memories(&caller.tenant, &query.owners, &query.filter),
+            limit: self.config.candidates,
             method: query.method,
             freshness: query.freshness,
             max_wait: query.max_wait,
@@ -52,6 +53,7 @@ impl Searcher {
             words,
             meaning,
             is_cut,
+            is_full: _,
             lag,
             mut degradations,
         } = {

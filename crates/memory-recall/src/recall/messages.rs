@@ -16,6 +16,8 @@ use crate::rank::{self, Ranked, Relevance};
 #[derive(Default)]
 pub struct Ranking {
     pub(super) ranked: Vec<Ranked>,
+    /// Whether the index has more candidates.
+    pub(super) is_full: bool,
     /// Rates the candidates whose words are yet to be read.
     pub(super) relevance: Relevance,
     /// How they were found; `None`: nothing was searched.
@@ -24,12 +26,13 @@ pub struct Ranking {
 }
 
 impl Searcher {
-    /// Searches the index and ranks the candidates. Adds matches by word from Postgres
+    /// Searches the index and ranks the candidates, at most `limit` of each search. Adds matches by word from Postgres
     /// if the index is unavailable, lagging or being rebuilt.
     pub(super) async fn rank_messages(
         &self,
         caller: &Caller,
         query: &RecallQuery,
+        limit: usize,
     ) -> Result<Ranking, RecallError> {
         let scope = &query.scope;
         let mut ranking = Ranking::default();
@@ -37,6 +40,7 @@ impl Searcher {
         let index_query = IndexQuery {
             selection: Selection::new(&caller.tenant, scope, &query.filter),
             method: query.method,
+            limit,
             freshness: query.freshness,
             max_wait: query.max_wait,
             meaning: in_first_person(&query.query, &names),
@@ -49,6 +53,7 @@ impl Searcher {
             words,
             meaning,
             is_cut,
+            is_full,
             lag,
             degradations,
         } = {
@@ -57,6 +62,7 @@ impl Searcher {
         };
         ranking.degradations = degradations;
         ranking.method = Some(searched_by);
+        ranking.is_full = is_full;
         let index_answers = candidates.is_ok();
         let shortfall = self.shortfall(&candidates, lag);
         let traits = rank::QueryTraits::new(&query.query, &names, words.as_ref());

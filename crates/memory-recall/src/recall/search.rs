@@ -32,6 +32,8 @@ pub(super) struct IndexAnswer {
     pub(super) meaning: Option<(Vec<f32>, Baseline)>,
     /// The search by meaning found more than it returned.
     pub(super) is_cut: bool,
+    /// A search found more than it returned.
+    pub(super) is_full: bool,
     pub(super) lag: Lag,
     pub(super) degradations: Vec<Degradation>,
 }
@@ -78,7 +80,7 @@ impl Searcher {
         pending: impl Future<Output = Result<Pending, RecallError>>,
     ) -> Result<IndexAnswer, RecallError> {
         self.refresh_state(&caller.tenant);
-        let limit = self.config.candidates;
+        let limit = query.limit;
         let search_by_word = |words| {
             self.search_once(Search {
                 selection: query.selection.clone(),
@@ -128,7 +130,7 @@ impl Searcher {
         {
             baseline = self.baseline().await;
             let spread = baseline.as_ref().map_or(0.0, Baseline::spread);
-            match self.by_meaning(&query.selection, dense, spread).await {
+            match self.by_meaning(query, dense, spread).await {
                 Ok((by_meaning, cut)) => {
                     is_cut = cut;
                     found = found.map(|found| Candidates {
@@ -139,6 +141,10 @@ impl Searcher {
                 Err(error) => found = Err(error),
             }
         }
+        let is_full = is_cut
+            || found
+                .as_ref()
+                .is_ok_and(|found| found.lexical.len() >= limit);
         if let Ok(found) = &mut found
             && !pending.is_empty()
         {
@@ -161,6 +167,7 @@ impl Searcher {
             words: lexical,
             meaning: dense.zip(baseline),
             is_cut,
+            is_full,
             lag: match (pending.unread, pending.without_vector) {
                 _ if reached.lagging => Lag::Revision,
                 (0, 0) => Lag::None,
@@ -177,11 +184,11 @@ impl Searcher {
     /// standard deviation of the similarities of unrelated texts.
     async fn by_meaning(
         &self,
-        selection: &Selection,
+        query: &IndexQuery,
         dense: &[f32],
         spread: f32,
     ) -> Result<(Vec<Candidate>, bool), IndexError> {
-        let most = self.config.candidates;
+        let (selection, most) = (&query.selection, query.limit);
         let (mut best, mut is_cut) = self.nearest(selection, dense, spread, most).await?;
         // Passages of a few long messages may have taken most places.
         if is_cut && best.len() < most / 2 {

@@ -7,6 +7,7 @@ use memory_index::most_passages;
 use memory_store::{Caller, Hydrated, Neighbor, StoreError};
 use memory_text::{lexical_document, meaning};
 
+use super::messages::Ranking;
 use super::searcher::Searcher;
 use crate::error::RecallError;
 use crate::merge::{Content, Match};
@@ -19,11 +20,16 @@ pub(super) struct Selected {
     pub(super) matches: Vec<Match>,
     pub(super) neighbors: Vec<Neighbor>,
     pub(super) omitted: Vec<Omission>,
+    /// Candidates that may not be returned for another reason than their score and rank.
+    displaced: usize,
 }
 
 /// Candidates read in the first round beyond `top_k`, to replace erased ones, duplicates
 /// and those on inactive branches.
 const SPARE: usize = 8;
+/// Where duplicates, messages on inactive branches and erased ones are half of the candidates
+/// and too few are left, the index is searched again for this many times the candidates.
+const WHEN_CROWDED: usize = 16;
 
 impl Searcher {
     /// Reads candidates from the store, best first, until `query.top_k` of them may be
@@ -34,20 +40,20 @@ impl Searcher {
         &self,
         caller: &Caller,
         query: &RecallQuery,
-        ranked: Vec<Ranked>,
-        relevance: &Relevance,
+        ranking: &mut Ranking,
         window: &[Message],
         adds: &(dyn Fn(&Message) -> bool + Send + Sync),
     ) -> Result<Selected, RecallError> {
         let mut selected = Selected::default();
-        let mut rest = ranked;
+        let mut rest = std::mem::take(&mut ranking.ranked);
         if rest.is_empty() {
             return Ok(selected);
         }
-        let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
+        let mut seen: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
         let mut said: HashSet<Content> = window.iter().map(Content::new).collect();
-        rest.retain(|one| !recent.contains(&one.id));
-        let (mut rest, insufficient): (Vec<_>, Vec<_>) = rest
+        rest.retain(|one| seen.insert(one.id));
+        let count = rest.len();
+        let (mut rest, mut insufficient): (Vec<_>, Vec<_>) = rest
             .into_iter()
             .partition(|one| is_sufficient(one.relevance, query));
         let mut prefetched: Option<HashSet<MessageId>> = None;
@@ -75,8 +81,24 @@ impl Searcher {
             } else {
                 hydrate.await?
             };
-            selected.sort_out(part, found, relevance, &mut said, adds, query);
+            selected.sort_out(part, found, &ranking.relevance, &mut said, adds, query);
             take = take.saturating_mul(2).min(limits::OMITTED);
+            let crowded = selected.displaced.saturating_mul(2) >= count;
+            if rest.is_empty()
+                && selected.matches.len() < query.top_k
+                && crowded
+                && std::mem::take(&mut ranking.is_full)
+            {
+                let limit = self.config.candidates.saturating_mul(WHEN_CROWDED);
+                *ranking = Box::pin(self.rank_messages(caller, query, limit)).await?;
+                ranking.is_full = false;
+                let more = std::mem::take(&mut ranking.ranked).into_iter();
+                let more = more.filter(|one| seen.insert(one.id));
+                let (sufficient, others): (Vec<_>, Vec<_>) =
+                    more.partition(|one| is_sufficient(one.relevance, query));
+                rest = sufficient;
+                insufficient.extend(others);
+            }
         }
         if let Some(prefetched) = &prefetched {
             let missing = selected.matches_beyond(prefetched);
@@ -161,6 +183,7 @@ impl Selected {
         let mut found = by_id(found);
         for mut ranked in part {
             let Some(found) = found.remove(&ranked.id) else {
+                self.displaced += 1;
                 continue;
             };
             ranked.relevance = ranked.relevance.or_else(|| {
@@ -181,6 +204,9 @@ impl Selected {
                 });
                 continue;
             };
+            if matches!(reason, OmissionReason::Duplicate | OmissionReason::Branch) {
+                self.displaced += 1;
+            }
             self.omit(&ranked, reason);
         }
     }

@@ -192,20 +192,13 @@ impl Recall {
         &self,
         caller: &Caller,
         query: &RecallQuery,
-        ranking: Ranking,
+        mut ranking: Ranking,
         shown: &[Message],
         adds: impl Fn(&Message) -> bool + Send + Sync,
     ) -> Result<Recalled, RecallError> {
         let searcher = self.searcher();
         let mut selected = searcher
-            .select(
-                caller,
-                query,
-                ranking.ranked,
-                &ranking.relevance,
-                shown,
-                &adds,
-            )
+            .select(caller, query, &mut ranking, shown, &adds)
             .await?;
         let known: HashSet<MessageId> = shown.iter().map(|message| message.id).collect();
         selected
