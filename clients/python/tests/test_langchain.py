@@ -74,7 +74,8 @@ def test_every_kind_of_message_comes_back_as_it_was(client: Recollect, app: str)
 def test_a_message_too_large_to_keep_beside_itself_keeps_its_content(
     client: Recollect, app: str
 ) -> None:
-    long = AIMessage("word " * 10_000, id="run-1", name="Bot")
+    more = {"many": list(range(10_000))}
+    long = AIMessage("word " * 10_000, id="run-1", name="Bot", additional_kwargs=more)
     history(client, app).add_messages([long])
     [read] = history(client, app).messages
     assert (read.content, read.name, read.id) == (long.content, "Bot", None)
@@ -115,6 +116,60 @@ def test_files_beside_long_texts_keep_their_kind(client: Recollect, app: str) ->
     content = base64.b64encode(PNG).decode()
     block = {"type": "file", "base64": content, "mime_type": "application/pdf"}
     message = HumanMessage([{"type": "text", "text": "x" * 13_000}, block])
+    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history.add_messages([message])
+    assert history.messages == [message]
+
+
+def test_long_messages_keep_their_ids_and_what_belongs_to_them(client: Recollect, app: str) -> None:
+    long = "word " * 3_000
+    messages: list[BaseMessage] = [
+        HumanMessage(long, id="h1", additional_kwargs={"page": 1}),
+        AIMessage(
+            [
+                {"type": "thinking", "thinking": long, "signature": "c2ln" * 200},
+                {"type": "redacted_thinking", "data": "ZGF0YQ==" * 200},
+                {"type": "text", "text": long},
+                {"type": "tool_use", "id": "c1", "name": "read", "input": {"file": "a"}},
+            ],
+            id="run-1",
+            tool_calls=[{"name": "read", "args": {"file": "a"}, "id": "c1"}],
+            response_metadata={"model_name": "small"},
+            usage_metadata={"input_tokens": 3, "output_tokens": 4, "total_tokens": 7},
+        ),
+        ToolMessage(long, tool_call_id="c1", artifact={"raw": [1]}),
+        AIMessage(long, id="run-2", response_metadata={"model_name": "small"}),
+    ]
+    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history.add_messages(messages)
+    assert history.messages == messages
+
+
+def test_signed_thoughts_go_back_to_their_provider(client: Recollect, app: str) -> None:
+    thought = {"type": "thinking", "thinking": "The file says it.", "signature": "c2ln"}
+    call = {"name": "read", "args": {"file": "a"}, "id": "c1"}
+    use = {"type": "tool_use", "id": "c1", "name": "read", "input": {"file": "a"}}
+    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history.add_messages(
+        [
+            HumanMessage("What is in it?"),
+            AIMessage([thought, {"type": "text", "text": "I look."}, use], tool_calls=[call]),
+            ToolMessage("A cat.", tool_call_id="c1"),
+        ]
+    )
+    request = history.memory.history(format="anthropic").request
+    assert request is not None
+    assert request["messages"][1]["content"] == [thought, {"type": "text", "text": "I look."}, use]
+
+
+@pytest.mark.parametrize(
+    "like",
+    [{"$recollect_text": 0}, {"$recollect_text": "x"}, {"$recollect_file": "literal", "value": 1}],
+)
+def test_what_looks_like_a_place_of_a_text_comes_back_as_it_was(
+    client: Recollect, app: str, like: dict[str, Any]
+) -> None:
+    message = HumanMessage("word " * 100, id="h1", additional_kwargs={"like": like})
     history = RecollectChatMessageHistory("42", app=app, client=client)
     history.add_messages([message])
     assert history.messages == [message]

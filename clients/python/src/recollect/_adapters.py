@@ -16,8 +16,9 @@ from recollect._sync.client import Recollect
 _LONGEST = 12 * 1024
 """Bytes of JSON that are kept beside a message; its metadata has at most 16 KiB."""
 _SHORT = 256
-"""Characters of URLs that are kept as they are."""
+"""Characters of strings that are kept as they are."""
 _FILE = "$recollect_file"
+_TEXT = "$recollect_text"
 _PREFIX = "thread:"
 
 
@@ -37,14 +38,14 @@ def session_key(session_id: str) -> str:
 def keep_exact(
     stored: v1.MessageInput, name: str, original: Any, restore: Callable[[v1.Message], Any]
 ) -> v1.MessageInput:
-    """Adds the original to the message's metadata if it cannot be restored from the message. What
-    the message's files have of it is left out.
+    """Adds the original to the message's metadata if it cannot be restored from the message. Long
+    texts and files that the message has are left out of it.
 
     Larger originals come back as they are restored.
     """
     proto = v1.Message(role=stored.role, name=stored.name, parts=stored.parts)
     if restore(proto) != original:
-        text = json.dumps(_without(original, _files(proto)), ensure_ascii=False)
+        text = json.dumps(_without(original, _Parts(proto)), ensure_ascii=False)
         if len(json.dumps(text)) <= _LONGEST:
             add_metadata(stored, name, text)
     return stored
@@ -59,7 +60,7 @@ def add_metadata(stored: v1.MessageInput, name: str, value: str) -> None:
 def exact(message: types.Message, name: str) -> Any:
     """The original that was kept beside a message, or None."""
     text = message.metadata.get(name)
-    return _with(json.loads(text), _files(message.proto)) if isinstance(text, str) else None
+    return _with(json.loads(text), _Parts(message.proto)) if isinstance(text, str) else None
 
 
 def include_files(messages: Iterable[types.Message], name: str, channels: Channels) -> None:
@@ -111,33 +112,69 @@ def _files(message: v1.Message) -> list[v1.FileRef]:
     return files
 
 
-def _without(value: Any, files: list[v1.FileRef]) -> Any:
-    """A JSON value in which the URL or the content of a file is replaced by the file's place."""
-    if isinstance(value, dict):
-        kept = {key: _without(inner, files) for key, inner in value.items()}
-        return {_FILE: "literal", "value": kept} if _FILE in kept else kept
-    if isinstance(value, list):
-        return [_without(inner, files) for inner in value]
-    if isinstance(value, str) and len(value) > _SHORT:
-        for place, file in enumerate(files):
-            if value == file.url:
+class _Parts:
+    """What the parts of a message have of the original that they were made of."""
+
+    def __init__(self, message: v1.Message) -> None:
+        self.files = _files(message)
+        self.texts = _texts(message)
+
+    def reference(self, text: str) -> dict[str, Any] | None:
+        """Where a long string of the original is in the message."""
+        for place, file in enumerate(self.files):
+            if text == file.url:
                 return {_FILE: place, "form": "url"}
-            if value == content_of(file):
+            if text == content_of(file):
                 return {_FILE: place, "form": "base64"}
+        return {_TEXT: self.texts.index(text)} if text in self.texts else None
+
+    def referred(self, reference: dict[str, Any]) -> str | None:
+        """The string that a reference stands for; None if it is not one."""
+        place = reference.get(_FILE)
+        if type(place) is int and 0 <= place < len(self.files):
+            file = self.files[place]
+            return file.url if reference["form"] == "url" else content_of(file)
+        place = reference.get(_TEXT)
+        if type(place) is int and 0 <= place < len(self.texts):
+            return self.texts[place]
+        return None
+
+
+def _texts(message: v1.Message) -> list[str]:
+    """The long texts of a message, in order."""
+    texts: list[str] = []
+    for part in message.parts:
+        texts += [part.text, part.tool_call.arguments]
+        texts += [part.reasoning.text, part.reasoning.signature, part.reasoning.encrypted_content]
+        texts += part.reasoning.summaries
+        texts += [piece.text for piece in part.tool_result.content]
+    return [text for text in texts if len(text) > _SHORT]
+
+
+def _without(value: Any, parts: _Parts) -> Any:
+    """A JSON value in which long strings that the message has are replaced by their place."""
+    if isinstance(value, dict):
+        kept = {key: _without(inner, parts) for key, inner in value.items()}
+        return {_FILE: "literal", "value": kept} if _FILE in kept or _TEXT in kept else kept
+    if isinstance(value, list):
+        return [_without(inner, parts) for inner in value]
+    if isinstance(value, str) and len(value) > _SHORT:
+        return parts.reference(value) or value
     return value
 
 
-def _with(value: Any, files: list[v1.FileRef]) -> Any:
+def _with(value: Any, parts: _Parts) -> Any:
     """A JSON value with what `_without` has replaced."""
     if isinstance(value, dict):
-        place = value.get(_FILE)
-        if place == "literal":
+        if value.get(_FILE) == "literal":
             value = value["value"]
-        elif type(place) is int and 0 <= place < len(files):
-            return files[place].url if value["form"] == "url" else content_of(files[place])
-        return {key: _with(inner, files) for key, inner in value.items()}
+        else:
+            referred = parts.referred(value)
+            if referred is not None:
+                return referred
+        return {key: _with(inner, parts) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_with(inner, files) for inner in value]
+        return [_with(inner, parts) for inner in value]
     return value
 
 

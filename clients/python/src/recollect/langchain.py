@@ -78,8 +78,9 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
             user: the person in it; empty for none.
             client: the client to use. Default: one that all histories of the process share,
                 from RECOLLECT_ADDR and RECOLLECT_API_KEY.
-            max_messages: `messages` has the newest turns with at most this many messages:
-                1 to 500. Default: all messages.
+            max_messages: `messages` has the newest turns with at most this many messages, besides
+                the system messages that the conversation begins with: 1 to 500. Default: all
+                messages.
             max_tokens: `messages` has the newest turns of at most this many tokens:
                 1 to 10,000,000. Default: no limit.
         """
@@ -157,17 +158,17 @@ def _parts(content: str | list[Any]) -> list[v1.Part]:
 
 
 def _block(block: str | dict[str, Any]) -> list[v1.Part]:
-    """What is in a block of content. Calls of tools are elsewhere too, and thoughts are only
-    for the model that had them."""
+    """What is in a block of content. Calls of tools are elsewhere too."""
     if isinstance(block, str):
         return [v1.Part(text=block)]
     kind = block.get("type", "")
     if kind == "text":
         return [v1.Part(text=block["text"])]
-    if kind in ("tool_use", "tool_call", "function_call", "thinking", "redacted_thinking"):
+    if kind in ("tool_use", "tool_call", "function_call"):
         return []
-    if kind.startswith("reasoning"):
-        return []
+    if kind in ("thinking", "redacted_thinking") or kind.startswith("reasoning"):
+        thought = _reasoning(kind, block)
+        return [v1.Part(reasoning=thought)] if thought else []
     url = block.get("url")
     if kind == "image_url":
         image = block.get("image_url")
@@ -178,6 +179,50 @@ def _block(block: str | dict[str, Any]) -> list[v1.Part]:
     if file is not None:
         return [v1.Part(file=file)]
     return [v1.Part(json=json.dumps(block, default=str, ensure_ascii=False))]
+
+
+def _reasoning(kind: str, block: dict[str, Any]) -> v1.Reasoning | None:
+    """A thought that its provider takes back; None for one in another form, which is only kept
+    beside the message."""
+    if kind in ("thinking", "redacted_thinking"):
+        thought = v1.Reasoning(
+            provider=v1.PROVIDER_FORMAT_ANTHROPIC_MESSAGES,
+            text=_string(block, "thinking"),
+            signature=_string(block, "signature"),
+            encrypted_content=_string(block, "data"),
+        )
+        return thought if thought.signature or thought.encrypted_content else None
+    summary = block.get("summary")
+    if kind != "reasoning" or not isinstance(summary, list) or not _string(block, "id"):
+        return None
+    return v1.Reasoning(
+        provider=v1.PROVIDER_FORMAT_OPENAI_RESPONSES,
+        id=_string(block, "id"),
+        summaries=[_string(one, "text") for one in summary if isinstance(one, dict)],
+        encrypted_content=_string(block, "encrypted_content"),
+    )
+
+
+def _string(block: dict[str, Any], key: str) -> str:
+    value = block.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _reasoning_block(thought: v1.Reasoning) -> dict[str, Any]:
+    """A thought in its provider's form."""
+    if thought.provider == v1.PROVIDER_FORMAT_OPENAI_RESPONSES:
+        summary = [{"type": "summary_text", "text": text} for text in thought.summaries]
+        block: dict[str, Any] = {"type": "reasoning", "id": thought.id, "summary": summary}
+        if thought.encrypted_content:
+            block["encrypted_content"] = thought.encrypted_content
+        return block
+    if thought.encrypted_content:
+        return {"type": "redacted_thinking", "data": thought.encrypted_content}
+    return {"type": "thinking", "thinking": thought.text, "signature": thought.signature}
+
+
+_RESTORED = (v1.PROVIDER_FORMAT_ANTHROPIC_MESSAGES, v1.PROVIDER_FORMAT_OPENAI_RESPONSES)
+"""The providers whose thoughts LangChain's messages have as blocks."""
 
 
 def _inline_file(kind: str, block: dict[str, Any]) -> v1.FileRef | None:
@@ -278,6 +323,8 @@ def _content(parts: Sequence[v1.Part] | Sequence[v1.ToolResultPart]) -> Any:
             blocks.append(json.loads(part.json))
         elif part.HasField("file") and part.file.url:
             blocks.append(_file_block(part.file))
+        elif isinstance(part, v1.Part) and part.reasoning.provider in _RESTORED:
+            blocks.append(_reasoning_block(part.reasoning))
     if all(isinstance(block, dict) and block.get("type") == "text" for block in blocks):
         if len(blocks) <= 1:
             return blocks[0]["text"] if blocks else ""
