@@ -19,9 +19,10 @@ import {
   type Content,
   type Prompt,
 } from "./adapters/ai-messages.js";
-import type { BuildContextResponse, ContextMessage } from "./gen/recollect/v1/context_service_pb.js";
+import type { ContextBlock, ContextMessage } from "./gen/recollect/v1/context_service_pb.js";
 import { ContextBlockKind } from "./gen/recollect/v1/context_service_pb.js";
 import { Role, type MessageInput } from "./gen/recollect/v1/message_pb.js";
+import { roleOf, textOf } from "./messages.js";
 import type { ContextOptions, Session } from "./session.js";
 
 /** The conversation of a call; undefined: the call has no memory. */
@@ -65,6 +66,10 @@ interface Pending {
   messages: MessageInput[];
 }
 
+/** The most stored messages among which the end of a sent history is looked for. */
+const SEARCHED = 40;
+/** The messages of a sent history that are compared with stored ones. */
+const COMPARED = 4;
 const NOTHING: Added = { beforeHistory: [], history: [], afterHistory: [] };
 /** The context of a turn is kept for its later steps, of at most this many turns at a time. */
 const TURNS_KEPT = 1_000;
@@ -74,7 +79,9 @@ const TURNS_KEPT = 1_000;
  *
  * Before a call, the context is put between the instructions and the user's message: memories,
  * summaries, matches of the question, and the newest messages. If the prompt has earlier turns
- * itself, these take the place of the newest stored messages. After the call, the messages after
+ * itself, these take the place of the newest stored messages. If these end before the newest stored
+ * turn, as when a user edits a question or asks for another answer, the turn becomes a branch
+ * there, and the discarded one is not in the context. After the call, the messages after
  * the model's previous answer and the new answer are stored, so that each step of a tool loop is
  * stored once. An answer that ends with an error, or that is not read to its end, is not stored,
  * and neither is the question.
@@ -98,7 +105,12 @@ export function recollectMiddleware(
   }
 
   /** The context of a turn, the same in all its steps: so the prompt only grows at its end. */
-  async function addedTo(conversation: Conversation, memory: Session, params: CallParams): Promise<Added> {
+  async function addedTo(
+    conversation: Conversation,
+    memory: Session,
+    params: CallParams,
+    headMessageId: string | undefined,
+  ): Promise<Added> {
     const { earlier, turn, unstored } = conversation;
     const users = turn.findIndex(({ role }) => role !== "user");
     const said = users < 0 ? turn : turn.slice(0, users);
@@ -107,10 +119,12 @@ export function recollectMiddleware(
     const isFirstStep = unstored.length === turn.length;
     const kept = isFirstStep ? undefined : turns.get(key);
     if (kept) return kept;
-    const asked = { ...context, query, format: "text" as const, signal: params.abortSignal };
+    const request = { headMessageId, ...context?.request };
+    const asked = { ...context, query, request, format: "text" as const, signal: params.abortSignal };
     const { response } = await memory.context(undefined, asked);
     await memory.inlineFiles(response.blocks.flatMap(({ messages }) => messages), { signal: params.abortSignal });
-    const added = addedBy(response, isFirstStep ? undefined : said);
+    const blocks = response.blocks.flatMap((block) => withoutSent(block, earlier));
+    const added = addedBy(blocks, isFirstStep ? undefined : said);
     if (earlier.length > 0) added.history = [];
     turns.delete(key);
     turns.set(key, added);
@@ -134,11 +148,15 @@ export function recollectMiddleware(
       if (!memory) return params;
       const conversation = split(params.prompt);
       const { system, earlier, turn, unstored } = conversation;
-      const added = (await attempt("context", () => addedTo(conversation, memory, params))) ?? NOTHING;
+      const isFirstStep = unstored.length === turn.length;
+      const parent = isFirstStep ? await attempt("context", () => branchedAt(earlier, memory, params)) : undefined;
+      const added = (await attempt("context", () => addedTo(conversation, memory, params, parent))) ?? NOTHING;
       const { beforeHistory, history, afterHistory } = added;
       const prompt = [...system, ...beforeHistory, ...history, ...earlier, ...afterHistory, ...turn];
       const transformed = { ...params, prompt };
-      if (store) pending.set(transformed, { session: memory, messages: unstored.flatMap(stored) });
+      const messages = unstored.flatMap(stored);
+      if (parent && messages[0]) messages[0].parent = { case: "parentMessageId", value: parent };
+      if (store) pending.set(transformed, { session: memory, messages });
       return transformed;
     },
 
@@ -233,10 +251,42 @@ function split(prompt: Prompt): Conversation {
   return { system, earlier: rest.slice(0, Math.max(first, 0)), turn, unstored: turn.slice(answered) };
 }
 
+/**
+ * The stored message that the sent history ends with, if the conversation has gone on after it. The
+ * turn is then another try of a later one. Undefined: it is a new turn, or the history is not the
+ * stored one.
+ */
+async function branchedAt(earlier: Prompt, memory: Session, params: CallParams): Promise<string | undefined> {
+  const sent = spoken(earlier.map(({ role, content }) => ({ role, text: promptText(content) }))).reverse();
+  if (sent.length === 0) return undefined;
+  const path = [];
+  for await (const message of memory.path({ pageSize: SEARCHED, signal: params.abortSignal })) {
+    path.push({ role: roleOf(message), text: textOf(message), id: message.messageId });
+    if (path.length === SEARCHED) break;
+  }
+  const newest = spoken(path);
+  const compared = sent.slice(0, COMPARED);
+  const at = newest.findIndex((_, place) =>
+    compared.every(({ role, text }, back) => newest[place + back]?.role === role && newest[place + back]?.text === text),
+  );
+  return at > 0 ? newest[at]!.id : undefined;
+}
+
+/** The messages of users and models with a text. */
+function spoken<M extends { role: string; text: string }>(messages: M[]): M[] {
+  return messages.filter(({ role, text }) => (role === "user" || role === "assistant") && text.trim() !== "");
+}
+
+function promptText(content: Prompt[number]["content"]): string {
+  if (typeof content === "string") return content;
+  const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  return texts.join("\n").replaceAll("\0", "\u{fffd}");
+}
+
 /** The messages of a context; `said` is stored already and begins the current turn. */
-function addedBy({ blocks }: BuildContextResponse, said: Prompt | undefined): Added {
+function addedBy(blocks: ContextBlock[], said: Prompt | undefined): Added {
   const at = blocks.findIndex(({ kind }) => kind === ContextBlockKind.RECENT);
-  const messages = (some: typeof blocks) => restored(some.flatMap((block) => block.messages));
+  const messages = (some: ContextBlock[]) => restored(some.flatMap((block) => block.messages));
   if (at < 0) return { beforeHistory: messages(blocks), history: [], afterHistory: [] };
   const recent = said ? withoutTurn(blocks[at]!.messages, said) : blocks[at]!.messages;
   return {
@@ -244,6 +294,18 @@ function addedBy({ blocks }: BuildContextResponse, said: Prompt | undefined): Ad
     history: restored(recent),
     afterHistory: messages(blocks.slice(at + 1)),
   };
+}
+
+/** The block without the quotations of messages that the caller sends; none if nothing is left. */
+function withoutSent(block: ContextBlock, earlier: Prompt): ContextBlock[] {
+  if (block.kind !== ContextBlockKind.RECALLED || earlier.length === 0) return [block];
+  const sent = new Set(earlier.map(({ content }) => promptText(content)));
+  const [title, ...lines] = textOf(block.messages[0]).split("\n");
+  const others = lines.filter((line) => !sent.has((JSON.parse(line) as { text?: string }).text ?? ""));
+  if (others.length === 0) return [];
+  const parts = block.messages[0]!.parts.slice(0, 1);
+  const content = { case: "text" as const, value: [title, ...others].join("\n") };
+  return [{ ...block, messages: [{ ...block.messages[0]!, parts: parts.map((part) => ({ ...part, content })) }] }];
 }
 
 function withoutTurn(recent: ContextMessage[], said: Prompt): ContextMessage[] {

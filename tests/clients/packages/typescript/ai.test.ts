@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { generateText, stepCountIs, streamText, tool, wrapLanguageModel, type LanguageModelMiddleware } from "ai";
 import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
-import { roleOf } from "@recollect/client";
+import { roleOf, textOf, type Session } from "@recollect/client";
 import { recollectMiddleware } from "@recollect/client/ai";
 import { newApp, newSession, nowhere, said } from "./support.js";
 
@@ -35,6 +35,12 @@ function modelOf(middleware: LanguageModelMiddleware, answers: (string | Content
 
 function textIn(content: string | readonly { type: string; text?: string }[]): string {
   return typeof content === "string" ? content : content.map(({ type, text }) => text ?? type).join(" ");
+}
+
+async function pathOf(memory: Session): Promise<string[]> {
+  const path = [];
+  for await (const message of memory.path()) path.push(`${roleOf(message)}: ${textOf(message)}`);
+  return path.reverse();
 }
 
 test("a model gets what was said before, and each turn is stored", async () => {
@@ -115,6 +121,30 @@ test("in another process a tool loop goes on without repeating its turn", async 
     "tool: tool-result",
   ]);
   assert.deepEqual((await said(memory)).slice(2), ["user: Ask me something.", "assistant: ", "tool: ", "assistant: Blue it is."]);
+});
+
+test("another answer and an edited question are branches, and nothing is said twice", async () => {
+  const memory = newSession();
+  const { model, sent } = modelOf(recollectMiddleware(memory), ["It is 4.", "Sure.", "Certainly.", "It is 6."]);
+  const user = (content: string) => ({ role: "user" as const, content });
+  const assistant = (content: string) => ({ role: "assistant" as const, content });
+  const history = [user("What is 2+2?"), assistant("It is 4.")];
+  await generateText({ model, messages: [history[0]!] });
+  await generateText({ model, messages: [...history, user("Are you sure?")] });
+  // The same question again.
+  await generateText({ model, messages: [...history, user("Are you sure?")] });
+  assert.deepEqual(sent(2), ["user: What is 2+2?", "assistant: It is 4.", "user: Are you sure?"]);
+  assert.deepEqual(await pathOf(memory), [
+    "user: What is 2+2?",
+    "assistant: It is 4.",
+    "user: Are you sure?",
+    "assistant: Certainly.",
+  ]);
+  // Another question instead.
+  await generateText({ model, messages: [...history, user("What is 3+3?")] });
+  assert.deepEqual(sent(3), ["user: What is 2+2?", "assistant: It is 4.", "user: What is 3+3?"]);
+  assert.deepEqual((await pathOf(memory)).slice(2), ["user: What is 3+3?", "assistant: It is 6."]);
+  assert.equal((await said(memory)).length, 8);
 });
 
 test("streams are stored when they have ended, and failed ones are not", async () => {
