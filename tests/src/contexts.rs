@@ -187,7 +187,7 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
             assert!(lacking.item_count > 0, "{:?} is cut silently", block.kind());
         }
         match block.kind() {
-            ContextBlockKind::Recent | ContextBlockKind::Node => {
+            ContextBlockKind::Instructions | ContextBlockKind::Recent | ContextBlockKind::Node => {
                 let ids = |ids: Vec<&String>| ids.into_iter().cloned().collect::<Vec<_>>();
                 let messages = block.messages.iter().map(|message| &message.message_id);
                 let sources = block.sources.iter().map(|source| &source.message_id);

@@ -33,29 +33,33 @@ const (
 	ContextBlockKind_CONTEXT_BLOCK_KIND_UNSPECIFIED ContextBlockKind = 0
 	// CONTEXT_BLOCK_KIND_SYSTEM is the system prompt.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_SYSTEM ContextBlockKind = 1
+	// CONTEXT_BLOCK_KIND_INSTRUCTIONS is the stored messages of ROLE_SYSTEM with which the
+	// conversation begins, at most 8. They stay, also after summaries, and do not count in
+	// the policy's numbers of messages. See docs/context.md.
+	ContextBlockKind_CONTEXT_BLOCK_KIND_INSTRUCTIONS ContextBlockKind = 2
 	// CONTEXT_BLOCK_KIND_DISTILLED is the text for the messages that are not in full: the
 	// summary in MEMORY_MODE_WORKING, the observations in MEMORY_MODE_OBSERVATIONAL. It
 	// is one message of ROLE_USER with lines of JSON.
-	ContextBlockKind_CONTEXT_BLOCK_KIND_DISTILLED ContextBlockKind = 2
+	ContextBlockKind_CONTEXT_BLOCK_KIND_DISTILLED ContextBlockKind = 3
 	// CONTEXT_BLOCK_KIND_MEMORIES is the long-term memories of the user: one message of
 	// ROLE_USER that quotes each memory as a line of JSON.
-	ContextBlockKind_CONTEXT_BLOCK_KIND_MEMORIES ContextBlockKind = 3
+	ContextBlockKind_CONTEXT_BLOCK_KIND_MEMORIES ContextBlockKind = 4
 	// CONTEXT_BLOCK_KIND_RECALLED is the matches and their neighbors: one message of
 	// ROLE_USER that quotes each message as a line of JSON. It has no message that
 	// another block contains. It is missing if nothing has the policy's min_score.
-	ContextBlockKind_CONTEXT_BLOCK_KIND_RECALLED ContextBlockKind = 4
+	ContextBlockKind_CONTEXT_BLOCK_KIND_RECALLED ContextBlockKind = 5
 	// CONTEXT_BLOCK_KIND_RECENT is the newest turns of the conversation. In
 	// MEMORY_MODE_WORKING and MEMORY_MODE_OBSERVATIONAL it is all messages that no
 	// derived text covers, at most 10,000.
-	ContextBlockKind_CONTEXT_BLOCK_KIND_RECENT ContextBlockKind = 5
+	ContextBlockKind_CONTEXT_BLOCK_KIND_RECENT ContextBlockKind = 6
 	// CONTEXT_BLOCK_KIND_NODE is the dialogue of a node.
-	ContextBlockKind_CONTEXT_BLOCK_KIND_NODE ContextBlockKind = 6
+	ContextBlockKind_CONTEXT_BLOCK_KIND_NODE ContextBlockKind = 7
 	// CONTEXT_BLOCK_KIND_INPUT is the current input.
-	ContextBlockKind_CONTEXT_BLOCK_KIND_INPUT ContextBlockKind = 7
+	ContextBlockKind_CONTEXT_BLOCK_KIND_INPUT ContextBlockKind = 8
 	// CONTEXT_BLOCK_KIND_PLAN is the plan of the thread in MEMORY_MODE_OBSERVATIONAL: one
 	// message of ROLE_USER that quotes the goal and each step as a line of JSON.
 	// truncated is set if steps were left out.
-	ContextBlockKind_CONTEXT_BLOCK_KIND_PLAN ContextBlockKind = 8
+	ContextBlockKind_CONTEXT_BLOCK_KIND_PLAN ContextBlockKind = 9
 )
 
 // Enum value maps for ContextBlockKind.
@@ -63,24 +67,26 @@ var (
 	ContextBlockKind_name = map[int32]string{
 		0: "CONTEXT_BLOCK_KIND_UNSPECIFIED",
 		1: "CONTEXT_BLOCK_KIND_SYSTEM",
-		2: "CONTEXT_BLOCK_KIND_DISTILLED",
-		3: "CONTEXT_BLOCK_KIND_MEMORIES",
-		4: "CONTEXT_BLOCK_KIND_RECALLED",
-		5: "CONTEXT_BLOCK_KIND_RECENT",
-		6: "CONTEXT_BLOCK_KIND_NODE",
-		7: "CONTEXT_BLOCK_KIND_INPUT",
-		8: "CONTEXT_BLOCK_KIND_PLAN",
+		2: "CONTEXT_BLOCK_KIND_INSTRUCTIONS",
+		3: "CONTEXT_BLOCK_KIND_DISTILLED",
+		4: "CONTEXT_BLOCK_KIND_MEMORIES",
+		5: "CONTEXT_BLOCK_KIND_RECALLED",
+		6: "CONTEXT_BLOCK_KIND_RECENT",
+		7: "CONTEXT_BLOCK_KIND_NODE",
+		8: "CONTEXT_BLOCK_KIND_INPUT",
+		9: "CONTEXT_BLOCK_KIND_PLAN",
 	}
 	ContextBlockKind_value = map[string]int32{
-		"CONTEXT_BLOCK_KIND_UNSPECIFIED": 0,
-		"CONTEXT_BLOCK_KIND_SYSTEM":      1,
-		"CONTEXT_BLOCK_KIND_DISTILLED":   2,
-		"CONTEXT_BLOCK_KIND_MEMORIES":    3,
-		"CONTEXT_BLOCK_KIND_RECALLED":    4,
-		"CONTEXT_BLOCK_KIND_RECENT":      5,
-		"CONTEXT_BLOCK_KIND_NODE":        6,
-		"CONTEXT_BLOCK_KIND_INPUT":       7,
-		"CONTEXT_BLOCK_KIND_PLAN":        8,
+		"CONTEXT_BLOCK_KIND_UNSPECIFIED":  0,
+		"CONTEXT_BLOCK_KIND_SYSTEM":       1,
+		"CONTEXT_BLOCK_KIND_INSTRUCTIONS": 2,
+		"CONTEXT_BLOCK_KIND_DISTILLED":    3,
+		"CONTEXT_BLOCK_KIND_MEMORIES":     4,
+		"CONTEXT_BLOCK_KIND_RECALLED":     5,
+		"CONTEXT_BLOCK_KIND_RECENT":       6,
+		"CONTEXT_BLOCK_KIND_NODE":         7,
+		"CONTEXT_BLOCK_KIND_INPUT":        8,
+		"CONTEXT_BLOCK_KIND_PLAN":         9,
 	}
 )
 
@@ -1028,17 +1034,18 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\n" +
 	"max_tokens\x18\n" +
 	" \x01(\x05R\tmaxTokens\x12,\n" +
-	"\x04cuts\x18\v \x03(\v2\x18.recollect.v1.ContextCutR\x04cuts*\xb0\x02\n" +
+	"\x04cuts\x18\v \x03(\v2\x18.recollect.v1.ContextCutR\x04cuts*\xd5\x02\n" +
 	"\x10ContextBlockKind\x12\"\n" +
 	"\x1eCONTEXT_BLOCK_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
-	"\x19CONTEXT_BLOCK_KIND_SYSTEM\x10\x01\x12 \n" +
-	"\x1cCONTEXT_BLOCK_KIND_DISTILLED\x10\x02\x12\x1f\n" +
-	"\x1bCONTEXT_BLOCK_KIND_MEMORIES\x10\x03\x12\x1f\n" +
-	"\x1bCONTEXT_BLOCK_KIND_RECALLED\x10\x04\x12\x1d\n" +
-	"\x19CONTEXT_BLOCK_KIND_RECENT\x10\x05\x12\x1b\n" +
-	"\x17CONTEXT_BLOCK_KIND_NODE\x10\x06\x12\x1c\n" +
-	"\x18CONTEXT_BLOCK_KIND_INPUT\x10\a\x12\x1b\n" +
-	"\x17CONTEXT_BLOCK_KIND_PLAN\x10\b2l\n" +
+	"\x19CONTEXT_BLOCK_KIND_SYSTEM\x10\x01\x12#\n" +
+	"\x1fCONTEXT_BLOCK_KIND_INSTRUCTIONS\x10\x02\x12 \n" +
+	"\x1cCONTEXT_BLOCK_KIND_DISTILLED\x10\x03\x12\x1f\n" +
+	"\x1bCONTEXT_BLOCK_KIND_MEMORIES\x10\x04\x12\x1f\n" +
+	"\x1bCONTEXT_BLOCK_KIND_RECALLED\x10\x05\x12\x1d\n" +
+	"\x19CONTEXT_BLOCK_KIND_RECENT\x10\x06\x12\x1b\n" +
+	"\x17CONTEXT_BLOCK_KIND_NODE\x10\a\x12\x1c\n" +
+	"\x18CONTEXT_BLOCK_KIND_INPUT\x10\b\x12\x1b\n" +
+	"\x17CONTEXT_BLOCK_KIND_PLAN\x10\t2l\n" +
 	"\x0eContextService\x12Z\n" +
 	"\fBuildContext\x12!.recollect.v1.BuildContextRequest\x1a\".recollect.v1.BuildContextResponse\"\x03\x90\x02\x01B\x9e\x01\n" +
 	"\x10dev.recollect.v1B\x13ContextServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"

@@ -162,9 +162,9 @@ const (
 	// OVERSIZED_TURN_POLICY_UNSPECIFIED means
 	// OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT.
 	OversizedTurnPolicy_OVERSIZED_TURN_POLICY_UNSPECIFIED OversizedTurnPolicy = 0
-	// OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT keeps the user message of the turn and its
-	// newest steps, and shortens texts until they fit, the longest first. If not even the
-	// user message fits, the history is empty. See docs/memory/conversation.md.
+	// OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT keeps the whole user message of the turn and as
+	// many of its newest steps as fit with at least 64 tokens of each text. If none fits,
+	// user message and newest step are shortened. See docs/memory/conversation.md.
 	OversizedTurnPolicy_OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT OversizedTurnPolicy = 1
 	// OVERSIZED_TURN_POLICY_DROP omits the turn; the history is empty.
 	OversizedTurnPolicy_OVERSIZED_TURN_POLICY_DROP OversizedTurnPolicy = 2

@@ -380,8 +380,8 @@ func (x *GetMessageResponse) GetMessage() *Message {
 // ListMessagesRequest selects messages of one thread, of a user or of an app.
 type ListMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// target selects the messages, on all branches: of one thread, or of all threads of a
-	// user or an app. Required.
+	// target selects the messages: of one thread, or of all threads of a user or an app.
+	// Required.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// filter selects messages. Unset: all.
 	Filter *MessageFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
@@ -395,7 +395,10 @@ type ListMessagesRequest struct {
 	// page_token is next_page_token of the previous page; all other fields except
 	// page_size must be unchanged. No message is listed twice, and none stored before the
 	// first page is left out. Empty: the first page.
-	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// path restricts the list to the messages that lead to one message, from the beginning of
+	// the conversation. The target must be a thread. Unset: all branches.
+	Path          *MessagePath `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -465,6 +468,61 @@ func (x *ListMessagesRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListMessagesRequest) GetPath() *MessagePath {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+// MessagePath is the messages of a thread that lead to one message, without other branches.
+type MessagePath struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// head_message_id is the message_id or external_id of the last message of the path.
+	// Empty: the thread's head when the first page is read. All pages are of the path to
+	// this message, also if it is erased meanwhile.
+	HeadMessageId string `protobuf:"bytes,1,opt,name=head_message_id,json=headMessageId,proto3" json:"head_message_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessagePath) Reset() {
+	*x = MessagePath{}
+	mi := &file_recollect_v1_message_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessagePath) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessagePath) ProtoMessage() {}
+
+func (x *MessagePath) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_message_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessagePath.ProtoReflect.Descriptor instead.
+func (*MessagePath) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MessagePath) GetHeadMessageId() string {
+	if x != nil {
+		return x.HeadMessageId
+	}
+	return ""
+}
+
 // ListMessagesResponse is one page of messages.
 type ListMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -478,7 +536,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +548,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,7 +561,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{6}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*Message {
@@ -531,9 +589,9 @@ type GetHistoryRequest struct {
 	// max_tokens is the token budget of the whole response: 1 to 10,000,000. Unset:
 	// 2,000.
 	MaxTokens *int32 `protobuf:"varint,3,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// max_messages is the maximum number of messages: 1 to 500. Unset: 100. Older
-	// turns are omitted as a whole; a newest turn with more messages is handled by
-	// oversized_turn.
+	// max_messages is the maximum number of messages, besides the instructions: 1 to 500.
+	// Unset: 100. Older turns are omitted as a whole; a newest turn with more messages is
+	// handled by oversized_turn.
 	MaxMessages *int32 `protobuf:"varint,4,opt,name=max_messages,json=maxMessages,proto3,oneof" json:"max_messages,omitempty"`
 	// oversized_turn says how to handle a newest turn larger than max_tokens or
 	// max_messages. Default: OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT.
@@ -554,7 +612,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +624,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +637,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{7}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetHistoryRequest) GetThread() *ThreadRef {
@@ -641,9 +699,9 @@ func (x *GetHistoryRequest) GetFormats() []ProviderFormat {
 // GetHistoryResponse is a conversation, ready for a model.
 type GetHistoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// messages are whole turns in conversation order, or the part of an oversized newest
-	// turn that OversizedTurnPolicy keeps. The first one is never an answer whose
-	// question was omitted. A response holds at most 3.5 MiB.
+	// messages are the instructions (at most 8 messages of ROLE_SYSTEM with which the
+	// conversation begins), then whole turns, or the part of an oversized newest turn that
+	// OversizedTurnPolicy keeps, in order. A response holds at most 3.5 MiB.
 	Messages []*Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	// total_tokens is the size of all messages in tokens; at most max_tokens.
 	TotalTokens int32 `protobuf:"varint,2,opt,name=total_tokens,json=totalTokens,proto3" json:"total_tokens,omitempty"`
@@ -672,7 +730,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[8]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -684,7 +742,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[8]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -697,7 +755,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{8}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetHistoryResponse) GetMessages() []*Message {
@@ -779,7 +837,7 @@ type UpdateMessageRequest struct {
 
 func (x *UpdateMessageRequest) Reset() {
 	*x = UpdateMessageRequest{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +849,7 @@ func (x *UpdateMessageRequest) String() string {
 func (*UpdateMessageRequest) ProtoMessage() {}
 
 func (x *UpdateMessageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +862,7 @@ func (x *UpdateMessageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMessageRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMessageRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{9}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateMessageRequest) GetThread() *ThreadRef {
@@ -841,7 +899,7 @@ type UpdateMessageResponse struct {
 
 func (x *UpdateMessageResponse) Reset() {
 	*x = UpdateMessageResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +911,7 @@ func (x *UpdateMessageResponse) String() string {
 func (*UpdateMessageResponse) ProtoMessage() {}
 
 func (x *UpdateMessageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +924,7 @@ func (x *UpdateMessageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMessageResponse.ProtoReflect.Descriptor instead.
 func (*UpdateMessageResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{10}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpdateMessageResponse) GetMessage() *Message {
@@ -896,7 +954,7 @@ type DeleteMessageRequest struct {
 
 func (x *DeleteMessageRequest) Reset() {
 	*x = DeleteMessageRequest{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[11]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +966,7 @@ func (x *DeleteMessageRequest) String() string {
 func (*DeleteMessageRequest) ProtoMessage() {}
 
 func (x *DeleteMessageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[11]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +979,7 @@ func (x *DeleteMessageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessageRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMessageRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{11}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteMessageRequest) GetThread() *ThreadRef {
@@ -952,7 +1010,7 @@ type DeleteMessageResponse struct {
 
 func (x *DeleteMessageResponse) Reset() {
 	*x = DeleteMessageResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[12]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1022,7 @@ func (x *DeleteMessageResponse) String() string {
 func (*DeleteMessageResponse) ProtoMessage() {}
 
 func (x *DeleteMessageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[12]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1035,7 @@ func (x *DeleteMessageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessageResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMessageResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{12}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteMessageResponse) GetDeleted() bool {
@@ -1015,7 +1073,7 @@ type ImportMessagesRequest struct {
 
 func (x *ImportMessagesRequest) Reset() {
 	*x = ImportMessagesRequest{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[13]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1085,7 @@ func (x *ImportMessagesRequest) String() string {
 func (*ImportMessagesRequest) ProtoMessage() {}
 
 func (x *ImportMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[13]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1098,7 @@ func (x *ImportMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ImportMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{13}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ImportMessagesRequest) GetThread() *ThreadRef {
@@ -1089,7 +1147,7 @@ type ImportMessagesResponse struct {
 
 func (x *ImportMessagesResponse) Reset() {
 	*x = ImportMessagesResponse{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1159,7 @@ func (x *ImportMessagesResponse) String() string {
 func (*ImportMessagesResponse) ProtoMessage() {}
 
 func (x *ImportMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1172,7 @@ func (x *ImportMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ImportMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{14}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ImportMessagesResponse) GetPosition() int64 {
@@ -1187,7 +1245,7 @@ type ImportedMessages struct {
 
 func (x *ImportedMessages) Reset() {
 	*x = ImportedMessages{}
-	mi := &file_recollect_v1_message_service_proto_msgTypes[15]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1257,7 @@ func (x *ImportedMessages) String() string {
 func (*ImportedMessages) ProtoMessage() {}
 
 func (x *ImportedMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_message_service_proto_msgTypes[15]
+	mi := &file_recollect_v1_message_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1270,7 @@ func (x *ImportedMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportedMessages.ProtoReflect.Descriptor instead.
 func (*ImportedMessages) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{15}
+	return file_recollect_v1_message_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ImportedMessages) GetThreadId() string {
@@ -1283,14 +1341,17 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tB\x03\xe0A\x02R\tmessageId\"E\n" +
 	"\x12GetMessageResponse\x12/\n" +
-	"\amessage\x18\x01 \x01(\v2\x15.recollect.v1.MessageR\amessage\"\xd4\x01\n" +
+	"\amessage\x18\x01 \x01(\v2\x15.recollect.v1.MessageR\amessage\"\x83\x02\n" +
 	"\x13ListMessagesRequest\x121\n" +
 	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x123\n" +
 	"\x06filter\x18\x02 \x01(\v2\x1b.recollect.v1.MessageFilterR\x06filter\x12\x19\n" +
 	"\border_by\x18\x03 \x01(\tR\aorderBy\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\"q\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\x12-\n" +
+	"\x04path\x18\x06 \x01(\v2\x19.recollect.v1.MessagePathR\x04path\"5\n" +
+	"\vMessagePath\x12&\n" +
+	"\x0fhead_message_id\x18\x01 \x01(\tR\rheadMessageId\"q\n" +
 	"\x14ListMessagesResponse\x121\n" +
 	"\bmessages\x18\x01 \x03(\v2\x15.recollect.v1.MessageR\bmessages\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9c\x03\n" +
@@ -1373,7 +1434,7 @@ func file_recollect_v1_message_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_message_service_proto_rawDescData
 }
 
-var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_recollect_v1_message_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_recollect_v1_message_service_proto_goTypes = []any{
 	(*AppendMessagesRequest)(nil),  // 0: recollect.v1.AppendMessagesRequest
 	(*AppendMessagesResponse)(nil), // 1: recollect.v1.AppendMessagesResponse
@@ -1381,71 +1442,73 @@ var file_recollect_v1_message_service_proto_goTypes = []any{
 	(*GetMessageRequest)(nil),      // 3: recollect.v1.GetMessageRequest
 	(*GetMessageResponse)(nil),     // 4: recollect.v1.GetMessageResponse
 	(*ListMessagesRequest)(nil),    // 5: recollect.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),   // 6: recollect.v1.ListMessagesResponse
-	(*GetHistoryRequest)(nil),      // 7: recollect.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),     // 8: recollect.v1.GetHistoryResponse
-	(*UpdateMessageRequest)(nil),   // 9: recollect.v1.UpdateMessageRequest
-	(*UpdateMessageResponse)(nil),  // 10: recollect.v1.UpdateMessageResponse
-	(*DeleteMessageRequest)(nil),   // 11: recollect.v1.DeleteMessageRequest
-	(*DeleteMessageResponse)(nil),  // 12: recollect.v1.DeleteMessageResponse
-	(*ImportMessagesRequest)(nil),  // 13: recollect.v1.ImportMessagesRequest
-	(*ImportMessagesResponse)(nil), // 14: recollect.v1.ImportMessagesResponse
-	(*ImportedMessages)(nil),       // 15: recollect.v1.ImportedMessages
-	(*ThreadRef)(nil),              // 16: recollect.v1.ThreadRef
-	(*MessageInput)(nil),           // 17: recollect.v1.MessageInput
-	(*ProviderMessages)(nil),       // 18: recollect.v1.ProviderMessages
-	(*Message)(nil),                // 19: recollect.v1.Message
-	(*Target)(nil),                 // 20: recollect.v1.Target
-	(*MessageFilter)(nil),          // 21: recollect.v1.MessageFilter
-	(OversizedTurnPolicy)(0),       // 22: recollect.v1.OversizedTurnPolicy
-	(ProviderFormat)(0),            // 23: recollect.v1.ProviderFormat
-	(*AgentEvent)(nil),             // 24: recollect.v1.AgentEvent
-	(*RenderedContext)(nil),        // 25: recollect.v1.RenderedContext
-	(*ImportError)(nil),            // 26: recollect.v1.ImportError
+	(*MessagePath)(nil),            // 6: recollect.v1.MessagePath
+	(*ListMessagesResponse)(nil),   // 7: recollect.v1.ListMessagesResponse
+	(*GetHistoryRequest)(nil),      // 8: recollect.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),     // 9: recollect.v1.GetHistoryResponse
+	(*UpdateMessageRequest)(nil),   // 10: recollect.v1.UpdateMessageRequest
+	(*UpdateMessageResponse)(nil),  // 11: recollect.v1.UpdateMessageResponse
+	(*DeleteMessageRequest)(nil),   // 12: recollect.v1.DeleteMessageRequest
+	(*DeleteMessageResponse)(nil),  // 13: recollect.v1.DeleteMessageResponse
+	(*ImportMessagesRequest)(nil),  // 14: recollect.v1.ImportMessagesRequest
+	(*ImportMessagesResponse)(nil), // 15: recollect.v1.ImportMessagesResponse
+	(*ImportedMessages)(nil),       // 16: recollect.v1.ImportedMessages
+	(*ThreadRef)(nil),              // 17: recollect.v1.ThreadRef
+	(*MessageInput)(nil),           // 18: recollect.v1.MessageInput
+	(*ProviderMessages)(nil),       // 19: recollect.v1.ProviderMessages
+	(*Message)(nil),                // 20: recollect.v1.Message
+	(*Target)(nil),                 // 21: recollect.v1.Target
+	(*MessageFilter)(nil),          // 22: recollect.v1.MessageFilter
+	(OversizedTurnPolicy)(0),       // 23: recollect.v1.OversizedTurnPolicy
+	(ProviderFormat)(0),            // 24: recollect.v1.ProviderFormat
+	(*AgentEvent)(nil),             // 25: recollect.v1.AgentEvent
+	(*RenderedContext)(nil),        // 26: recollect.v1.RenderedContext
+	(*ImportError)(nil),            // 27: recollect.v1.ImportError
 }
 var file_recollect_v1_message_service_proto_depIdxs = []int32{
-	16, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
-	17, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	18, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	17, // 0: recollect.v1.AppendMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	18, // 1: recollect.v1.AppendMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	19, // 2: recollect.v1.AppendMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
 	2,  // 3: recollect.v1.AppendMessagesResponse.messages:type_name -> recollect.v1.AppendedMessage
-	16, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	19, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
-	20, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
-	21, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
-	19, // 8: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
-	16, // 9: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
-	22, // 10: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
-	23, // 11: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
-	19, // 12: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
-	24, // 13: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
-	25, // 14: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
-	16, // 15: recollect.v1.UpdateMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	19, // 16: recollect.v1.UpdateMessageResponse.message:type_name -> recollect.v1.Message
-	16, // 17: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
-	16, // 18: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
-	17, // 19: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
-	18, // 20: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
-	15, // 21: recollect.v1.ImportMessagesResponse.imported:type_name -> recollect.v1.ImportedMessages
-	26, // 22: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
-	0,  // 23: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
-	3,  // 24: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
-	5,  // 25: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
-	7,  // 26: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
-	9,  // 27: recollect.v1.MessageService.UpdateMessage:input_type -> recollect.v1.UpdateMessageRequest
-	11, // 28: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
-	13, // 29: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
-	1,  // 30: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
-	4,  // 31: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
-	6,  // 32: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
-	8,  // 33: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
-	10, // 34: recollect.v1.MessageService.UpdateMessage:output_type -> recollect.v1.UpdateMessageResponse
-	12, // 35: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
-	14, // 36: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
-	30, // [30:37] is the sub-list for method output_type
-	23, // [23:30] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	17, // 4: recollect.v1.GetMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	20, // 5: recollect.v1.GetMessageResponse.message:type_name -> recollect.v1.Message
+	21, // 6: recollect.v1.ListMessagesRequest.target:type_name -> recollect.v1.Target
+	22, // 7: recollect.v1.ListMessagesRequest.filter:type_name -> recollect.v1.MessageFilter
+	6,  // 8: recollect.v1.ListMessagesRequest.path:type_name -> recollect.v1.MessagePath
+	20, // 9: recollect.v1.ListMessagesResponse.messages:type_name -> recollect.v1.Message
+	17, // 10: recollect.v1.GetHistoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	23, // 11: recollect.v1.GetHistoryRequest.oversized_turn:type_name -> recollect.v1.OversizedTurnPolicy
+	24, // 12: recollect.v1.GetHistoryRequest.formats:type_name -> recollect.v1.ProviderFormat
+	20, // 13: recollect.v1.GetHistoryResponse.messages:type_name -> recollect.v1.Message
+	25, // 14: recollect.v1.GetHistoryResponse.events:type_name -> recollect.v1.AgentEvent
+	26, // 15: recollect.v1.GetHistoryResponse.rendered:type_name -> recollect.v1.RenderedContext
+	17, // 16: recollect.v1.UpdateMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	20, // 17: recollect.v1.UpdateMessageResponse.message:type_name -> recollect.v1.Message
+	17, // 18: recollect.v1.DeleteMessageRequest.thread:type_name -> recollect.v1.ThreadRef
+	17, // 19: recollect.v1.ImportMessagesRequest.thread:type_name -> recollect.v1.ThreadRef
+	18, // 20: recollect.v1.ImportMessagesRequest.messages:type_name -> recollect.v1.MessageInput
+	19, // 21: recollect.v1.ImportMessagesRequest.provider_messages:type_name -> recollect.v1.ProviderMessages
+	16, // 22: recollect.v1.ImportMessagesResponse.imported:type_name -> recollect.v1.ImportedMessages
+	27, // 23: recollect.v1.ImportMessagesResponse.error:type_name -> recollect.v1.ImportError
+	0,  // 24: recollect.v1.MessageService.AppendMessages:input_type -> recollect.v1.AppendMessagesRequest
+	3,  // 25: recollect.v1.MessageService.GetMessage:input_type -> recollect.v1.GetMessageRequest
+	5,  // 26: recollect.v1.MessageService.ListMessages:input_type -> recollect.v1.ListMessagesRequest
+	8,  // 27: recollect.v1.MessageService.GetHistory:input_type -> recollect.v1.GetHistoryRequest
+	10, // 28: recollect.v1.MessageService.UpdateMessage:input_type -> recollect.v1.UpdateMessageRequest
+	12, // 29: recollect.v1.MessageService.DeleteMessage:input_type -> recollect.v1.DeleteMessageRequest
+	14, // 30: recollect.v1.MessageService.ImportMessages:input_type -> recollect.v1.ImportMessagesRequest
+	1,  // 31: recollect.v1.MessageService.AppendMessages:output_type -> recollect.v1.AppendMessagesResponse
+	4,  // 32: recollect.v1.MessageService.GetMessage:output_type -> recollect.v1.GetMessageResponse
+	7,  // 33: recollect.v1.MessageService.ListMessages:output_type -> recollect.v1.ListMessagesResponse
+	9,  // 34: recollect.v1.MessageService.GetHistory:output_type -> recollect.v1.GetHistoryResponse
+	11, // 35: recollect.v1.MessageService.UpdateMessage:output_type -> recollect.v1.UpdateMessageResponse
+	13, // 36: recollect.v1.MessageService.DeleteMessage:output_type -> recollect.v1.DeleteMessageResponse
+	15, // 37: recollect.v1.MessageService.ImportMessages:output_type -> recollect.v1.ImportMessagesResponse
+	31, // [31:38] is the sub-list for method output_type
+	24, // [24:31] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_message_service_proto_init() }
@@ -1458,9 +1521,9 @@ func file_recollect_v1_message_service_proto_init() {
 	file_recollect_v1_message_proto_init()
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_message_service_proto_msgTypes[0].OneofWrappers = []any{}
-	file_recollect_v1_message_service_proto_msgTypes[7].OneofWrappers = []any{}
-	file_recollect_v1_message_service_proto_msgTypes[9].OneofWrappers = []any{}
-	file_recollect_v1_message_service_proto_msgTypes[14].OneofWrappers = []any{
+	file_recollect_v1_message_service_proto_msgTypes[8].OneofWrappers = []any{}
+	file_recollect_v1_message_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_recollect_v1_message_service_proto_msgTypes[15].OneofWrappers = []any{
 		(*ImportMessagesResponse_Imported)(nil),
 		(*ImportMessagesResponse_Error)(nil),
 	}
@@ -1470,7 +1533,7 @@ func file_recollect_v1_message_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_message_service_proto_rawDesc), len(file_recollect_v1_message_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

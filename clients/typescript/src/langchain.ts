@@ -35,7 +35,10 @@ const BATCH = 256;
 
 /** Which messages a history returns. */
 export interface ChatMessageHistoryOptions {
-  /** The newest turns with at most this many messages: 1 to 500. Default: all messages. */
+  /**
+   * The newest turns with at most this many messages, besides the system messages that the
+   * conversation begins with: 1 to 500. Default: all messages.
+   */
   maxMessages?: number;
   /** The newest turns of at most this many tokens: 1 to 10,000,000. Default: no limit. */
   maxTokens?: number;

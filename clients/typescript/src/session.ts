@@ -159,7 +159,7 @@ export interface MessagesOptions extends CallOptions {
 export interface HistoryOptions extends CallOptions {
   /** The token budget: 1 to 10,000,000. Default: 2,000. */
   maxTokens?: number;
-  /** The number of messages: 1 to 500. Default: 100. */
+  /** The most messages, besides the system messages that the conversation begins with: 1 to 500. Default: 100. */
   maxMessages?: number;
   /** Other fields of the request. */
   request?: Partial<MessageInitShape<typeof GetHistoryRequestSchema>>;
@@ -372,39 +372,13 @@ export class Session {
   }
 
   /**
-   * The messages that lead to the head, newest first, read in pages as they are needed. Other
-   * branches are left out. It ends early where a branch starts at a deleted message. A session
-   * without a thread has none.
+   * The messages that lead to the head, newest first, without other branches, read in pages as they
+   * are needed. All are of the path that the first page found, also if messages are stored or
+   * deleted meanwhile. A session without a thread has none.
    */
   async *path(options: Pick<MessagesOptions, "pageSize" | "timeoutMs" | "signal"> = {}): AsyncGenerator<StoredMessage, void, undefined> {
-    const call = { timeoutMs: options.timeoutMs, signal: options.signal };
-    let last: StoredMessage | undefined;
-    let head = await this.#head(call);
-    while (head !== "") {
-      let wanted = head;
-      for await (const message of this.messages({ newestFirst: true, pageSize: options.pageSize ?? 100, ...call })) {
-        // What is deeper on the same branch comes after it, and its parent may be deleted.
-        if (message.messageId !== wanted && message.branch !== last?.branch) continue;
-        last = message;
-        wanted = message.parentMessageId;
-        yield message;
-      }
-      if (last) return;
-      // The head was deleted before it was listed: there is another one, or none.
-      const newer = await this.#head(call);
-      if (newer === head) return;
-      head = newer;
-    }
-  }
-
-  /** The thread's head. Empty: there is none. */
-  async #head(options: CallOptions): Promise<string> {
-    try {
-      return (await this.#threads.getThread({ thread: this.ref }, callOptions(options))).thread?.headMessageId ?? "";
-    } catch (error) {
-      if (this.#isUnborn(error)) return "";
-      throw error;
-    }
+    const { pageSize = 100, ...call } = options;
+    yield* this.messages({ newestFirst: true, pageSize, ...call, request: { path: {} } });
   }
 
   /**

@@ -1,6 +1,6 @@
 //! Cuts a conversation to a budget.
 
-use memory_contract::message::Message;
+use memory_contract::message::{Message, Role};
 
 use crate::{
     Amount, BudgetError, Tokenizer,
@@ -12,12 +12,14 @@ use crate::{
 /// The kept part of a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cut {
+    /// The instructions, unchanged, if they were cut apart by [`cut_after`].
+    pub instructions: Vec<Message>,
     /// The kept messages, in chronological order, unchanged but for shortened texts and the
     /// `tokens` of their messages.
     pub messages: Vec<Message>,
-    /// Their tokens by the budget's tokenizer; never over the budget.
+    /// The tokens of both by the budget's tokenizer; never over the budget.
     pub total_tokens: i32,
-    /// Whether messages were left out: older turns, or steps of the newest one.
+    /// Whether messages were left out: instructions, older turns, or steps of the newest one.
     pub truncated: bool,
     /// Whether texts of the newest turn were shortened.
     pub content_truncated: bool,
@@ -34,9 +36,46 @@ impl Cut {
     #[must_use]
     pub fn of_all(self, all: Amount) -> Self {
         Self {
-            omitted: all.minus(Amount::of(&self.messages)),
+            omitted: all
+                .minus(Amount::of(&self.messages))
+                .minus(Amount::of(&self.instructions)),
             ..self
         }
+    }
+
+    /// Cuts to half of the tokens, also a turn that the budget does not call too large. The
+    /// instructions are left out after all messages.
+    ///
+    /// # Errors
+    /// None with a newest turn that may be shortened.
+    pub fn halved(self, budget: &Budget) -> Result<Self, BudgetError> {
+        let all = self
+            .omitted
+            .plus(Amount::of(&self.messages))
+            .plus(Amount::of(&self.instructions));
+        let instructions = match self.messages.is_empty() {
+            true => Vec::new(),
+            false => self.instructions,
+        };
+        let taken = clamp(tokens_of(&instructions, budget.tokenizer));
+        let smaller = Budget {
+            max_tokens: (self.total_tokens - taken) / 2,
+            oversized_turn: OversizedTurn::TruncateContent,
+            ..*budget
+        };
+        let smaller = cut(self.messages, &smaller, false)?;
+        Ok(Self {
+            instructions,
+            total_tokens: smaller.total_tokens + taken,
+            content_truncated: smaller.content_truncated || self.content_truncated,
+            ..smaller
+        }
+        .of_all(all))
+    }
+
+    /// The instructions, and then the messages.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        self.instructions.iter().chain(&self.messages)
     }
 }
 
@@ -84,12 +123,57 @@ pub fn cut(
     let room = kept.is_empty()
         || total < i64::from(budget.max_tokens) && kept.len() < budget.message_limit;
     Ok(Cut {
+        instructions: Vec::new(),
         total_tokens: clamp(total),
         truncated: start > 0 || !reaches_root,
         content_truncated: false,
         omitted: Amount::default(),
         needs_older: needs_older && room,
         messages: kept,
+    }
+    .of_all(given))
+}
+
+/// [`cut`] of a conversation whose first messages are its instructions. These stay in front of
+/// what is kept, and take their tokens from the budget, but no place of the message limit: as
+/// many, from the first, as fit beside the newest turn, or into half of the budget if that is more.
+///
+/// # Errors
+///
+/// As [`cut`].
+pub fn cut_after(
+    mut instructions: Vec<Message>,
+    messages: Vec<Message>,
+    budget: &Budget,
+    reaches_root: bool,
+) -> Result<Cut, BudgetError> {
+    let given = Amount::of(&messages).plus(Amount::of(&instructions));
+    let newest = messages.iter().rposition(|one| one.role == Role::User);
+    let newest = tokens_of(&messages[newest.unwrap_or(0)..], budget.tokenizer);
+    let most = (i64::from(budget.max_tokens) - newest).max(i64::from(budget.max_tokens / 2));
+    let mut tokens = 0;
+    let fits = |message: &&Message| {
+        let with = tokens + tokens_of(std::slice::from_ref(*message), budget.tokenizer);
+        let fits = with <= most;
+        if fits {
+            tokens = with;
+        }
+        fits
+    };
+    let kept = instructions.iter().take_while(fits).count();
+    let too_long = instructions.len() > kept;
+    instructions.truncate(kept);
+    let taken = clamp(tokens);
+    let smaller = Budget {
+        max_tokens: budget.max_tokens - taken,
+        ..*budget
+    };
+    let cut = cut(messages, &smaller, reaches_root).map_err(|error| error.beside(taken))?;
+    Ok(Cut {
+        instructions,
+        total_tokens: cut.total_tokens + taken,
+        truncated: cut.truncated || too_long,
+        ..cut
     }
     .of_all(given))
 }
@@ -129,6 +213,7 @@ fn oversized(
                 return Ok(nothing);
             };
             Ok(Cut {
+                instructions: Vec::new(),
                 total_tokens: clamp(recount(&kept, budget.tokenizer)),
                 truncated: kept.len() < given || !reaches_root,
                 content_truncated,

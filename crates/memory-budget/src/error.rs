@@ -25,3 +25,24 @@ pub enum BudgetError {
         whole: bool,
     },
 }
+
+impl BudgetError {
+    /// The same error about a budget of which something else takes `taken` tokens.
+    #[must_use]
+    pub fn beside(self, taken: i32) -> Self {
+        let Self::TurnTooLarge {
+            needed_tokens,
+            needed_messages,
+            max_tokens,
+            message_limit,
+            whole,
+        } = self;
+        Self::TurnTooLarge {
+            needed_tokens: needed_tokens.saturating_add(taken),
+            needed_messages,
+            max_tokens: max_tokens.saturating_add(taken),
+            message_limit,
+            whole,
+        }
+    }
+}

@@ -15,7 +15,7 @@ mod window;
 
 pub use amount::Amount;
 pub use budget::{Budget, OversizedTurn};
-pub use cut::{Cut, cut};
+pub use cut::{Cut, cut, cut_after};
 pub use error::BudgetError;
 pub use room::{Room, Size};
 pub use tokenizer::{FRAME_TOKENS, Tokenizer};

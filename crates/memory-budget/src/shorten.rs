@@ -1,8 +1,11 @@
 //! Shortens a turn that is larger than the whole budget.
 
-use std::ops::Range;
+use std::cmp::Reverse;
 
-use memory_contract::message::Message;
+use memory_contract::{
+    message::{Content, Message, Part},
+    text,
+};
 
 use crate::{
     Budget, FRAME_TOKENS, Tokenizer,
@@ -10,43 +13,144 @@ use crate::{
     turns::steps,
 };
 
-/// Removes the oldest steps of a whole turn, but never its opening message, until the rest
-/// fits with empty texts. Then shortens texts until all fits. Returns whether it shortened
-/// any.
-///
-/// `None` if even the opening message does not fit; the turn is unchanged then.
-pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> {
-    let (left_out, tokens) = steps_to_leave_out(turn, budget)?;
-    turn.drain(left_out);
-    Some(shorten_texts(turn, tokens, budget.tokenizer))
-}
+/// The tokens that each text of a kept step keeps at least, or all of them if it has fewer.
+/// About two sentences: a shorter rest of a tool's result tells a model little, and an older
+/// step with its whole texts tells it nothing that a newer one does not.
+const LEAST_TEXT_TOKENS: i32 = 64;
 
-/// The messages to remove between the opening one and the newest steps that fit with it,
-/// with empty texts, and the tokens left for the texts of the kept messages.
-fn steps_to_leave_out(turn: &mut [Message], budget: &Budget) -> Option<(Range<usize>, i64)> {
-    let mut messages = budget.message_limit;
-    let mut tokens = i64::from(budget.max_tokens);
-    let mut steps = steps(turn).into_iter();
-    let opening = steps.next()?;
-    let end = turn.len();
-    let mut take = |step: &Range<usize>| {
-        let fixed: i64 = turn[step.clone()]
-            .iter_mut()
-            .map(|message| fixed_tokens(message, budget.tokenizer))
-            .sum();
-        let fits = step.len() <= messages && fixed <= tokens;
-        if fits {
-            messages -= step.len();
-            tokens -= fixed;
-        }
-        fits
-    };
-    if !take(&opening) {
+/// Removes the oldest steps of a whole turn, but never its opening message, and shortens
+/// texts until all fit. Returns whether it shortened any.
+///
+/// The opening message stays whole beside the newest steps, as many as fit with
+/// [`LEAST_TEXT_TOKENS`] of each text. Where not even one does, the opening message is shortened too.
+/// Files of both that do not fit are described in text.
+///
+/// `None` if the opening message does not fit with empty texts.
+pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> {
+    let max_tokens = i64::from(budget.max_tokens);
+    let measured = |messages: &mut [Message]| Measured::of(messages, budget);
+    let mut steps = steps(turn);
+    let opening_end = steps.remove(0).end;
+    let newest = steps.last().cloned();
+    let mut opening = measured(&mut turn[..opening_end]);
+    let mut described = describe_files(
+        &mut turn[..opening_end],
+        opening.whole() - max_tokens,
+        budget.tokenizer,
+    );
+    if described {
+        opening = measured(&mut turn[..opening_end]);
+    }
+    if opening_end > budget.message_limit || opening.fixed > max_tokens {
         return None;
     }
-    let newest = steps.rev().take_while(take).last();
-    let newest = newest.map_or(end, |step| step.start);
-    Some((opening.end..newest, tokens))
+    let mut kept_from = turn.len();
+    let mut texts = max_tokens - opening.whole();
+    let mut least = texts;
+    for step in steps.iter().rev() {
+        let mut size = measured(&mut turn[step.clone()]);
+        if newest.as_ref() == Some(step) {
+            let over = size.least() - least;
+            if describe_files(&mut turn[step.clone()], over, budget.tokenizer) {
+                described = true;
+                size = measured(&mut turn[step.clone()]);
+            }
+        }
+        least -= size.least();
+        if opening_end + turn.len() - step.start > budget.message_limit || least < 0 {
+            break;
+        }
+        texts -= size.fixed;
+        kept_from = step.start;
+    }
+    if kept_from < turn.len() {
+        turn.drain(opening_end..kept_from);
+        let steps = &mut turn[opening_end..];
+        return Some(shorten_texts(steps, texts, budget.tokenizer) || described);
+    }
+    texts = max_tokens - opening.fixed;
+    if let Some(newest) = newest {
+        let fixed = measured(&mut turn[newest.clone()]).fixed;
+        if opening_end + newest.len() <= budget.message_limit && fixed <= texts {
+            kept_from = newest.start;
+            texts -= fixed;
+        }
+    }
+    turn.drain(opening_end..kept_from);
+    Some(shorten_texts(turn, texts, budget.tokenizer) || described)
+}
+
+/// Replaces files by the text that describes them, those of the most tokens first, until that
+/// saves `over` tokens. Returns whether it replaced any.
+fn describe_files(messages: &mut [Message], over: i64, tokenizer: Tokenizer) -> bool {
+    let mut files: Vec<(i64, usize, usize)> = Vec::new();
+    for (place, message) in messages.iter().enumerate() {
+        for (part, content) in message.parts.iter().enumerate() {
+            let tokens = tokenizer.count_files(std::slice::from_ref(content));
+            if matches!(content.content, Content::File(_)) {
+                files.push((tokens.into(), place, part));
+            }
+        }
+    }
+    files.sort_unstable_by_key(|(tokens, ..)| Reverse(*tokens));
+    let mut left = over;
+    let mut described = false;
+    for (tokens, place, part) in files {
+        if left <= 0 {
+            break;
+        }
+        let message = &mut messages[place];
+        if let Content::File(file) = &message.parts[part].content {
+            let text = text::of_file(file);
+            left -= tokens - i64::from(tokenizer.count(&text));
+            message.parts[part] = Part::text(text);
+            message.tokens = Tokenizer::default().count_message(&message.name, &message.parts);
+            described = true;
+        }
+    }
+    described
+}
+
+/// The size of a step in tokens.
+struct Measured {
+    /// With empty texts.
+    fixed: i64,
+    /// Of the texts; of each at most a little more than the budget.
+    texts: Vec<i32>,
+}
+
+impl Measured {
+    fn of(step: &mut [Message], budget: &Budget) -> Self {
+        let tokenizer = budget.tokenizer;
+        let texts = step.iter_mut().flat_map(|message| &mut message.parts);
+        let texts = texts.flat_map(texts_mut);
+        Self {
+            texts: texts
+                .map(|text| tokenizer.count_up_to(text, budget.max_tokens))
+                .collect(),
+            fixed: step
+                .iter_mut()
+                .map(|message| fixed_tokens(message, tokenizer))
+                .sum(),
+        }
+    }
+
+    fn whole(&self) -> i64 {
+        self.with(i32::MAX)
+    }
+
+    fn least(&self) -> i64 {
+        self.with(LEAST_TEXT_TOKENS)
+    }
+
+    /// The tokens with at most so many of each text.
+    fn with(&self, most: i32) -> i64 {
+        let texts = self
+            .texts
+            .iter()
+            .map(|tokens| i64::from(*tokens.min(&most)));
+        self.fixed + texts.sum::<i64>()
+    }
 }
 
 /// Shortens the texts of the messages, the longest first, until all texts together have at

@@ -3,7 +3,10 @@
 mod support;
 
 use memory_budget::{Budget, BudgetError, OversizedTurn, Tokenizer, cut, turns};
-use memory_contract::message::{Content, Message, Role, ToolOutput};
+use memory_contract::{
+    file::{FileLocation, FileRef, FileType},
+    message::{Content, Message, Part, Role, ToolOutput},
+};
 use proptest::prelude::*;
 use support::*;
 
@@ -74,14 +77,49 @@ fn a_loop_of_more_messages_than_the_limit_keeps_its_question_and_its_newest_step
 }
 
 #[test]
-fn a_loop_whose_calls_alone_are_over_the_budget_keeps_its_newest_steps_with_shorter_texts() {
+fn a_loop_over_the_budget_keeps_its_whole_question_and_its_newest_steps_with_shorter_texts() {
     let messages = agent_loop(30, &"word ".repeat(100));
-    let cut = cut(messages.clone(), &budget(200), true).expect("is shortened");
-    let kept = seqs(&cut.messages);
-    assert_eq!(kept[0], 1);
-    assert!(kept.len() > 20 && kept.len() % 2 == 1, "{kept:?}");
-    assert_eq!(kept[1..], seqs(&messages[62 - kept.len()..]));
-    assert!(cut.truncated && cut.content_truncated);
+    for (max_tokens, steps) in [(200, 2), (300, 3), (2_000, 25)] {
+        let cut = cut(messages.clone(), &budget(max_tokens), true).expect("is shortened");
+        let kept = seqs(&cut.messages);
+        assert_eq!(kept.len(), 1 + 2 * steps, "{max_tokens}: {kept:?}");
+        assert_eq!(cut.messages[0], messages[0]);
+        assert_eq!(
+            kept[1..],
+            seqs(&messages[messages.len() + 1 - kept.len()..])
+        );
+        for result in cut.messages.iter().filter(|one| one.role == Role::Tool) {
+            assert!(result.tokens >= 64, "{} tokens", result.tokens);
+        }
+        assert!(cut.truncated && cut.content_truncated);
+    }
+}
+
+#[test]
+fn a_loop_of_short_results_keeps_their_texts() {
+    let messages = agent_loop(40, "edited src/file.rs, 0 warnings, 0 errors");
+    let cut = cut(messages.clone(), &budget(500), true).expect("is shortened");
+    assert!(cut.messages.len() > 20 && !cut.content_truncated);
+    assert_eq!(cut.messages[0], messages[0]);
+    let left_out = messages.len() - cut.messages.len();
+    assert_eq!(cut.messages[1..], messages[1 + left_out..]);
+    assert_eq!(cut.omitted.count, i64::try_from(left_out).unwrap());
+}
+
+#[test]
+fn a_question_over_the_budget_is_shortened_with_its_newest_step() {
+    let messages = conversation(vec![
+        user(&"long question ".repeat(200)),
+        assistant("let me see"),
+        assistant(&"long answer ".repeat(200)),
+    ]);
+    let cut = cut(messages, &budget(200), true).expect("is shortened");
+    assert_eq!(seqs(&cut.messages), [1, 3]);
+    let [question, answer] = &cut.messages[..] else {
+        panic!("a question and an answer");
+    };
+    assert!(question.tokens.abs_diff(answer.tokens) <= 1);
+    assert_eq!(cut.total_tokens, 200);
 }
 
 #[test]
@@ -134,7 +172,8 @@ fn where_even_the_opening_message_does_not_fit_nothing_is_kept() {
         (3, vec![1]),
         (6, vec![1, 3]),
         (8, vec![1, 3]),
-        (9, vec![1, 2, 3]),
+        (11, vec![1, 3]),
+        (12, vec![1, 2, 3]),
     ] {
         let cut = cut(messages.clone(), &budget(max_tokens), true).expect("no policy to fail");
         assert_eq!(seqs(&cut.messages), kept, "{max_tokens} tokens");
@@ -159,8 +198,44 @@ fn a_loop_whose_question_was_not_read_yet_asks_for_older_messages() {
     assert!(!cut.needs_older);
 }
 
-/// What may be kept of a turn by its message limit and with empty texts: the
-/// most steps. Written apart from the code under test.
+#[test]
+fn images_that_do_not_fit_are_named_in_words_beside_the_whole_text() {
+    let image = |name: &str| Part {
+        content: Content::File(FileRef {
+            kind: FileType::Image,
+            location: FileLocation::Url(format!("https://example.org/{name}")),
+            name: name.to_owned(),
+            mime_type: String::new(),
+            size_bytes: 0,
+            caption: String::new(),
+            extent: Default::default(),
+        }),
+        ..Part::text("")
+    };
+    let mut parts = vec![Part::text("Which of these is the cat?")];
+    parts.extend(["a.png", "b.png", "c.png", "d.png"].map(image));
+    let messages = conversation(vec![message(Role::User, "", parts)]);
+    let cut = cut(messages.clone(), &budget(2_000), true).expect("is shortened");
+    let [question] = &cut.messages[..] else {
+        panic!("the question is kept");
+    };
+    assert!(cut.content_truncated && cut.total_tokens <= 2_000);
+    assert_eq!(question.parts[0], messages[0].parts[0]);
+    let files = question
+        .parts
+        .iter()
+        .filter(|part| matches!(part.content, Content::File(_)));
+    assert_eq!(files.count(), 2);
+    let words = question.parts.iter().filter(|part| match &part.content {
+        Content::Text(text) => text.starts_with("[image: "),
+        _ => false,
+    });
+    assert_eq!(words.count(), 2);
+}
+
+/// What may be kept of a turn by its message limit: the whole opening with the most steps that
+/// fit with short texts, or else both opening and newest step with empty texts, or else the
+/// opening. Written apart from the code under test.
 fn most_steps(turn: &[Message], budget: &Budget) -> Vec<i64> {
     let pairs = pairs(turn);
     let begins = |index: &usize| {
@@ -170,10 +245,21 @@ fn most_steps(turn: &[Message], budget: &Budget) -> Vec<i64> {
         turn[*index].role != Role::Tool && !torn
     };
     let begins: Vec<usize> = (1..turn.len()).filter(begins).chain([turn.len()]).collect();
-    let blank: Vec<Message> = turn.iter().cloned().map(blank).collect();
-    begins
+    let (opening, steps) = (begins[0], &begins[..begins.len() - 1]);
+    let shorter = |least: i32| -> Vec<Message> {
+        let short = |message: &Message| shortened(message.clone(), least, budget.tokenizer);
+        turn.iter().map(short).collect()
+    };
+    let (short, blank) = (shorter(64), shorter(0));
+    let with_steps = steps
         .iter()
-        .map(|newest| [&blank[..begins[0]], &blank[*newest..]].concat())
+        .map(|from| [&turn[..opening], &short[*from..]].concat());
+    let with_one = steps
+        .last()
+        .map(|from| [&blank[..opening], &blank[*from..]].concat());
+    with_steps
+        .chain(with_one)
+        .chain([blank[..opening].to_vec()])
         .find(|kept| {
             kept.len() <= budget.message_limit
                 && tokens(kept, budget.tokenizer) <= budget.max_tokens
@@ -181,14 +267,16 @@ fn most_steps(turn: &[Message], budget: &Budget) -> Vec<i64> {
         .map_or(vec![], |kept| seqs(&kept))
 }
 
-fn blank(mut message: Message) -> Message {
+/// The message with at most so many tokens of each text.
+fn shortened(mut message: Message, most: i32, tokenizer: Tokenizer) -> Message {
+    let shorten = |text: &mut String| text.truncate(tokenizer.prefix(text, most).len());
     for part in &mut message.parts {
         match &mut part.content {
-            Content::Text(text) => text.clear(),
+            Content::Text(text) => shorten(text),
             Content::ToolResult(result) => {
                 for output in &mut result.output {
                     if let ToolOutput::Text(text) = output {
-                        text.clear();
+                        shorten(text);
                     }
                 }
             }

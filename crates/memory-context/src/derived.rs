@@ -1,5 +1,7 @@
 //! The derived text of a conversation, and the messages that no derived text covers.
 
+use std::collections::HashSet;
+
 use memory_budget::{Amount, Budget, Cut};
 use memory_contract::{
     MessageId, MessageName, ThreadId, json::json_line, message::Message, policy::MemoryMode,
@@ -107,7 +109,11 @@ impl DerivedHistory {
             thread,
             head: state.head,
             records: records.into_iter().map(DerivedText::of).collect(),
-            tail: tail.unwrap_or_default(),
+            tail: tail.unwrap_or(Raw {
+                after_depth: end,
+                to_depth: end,
+                ..Raw::default()
+            }),
             uncovered,
         }
     }
@@ -125,37 +131,49 @@ impl DerivedHistory {
         caller: &Caller,
         budget: Budget,
     ) -> Result<Cut, ContextError> {
-        if self.tail.message_count == 0 && self.uncovered.is_empty() {
-            return Ok(Cut::default());
-        }
         let (recent, older) = tokio::try_join!(
             self.newest(store, caller, budget),
             self.older(store, caller, budget)
         )?;
-        let (mut messages, whole) = older;
-        if recent.truncated || messages.is_empty() {
+        let (older, whole) = older;
+        let all = self.raw().plus(self.also_covered(&recent));
+        if recent.truncated || older.is_empty() {
             let cut = Cut {
                 truncated: recent.truncated || !whole,
                 ..recent
             };
-            return Ok(cut.of_all(self.raw()));
+            return Ok(cut.of_all(all));
         }
-        messages.extend(recent.messages);
-        let mut cut = history::cut_whole(messages, budget).await?;
+        let shown: HashSet<MessageId> = recent.all().map(|one| one.id).collect();
+        let older = older.into_iter().filter(|one| !shown.contains(&one.id));
+        let mut messages: Vec<Message> = older.chain(recent.messages).collect();
+        messages.sort_by_key(|message| message.depth);
+        let mut cut = history::cut_whole(recent.instructions, messages, budget).await?;
         cut.truncated |= !whole;
         cut.content_truncated |= recent.content_truncated;
-        Ok(cut.of_all(self.raw()))
+        Ok(cut.of_all(all))
     }
 
+    /// The messages that are shown in full although derived text covers them: instructions, and
+    /// the message that opens the newest turn.
+    fn also_covered(&self, recent: &Cut) -> Amount {
+        let end = self.tail.after_depth;
+        let covered = |message: &&Message| {
+            let within =
+                |raw: &Raw| raw.after_depth < message.depth && message.depth <= raw.to_depth;
+            message.depth <= end && !self.uncovered.iter().any(within)
+        };
+        let covered = recent.all().filter(covered);
+        covered.map(|one| Amount::one(one.tokens)).sum()
+    }
+
+    /// The newest turns of the tail. Without a tail, the instructions alone.
     async fn newest(
         &self,
         store: &Store,
         caller: &Caller,
         budget: Budget,
     ) -> Result<Cut, ContextError> {
-        if self.tail.message_count == 0 {
-            return Ok(Cut::default());
-        }
         let tail = Tail {
             after_depth: self.tail.after_depth,
             amount: amount_of(&self.tail),

@@ -77,12 +77,13 @@ async fn read(
     let path = nodes.node_dialogue(node, current, deadline).await;
     let path = path.map_err(|error| ContextError::naming(error, "current_message_id"))?;
     let (ids, messages) = as_messages(node.thread, path);
-    Ok((ids, history::cut_whole(messages, budget).await?))
+    Ok((ids, history::cut_whole(Vec::new(), messages, budget).await?))
 }
 
 impl Dialogue {
     fn of(ids: Vec<Ids>, cut: Cut) -> Self {
         let Cut {
+            instructions: _,
             messages,
             total_tokens,
             truncated,

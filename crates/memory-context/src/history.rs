@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use memory_budget::{Amount, Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
+use memory_budget::{Amount, Budget, BudgetError, Cut, Tokenizer, cut_after};
 use memory_contract::{
     MessageName, ThreadId, limits,
-    message::{Message, Part},
+    message::{Message, Part, Role},
     size::{message_bytes, message_bytes_at_most},
 };
 use memory_formats::{Format, Labels, Rendered, Said};
@@ -78,10 +78,44 @@ pub(crate) async fn newest_of(
     within_answer(cut, budget).await
 }
 
-/// Cuts messages that reach back to the beginning of a conversation; bytes are not
-/// limited.
-pub(crate) async fn cut_whole(messages: Vec<Message>, budget: Budget) -> Result<Cut, ContextError> {
-    Ok(cut_apart(messages, budget, true).await??)
+/// The instructions of the path to `head`, and how much the rest of the path is.
+pub(crate) async fn instructions_only(
+    store: &Store,
+    caller: &Caller,
+    thread: ThreadId,
+    head: Option<MessageName>,
+    budget: Budget,
+) -> Result<Cut, ContextError> {
+    let nothing = HistoryQuery {
+        thread,
+        head,
+        max_tokens: 0,
+        limit: 0,
+    };
+    let path = store.messages(caller).history(&nothing).await;
+    let path = path.map_err(|error| ContextError::naming(error, "head_message_id"))?;
+    let (mut instructions, mut messages) = (path.instructions, path.messages);
+    take_instructions(&mut instructions, &mut messages, path.older);
+    let cut = cut_whole(instructions, Vec::new(), budget).await?;
+    let all = Amount {
+        count: path.path_messages,
+        tokens: path.path_tokens,
+    };
+    let cut = cut.of_all(all);
+    Ok(Cut {
+        truncated: cut.omitted.count > 0,
+        ..cut
+    })
+}
+
+/// Cuts messages that reach back to the instructions, or to the beginning of a conversation
+/// without any; bytes are not limited.
+pub(crate) async fn cut_whole(
+    instructions: Vec<Message>,
+    messages: Vec<Message>,
+    budget: Budget,
+) -> Result<Cut, ContextError> {
+    Ok(cut_apart(instructions, messages, budget, true).await??)
 }
 
 /// Cuts further what does not fit into one answer together with the metadata of its
@@ -93,7 +127,7 @@ pub(crate) async fn fitting(
     budget: Budget,
 ) -> Result<(Cut, KnownFiles), ContextError> {
     // The newest messages are left out last, so their files are looked up first.
-    let newest_first = cut.messages.iter().rev();
+    let newest_first = cut.all().rev();
     let known = KnownFiles::of_messages(store, caller, newest_first).await?;
     let fitting = move || {
         let bytes = |message: &Message| message_bytes(message) + known.bytes_of(&message.parts);
@@ -119,20 +153,20 @@ pub async fn render_history(
     deadline: Instant,
 ) -> Result<(Cut, Vec<Rendered>), ContextError> {
     let policy = store.policies(caller).policies(thread).await?.resolve();
-    let newest_first = cut.messages.iter().rev().flat_map(|message| &message.parts);
+    let newest_first = cut.all().rev().flat_map(|message| &message.parts);
     let files = newest_first.flat_map(Part::files);
     let sending =
         Sending::prepare(store, caller, &policy, &formats, known, files, deadline).await?;
     let rendering = move || {
         let labels = Labels::from_policy(&policy);
         loop {
-            let said: Vec<Said<'_>> = cut.messages.iter().map(said).collect();
+            let said: Vec<Said<'_>> = cut.all().map(said).collect();
             let rendered = sending.render(&formats, &said, &labels);
             let bodies: usize = rendered.iter().map(|one| one.body.len()).sum();
-            if bodies + bytes_of(&cut) <= limits::ANSWER_BYTES || cut.messages.is_empty() {
+            if bodies + bytes_of(&cut) <= limits::ANSWER_BYTES || cut.all().next().is_none() {
                 return Ok::<_, BudgetError>((cut, rendered));
             }
-            cut = halved(cut, budget)?;
+            cut = cut.halved(&budget)?;
         }
     };
     Ok(tokio::task::spawn_blocking(rendering).await??)
@@ -180,6 +214,7 @@ async fn within_budget(
     loop {
         let History {
             mut messages,
+            mut instructions,
             older,
             path_messages,
             path_tokens,
@@ -190,21 +225,31 @@ async fn within_budget(
             .map_err(|error| ContextError::naming(error, "head_message_id"))?;
         messages.reverse();
         let read_count = messages.len();
+        let beyond_tail = messages.first().is_some_and(|one| one.depth <= after_depth);
+        take_instructions(&mut instructions, &mut messages, older);
         messages.retain(|message| message.depth > after_depth);
-        let older = older
-            && messages.len() == read_count
-            && u32::try_from(read_count).is_ok_and(|count| count < most);
+        let older =
+            older && !beyond_tail && u32::try_from(read_count).is_ok_and(|count| count < most);
+        let mut path = Amount {
+            count: path_messages,
+            tokens: path_tokens,
+        };
+        if let Some(tail) = tail {
+            let covered = |message: &&Message| message.depth <= after_depth;
+            let covered = instructions.iter().filter(covered);
+            path = tail
+                .amount
+                .plus(covered.map(|one| Amount::one(one.tokens)).sum());
+            if !older && let Some(request) = request_of(store, caller, &query, &messages).await? {
+                path = path.plus(Amount::one(request.tokens));
+                messages.insert(0, request);
+            }
+        }
         let last = read == READS || !older;
-        match cut_apart(messages, budget, !older).await? {
+        match cut_apart(instructions, messages, budget, !older).await? {
             Ok(cut) if cut.needs_older && !last => {}
             Err(BudgetError::TurnTooLarge { whole: false, .. }) if !last => {}
-            other => {
-                let path = Amount {
-                    count: path_messages,
-                    tokens: path_tokens,
-                };
-                return Ok(other?.of_all(tail.map_or(path, |tail| tail.amount)));
-            }
+            other => return Ok(other?.of_all(path)),
         }
         read += 1;
         query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
@@ -212,9 +257,42 @@ async fn within_budget(
     }
 }
 
+/// Moves the instructions from the beginning of the messages to those that precede them; both in
+/// the order of the conversation. `older` says whether older messages were not read.
+fn take_instructions(instructions: &mut Vec<Message>, messages: &mut Vec<Message>, older: bool) {
+    let follows = |message: &Message| match instructions.last() {
+        Some(last) => message.depth == last.depth + 1,
+        None => !older,
+    };
+    if messages.first().is_some_and(follows) {
+        let most = limits::INSTRUCTIONS - instructions.len();
+        let begin = messages.iter().take(most);
+        let count = begin.take_while(|one| one.role == Role::System).count();
+        instructions.extend(messages.drain(..count));
+    }
+}
+
+/// The message of the user that opens the newest turn, if derived text covers it while the
+/// messages of a tail belong to that turn.
+async fn request_of(
+    store: &Store,
+    caller: &Caller,
+    query: &HistoryQuery,
+    tail: &[Message],
+) -> Result<Option<Message>, ContextError> {
+    if tail.is_empty() || tail.iter().any(|message| message.role == Role::User) {
+        return Ok(None);
+    }
+    let messages = store.messages(caller);
+    let newest = messages.newest_of_user(query.thread, query.head.as_ref());
+    // A turn that began after the tail was read is not the tail's.
+    let precedes = |request: &Message| request.depth < tail[0].depth;
+    Ok(newest.await?.filter(precedes))
+}
+
 /// An upper bound of the bytes of a cut in an answer.
 pub(crate) fn bytes_of(cut: &Cut) -> usize {
-    cut.messages.iter().map(message_bytes_at_most).sum()
+    cut.all().map(message_bytes_at_most).sum()
 }
 
 /// Cuts further until the messages fit into `max_bytes`, by halving the token budget: few
@@ -225,38 +303,26 @@ pub(crate) fn within_bytes(
     max_bytes: usize,
     bytes: impl Fn(&Message) -> usize,
 ) -> Result<Cut, BudgetError> {
-    while cut.messages.iter().map(&bytes).sum::<usize>() > max_bytes {
-        cut = halved(cut, budget)?;
+    while cut.all().map(&bytes).sum::<usize>() > max_bytes {
+        cut = cut.halved(&budget)?;
     }
-    Ok(cut)
-}
-
-/// Cuts to half of the tokens, also a turn that the budget does not call too large.
-fn halved(cut: Cut, budget: Budget) -> Result<Cut, BudgetError> {
-    let smaller = Budget {
-        max_tokens: cut.total_tokens / 2,
-        oversized_turn: OversizedTurn::TruncateContent,
-        ..budget
-    };
-    let shortened = cut.content_truncated;
-    let all = cut.omitted.plus(Amount::of(&cut.messages));
-    let mut cut = memory_budget::cut(cut.messages, &smaller, false)?.of_all(all);
-    cut.content_truncated |= shortened;
     Ok(cut)
 }
 
 /// Cuts on a thread of the blocking pool if there is much to count.
 async fn cut_apart(
+    instructions: Vec<Message>,
     messages: Vec<Message>,
     budget: Budget,
     reaches_root: bool,
 ) -> Result<Result<Cut, BudgetError>, ContextError> {
-    let stored: i64 = messages.iter().map(|one| i64::from(one.tokens)).sum();
+    let all = || instructions.iter().chain(&messages);
+    let stored: i64 = all().map(|one| i64::from(one.tokens)).sum();
     if budget.tokenizer == Tokenizer::O200kBase && stored <= i64::from(budget.max_tokens) {
         // The stored counts suffice.
-        return Ok(cut(messages, &budget, reaches_root));
+        return Ok(cut_after(instructions, messages, &budget, reaches_root));
     }
-    let bytes = messages.iter().map(|message| size_of(&message.parts)).sum();
-    let cut = move || cut(messages, &budget, reaches_root);
+    let bytes = all().map(|message| size_of(&message.parts)).sum();
+    let cut = move || cut_after(instructions, messages, &budget, reaches_root);
     Ok(counting(bytes, budget.tokenizer, cut).await?)
 }

@@ -145,6 +145,8 @@ pub const NEIGHBORS_MAX: i32 = 20;
 /// Most messages in full of a context in the modes with derived text. About so many short
 /// ones fit into an answer.
 pub const CONTEXT_MESSAGES: u32 = 10_000;
+/// Most system messages at the beginning of a conversation that count as its instructions.
+pub const INSTRUCTIONS: usize = 8;
 /// Default number of entries in a page.
 pub const PAGE_SIZE: i32 = 50;
 /// Most entries in a page.

@@ -32,6 +32,11 @@ pub fn page_size(requested: i32) -> Result<usize, Invalid> {
 pub struct PageToken;
 
 impl PageToken {
+    /// The error about a token whose place does not exist.
+    pub fn foreign() -> Invalid {
+        foreign(FIELD)
+    }
+
     /// The token that continues after `key` for a query with this identity
     /// (every field but page size and token).
     pub fn after(query: &impl Hash, key: i64) -> String {

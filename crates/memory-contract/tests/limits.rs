@@ -183,6 +183,7 @@ fn table() -> Vec<Row> {
         CHECKPOINT_STATE_BYTES: "PutCheckpointRequest.values" "PutCheckpointWritesRequest.writes";
     }));
     table.extend(rows!(count {
+        INSTRUCTIONS: "GetHistoryResponse.messages";
         MEMORY_SPACE_APPS: "MemoryPolicy.memory_space";
         METADATA_DEPTH: "MessageInput.metadata" "CreateThreadRequest.metadata"
             "ResolveThreadRequest.metadata" "Thread.metadata" "MemoryInput.metadata" "Plan.data";

@@ -16,8 +16,9 @@ pub use erasures::{ErasureStats, OUTSIDE_LEASE, OutsideErasure};
 pub use files::{FoundFiles, Lookup, Registered};
 pub use messages::{
     Append, Appended, CountedMessage, Freshness, HeldContent, History, HistoryQuery, Hold,
-    Hydrated, IndexRecord, MessageQuery, Neighbor, NewRows, Order, OwnerMessageQuery, Place,
-    SaidPlace, TextMatch, Unindexed, UnindexedChange, external_exists, read_message,
+    Hydrated, IndexRecord, MessageQuery, Neighbor, NewRows, Order, OwnerMessageQuery, PathMessages,
+    PathPage, PathQuery, Place, SaidPlace, TextMatch, Unindexed, UnindexedChange, external_exists,
+    read_message,
 };
 pub use policies::{AppPolicy, Policies, THREAD_POLICIES};
 pub use threads::{

@@ -17,9 +17,9 @@ pub use memory_conversations::{
     EphemeralStats, Erased, ErasureStats, ErasureStore, FileStore, FoundFiles, Freshness,
     HeldContent, History, HistoryQuery, Hold, Hydrated, IndexRecord, Lookup, MessageQuery,
     MessageStore, Neighbor, NewThread, Order, OutsideErasure, OwnerMessageQuery, PGBENCH_APPEND,
-    PGBENCH_SETUP, Policies, PolicyStore, Registered, Resolved, SaidPlace, SeqRange, ServerLock,
-    TextMatch, ThreadChange, ThreadListQuery, ThreadPlace, ThreadQuery, ThreadStore, Unindexed,
-    UnindexedChange, Watch, WatchPlace,
+    PGBENCH_SETUP, PathPage, PathQuery, Policies, PolicyStore, Registered, Resolved, SaidPlace,
+    SeqRange, ServerLock, TextMatch, ThreadChange, ThreadListQuery, ThreadPlace, ThreadQuery,
+    ThreadStore, Unindexed, UnindexedChange, Watch, WatchPlace,
 };
 pub use memory_database::{
     AppendError, CheckpointError, EphemeralConfig, KeyError, MemoryError, MigrationReport,

@@ -163,8 +163,13 @@ async fn t17_stored_messages_come_back_as_they_were_stored() {
     let context = client.context(request).await;
     let recent = block(&context, Kind::Recent).unwrap();
     assert!(!recent.truncated);
-    assert_eq!(recent.messages.len(), history.messages.len());
-    for (message, stored) in recent.messages.iter().zip(&history.messages) {
+    let instructions = block(&context, Kind::Instructions).unwrap();
+    assert_eq!(instructions.messages.len(), 1);
+    let messages: Vec<_> = [instructions, recent]
+        .map(|block| &block.messages[..])
+        .concat();
+    assert_eq!(messages.len(), history.messages.len());
+    for (message, stored) in messages.iter().zip(&history.messages) {
         assert_eq!(message.parts, stored.parts);
         assert_eq!((&message.name, message.role), (&stored.name, stored.role));
         assert_eq!(message.message_id, stored.message_id);

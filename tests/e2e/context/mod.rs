@@ -4,6 +4,7 @@ pub mod budgets;
 pub mod chat_rules;
 mod cuts;
 mod formats;
+mod instructions;
 mod modes;
 mod prompt;
 mod recalled;

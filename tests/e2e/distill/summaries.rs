@@ -9,9 +9,7 @@ use recollect_tests::{
 use serde_json::json;
 
 use super::ledger::{counts, verify};
-use super::{
-    bulk_database, looked_at, plain_database, small, states, summarized, talk, texts_of, thread,
-};
+use super::{looked_at, plain_database, small, states, summarized, talk, texts_of, thread};
 use crate::{bulk, plain};
 
 const SUMMARY: LedgerKind = LedgerKind::Summary;
@@ -156,11 +154,12 @@ async fn r03_a_turn_too_large_to_be_read_at_once_is_summarized_in_parts() {
     let client = bulk().await;
     let thread_id = thread(&client, small()).await;
     count_aloud(&client, &thread_id).await;
-    // As long as it is the newest turn, it stays in full.
-    let database = bulk_database().await;
-    looked_at(&database, &thread_id).await;
-    let all = states(&client, &thread_id, SUMMARY).await;
-    assert_eq!(all, [(LedgerState::Raw, 2_101)]);
+    // Of the newest turn, the newest messages stay in full.
+    eventually("most of the turn is summarized", SOON, async || {
+        let states = states(&client, &thread_id, SUMMARY).await;
+        matches!(states.last(), Some((LedgerState::Raw, 1..100)))
+    })
+    .await;
     let long = "That was a long way, and now I want to hear of something else. ".repeat(30);
     client.append_turn(&thread_id, &long, &long).await;
     eventually("the long turn is summarized", SOON, async || {
@@ -169,7 +168,7 @@ async fn r03_a_turn_too_large_to_be_read_at_once_is_summarized_in_parts() {
     })
     .await;
     let states = states(&client, &thread_id, SUMMARY).await;
-    assert_eq!(states.len(), 3, "{states:?}");
+    assert!(states.len() > 2, "{states:?}");
     assert!(verify(&client, &thread_id).await.ok);
 }
 

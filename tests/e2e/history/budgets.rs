@@ -116,8 +116,9 @@ async fn d06_whole_turns_are_dropped_oldest_first_for_every_budget() {
     let all = client.all_messages(&thread_id).await;
     let total = tokens(&all);
     let newest = tokens(&all[starts(&all).last().copied().unwrap()..]);
+    let least = tokens(&all[..1]) + newest;
     let mut lengths = Vec::new();
-    for max_tokens in (newest..total + 20).step_by(13).chain([total - 1, total]) {
+    for max_tokens in (least..total + 20).step_by(13).chain([total - 1, total]) {
         let request = GetHistoryRequest {
             max_tokens: Some(max_tokens),
             ..history_request(&thread_id)
@@ -134,7 +135,7 @@ async fn d06_whole_turns_are_dropped_oldest_first_for_every_budget() {
     );
 }
 
-/// Checks that the history has as many whole turns as fit.
+/// Checks that the history has the instructions, and as many whole turns as fit.
 fn check(all: &[Message], history: &GetHistoryResponse, max_tokens: i32) {
     let kept = &history.messages;
     let at = format!("at {max_tokens} tokens: {:?}", texts(kept));
@@ -142,6 +143,11 @@ fn check(all: &[Message], history: &GetHistoryResponse, max_tokens: i32) {
     assert_eq!(history.total_tokens, tokens(kept), "{at}");
     assert!(!history.content_truncated, "{at}");
     assert_eq!(history.truncated, kept.len() < all.len(), "{at}");
+    let system = all.iter().take_while(|one| one.role() == Role::System);
+    let (instructions, all) = all.split_at(system.count());
+    let (begin, kept) = kept.split_at(instructions.len());
+    assert_eq!(begin, instructions, "{at}");
+    let max_tokens = max_tokens - tokens(instructions);
     let from = all.len() - kept.len();
     assert_eq!(kept, &all[from..], "not the newest messages {at}");
     assert!(!kept.is_empty(), "{at}");

@@ -49,7 +49,11 @@ async fn long_turn(client: &Client) -> (String, Vec<Message>) {
 async fn d06_an_oversized_turn_is_shortened() {
     let client = plain().await;
     let (thread_id, all) = oversized(&client).await;
-    for max_tokens in [100, 300, 700] {
+    for (max_tokens, kept) in [
+        (100, [0, 3].as_slice()),
+        (300, &[0, 3]),
+        (900, &[0, 1, 2, 3]),
+    ] {
         for policy in [
             OversizedTurnPolicy::Unspecified,
             OversizedTurnPolicy::TruncateContent,
@@ -71,12 +75,21 @@ async fn d06_an_oversized_turn_is_shortened() {
                 "{} of {max_tokens} tokens used",
                 history.total_tokens
             );
-            assert_eq!(ids(&history.messages), ids(&all[2..]));
+            let kept: Vec<Message> = kept.iter().map(|index| all[2 + index].clone()).collect();
+            assert_eq!(ids(&history.messages), ids(&kept));
             pairs(&history.messages);
-            for (short, long) in history.messages.iter().zip(&all[2..]) {
+            for (short, long) in history.messages.iter().zip(&kept) {
                 assert!(text_of(long).starts_with(&text_of(short)));
+                let least = text_of(long).len().min(100);
+                assert!(text_of(short).len() >= least, "{}", text_of(short));
                 assert_eq!(short.parts.len(), long.parts.len());
             }
+            let whole = kept.len() > 2;
+            assert_eq!(
+                history.messages[0] == kept[0],
+                whole,
+                "the question is whole"
+            );
         }
     }
     // The stored messages are unchanged.

@@ -1,14 +1,16 @@
 //! Listing messages: filters, order, pages, as text.
 
 use memory_contract::proto::{
-    GetHistoryRequest, ListMessagesRequest, MessageFilter, MessageInput, ProviderFormat, Role,
+    GetHistoryRequest, ListMessagesRequest, MessageFilter, MessageInput, MessagePath,
+    ProviderFormat, Role,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
     Client, Dynamic, Refused as _, app, apply, history_request, metadata, reply, say, session,
-    target_session, target_thread, texts, trial,
+    target_app, target_session, target_thread, texts, trial,
 };
 use serde_json::json;
+use tonic::Code;
 
 use crate::{bulk, plain};
 
@@ -369,4 +371,113 @@ async fn a_page_ends_before_it_is_too_large_to_send() {
     let all = client.list(request).await;
     let seqs: Vec<i64> = all.iter().map(|message| message.seq).collect();
     assert_eq!(seqs, (1..=24).collect::<Vec<i64>>());
+}
+
+/// The request of the messages that lead to a head (empty: the thread's), by seq.
+fn path_to(thread_id: &str, head: &str, order_by: &str) -> ListMessagesRequest {
+    ListMessagesRequest {
+        target: target_thread(thread_id),
+        path: Some(MessagePath {
+            head_message_id: head.to_owned(),
+        }),
+        order_by: order_by.to_owned(),
+        page_size: 2,
+        ..Default::default()
+    }
+}
+
+#[apply(trial)]
+async fn a_path_lists_what_a_history_has_also_across_an_erased_message() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    for (question, answer) in [("u1", "a1"), ("u2", "a2")] {
+        client.append_turn(&thread_id, question, answer).await;
+    }
+    let all = client.all_messages(&thread_id).await;
+    let again = reply(&all[2].message_id, Role::Assistant, "a2b");
+    client
+        .append(&thread_id, vec![again, say(Role::User, "u3")])
+        .await;
+    let listed =
+        async |head: &str, order| texts(&client.list(path_to(&thread_id, head, order)).await);
+    assert_eq!(listed("", "").await, ["u1", "a1", "u2", "a2b", "u3"]);
+    assert_eq!(
+        listed(&all[3].message_id, "seq desc").await,
+        ["a2", "u2", "a1", "u1"]
+    );
+    client.delete_message(&thread_id, &all[2].message_id).await;
+    let path = ["u1", "a1", "a2b", "u3"];
+    assert_eq!(listed("", "seq").await, path);
+    assert_eq!(listed("", "seq desc").await, ["u3", "a2b", "a1", "u1"]);
+    let history = client.call(history_request(&thread_id)).await;
+    assert_eq!(texts(&history.messages), path);
+    let of_users = ListMessagesRequest {
+        filter: Some(MessageFilter {
+            roles: vec![Role::User.into()],
+            ..Default::default()
+        }),
+        ..path_to(&thread_id, "", "seq desc")
+    };
+    assert_eq!(texts(&client.list(of_users).await), ["u3", "u1"]);
+}
+
+#[apply(trial)]
+async fn all_pages_of_a_path_are_of_the_path_that_the_first_page_found() {
+    let client = plain().await;
+    for order in ["seq", "seq desc"] {
+        let thread_id = client.thread(&app()).await;
+        for number in 0..4 {
+            client
+                .append_turn(&thread_id, &format!("u{number}"), &format!("a{number}"))
+                .await;
+        }
+        let all = client.all_messages(&thread_id).await;
+        let mut request = path_to(&thread_id, "", order);
+        let mut read = Vec::new();
+        let mut erased = all.len();
+        loop {
+            let page = client.call(request.clone()).await;
+            read.extend(texts(&page.messages));
+            if page.next_page_token.is_empty() {
+                break;
+            }
+            request.page_token = page.next_page_token;
+            // The newest messages go, and another one comes.
+            erased -= 1;
+            client
+                .delete_message(&thread_id, &all[erased].message_id)
+                .await;
+            client
+                .append(&thread_id, vec![say(Role::User, "later")])
+                .await;
+        }
+        let mut given = texts(&all);
+        if order == "seq desc" {
+            given.reverse();
+            assert_eq!(read, given, "what was erased was read before");
+        } else {
+            assert_eq!(read, given[..given.len() - 2], "what was erased is missing");
+        }
+    }
+}
+
+#[apply(trial)]
+async fn a_path_is_of_a_thread_and_leads_to_one_of_its_messages() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    client.append_turn(&thread_id, "u1", "a1").await;
+    let other = client.thread(&app).await;
+    client.append_turn(&other, "u2", "a2").await;
+    let foreign = client.all_messages(&other).await[0].message_id.clone();
+    let refused = client.refused(path_to(&thread_id, &foreign, "")).await;
+    refused.is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    let of_app = ListMessagesRequest {
+        target: target_app(&app),
+        ..path_to(&thread_id, "", "")
+    };
+    let refused = client.refused(of_app).await;
+    refused.names_field("path");
+    let empty = client.thread(&app).await;
+    assert!(client.list(path_to(&empty, "", "")).await.is_empty());
 }

@@ -90,7 +90,7 @@ async fn read(client: &Client, request: GetWorkingMemoryRequest) -> GetWorkingMe
     client.call(request).await
 }
 
-async fn get(client: &Client, thread_id: &str) -> WorkingMemory {
+pub async fn get(client: &Client, thread_id: &str) -> WorkingMemory {
     get_for(client, thread_id, "").await
 }
 
@@ -122,7 +122,7 @@ async fn archive(client: &Client, thread_id: &str) -> Vec<String> {
 }
 
 /// A thread with this policy.
-async fn thread_with(client: &Client, app: &str, policy: MemoryPolicy) -> String {
+pub async fn thread_with(client: &Client, app: &str, policy: MemoryPolicy) -> String {
     let request = ResolveThreadRequest {
         session: Some(a_session(app)),
         policy: Some(policy),

@@ -72,6 +72,7 @@ fn block(block: Block) -> proto::ContextBlock {
 fn block_kind(kind: BlockKind) -> ContextBlockKind {
     match kind {
         BlockKind::System => ContextBlockKind::System,
+        BlockKind::Instructions => ContextBlockKind::Instructions,
         BlockKind::Derived => ContextBlockKind::Distilled,
         BlockKind::Memories => ContextBlockKind::Memories,
         BlockKind::Recalled => ContextBlockKind::Recalled,

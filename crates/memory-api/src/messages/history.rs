@@ -60,6 +60,7 @@ impl Messages {
                 render_history(store, &caller, thread, read, budget, formats, deadline).await?;
         }
         let Cut {
+            instructions,
             messages,
             total_tokens,
             truncated,
@@ -67,7 +68,7 @@ impl Messages {
             omitted,
             needs_older: _,
         } = cut;
-        let messages = messages.into_iter();
+        let messages = instructions.into_iter().chain(messages);
         let messages: Vec<proto::Message> =
             messages.map(|one| with_metadata(one, &files)).collect();
         let events = match include_events {

@@ -1,9 +1,9 @@
 //! Lists messages of a thread, a user or an app.
 
 use memory_context::KnownFiles;
-use memory_contract::proto::{self, ListMessagesRequest, ListMessagesResponse};
+use memory_contract::proto::{self, ListMessagesRequest, ListMessagesResponse, MessagePath};
 use memory_contract::{
-    AppId, InvalidFields, MessageId, UserId,
+    AppId, Invalid, InvalidFields, MessageId, MessageName, UserId, check,
     convert::filter_from,
     limits,
     message::{Message, MessageFilter},
@@ -14,7 +14,7 @@ use memory_grpc::request::{
     required_target_from,
 };
 use memory_grpc::{ApiError, caller_of};
-use memory_store::{Caller, MessageQuery, Order, OwnerMessageQuery};
+use memory_store::{Caller, MessageQuery, Order, OwnerMessageQuery, PathPage, PathQuery, Place};
 use prost::Message as _;
 use tonic::Request;
 use tonic::metadata::MetadataMap;
@@ -22,10 +22,14 @@ use tonic::metadata::MetadataMap;
 use super::Messages;
 use crate::files::with_metadata;
 
+const HEAD: &str = "path.head_message_id";
+
 /// Whose messages to list.
 #[derive(Debug)]
 enum Listed {
     Thread(NamedConversation),
+    /// The messages that lead to a message; `None`: to the thread's head.
+    Path(NamedConversation, Option<MessageName>),
     Owner(AppId, Option<UserId>),
 }
 
@@ -34,12 +38,13 @@ struct Wanted {
     filter: MessageFilter,
     order: Order,
     /// The place of the last message of the page before.
-    after: Option<Place>,
+    after: Option<Position>,
     limit: u32,
 }
 
-/// A place in a list, as page tokens have it: a seq, or the time and the id of a message.
-type Place = [i64; 3];
+/// A position in a list, as page tokens have it: a seq; or the depths of a message and of the
+/// end of its path, the branch of the end, and the highest seq; or the time and the id of a message.
+type Position = [i64; 3];
 
 impl Messages {
     pub(super) async fn list(
@@ -54,13 +59,14 @@ impl Messages {
             order_by,
             page_size,
             page_token,
+            path,
         } = request;
         let mut fields = Fields::default();
-        let listed = fields.get_all(listed_from(&call, target));
+        let listed = fields.get_all(listed_from(&call, target, path));
         let filter = fields.take(filter_from(filter));
         let key = match &listed {
             Some(Listed::Owner(..)) => "create_time",
-            Some(Listed::Thread(_)) | None => "seq",
+            Some(Listed::Thread(_) | Listed::Path(..)) | None => "seq",
         };
         let order = match fields.take(descends(key, &order_by)) {
             true => Order::Descending,
@@ -76,26 +82,23 @@ impl Messages {
         );
         let after = fields.take(PageToken::place(&identity, &page_token));
         let listed = fields.all(listed)?;
-        let by_time = matches!(listed, Listed::Owner(..));
         let wanted = Wanted {
             filter,
             order,
             after,
             limit,
         };
-        let (found, next) = self.page_of(&caller, listed, wanted).await?;
-        let places: Vec<Place> = found
-            .iter()
-            .map(|message| match by_time {
-                true => said_place(message),
-                false => seq_place(message),
-            })
-            .collect();
+        let Found {
+            messages: found,
+            next,
+            position,
+        } = self.page_of(&caller, listed, wanted).await?;
+        let positions: Vec<Position> = found.iter().map(|message| position.of(message)).collect();
         let known = KnownFiles::of_messages(&self.store, &caller, found.iter()).await?;
         let (messages, cut) = fit(found, &known);
         let last = messages.len().checked_sub(1);
         let next = match cut {
-            true => last.and_then(|last| places.get(last).copied()),
+            true => last.and_then(|last| positions.get(last).copied()),
             false => next,
         };
         let token = |place| PageToken::after_place(&identity, place);
@@ -112,7 +115,7 @@ impl Messages {
         caller: &Caller,
         listed: Listed,
         wanted: Wanted,
-    ) -> Result<(Vec<Message>, Option<Place>), ApiError> {
+    ) -> Result<Found, ApiError> {
         let Wanted {
             filter,
             order,
@@ -132,7 +135,31 @@ impl Messages {
                     max_bytes,
                 };
                 let page = messages.list_messages(&query).await?;
-                Ok((page.items, page.next.map(|seq| [seq, 0, 0])))
+                Ok(Found {
+                    messages: page.items,
+                    next: page.next.map(|seq| [seq, 0, 0]),
+                    position: PositionKind::Seq,
+                })
+            }
+            Listed::Path(named, head) => {
+                let query = PathQuery {
+                    thread: named.thread(&self.store, caller).await?,
+                    head,
+                    filter,
+                    order,
+                    after: after.map(path_page).transpose()?,
+                    limit,
+                    max_bytes,
+                };
+                let page = messages.list_path(&query).await;
+                let page = page.map_err(|error| ApiError::from(error).naming(HEAD))?;
+                let position = PositionKind::Depth(page.end, page.last_seq);
+                let last = page.messages.last().filter(|_| page.more);
+                Ok(Found {
+                    next: last.map(|message| position.of(message)),
+                    messages: page.messages,
+                    position,
+                })
             }
             Listed::Owner(app, user) => {
                 let query = OwnerMessageQuery {
@@ -148,26 +175,74 @@ impl Messages {
                     max_bytes,
                 };
                 let page = messages.list_messages_of(&query).await?;
-                let next = page.next.map(|(at, id)| place_of((at, id.uuid())));
-                Ok((page.items, next))
+                Ok(Found {
+                    messages: page.items,
+                    next: page.next.map(|(at, id)| place_of((at, id.uuid()))),
+                    position: PositionKind::Said,
+                })
             }
         }
     }
 }
 
-fn seq_place(message: &Message) -> Place {
-    [message.seq, 0, 0]
+/// A page that was read.
+struct Found {
+    messages: Vec<Message>,
+    /// The place of the last message that was read if there are more.
+    next: Option<Position>,
+    position: PositionKind,
 }
 
-fn said_place(message: &Message) -> Place {
-    place_of((message.created, message.id.uuid()))
+/// What the order of a list depends on.
+#[derive(Clone, Copy)]
+enum PositionKind {
+    Seq,
+    /// The depth on the path to a place, of messages up to a seq.
+    Depth(Place, i64),
+    Said,
 }
 
-fn listed_from(call: &MetadataMap, target: Option<proto::Target>) -> Result<Listed, InvalidFields> {
-    Ok(match required_target_from(call, target)? {
-        Target::Thread(named) => Listed::Thread(named),
-        Target::User(app, user) => Listed::Owner(app, Some(user)),
-        Target::App(app) => Listed::Owner(app, None),
+impl PositionKind {
+    fn of(self, message: &Message) -> Position {
+        match self {
+            Self::Seq => [message.seq, 0, 0],
+            Self::Depth(Place { branch, depth }, last_seq) => {
+                let depths = i64::from(message.depth) << 32 | i64::from(depth);
+                [depths, branch.into(), last_seq]
+            }
+            Self::Said => place_of((message.created, message.id.uuid())),
+        }
+    }
+}
+
+fn path_page([depths, branch, last_seq]: Position) -> Result<PathPage, Invalid> {
+    let number = |number| i32::try_from(number).map_err(|_| PageToken::foreign());
+    let (after, depth) = (depths >> 32, depths & i64::from(u32::MAX));
+    Ok(PathPage {
+        end: Place {
+            branch: number(branch)?,
+            depth: number(depth)?,
+        },
+        last_seq,
+        after_depth: number(after)?,
+    })
+}
+
+fn listed_from(
+    call: &MetadataMap,
+    target: Option<proto::Target>,
+    path: Option<MessagePath>,
+) -> Result<Listed, InvalidFields> {
+    let path = path.map(|path| check::optional_message_name(HEAD, &path.head_message_id));
+    Ok(match (required_target_from(call, target)?, path) {
+        (Target::Thread(named), None) => Listed::Thread(named),
+        (Target::Thread(named), Some(head)) => Listed::Path(named, head?),
+        (Target::User(..) | Target::App(_), Some(_)) => {
+            let problem = "must be unset unless the target is a thread";
+            return Err(Invalid::new("path", problem).into());
+        }
+        (Target::User(app, user), None) => Listed::Owner(app, Some(user)),
+        (Target::App(app), None) => Listed::Owner(app, None),
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use memory_budget::{Amount, Budget, Cut, Size};
 use memory_contract::{
     MessageId, ThreadId, limits,
-    message::{Part, Role},
+    message::{Message, Part, Role},
     node::NodeMessage,
     policy::ResolvedPolicy,
     size::message_bytes,
@@ -112,8 +112,12 @@ impl Assembly {
         };
         let derived = self.derived(room);
         left = left.minus(size_in(&derived.block));
-        let (recent, not_recent) = self.recent(left.bytes)?;
-        left = left.minus(size_in(&recent));
+        let Recent {
+            instructions,
+            recent,
+            omitted: not_recent,
+        } = self.recent(left.bytes)?;
+        left = left.minus(size_in(&instructions)).minus(size_in(&recent));
         let (node, not_of_node) = self.node(room);
         let plan = self.remembered.plan.as_ref();
         let plan = plan.and_then(|plan| quote_plan(plan, tokenizer, left));
@@ -134,7 +138,7 @@ impl Assembly {
             Some(_) => ([None, None], found),
             None => (found, [None, None]),
         };
-        let blocks = [self.prompt.system.clone(), derived.block]
+        let blocks = [self.prompt.system.clone(), instructions, derived.block]
             .into_iter()
             .chain(first)
             .chain([recent, node, plan])
@@ -181,14 +185,14 @@ impl Assembly {
         derived.map_or_else(Quoted::default, |derived| derived.quote(room / 2))
     }
 
-    /// The newest messages, and how much older ones are.
-    fn recent(&self, room: usize) -> Result<(Option<Block>, Amount), ContextError> {
-        let (Some(thread), false) = (self.thread, self.remembered.recent.messages.is_empty())
-        else {
-            return Ok((None, self.remembered.recent.omitted));
+    /// The instructions and the newest messages.
+    fn recent(&self, room: usize) -> Result<Recent, ContextError> {
+        let Some(thread) = self.thread else {
+            return Ok(Recent::default());
         };
         let recent = self.remembered.recent.clone();
         let Cut {
+            instructions,
             messages,
             total_tokens: _,
             truncated,
@@ -204,22 +208,31 @@ impl Assembly {
             .iter()
             .map(|one| (one.message.id, &one.reasons))
             .collect();
-        let sources = messages.iter().map(|message| {
+        let source = |message: &Message| {
             let reasons = reasons.get(&message.id).copied().cloned();
             let reasons = reasons.unwrap_or_else(|| vec![Reason::Recent]);
             BlockSource::new(SourceId::Message(message.id.to_string()), thread, reasons)
-        });
-        let sources: Vec<BlockSource> = sources.collect();
+        };
         let stored = |message| ContextMessage::stored(message, self.budget.tokenizer);
-        let block = (!messages.is_empty()).then(|| Block {
-            kind: BlockKind::Recent,
-            messages: messages.into_iter().map(stored).collect(),
-            sources,
-            truncated,
-            content_truncated,
-            hash: OnceLock::new(),
-        });
-        Ok((block, omitted))
+        let block = |kind, messages: Vec<Message>| {
+            (!messages.is_empty()).then(|| Block {
+                kind,
+                sources: messages.iter().map(source).collect(),
+                messages: messages.into_iter().map(stored).collect(),
+                truncated: false,
+                content_truncated: false,
+                hash: OnceLock::new(),
+            })
+        };
+        Ok(Recent {
+            instructions: block(BlockKind::Instructions, instructions),
+            recent: block(BlockKind::Recent, messages).map(|recent| Block {
+                truncated,
+                content_truncated,
+                ..recent
+            }),
+            omitted,
+        })
     }
 
     /// The dialogue of the node, and how much of it is missing.
@@ -286,6 +299,15 @@ impl Assembly {
         let bytes = |parts: &[Part]| size_of(parts) + self.files.bytes_of(parts);
         messages.iter().map(|message| bytes(&message.parts)).sum()
     }
+}
+
+/// What is shown of the conversation in full.
+#[derive(Default)]
+struct Recent {
+    instructions: Option<Block>,
+    recent: Option<Block>,
+    /// The messages that are not shown.
+    omitted: Amount,
 }
 
 /// The tokens and the approximate bytes of a block.

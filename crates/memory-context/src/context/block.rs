@@ -16,6 +16,8 @@ use time::OffsetDateTime;
 pub enum BlockKind {
     /// The system prompt.
     System,
+    /// The stored system messages that begin the conversation.
+    Instructions,
     /// Quoted summaries, observations and reflections.
     Derived,
     /// Quoted long-term memories.

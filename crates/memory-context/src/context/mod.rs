@@ -1,7 +1,7 @@
 //! Contexts: everything that a model is given for one request.
 //!
-//! A context is made of blocks, in this order: system prompt, derived text, memories,
-//! recalled messages, recent messages, a node's dialogue, input. With derived text, an
+//! A context is made of blocks, in this order: system prompt, instructions, derived text,
+//! memories, recalled messages, recent messages, a node's dialogue, input. With derived text, an
 //! agent's plan, the memories and the recalled messages come right before the input. System
 //! prompt and input are always there; the others share the tokens that these leave.
 
@@ -245,7 +245,7 @@ fn references<'a>(
 ) -> impl Iterator<Item = &'a FileRef> + use<'a> {
     let input = prompt.input.iter().flat_map(|block| &block.messages);
     let input = input.flat_map(|message| &message.parts);
-    let recent = remembered.recent.messages.iter().rev();
+    let recent = remembered.recent.all().rev();
     let recent = recent.flat_map(|message| &message.parts);
     let node = remembered.dialogue.messages.iter().rev();
     let node = node.flat_map(|message| &message.files);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use memory_budget::{Amount, Budget, BudgetError, Cut};
+use memory_budget::{Amount, Budget, Cut};
 use memory_contract::{
     ThreadId, limits,
     memory::MemoryOwner,
@@ -14,7 +14,7 @@ use memory_recall::{
     Degradation, FoundMemories, FoundMemory, Method, Omission, Ranking, Reason, Recall,
     RecallQuery, Recalled, RecalledMessage,
 };
-use memory_store::{Caller, HistoryQuery, Node, PlanError, Scope, Space, Store, StoreError};
+use memory_store::{Caller, Node, PlanError, Scope, Space, Store, StoreError};
 
 use super::derived::DerivedShare;
 use super::gist::Gist;
@@ -142,14 +142,14 @@ impl Reader<'_> {
             let recalled = async {
                 let rank = async { Ok(self.recall.rank(self.caller, &query).await?) };
                 let ((derived, recent), ranking) = tokio::try_join!(history, rank)?;
-                let shown = recent.messages.clone();
+                let shown = recent.all().cloned().collect();
                 self.complete(&query, ranking, derived, recent, shown).await
             };
             let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
             return Ok(memory.with(known));
         }
         let (derived, recent) = history.await?;
-        let mut shown = recent.messages.clone();
+        let mut shown = recent.all().cloned().collect();
         let question = match searches {
             true => self.question_of(&mut shown).await?,
             false => String::new(),
@@ -260,26 +260,13 @@ impl Reader<'_> {
         .map_err(|error| self.of_the_whole(error, self.max_tokens))
     }
 
-    /// A recent window without messages, which counts those that it lacks. Fails if the head
-    /// that the request names is not stored.
+    /// A recent window of the instructions alone, which counts the messages that it lacks. Fails
+    /// if the head that the request names is not stored.
     async fn nothing_recent(&self) -> Result<Cut, ContextError> {
-        let newest = HistoryQuery {
-            thread: self.thread,
-            head: self.request.head.clone(),
-            max_tokens: 0,
-            limit: 0,
-        };
-        let path = self.store.messages(self.caller).history(&newest).await;
-        let path = path.map_err(|error| ContextError::naming(error, "head_message_id"))?;
-        let omitted = Amount {
-            count: path.path_messages,
-            tokens: path.path_tokens,
-        };
-        Ok(Cut {
-            truncated: omitted.count > 0,
-            omitted,
-            ..Cut::default()
-        })
+        let (store, caller, thread) = (self.store, self.caller, self.thread);
+        let head = self.request.head.clone();
+        let budget = self.budget(0, self.max_tokens);
+        history::instructions_only(store, caller, thread, head, budget).await
     }
 
     /// Fails if the head that the request names is not stored, where no window reads it.
@@ -358,21 +345,8 @@ impl Reader<'_> {
     /// An error about `left` tokens as one about the budget of the whole context.
     fn of_the_whole(&self, error: ContextError, left: i32) -> ContextError {
         match error {
-            ContextError::Budget(BudgetError::TurnTooLarge {
-                needed_tokens,
-                needed_messages,
-                max_tokens: _,
-                message_limit,
-                whole,
-            }) => {
-                let taken = self.whole_budget - left;
-                ContextError::Budget(BudgetError::TurnTooLarge {
-                    needed_tokens: needed_tokens.saturating_add(taken),
-                    needed_messages,
-                    max_tokens: self.whole_budget,
-                    message_limit,
-                    whole,
-                })
+            ContextError::Budget(error) => {
+                ContextError::Budget(error.beside(self.whole_budget - left))
             }
             other => other,
         }

@@ -10,7 +10,7 @@ use memory_contract::{TenantId, ThreadId, heap, message::Role};
 use metrics::{counter, describe_counter};
 use moka::future::Cache;
 
-use super::path::{History, Path, Version};
+use super::path::{History, Path, Version, instructions};
 use crate::config::{CacheConfig, CacheKind};
 
 /// The newest messages on the path to a thread's head.
@@ -31,9 +31,16 @@ impl Window {
     /// for it. The window is bounded by the bytes of one answer already.
     pub(crate) fn answer(&self, path: &Path) -> Option<History> {
         let count = self.reach(path)?;
+        let (messages, rest) = self.history.messages.split_at(count);
+        let begun = self.history.instructions.iter();
+        let instructions = match self.history.older {
+            true => begun.cloned().collect(),
+            false => instructions(rest.iter().rev()).cloned().collect(),
+        };
         Some(History {
-            messages: self.history.messages[..count].to_vec(),
-            older: count < self.history.messages.len() || self.history.older,
+            messages: messages.to_vec(),
+            instructions,
+            older: !rest.is_empty() || self.history.older,
             ..self.history
         })
     }
@@ -130,7 +137,9 @@ pub(crate) fn count_lookup(outcome: &'static str) {
 }
 
 fn weight(tenant: &TenantId, window: &Window) -> u32 {
-    let messages: usize = window.history.messages.iter().map(heap::of_message).sum();
+    let instructions = window.history.instructions.iter();
+    let messages = window.history.messages.iter().chain(instructions);
+    let messages: usize = messages.map(heap::of_message).sum();
     let bytes = heap::ENTRY + tenant.as_str().len() + size_of::<Window>() + messages;
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -74,22 +74,28 @@ enum PathRead {
     },
 }
 
-/// Reads what the function `history` returns: messages, then a row with the
-/// status.
+/// Reads what the function `history` returns: messages, then instructions, then a row with
+/// the status.
 fn read_history(found: &[Row]) -> Result<PathRead, StoreError> {
-    let Some((last, messages)) = found.split_last() else {
+    let Some((last, found)) = found.split_last() else {
         return Err(StoreError::Corrupt {
             what: "history",
             why: "it has no status".to_owned(),
         });
     };
+    let mut messages = found.len();
+    while let Some(before) = messages.checked_sub(1)
+        && column::<Option<&str>>(&found[before], "status")?.is_some()
+    {
+        messages = before;
+    }
+    let (messages, instructions) = found.split_at(messages);
+    let read = |rows: &[Row]| rows.iter().map(read_message).collect::<Result<_, _>>();
     match column(last, "status")? {
         "ok" => Ok(PathRead::Read {
             history: History {
-                messages: messages
-                    .iter()
-                    .map(read_message)
-                    .collect::<Result<_, _>>()?,
+                messages: read(messages)?,
+                instructions: read(instructions)?,
                 older: column(last, "older")?,
                 path_messages: column(last, "path_messages")?,
                 path_tokens: column(last, "path_tokens")?,

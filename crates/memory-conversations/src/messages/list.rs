@@ -1,7 +1,7 @@
 //! Lists messages of a thread, of a user or of an app.
 
 use memory_contract::{
-    AppId, MessageId, ThreadId, UserId,
+    AppId, MessageId, MessageName, ThreadId, UserId,
     message::{Message, MessageFilter},
 };
 use memory_database::{
@@ -9,10 +9,11 @@ use memory_database::{
     page::{SCANNED, one_more},
     rows::{GET_THREAD, column, id, one_thread},
 };
+use memory_ledger::Place;
 use memory_postgres::{Params, query};
 use time::OffsetDateTime;
 
-use super::{filter::Filter, row::read_message};
+use super::{filter::Filter, history::not_found, row::read_message};
 use crate::{MessageStore, threads::used};
 
 /// Which end of a list comes first.
@@ -46,6 +47,37 @@ pub struct MessageQuery {
 /// The place of a message in the order in which messages were said.
 pub type SaidPlace = (OffsetDateTime, MessageId);
 
+/// Where the next page of a path starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathPage {
+    /// The place that the path leads to.
+    pub end: Place,
+    /// The seq of the newest message of the thread when the first page was read.
+    pub last_seq: i64,
+    /// The depth of the last message of the page before.
+    pub after_depth: i32,
+}
+
+/// The messages of a path to list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathQuery {
+    /// The thread of the path.
+    pub thread: ThreadId,
+    /// The message that the path leads to; `None`: the thread's head. Only the first page
+    /// looks for it.
+    pub head: Option<MessageName>,
+    /// Conditions that the listed messages meet.
+    pub filter: MessageFilter,
+    /// The order; ascending from the beginning of the conversation.
+    pub order: Order,
+    /// The `next` of the page before; `None` for the first page.
+    pub after: Option<PathPage>,
+    /// The most messages to return, at least 1.
+    pub limit: u32,
+    /// As in [`MessageQuery`](crate::MessageQuery).
+    pub max_bytes: u32,
+}
+
 /// The messages of a user or an app to list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerMessageQuery {
@@ -63,6 +95,19 @@ pub struct OwnerMessageQuery {
     pub limit: u32,
     /// As in [`MessageQuery`](crate::MessageQuery).
     pub max_bytes: u32,
+}
+
+/// Messages of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathMessages {
+    /// In the order of the query.
+    pub messages: Vec<Message>,
+    /// Whether more of them follow.
+    pub more: bool,
+    /// The place that the path leads to.
+    pub end: Place,
+    /// The seq of the newest message of the thread when the first page was read.
+    pub last_seq: i64,
 }
 
 impl MessageStore<'_> {
@@ -121,6 +166,57 @@ impl MessageStore<'_> {
             next: items.last().map(|message| message.seq).filter(|_| more),
             items,
         })
+    }
+
+    /// Lists the messages of a path. All pages are of the path to the place that the first
+    /// page found, also if messages come or go meanwhile.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound` for a head that is not stored.
+    pub async fn list_path(self, query: &PathQuery) -> Result<PathMessages, StoreError> {
+        let tenant = &self.caller.tenant;
+        let filter = Filter::of(&query.filter);
+        let end = query.after.map(|page| page.end);
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &query.thread.uuid(),
+            &query.head.as_ref().map(MessageName::as_str),
+            &end.map(|end| end.branch),
+            &end.map(|end| end.depth),
+            &query.after.map(|page| page.last_seq),
+            &(query.order == Order::Descending),
+            &query.after.map(|page| page.after_depth),
+            &filter.roles,
+            &filter.names,
+            &filter.start,
+            &filter.end,
+            &filter.metadata,
+            &i32::try_from(query.limit).unwrap_or(i32::MAX - 1),
+            &i64::from(query.max_bytes),
+        ];
+        let list = query!("messages/list_path");
+        let found = self.store.pool.within(self.caller, list, params).await?;
+        let Some((last, messages)) = found.split_last() else {
+            return Err(StoreError::Corrupt {
+                what: "path",
+                why: "it has no status".to_owned(),
+            });
+        };
+        match column(last, "status")? {
+            "ok" => Ok(PathMessages {
+                messages: messages
+                    .iter()
+                    .map(read_message)
+                    .collect::<Result<_, _>>()?,
+                more: column(last, "more")?,
+                last_seq: column(last, "last_seq")?,
+                end: Place {
+                    branch: column(last, "branch")?,
+                    depth: column(last, "depth")?,
+                },
+            }),
+            other => Err(not_found(other)),
+        }
     }
 
     /// Lists messages of a user or an app by the time at which they were said. A page may

@@ -27,7 +27,9 @@ use crate::{MessageStore, MessageWorker, threads::used};
 pub use self::append::{Append, Appended, external_exists};
 pub use self::contents::{HeldContent, Hold};
 pub use self::indexing::{IndexRecord, Place};
-pub use self::list::{MessageQuery, Order, OwnerMessageQuery, SaidPlace};
+pub use self::list::{
+    MessageQuery, Order, OwnerMessageQuery, PathMessages, PathPage, PathQuery, SaidPlace,
+};
 pub use self::path::{History, HistoryQuery};
 pub use self::recall::{Freshness, Hydrated, Neighbor, TextMatch, Unindexed, UnindexedChange};
 pub use self::row::{CountedMessage, NewRows, read_message};

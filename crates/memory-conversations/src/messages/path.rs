@@ -1,6 +1,9 @@
 //! A path through a thread, and the messages on it.
 
-use memory_contract::{MessageId, MessageName, TenantId, ThreadId, message::Message};
+use memory_contract::{
+    MessageId, MessageName, TenantId, ThreadId, limits,
+    message::{Message, Role},
+};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -22,18 +25,30 @@ pub struct HistoryQuery {
 /// The most bytes of content that one history reads: many times the size of an answer, so
 /// that it only bounds memory.
 const HISTORY_BYTES: i64 = 32 * 1024 * 1024;
+const INSTRUCTIONS: i32 = limits::INSTRUCTIONS as i32;
 
 /// The messages that lead to a head.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     /// The newest first.
     pub messages: Vec<Message>,
+    /// The system messages that begin the path, as far as `messages` do not have them; the
+    /// oldest first, at most [`limits::INSTRUCTIONS`].
+    pub instructions: Vec<Message>,
     /// Whether the path has older readable messages.
     pub older: bool,
     /// All readable messages of the path.
     pub path_messages: i64,
     /// Their tokens together.
     pub path_tokens: i64,
+}
+
+/// The system messages that begin a path of these messages, the oldest first.
+pub fn instructions<'a>(
+    path: impl Iterator<Item = &'a Message>,
+) -> impl Iterator<Item = &'a Message> {
+    path.take_while(|message| message.role == Role::System)
+        .take(limits::INSTRUCTIONS)
 }
 
 /// The version of the path to a thread's head. An append raises the last seq, an erasure
@@ -112,7 +127,7 @@ pub(crate) struct PathRequest<'a> {
 }
 
 impl PathRequest<'_> {
-    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 10] {
+    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 11] {
         [
             &self.tenant,
             &self.thread,
@@ -120,6 +135,7 @@ impl PathRequest<'_> {
             &self.max_tokens,
             &self.rows,
             &HISTORY_BYTES,
+            &INSTRUCTIONS,
             &self.known_seq,
             &self.known_count,
             &self.known_head,

@@ -1,5 +1,7 @@
 -- Reads the messages from a head (p_head names it; null: the thread's) back along its
--- parents, the newest first. Then comes one row without a message, with the status (ok, thread_not_found,
+-- parents, the newest first. Where older messages remain, the instructions follow, with the
+-- status instruction: of the system messages that begin the path, up to
+-- p_max_instructions that were not returned yet. Then comes one row without a message, with the status (ok, thread_not_found,
 -- message_not_found, unchanged), whether older messages remain, and the number and the
 -- tokens of all readable messages of the path. Where messages of the thread were erased,
 -- all messages of the path are counted, also the older ones that are not returned.
@@ -18,7 +20,7 @@
 -- messages, so the cost depends on the messages returned.
 CREATE OR REPLACE FUNCTION recollect.history(
     p_tenant text, p_thread uuid, p_head text, p_max_tokens bigint, p_max_rows integer,
-    p_max_bytes bigint,
+    p_max_bytes bigint, p_max_instructions integer,
     p_known_seq bigint DEFAULT NULL, p_known_count bigint DEFAULT NULL, p_known_head uuid DEFAULT NULL,
     p_known_updates bigint DEFAULT NULL
 )
@@ -108,6 +110,17 @@ BEGIN
         SELECT p.branch, p.depth INTO STRICT v_branch, v_depth
         FROM recollect.parent_of_branch(p_tenant, p_thread, v_branch, v_depth) p;
     END LOOP;
+
+    IF v_older THEN
+        status := 'instruction';
+        FOR v_message IN
+            SELECT i AS message
+            FROM recollect.instructions(p_tenant, p_thread, v_branch, v_oldest, p_max_instructions) i
+        LOOP
+            message := v_message.message;
+            RETURN NEXT;
+        END LOOP;
+    END IF;
 
     IF v_thread.last_seq <> v_thread.message_count THEN
         path_messages := v_rows;

@@ -4,11 +4,11 @@ use memory_contract::{MessageId, ThreadId, message::Message};
 use memory_conversations::read_message;
 use memory_database::{
     StoreError,
-    rows::{self, column, only, scalar},
+    rows::{self, column},
 };
 use memory_postgres::{Params, query};
 
-use super::{Generations, Place};
+use super::Generations;
 use crate::DistillateStore;
 
 /// A range of messages of a path to read.
@@ -98,30 +98,5 @@ impl DistillateStore<'_> {
             "message_not_found" => Err(StoreError::MessageNotFound),
             other => Err(rows::unknown_status(other)),
         }
-    }
-
-    /// Whether the path to a place has a user's message deeper than this.
-    ///
-    /// # Errors
-    /// Only errors of the database.
-    pub async fn user_speaks_after(
-        self,
-        thread: ThreadId,
-        to: Place,
-        after_depth: i32,
-    ) -> Result<bool, StoreError> {
-        let tenant = &self.caller.tenant;
-        let Place { branch, depth } = to;
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &thread.uuid(),
-            &branch,
-            &depth,
-            &after_depth,
-        ];
-        let speaks = query!("distillates/user_speaks_after");
-        scalar(&only(
-            self.store.pool.within(self.caller, speaks, params).await?,
-        )?)
     }
 }

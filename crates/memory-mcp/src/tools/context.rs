@@ -133,6 +133,7 @@ fn block(block: ContextBlock) -> Block {
     let quotes = matches!(block.kind(), Distilled | Memories | Plan | Recalled);
     let kind = match block.kind() {
         ContextBlockKind::System => "system",
+        ContextBlockKind::Instructions => "instructions",
         ContextBlockKind::Distilled => "distilled",
         ContextBlockKind::Memories => "memories",
         ContextBlockKind::Recalled => "recalled",

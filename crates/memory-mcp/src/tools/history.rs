@@ -25,7 +25,7 @@ pub(super) struct History {
     #[serde(default = "tokens")]
     #[schemars(range(min = 1, max = 100_000))]
     max_tokens: i32,
-    /// The most messages to return.
+    /// The most messages to return, besides the system messages that the conversation begins with.
     #[serde(default = "messages")]
     #[schemars(range(min = 1, max = 500))]
     max_messages: i32,

@@ -377,7 +377,7 @@ async fn history_reads_only_what_it_returns() {
         .await
         .unwrap();
     let service = world.role("recollect_service").await;
-    let history = "SELECT * FROM recollect.history('a', $1, NULL, 1000000, 20, 1000000)";
+    let history = "SELECT * FROM recollect.history('a', $1, NULL, 1000000, 20, 1000000, 8)";
     let reads = "SELECT idx_tup_fetch + seq_tup_read AS reads FROM pg_stat_xact_user_tables WHERE relname = 'messages'";
     service.batch_execute("BEGIN").await.unwrap();
     for _ in 0..10 {

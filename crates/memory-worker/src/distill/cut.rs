@@ -5,35 +5,26 @@ use std::collections::HashMap;
 use memory_budget::turns;
 use memory_contract::message::{Content, Message, Role};
 
-/// How many of the oldest uncovered messages to summarize.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// This many messages, which are whole turns.
-    Take(usize),
-    /// None: everything that was read stays in full.
-    Nothing,
-    /// It depends on messages that were not read.
-    Unknown,
-}
-
 /// How much of a conversation is kept in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keep {
-    /// The tokens at which older turns are summarized. The newest turns that fill
-    /// less than four sevenths of them are kept.
+    /// The tokens at which older turns are summarized. The newest turns, or of a larger turn
+    /// the newest steps, that fill less than four sevenths of them are kept.
     pub(super) limit: i64,
 }
 
 impl Keep {
-    /// The whole turns among the oldest uncovered messages that are not kept. The newest
-    /// turn is always kept. `in_full` counts the tokens of all uncovered messages; `more`
-    /// says whether some of them were not read. A tool result whose call is missing
-    /// (covered, erased or never stored) does not bind its turn to another.
-    pub(super) fn cut(self, messages: &[Message], more: bool, in_full: i64) -> Cut {
+    /// How many of the oldest uncovered messages to summarize. `in_full` counts the tokens of all
+    /// uncovered messages; `more` says whether some of them were not read.
+    ///
+    /// Whole turns that are not kept; the newest turn read is kept or may continue. If that
+    /// turn alone is too large, such as the loop of an agent, its older steps: at least the last
+    /// message that was read stays. A tool result whose call is missing (covered, erased or
+    /// never stored) does not bind its turn to another.
+    pub(super) fn cut(self, messages: &[Message], more: bool, in_full: i64) -> usize {
         let turns = turns(messages, true);
-        // The last turn is the newest one, or may continue.
         let Some((_, whole)) = turns.split_last() else {
-            return Cut::Nothing;
+            return 0;
         };
         let mut left = in_full;
         let mut taken = 0;
@@ -45,10 +36,27 @@ impl Keep {
             taken = turn.messages.end;
         }
         match taken {
-            0 if more && !self.keeps(left) => Cut::Unknown,
-            0 => Cut::Nothing,
-            taken => Cut::Take(taken),
+            0 if !self.keeps(left) => self.steps_of_a_turn(messages, more, in_full),
+            taken => taken,
         }
+    }
+
+    /// The older steps of a turn, as few as leave no more than is kept, or all but the last.
+    fn steps_of_a_turn(self, turn: &[Message], more: bool, in_full: i64) -> usize {
+        // To summarize the request alone frees nothing: it is shown as long as the turn is.
+        let opening = turn.iter().take_while(|one| one.role == Role::User).count();
+        let last = turn.len() - usize::from(!more);
+        let mut left = in_full;
+        let mut taken = 0;
+        let places = split_points(turn).into_iter();
+        for place in places.filter(|place| (opening + 1..=last).contains(place)) {
+            left -= tokens_of(&turn[taken..place]);
+            taken = place;
+            if self.keeps(left) {
+                break;
+            }
+        }
+        taken
     }
 
     /// Whether messages of this size are kept.
@@ -189,23 +197,44 @@ mod tests {
         let messages = conversation(5);
         let cut = |limit| Keep { limit }.cut(&messages, false, 100);
         // Four sevenths of 70 are 40: two turns would fill them.
-        assert_eq!(cut(70), Cut::Take(8));
-        assert_eq!(cut(71), Cut::Take(6));
-        assert_eq!(cut(175), Cut::Take(2));
-        assert_eq!(cut(176), Cut::Nothing);
-        // The newest turn is kept, however large it is.
-        assert_eq!(cut(1), Cut::Take(8));
+        assert_eq!(cut(70), 8);
+        assert_eq!(cut(71), 6);
+        assert_eq!(cut(175), 2);
+        assert_eq!(cut(176), 0);
+        // A newest turn of one step is kept, however large it is.
+        assert_eq!(cut(1), 8);
     }
 
     #[test]
-    fn messages_that_were_not_read_count_as_kept_with_unknown_turns() {
+    fn messages_that_were_not_read_count_as_kept() {
         let messages = conversation(2);
         let keep = Keep { limit: 70 };
-        assert_eq!(keep.cut(&messages, true, 100), Cut::Take(2));
-        assert_eq!(keep.cut(&messages[..2], true, 100), Cut::Unknown);
-        assert_eq!(keep.cut(&messages[..2], true, 30), Cut::Nothing);
-        assert_eq!(keep.cut(&messages[..2], false, 100), Cut::Nothing);
-        assert_eq!(keep.cut(&[], false, 0), Cut::Nothing);
+        assert_eq!(keep.cut(&messages, true, 100), 2);
+        assert_eq!(keep.cut(&messages[..2], true, 30), 0);
+        assert_eq!(keep.cut(&messages[..2], false, 100), 0);
+        assert_eq!(keep.cut(&[], false, 0), 0);
+        // The turn continues in messages that were not read.
+        assert_eq!(keep.cut(&messages[..2], true, 100), 2);
+    }
+
+    #[test]
+    fn of_a_long_turn_the_newest_steps_are_kept() {
+        let mut turn = vec![said(Role::User, 10)];
+        for step in 0..5 {
+            turn.extend([calls(&step.to_string()), answers(&step.to_string())]);
+        }
+        let in_full = tokens_of(&turn);
+        assert_eq!(in_full, 20);
+        let cut = |limit| Keep { limit }.cut(&turn, false, in_full);
+        // Four sevenths of 7 are 4: of two steps one too much.
+        assert_eq!(cut(7), 9);
+        assert_eq!(cut(8), 7);
+        assert_eq!(cut(14), 5);
+        assert_eq!(cut(21), 3);
+        assert_eq!(cut(36), 0);
+        // The last step is never summarized, and the question never alone.
+        assert_eq!(cut(1), 9);
+        assert_eq!(Keep { limit: 1 }.cut(&turn[..3], false, 12), 0);
     }
 
     #[test]
@@ -261,11 +290,7 @@ mod tests {
         ) {
             let messages: Vec<Message> = sizes.iter().map(|size| said(Role::User, *size)).collect();
             let all = tokens_of(&messages);
-            let taken = match (Keep { limit }).cut(&messages, false, all) {
-                Cut::Take(taken) => taken,
-                Cut::Nothing => 0,
-                Cut::Unknown => panic!("all of it was read"),
-            };
+            let taken = Keep { limit }.cut(&messages, false, all);
             prop_assert!(taken < messages.len());
             let kept = tokens_of(&messages[taken..]);
             prop_assert!(kept * 7 < limit * 4 || taken == messages.len() - 1);

@@ -5,7 +5,7 @@ use memory_context::working::{READ_BYTES, READ_MESSAGES, WorkingSize, size_in};
 use memory_contract::{message::Message, policy::ResolvedPolicy};
 use memory_store::{Commit, DistillKind, DistillState, NewSummary};
 
-use super::cut::{Cut, Keep, split_points};
+use super::cut::Keep;
 use super::due::Due;
 use super::failure::Failure;
 use super::make::{DerivedText, MAX_COMMITS, MAX_STALE_COMMITS, place};
@@ -15,8 +15,8 @@ use super::source::sources;
 /// The most tokens of messages that one summary adds to the previous summary.
 /// A model with a smaller window gets them in portions.
 const PIECE_TOKENS: i64 = 30_000;
-/// If the newest turn alone exceeds the limit, the next run is due when it has grown by
-/// 1/GROWTH_DIVISOR, because each run costs as much as the turn is long.
+/// If the newest step alone exceeds the limit, the next run is due when the messages have grown by
+/// 1/GROWTH_DIVISOR, because each run costs as much as they are long.
 const GROWTH_DIVISOR: i64 = 64;
 
 /// The most tokens that another tokenizer counts where `o200k_base` counts one:
@@ -174,48 +174,18 @@ async fn oldest(
         limit: limits.limit,
     };
     let raw = state.unsummarized;
-    // More is read if a turn exceeds a piece.
-    for most in [PIECE_TOKENS, i64::MAX] {
-        let read = run.read(state, DistillKind::Summary, raw.after_depth, i32::MAX, most);
-        let read = read.await?;
-        let Some(mut range) = read else {
-            return Ok(SummaryInput::Stale);
-        };
-        let (mut messages, more) = (std::mem::take(&mut range.messages), range.more);
-        match keep.cut(&messages, more, raw.message_tokens) {
-            Cut::Take(count) => {
-                messages.truncate(count);
-                return Ok(SummaryInput::Messages(messages));
-            }
-            Cut::Nothing => return Ok(SummaryInput::Nothing),
-            Cut::Unknown if most == PIECE_TOKENS => {}
-            Cut::Unknown => return part_of_a_turn(run, state, messages).await,
-        }
-    }
-    Ok(SummaryInput::Nothing)
-}
-
-/// The beginning of a turn that is too large to be read whole, unless it is the newest
-/// turn.
-async fn part_of_a_turn(
-    run: &DistillRun<'_>,
-    state: &DistillState,
-    mut messages: Vec<Message>,
-) -> Result<SummaryInput, Failure> {
-    let read = messages.last().map_or(0, |last| last.depth);
-    let Some(&head) = state.path.first() else {
-        return Ok(SummaryInput::Nothing);
+    let most = PIECE_TOKENS;
+    let read = run.read(state, DistillKind::Summary, raw.after_depth, i32::MAX, most);
+    let Some(mut range) = read.await? else {
+        return Ok(SummaryInput::Stale);
     };
-    let store = &run.with.store;
-    let ended = store
-        .distillates(run.caller)
-        .user_speaks_after(run.thread.id, head, read);
-    if !ended.await? {
-        return Ok(SummaryInput::Nothing);
+    let (mut messages, more) = (std::mem::take(&mut range.messages), range.more);
+    let count = keep.cut(&messages, more, raw.message_tokens);
+    messages.truncate(count);
+    match count {
+        0 => Ok(SummaryInput::Nothing),
+        _ => Ok(SummaryInput::Messages(messages)),
     }
-    let count = split_points(&messages).last().copied();
-    messages.truncate(count.unwrap_or(messages.len()));
-    Ok(SummaryInput::Messages(messages))
 }
 
 async fn summarize(

@@ -95,7 +95,12 @@ async fn records(client: &Client, thread_id: &str, wanted: MemoryMode) -> String
     let all = client.all_messages(thread_id).await;
     let ids: Vec<String> = all.into_iter().map(|one| one.message_id).collect();
     let kept = in_full(&context);
-    assert_eq!(kept[..], ids[ids.len() - kept.len()..], "its own messages");
+    // The task of an agent is there in full beside its newest steps.
+    let newest = match kept[0] == ids[0] {
+        true => &kept[1..],
+        false => &kept[..],
+    };
+    assert_eq!(newest, &ids[ids.len() - newest.len()..], "its own messages");
     record_texts(&context).concat()
 }
 

@@ -285,8 +285,8 @@ async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
         .summarize_as(&talk, (0, 4), "NULL", "They added.")
         .await;
 
-    // The operational context: what was observed, and the newest steps, each with
-    // its result.
+    // The operational context: what was observed, the task in full, and the newest steps,
+    // each with its result.
     let request = BuildContextRequest {
         input: Vec::new(),
         ..asked(&agent, MemoryMode::Observational)
@@ -295,9 +295,10 @@ async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
     let parts = [Kind::Distilled, Kind::Recent, Kind::Recalled];
     assert_eq!(kinds(&context), parts);
     assert_eq!(record_texts(&context), [noted]);
-    assert_eq!(in_full(&context), stored[7..]);
+    assert_eq!(in_full(&context), [&stored[..1], &stored[7..]].concat());
     let messages = chat_messages(&context);
-    for (place, pair) in messages[1..7].chunks(2).enumerate() {
+    assert_eq!(messages[1]["content"], "Mend the build.");
+    for (place, pair) in messages[2..8].chunks(2).enumerate() {
         let id = format!("call-{}", place + 3);
         assert_eq!(pair[0]["tool_calls"][0]["id"], id, "{pair:?}");
         assert_eq!(pair[1]["tool_call_id"], id, "{pair:?}");

@@ -283,7 +283,8 @@ class Session:
 
         Args:
             max_tokens: the budget: 1 to 10,000,000. Default: 2,000.
-            max_messages: 1 to 500. Default: 100.
+            max_messages: the most messages besides the system messages that the conversation
+                begins with: 1 to 500. Default: 100.
             head: the last message of the conversation. Default: the thread's head.
             model: the model whose tokenizer counts, such as `gpt-4o`.
             oversized: what becomes of a newest turn that alone exceeds the budget. Default:
@@ -338,39 +339,28 @@ class Session:
         self, *, head: str = "", page_size: int = 100, timeout: float | None = None
     ) -> Iterator[types.Message]:
         """The messages that lead to the head, newest first, to the beginning of the
-        conversation; the next page is fetched when it is needed. Other branches are left out. It
-        ends early where a branch starts at a deleted message.
+        conversation, without other branches; the next page is fetched when it is needed. All
+        are of the path that the first page found, also if messages are stored or deleted
+        meanwhile. A session that does not exist has none.
 
         Args:
-            head: the message to start at, by its id. Default: the thread's head.
+            head: the message to start at, by its id or external id. Default: the thread's head.
             page_size: the number of messages a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        start = wanted = head or self._head(timeout)
-        while wanted:
-            last: v1.Message | None = None
-            for message in self.messages(
-                order_by="seq desc", page_size=page_size, timeout=timeout
-            ):
-                proto = message.proto
-                # What is deeper on the same branch comes after it, and its parent may be deleted.
-                if message.id == wanted or (last is not None and proto.branch == last.branch):
-                    last, wanted = proto, message.parent_id
-                    yield message
-            if last is not None or head:
-                return
-            # The head was deleted before it was listed: there is another one, or none.
-            wanted = self._head(timeout)
-            if wanted == start:
-                return
-            start = wanted
-
-    def _head(self, timeout: float | None) -> str:
-        """The thread's head; empty if there is none."""
+        request = v1.ListMessagesRequest(
+            target=self._target,
+            path=v1.MessagePath(head_message_id=head),
+            order_by="seq desc",
+            page_size=page_size,
+        )
         try:
-            return (self.get(timeout=timeout)).head
+            for page in pages(self._channels.stubs().message.ListMessages, request, timeout):
+                for message in page.messages:
+                    yield _results.message(message)
         except NotFoundError:
-            return ""
+            if head:
+                raise
 
     def message(self, message_id: str, *, timeout: float | None = None) -> types.Message:
         """One message by its id or its external id."""

@@ -134,6 +134,7 @@ fn print(context: &BuildContextResponse) -> Result<(), Failure> {
 fn kind(kind: ContextBlockKind) -> &'static str {
     match kind {
         ContextBlockKind::System => "system",
+        ContextBlockKind::Instructions => "instructions",
         ContextBlockKind::Distilled => "distilled",
         ContextBlockKind::Memories => "memories",
         ContextBlockKind::Recalled => "recalled",
