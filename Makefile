@@ -59,6 +59,8 @@ build-clients: setup
 # Other scenarios, or a repetition: make chaos CHAOS="kill --count 200 --seed 7"
 CHAOS ?= all
 FUZZ ?= --seconds 600
+# Generated conversations: make fuzz HISTORIES=1000000
+HISTORIES ?= 100000
 
 .PHONY: chaos
 chaos: setup ## Kill, restart and overload servers for ten minutes, and print a report
@@ -66,9 +68,10 @@ chaos: setup ## Kill, restart and overload servers for ten minutes, and print a 
 	target/debug/recollect-chaos $(CHAOS)
 
 .PHONY: fuzz
-fuzz: setup ## Call every method with invalid requests for ten minutes
+fuzz: setup ## Call every method with invalid requests, and render generated conversations
 	cargo build --workspace --bins
 	target/debug/recollect-chaos fuzz $(FUZZ)
+	PROPTEST_CASES=$(HISTORIES) cargo test --workspace --test provider_schemas
 
 .PHONY: test-qdrant
 test-qdrant: ## Run the tests of index and recall against a real Qdrant at QDRANT_URL

@@ -231,6 +231,12 @@ fn part(content: &PieceContent<'_>, signature: &str) -> Vec<String> {
                 .finish();
             vec![signed(Object::default().json("functionCall", &call))]
         }
+        // Gemini refuses an empty text without a signature.
+        PieceContent::Reasoning(reasoning)
+            if reasoning.text.is_empty() && reasoning.signature.is_empty() =>
+        {
+            Vec::new()
+        }
         PieceContent::Reasoning(reasoning) => {
             let thought = Object::with("text", &reasoning.text).json("thought", "true");
             vec![

@@ -1,8 +1,11 @@
-//! What Recollect renders, against the published schemas of the providers' requests.
+//! What Recollect renders, against the published schemas of the providers' requests and what else
+//! they are known to refuse.
 //!
 //! `tests/schemas/` is written by `scripts/provider-schemas` from the types of the
 //! providers' own packages. Their objects are closed: a field that a provider does not
 //! define fails.
+
+mod refusals;
 
 use std::sync::LazyLock;
 
@@ -189,6 +192,51 @@ fn the_schemas_refuse_what_the_providers_refuse() {
 }
 
 #[test]
+fn the_rules_refuse_what_the_schemas_allow_and_the_providers_refuse() {
+    let wrong = [
+        (
+            Provider::OpenaiChat,
+            r#"{"messages": [{"role": "tool", "tool_call_id": "a", "content": "x"}]}"#,
+        ),
+        (
+            Provider::OpenaiChat,
+            r#"{"messages": [{"role": "assistant", "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}]}"#,
+        ),
+        (
+            Provider::OpenaiResponses,
+            r#"{"input": [{"type": "reasoning", "id": "rs_1", "summary": []}]}"#,
+        ),
+        (
+            Provider::AnthropicMessages,
+            r#"{"messages": [{"role": "assistant", "content": "x"}]}"#,
+        ),
+        (
+            Provider::AnthropicMessages,
+            r#"{"messages": [{"role": "user", "content": [{"type": "text", "text": " "}]}]}"#,
+        ),
+        (
+            Provider::AnthropicMessages,
+            r#"{"messages": [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": true}]}]}"#,
+        ),
+        (
+            Provider::Gemini,
+            r#"{"contents": [
+                {"role": "user", "parts": [{"text": "x"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}]}"#,
+        ),
+    ];
+    for (provider, json) in wrong {
+        let body = value(json);
+        check(provider, &body).unwrap();
+        assert!(refusals::check(provider, &body).is_err(), "{json}");
+    }
+}
+
+#[test]
 fn a_conversation_of_one_provider_matches_the_schema_of_each() {
     for (from, json) in REQUESTS {
         let messages = messages_of(from, json);
@@ -198,9 +246,13 @@ fn a_conversation_of_one_provider_matches_the_schema_of_each() {
     }
 }
 
+/// As long as an id of a call may be.
+const LONG_ID: &str = "call_0123456789_0123456789_0123456789_0123456789_0123456789_0123456789_\
+    0123456789_0123456789_0123456789_0123456789_012345678";
+
 /// Content of any part, valid in a message of some role.
 fn any_content() -> impl Strategy<Value = Content> {
-    let id = || select(vec!["call_1", "call 2", "x", "toolu_3"]);
+    let id = || select(vec!["call_1", "call 2", "x", "toolu_3", LONG_ID]);
     let text = || select(vec!["", " ", "Hello.", "[1] \"quoted\"\n", "日本語"]);
     let json = || select(vec!["{}", "{\"a\": [1.0, null]}", "[1]", "\"x\"", "7"]);
     prop_oneof![
@@ -362,12 +414,11 @@ fn any_message() -> impl Strategy<Value = MessageInput> {
 
 proptest! {
     #[test]
-    fn any_conversation_matches_the_schema_of_each(
-        inputs in prop::collection::vec(any_message(), 1..8),
-    ) {
+    fn no_provider_refuses_a_conversation(inputs in prop::collection::vec(any_message(), 1..10)) {
         let messages = new_messages_from(inputs, Vec::new()).unwrap();
         for provider in PROVIDERS {
-            let checked = check(provider, &rendered(provider, &messages));
+            let body = rendered(provider, &messages);
+            let checked = check(provider, &body).and_then(|()| refusals::check(provider, &body));
             prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
         }
     }
