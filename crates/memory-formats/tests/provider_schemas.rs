@@ -385,31 +385,31 @@ fn any_message() -> impl Strategy<Value = MessageInput> {
     ]);
     let signature = select(vec!["", "Q2pBQg=="]);
     let parts = prop::collection::vec((any_content(), signature), 1..6);
-    (role, parts, select(vec!["", "Ada", "Ünal!"])).prop_filter_map(
-        "a message has a part",
-        |(role, parts, name)| {
-            let parts: Vec<proto::Part> = parts
-                .into_iter()
-                .filter(|(content, _)| belongs(role, content))
-                .map(|(content, signature)| {
-                    let signature = match content {
-                        Content::Reasoning(_) => String::new(),
-                        _ => signature.to_owned(),
-                    };
-                    proto::Part {
-                        content: Some(content),
-                        signature,
-                    }
-                })
-                .collect();
-            (!parts.is_empty()).then(|| MessageInput {
-                role: role.into(),
-                name: name.to_owned(),
-                parts,
-                ..Default::default()
+    (role, parts, select(vec!["", "Ada", "Ünal!"])).prop_map(|(role, parts, name)| {
+        let mut parts: Vec<proto::Part> = parts
+            .into_iter()
+            .filter(|(content, _)| belongs(role, content))
+            .map(|(content, signature)| {
+                let signature = match content {
+                    Content::Reasoning(_) => String::new(),
+                    _ => signature.to_owned(),
+                };
+                proto::Part {
+                    content: Some(content),
+                    signature,
+                }
             })
-        },
-    )
+            .collect();
+        if parts.is_empty() {
+            parts.push(Content::Text("Hello.".to_owned()).into());
+        }
+        MessageInput {
+            role: role.into(),
+            name: name.to_owned(),
+            parts,
+            ..Default::default()
+        }
+    })
 }
 
 proptest! {
