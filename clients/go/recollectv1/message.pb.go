@@ -166,7 +166,7 @@ const (
 	// many of its newest steps as fit with at least 64 tokens of each text. If none fits,
 	// user message and newest step are shortened. See docs/memory/conversation.md.
 	OversizedTurnPolicy_OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT OversizedTurnPolicy = 1
-	// OVERSIZED_TURN_POLICY_DROP omits the turn; the history is empty.
+	// OVERSIZED_TURN_POLICY_DROP omits the turn: at most the instructions are left.
 	OversizedTurnPolicy_OVERSIZED_TURN_POLICY_DROP OversizedTurnPolicy = 2
 	// OVERSIZED_TURN_POLICY_FAIL fails with FAILED_PRECONDITION (TURN_TOO_LARGE),
 	// which contains the required budget.

@@ -38,7 +38,8 @@ const (
 //	  recollect.v1.WorkingMemoryService/GetWorkingMemory
 //
 // AppendMessages adds to the working memory too. When it fills its share of the model's
-// window, the background summarizes the oldest whole turns. No call of this service
+// window, the background summarizes the oldest turns, and the oldest steps of a turn that fills
+// it alone. No call of this service
 // removes a message from the thread's history. Working memory is not searched.
 type WorkingMemoryServiceClient interface {
 	// GetWorkingMemory returns the working memory of a session and changes nothing. The
@@ -120,7 +121,8 @@ func (c *workingMemoryServiceClient) DeleteWorkingMemory(ctx context.Context, in
 //	  recollect.v1.WorkingMemoryService/GetWorkingMemory
 //
 // AppendMessages adds to the working memory too. When it fills its share of the model's
-// window, the background summarizes the oldest whole turns. No call of this service
+// window, the background summarizes the oldest turns, and the oldest steps of a turn that fills
+// it alone. No call of this service
 // removes a message from the thread's history. Working memory is not searched.
 type WorkingMemoryServiceServer interface {
 	// GetWorkingMemory returns the working memory of a session and changes nothing. The

@@ -269,7 +269,8 @@ async function branchedAt(earlier: Prompt, memory: Session, params: CallParams):
   const at = newest.findIndex((_, place) =>
     compared.every(({ role, text }, back) => newest[place + back]?.role === role && newest[place + back]?.text === text),
   );
-  return at > 0 ? newest[at]!.id : undefined;
+  // What follows may also be a message that only the server has, such as a notice.
+  return at > 0 && newest[at - 1]!.role === "user" ? newest[at]!.id : undefined;
 }
 
 /** The messages of users and models with a text. */

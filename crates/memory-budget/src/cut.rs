@@ -43,8 +43,8 @@ impl Cut {
         }
     }
 
-    /// Cuts to half of the tokens, also a turn that the budget does not call too large. The
-    /// instructions are left out after all messages.
+    /// Cuts to half of the tokens, also a turn that the budget does not call too large. Instructions
+    /// that are more than half are left out instead, one at a time.
     ///
     /// # Errors
     /// None with a newest turn that may be shortened.
@@ -53,11 +53,20 @@ impl Cut {
             .omitted
             .plus(Amount::of(&self.messages))
             .plus(Amount::of(&self.instructions));
-        let instructions = match self.messages.is_empty() {
-            true => Vec::new(),
-            false => self.instructions,
-        };
+        let mut instructions = self.instructions;
         let taken = clamp(tokens_of(&instructions, budget.tokenizer));
+        if (self.messages.is_empty() || taken > self.total_tokens / 2)
+            && let Some(last) = instructions.pop()
+        {
+            let tokens = clamp(tokens_of(std::slice::from_ref(&last), budget.tokenizer));
+            return Ok(Self {
+                instructions,
+                total_tokens: self.total_tokens - tokens,
+                truncated: true,
+                ..self
+            }
+            .of_all(all));
+        }
         let smaller = Budget {
             max_tokens: (self.total_tokens - taken) / 2,
             oversized_turn: OversizedTurn::TruncateContent,
@@ -136,7 +145,8 @@ pub fn cut(
 
 /// [`cut`] of a conversation whose first messages are its instructions. These stay in front of
 /// what is kept, and take their tokens from the budget, but no place of the message limit: as
-/// many, from the first, as fit beside the newest turn, or into half of the budget if that is more.
+/// many, from the first, as fit beside the newest turn, or, if that turn may be shortened, into half
+/// of the budget if that is more.
 ///
 /// # Errors
 ///
@@ -150,7 +160,11 @@ pub fn cut_after(
     let given = Amount::of(&messages).plus(Amount::of(&instructions));
     let newest = messages.iter().rposition(|one| one.role == Role::User);
     let newest = tokens_of(&messages[newest.unwrap_or(0)..], budget.tokenizer);
-    let most = (i64::from(budget.max_tokens) - newest).max(i64::from(budget.max_tokens / 2));
+    let beside = i64::from(budget.max_tokens) - newest;
+    let most = match budget.oversized_turn {
+        OversizedTurn::TruncateContent => beside.max(i64::from(budget.max_tokens / 2)),
+        OversizedTurn::Drop | OversizedTurn::Fail => beside,
+    };
     let mut tokens = 0;
     let fits = |message: &&Message| {
         let with = tokens + tokens_of(std::slice::from_ref(*message), budget.tokenizer);

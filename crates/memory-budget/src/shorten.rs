@@ -1,9 +1,8 @@
 //! Shortens a turn that is larger than the whole budget.
 
-use std::cmp::Reverse;
-
 use memory_contract::{
-    message::{Content, Message, Part},
+    file::FileRef,
+    message::{Content, Message, Part, ToolOutput},
     text,
 };
 
@@ -33,7 +32,7 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
     let opening_end = steps.remove(0).end;
     let newest = steps.last().cloned();
     let mut opening = measured(&mut turn[..opening_end]);
-    let mut described = describe_files(
+    let described = describe_files(
         &mut turn[..opening_end],
         opening.whole() - max_tokens,
         budget.tokenizer,
@@ -44,6 +43,7 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
     if opening_end > budget.message_limit || opening.fixed > max_tokens {
         return None;
     }
+    let mut newest_described = false;
     let mut kept_from = turn.len();
     let mut texts = max_tokens - opening.whole();
     let mut least = texts;
@@ -52,7 +52,7 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
         if newest.as_ref() == Some(step) {
             let over = size.least() - least;
             if describe_files(&mut turn[step.clone()], over, budget.tokenizer) {
-                described = true;
+                newest_described = true;
                 size = measured(&mut turn[step.clone()]);
             }
         }
@@ -66,7 +66,8 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
     if kept_from < turn.len() {
         turn.drain(opening_end..kept_from);
         let steps = &mut turn[opening_end..];
-        return Some(shorten_texts(steps, texts, budget.tokenizer) || described);
+        let shortened = shorten_texts(steps, texts, budget.tokenizer);
+        return Some(shortened || described || newest_described);
     }
     texts = max_tokens - opening.fixed;
     if let Some(newest) = newest {
@@ -76,39 +77,73 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
             texts -= fixed;
         }
     }
+    let is_kept = kept_from < turn.len();
     turn.drain(opening_end..kept_from);
-    Some(shorten_texts(turn, texts, budget.tokenizer) || described)
+    let shortened = shorten_texts(turn, texts, budget.tokenizer);
+    Some(shortened || described || (is_kept && newest_described))
 }
 
 /// Replaces files by the text that describes them, those of the most tokens first, until that
 /// saves `over` tokens. Returns whether it replaced any.
 fn describe_files(messages: &mut [Message], over: i64, tokenizer: Tokenizer) -> bool {
-    let mut files: Vec<(i64, usize, usize)> = Vec::new();
-    for (place, message) in messages.iter().enumerate() {
-        for (part, content) in message.parts.iter().enumerate() {
-            let tokens = tokenizer.count_files(std::slice::from_ref(content));
-            if matches!(content.content, Content::File(_)) {
-                files.push((tokens.into(), place, part));
+    let mut sizes: Vec<i64> = files_of(messages)
+        .map(|file| saved_by(&file, tokenizer))
+        .collect();
+    sizes.sort_unstable();
+    let mut left = over;
+    let mut chosen: Vec<i64> = Vec::new();
+    while left > 0
+        && let Some(size) = sizes.pop()
+    {
+        chosen.push(size);
+        left -= size;
+    }
+    let mut take = |file: &FileRef| {
+        let size = saved_by(file, tokenizer);
+        let place = chosen.iter().position(|one| *one == size);
+        place.map(|place| chosen.swap_remove(place)).is_some()
+    };
+    let mut described = false;
+    for message in messages {
+        let mut changed = false;
+        for part in &mut message.parts {
+            match &mut part.content {
+                Content::File(file) if take(file) => {
+                    part.content = Content::Text(text::of_file(file));
+                    changed = true;
+                }
+                Content::ToolResult(result) => {
+                    for output in &mut result.output {
+                        if let ToolOutput::File(file) = output
+                            && take(file)
+                        {
+                            *output = ToolOutput::Text(text::of_file(file));
+                            changed = true;
+                        }
+                    }
+                }
+                _ => {}
             }
         }
-    }
-    files.sort_unstable_by_key(|(tokens, ..)| Reverse(*tokens));
-    let mut left = over;
-    let mut described = false;
-    for (tokens, place, part) in files {
-        if left <= 0 {
-            break;
-        }
-        let message = &mut messages[place];
-        if let Content::File(file) = &message.parts[part].content {
-            let text = text::of_file(file);
-            left -= tokens - i64::from(tokenizer.count(&text));
-            message.parts[part] = Part::text(text);
+        if changed {
             message.tokens = Tokenizer::default().count_message(&message.name, &message.parts);
             described = true;
         }
     }
     described
+}
+
+/// The files of messages, also those in results of tools.
+fn files_of(messages: &[Message]) -> impl Iterator<Item = FileRef> {
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    parts.flat_map(Part::files).cloned()
+}
+
+/// The tokens that a description takes less than a file.
+fn saved_by(file: &FileRef, tokenizer: Tokenizer) -> i64 {
+    let part = Part::from(Content::File(file.clone()));
+    let described = tokenizer.count(&text::of_file(file));
+    i64::from(tokenizer.count_files(std::slice::from_ref(&part)) - described)
 }
 
 /// The size of a step in tokens.

@@ -233,6 +233,35 @@ fn images_that_do_not_fit_are_named_in_words_beside_the_whole_text() {
     assert_eq!(words.count(), 2);
 }
 
+#[test]
+fn an_image_of_a_tool_that_does_not_fit_is_named_in_words() {
+    let image = ToolOutput::File(FileRef {
+        kind: FileType::Image,
+        location: FileLocation::Url("https://example.org/screen.png".to_owned()),
+        name: "screen.png".to_owned(),
+        mime_type: String::new(),
+        size_bytes: 0,
+        caption: String::new(),
+        extent: Default::default(),
+    });
+    let mut messages = conversation(vec![user("look"), call("1"), result("1", "seen")]);
+    let Content::ToolResult(result) = &mut messages[2].parts[0].content else {
+        panic!("it is a result");
+    };
+    result.output.push(image);
+    messages[2].tokens = Tokenizer::O200kBase.count_message("", &messages[2].parts);
+    let cut = cut(messages, &budget(300), true).expect("is shortened");
+    assert_eq!(seqs(&cut.messages), [1, 2, 3]);
+    assert!(cut.content_truncated && cut.total_tokens <= 300);
+    let Content::ToolResult(result) = &cut.messages[2].parts[0].content else {
+        panic!("it is a result");
+    };
+    let [_, ToolOutput::Text(words)] = &result.output[..] else {
+        panic!("the image is described");
+    };
+    assert_eq!(words, "[image: screen.png]");
+}
+
 /// What may be kept of a turn by its message limit: the whole opening with the most steps that
 /// fit with short texts, or else both opening and newest step with empty texts, or else the
 /// opening. Written apart from the code under test.

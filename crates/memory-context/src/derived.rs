@@ -43,6 +43,8 @@ pub(crate) struct DerivedHistory {
     pub(crate) records: Vec<DerivedText>,
     /// The newest messages, after all that is covered.
     tail: Raw,
+    /// Whether it has any derived text.
+    has_text: bool,
     /// Older ranges whose derived text was erased, the oldest first.
     uncovered: Vec<Raw>,
 }
@@ -86,14 +88,16 @@ impl DerivedHistory {
 
     fn summarized(thread: ThreadId, state: &DistillState) -> Self {
         let summary = state.summary().into_iter();
+        // Messages that were only set aside have no text.
+        let records: Vec<DerivedText> = summary
+            .filter(|one| !one.text.is_empty())
+            .map(DerivedText::of)
+            .collect();
         Self {
             thread,
             head: state.head,
-            // Messages that were only set aside have no text.
-            records: summary
-                .filter(|one| !one.text.is_empty())
-                .map(DerivedText::of)
-                .collect(),
+            has_text: !records.is_empty(),
+            records,
             tail: state.unsummarized,
             uncovered: Vec::new(),
         }
@@ -105,10 +109,12 @@ impl DerivedHistory {
         let tail = uncovered.pop_if(|raw| raw.to_depth == end);
         uncovered.retain(|raw| raw.message_count > 0);
         let records = state.observations_that(Standing::Holds);
+        let records: Vec<DerivedText> = records.into_iter().map(DerivedText::of).collect();
         Self {
             thread,
             head: state.head,
-            records: records.into_iter().map(DerivedText::of).collect(),
+            has_text: !records.is_empty(),
+            records,
             tail: tail.unwrap_or(Raw {
                 after_depth: end,
                 to_depth: end,
@@ -177,6 +183,7 @@ impl DerivedHistory {
         let tail = Tail {
             after_depth: self.tail.after_depth,
             amount: amount_of(&self.tail),
+            is_derived: self.has_text,
         };
         let head = self.head.map(MessageName::from);
         history::newest_of(store, caller, self.thread, head, tail, budget).await

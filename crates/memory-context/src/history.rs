@@ -34,6 +34,8 @@ pub(crate) struct Tail {
     /// Messages at this depth and above are not part of it.
     pub(crate) after_depth: i32,
     pub(crate) amount: Amount,
+    /// Whether derived text stands for the messages above.
+    pub(crate) is_derived: bool,
 }
 
 /// The newest turns that lead to `head` (`None`: the thread's head), as many as fit into
@@ -95,7 +97,7 @@ pub(crate) async fn instructions_only(
     let path = store.messages(caller).history(&nothing).await;
     let path = path.map_err(|error| ContextError::naming(error, "head_message_id"))?;
     let (mut instructions, mut messages) = (path.instructions, path.messages);
-    take_instructions(&mut instructions, &mut messages, path.older);
+    take_instructions(&mut instructions, &mut messages);
     let cut = cut_whole(instructions, Vec::new(), budget).await?;
     let all = Amount {
         count: path.path_messages,
@@ -226,7 +228,9 @@ async fn within_budget(
         messages.reverse();
         let read_count = messages.len();
         let beyond_tail = messages.first().is_some_and(|one| one.depth <= after_depth);
-        take_instructions(&mut instructions, &mut messages, older);
+        take_instructions(&mut instructions, &mut messages);
+        let read_messages = instructions.len() + messages.len();
+        let older = older && i64::try_from(read_messages).is_ok_and(|count| count < path_messages);
         messages.retain(|message| message.depth > after_depth);
         let older =
             older && !beyond_tail && u32::try_from(read_count).is_ok_and(|count| count < most);
@@ -240,7 +244,10 @@ async fn within_budget(
             path = tail
                 .amount
                 .plus(covered.map(|one| Amount::one(one.tokens)).sum());
-            if !older && let Some(request) = request_of(store, caller, &query, &messages).await? {
+            if tail.is_derived
+                && !older
+                && let Some(request) = request_of(store, caller, &query, &messages).await?
+            {
                 path = path.plus(Amount::one(request.tokens));
                 messages.insert(0, request);
             }
@@ -257,18 +264,16 @@ async fn within_budget(
     }
 }
 
-/// Moves the instructions from the beginning of the messages to those that precede them; both in
-/// the order of the conversation. `older` says whether older messages were not read.
-fn take_instructions(instructions: &mut Vec<Message>, messages: &mut Vec<Message>, older: bool) {
-    let follows = |message: &Message| match instructions.last() {
-        Some(last) => message.depth == last.depth + 1,
-        None => !older,
-    };
-    if messages.first().is_some_and(follows) {
-        let most = limits::INSTRUCTIONS - instructions.len();
-        let begin = messages.iter().take(most);
-        let count = begin.take_while(|one| one.role == Role::System).count();
-        instructions.extend(messages.drain(..count));
+/// Moves the instructions out of the messages of a path, both in the order of the conversation.
+/// Without instructions the messages reach back to the root.
+fn take_instructions(instructions: &mut Vec<Message>, messages: &mut Vec<Message>) {
+    match instructions.last().map(|last| last.depth) {
+        Some(last) => messages.retain(|message| message.depth > last),
+        None => {
+            let begin = messages.iter().take(limits::INSTRUCTIONS);
+            let count = begin.take_while(|one| one.role == Role::System).count();
+            instructions.extend(messages.drain(..count));
+        }
     }
 }
 

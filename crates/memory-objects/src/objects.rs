@@ -33,8 +33,8 @@ const READS: usize = 32;
 /// The most memories cleared at a time in one process whose objects are erased at once: each
 /// holds a connection to the database while object storage answers.
 const ERASURES: usize = 8;
-/// Flushes hold at most this part of the database's connections, a quarter, and erasures as
-/// many, so that slow object storage leaves at least half to other calls.
+/// Flushes hold at most this part of the database's connections, a quarter but at least one, and
+/// erasures as many, so that slow object storage leaves half of four or more to other calls.
 const CONNECTION_PARTS: usize = 4;
 /// How long a write goes on in this process at most, in timeouts of one write.
 const WRITE_FACTOR: u32 = 6;

@@ -3,7 +3,7 @@
 
 use memory_contract::proto::{
     ContextBlockKind as Kind, GetHistoryRequest, MemoryMode, MemoryPolicy, MessageInput,
-    ProviderFormat, Role,
+    OversizedTurnPolicy, ProviderFormat, Role,
 };
 use recollect_tests::{
     Client, SOON, app, apply, block, chat_messages, check_context, context_request, cut,
@@ -135,6 +135,46 @@ async fn instructions_begin_a_history_whatever_else_is_left_out() {
         .await;
     let history = client.call(history_request(&thread_id)).await;
     assert_eq!(ids(&history.messages), ids(&all[1..]));
+}
+
+#[apply(trial)]
+async fn several_instructions_stay_together_whatever_was_read_before() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let mut said = vec![say(Role::System, "You help."), say(Role::System, FRENCH)];
+    said.extend(french(2).into_iter().skip(1));
+    client.append(&thread_id, said).await;
+    let all = client.all_messages(&thread_id).await;
+    for most in [4, 2, 3, 1, 4, 100] {
+        let request = GetHistoryRequest {
+            max_messages: Some(most),
+            ..history_request(&thread_id)
+        };
+        let history = client.call(request).await;
+        // Whole turns of two messages; of one alone, the question.
+        let expected = match most {
+            1 => vec![0, 1, 4],
+            2 | 3 => vec![0, 1, 4, 5],
+            _ => vec![0, 1, 2, 3, 4, 5],
+        };
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|at: usize| all[at].clone())
+            .collect();
+        assert_eq!(ids(&history.messages), ids(&expected), "at most {most}");
+        assert_eq!(history.truncated, expected.len() < 6, "at most {most}");
+    }
+    let request = GetHistoryRequest {
+        oversized_turn: OversizedTurnPolicy::Drop.into(),
+        max_tokens: Some(all[4..].iter().map(|one| one.token_count).sum()),
+        ..history_request(&thread_id)
+    };
+    let history = client.call(request).await;
+    assert_eq!(
+        ids(&history.messages),
+        ids(&all[4..]),
+        "a turn that fits is not dropped"
+    );
 }
 
 #[apply(trial)]

@@ -173,6 +173,32 @@ async fn r03_a_turn_too_large_to_be_read_at_once_is_summarized_in_parts() {
 }
 
 #[apply(trial)]
+async fn r03_a_message_larger_than_a_piece_does_not_stop_summaries() {
+    let client = bulk().await;
+    let long = "It goes on and on and on. ".repeat(5_000);
+    for said in [
+        vec![say(Role::User, &long), say(Role::Assistant, "I see.")],
+        vec![
+            say(Role::User, "What is in it?"),
+            tool_call("c1", "read", json!({})),
+            tool_result("c1", &long),
+            say(Role::Assistant, "I see."),
+        ],
+    ] {
+        let thread_id = thread(&client, small()).await;
+        client.append(&thread_id, said).await;
+        client
+            .append_turn(&thread_id, "And now?", "Now you know.")
+            .await;
+        eventually("the long message is summarized", SOON, async || {
+            let states = states(&client, &thread_id, SUMMARY).await;
+            states.last() == Some(&(LedgerState::Raw, 2))
+        })
+        .await;
+    }
+}
+
+#[apply(trial)]
 async fn r03_two_turns_too_large_to_be_read_at_once_do_not_hide_each_other() {
     let client = bulk().await;
     let whole = MemoryPolicy {

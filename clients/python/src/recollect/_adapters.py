@@ -58,9 +58,15 @@ def add_metadata(stored: v1.MessageInput, name: str, value: str) -> None:
 
 
 def exact(message: types.Message, name: str) -> Any:
-    """The original that was kept beside a message, or None."""
+    """The original that was kept beside a message; None without one, and of a message that
+    lacks what was left out of it, such as one that was shortened to a budget."""
     text = message.metadata.get(name)
-    return _with(json.loads(text), _Parts(message.proto)) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return None
+    try:
+        return _with(json.loads(text), _Parts(message.proto))
+    except _Missing:
+        return None
 
 
 def include_files(messages: Iterable[types.Message], name: str, channels: Channels) -> None:
@@ -112,12 +118,25 @@ def _files(message: v1.Message) -> list[v1.FileRef]:
     return files
 
 
+class _Missing(Exception):
+    """A message lacks what a reference stands for."""
+
+
 class _Parts:
-    """What the parts of a message have of the original that they were made of."""
+    """What the parts of a message have of the original that they were made of, each at a place
+    that stays when texts are shortened and files are replaced by texts."""
 
     def __init__(self, message: v1.Message) -> None:
-        self.files = _files(message)
-        self.texts = _texts(message)
+        self.files: list[v1.FileRef] = []
+        self.texts: list[str] = []
+        for part in message.parts:
+            self.files.append(part.file)
+            thought = part.reasoning
+            self.texts += [part.text, part.tool_call.arguments, thought.text, thought.signature]
+            self.texts += [thought.encrypted_content, *thought.summaries]
+            for piece in part.tool_result.content:
+                self.files.append(piece.file)
+                self.texts.append(piece.text)
 
     def reference(self, text: str) -> dict[str, Any] | None:
         """Where a long string of the original is in the message."""
@@ -126,29 +145,26 @@ class _Parts:
                 return {_FILE: place, "form": "url"}
             if text == content_of(file):
                 return {_FILE: place, "form": "base64"}
-        return {_TEXT: self.texts.index(text)} if text in self.texts else None
+        if text in self.texts:
+            return {_TEXT: self.texts.index(text), "length": len(text)}
+        return None
 
     def referred(self, reference: dict[str, Any]) -> str | None:
         """The string that a reference stands for; None if it is not one."""
         place = reference.get(_FILE)
-        if type(place) is int and 0 <= place < len(self.files):
-            file = self.files[place]
-            return file.url if reference["form"] == "url" else content_of(file)
+        if type(place) is int and place >= 0 and reference.get("form") in ("url", "base64"):
+            file = self.files[place] if place < len(self.files) else v1.FileRef()
+            found = file.url if reference["form"] == "url" else content_of(file)
+            if not found:
+                raise _Missing
+            return found
         place = reference.get(_TEXT)
-        if type(place) is int and 0 <= place < len(self.texts):
-            return self.texts[place]
+        if type(place) is int and place >= 0 and type(reference.get("length")) is int:
+            found = self.texts[place] if place < len(self.texts) else ""
+            if len(found) != reference["length"]:
+                raise _Missing
+            return found
         return None
-
-
-def _texts(message: v1.Message) -> list[str]:
-    """The long texts of a message, in order."""
-    texts: list[str] = []
-    for part in message.parts:
-        texts += [part.text, part.tool_call.arguments]
-        texts += [part.reasoning.text, part.reasoning.signature, part.reasoning.encrypted_content]
-        texts += part.reasoning.summaries
-        texts += [piece.text for piece in part.tool_result.content]
-    return [text for text in texts if len(text) > _SHORT]
 
 
 def _without(value: Any, parts: _Parts) -> Any:

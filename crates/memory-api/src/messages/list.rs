@@ -216,7 +216,12 @@ impl PositionKind {
 }
 
 fn path_page([depths, branch, last_seq]: Position) -> Result<PathPage, Invalid> {
-    let number = |number| i32::try_from(number).map_err(|_| PageToken::foreign());
+    let number = |number| {
+        u32::try_from(number)
+            .ok()
+            .and_then(|number| i32::try_from(number).ok())
+    };
+    let number = |value| number(value).ok_or_else(PageToken::foreign);
     let (after, depth) = (depths >> 32, depths & i64::from(u32::MAX));
     Ok(PathPage {
         end: Place {

@@ -89,7 +89,7 @@ pub async fn build_briefing(
         older_failures,
         older_messages: newest.omitted.count,
         content_truncated: newest.content_truncated,
-        conversation: newest.messages,
+        conversation: newest.all().cloned().collect(),
         tokenizer,
         max_tokens,
     };

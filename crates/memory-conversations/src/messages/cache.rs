@@ -31,16 +31,17 @@ impl Window {
     /// for it. The window is bounded by the bytes of one answer already.
     pub(crate) fn answer(&self, path: &Path) -> Option<History> {
         let count = self.reach(path)?;
-        let (messages, rest) = self.history.messages.split_at(count);
+        let all = &self.history.messages;
+        let older = count < all.len() || self.history.older;
         let begun = self.history.instructions.iter();
-        let instructions = match self.history.older {
-            true => begun.cloned().collect(),
-            false => instructions(rest.iter().rev()).cloned().collect(),
-        };
         Some(History {
-            messages: messages.to_vec(),
-            instructions,
-            older: !rest.is_empty() || self.history.older,
+            messages: all[..count].to_vec(),
+            instructions: match (older, self.history.older) {
+                (true, true) => begun.cloned().collect(),
+                (true, false) => instructions(all.iter().rev()).cloned().collect(),
+                (false, _) => Vec::new(),
+            },
+            older,
             ..self.history
         })
     }

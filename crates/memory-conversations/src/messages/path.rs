@@ -32,8 +32,8 @@ const INSTRUCTIONS: i32 = limits::INSTRUCTIONS as i32;
 pub struct History {
     /// The newest first.
     pub messages: Vec<Message>,
-    /// The system messages that begin the path, as far as `messages` do not have them; the
-    /// oldest first, at most [`limits::INSTRUCTIONS`].
+    /// If the path has older messages, the system messages that begin it, also those that
+    /// `messages` have; the oldest first, at most [`limits::INSTRUCTIONS`].
     pub instructions: Vec<Message>,
     /// Whether the path has older readable messages.
     pub older: bool,

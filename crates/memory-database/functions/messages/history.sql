@@ -1,7 +1,7 @@
 -- Reads the messages from a head (p_head names it; null: the thread's) back along its
 -- parents, the newest first. Where older messages remain, the instructions follow, with the
--- status instruction: of the system messages that begin the path, up to
--- p_max_instructions that were not returned yet. Then comes one row without a message, with the status (ok, thread_not_found,
+-- status instruction: of the system messages that begin the path, the first
+-- p_max_instructions, also if they were returned. Then comes one row without a message, with the status (ok, thread_not_found,
 -- message_not_found, unchanged), whether older messages remain, and the number and the
 -- tokens of all readable messages of the path. Where messages of the thread were erased,
 -- all messages of the path are counted, also the older ones that are not returned.
@@ -39,6 +39,8 @@ DECLARE
     v_thread record;
     v_branch integer;
     v_depth integer;
+    v_head_branch integer;
+    v_head_depth integer;
     v_rows integer := 0;
     v_tokens bigint := 0;
     v_bytes bigint := 0;
@@ -84,6 +86,8 @@ BEGIN
         END IF;
     END IF;
     path_messages := v_depth;
+    v_head_branch := v_branch;
+    v_head_depth := v_depth;
 
     <<path>>
     WHILE v_branch > 0 LOOP
@@ -115,7 +119,7 @@ BEGIN
         status := 'instruction';
         FOR v_message IN
             SELECT i AS message
-            FROM recollect.instructions(p_tenant, p_thread, v_branch, v_oldest, p_max_instructions) i
+            FROM recollect.instructions(p_tenant, p_thread, v_head_branch, v_head_depth, p_max_instructions) i
         LOOP
             message := v_message.message;
             RETURN NEXT;

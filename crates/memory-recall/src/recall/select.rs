@@ -1,6 +1,7 @@
 //! Reads ranked candidates from the store and drops candidates that may not be returned.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use memory_contract::{MessageId, limits, message::Message};
 use memory_index::most_passages;
@@ -90,7 +91,12 @@ impl Searcher {
                 && std::mem::take(&mut ranking.is_full)
             {
                 let limit = self.config.candidates.saturating_mul(WHEN_CROWDED);
-                *ranking = Box::pin(self.rank_messages(caller, query, limit)).await?;
+                // What it asks to wait for was waited for before.
+                let at_once = RecallQuery {
+                    max_wait: Duration::ZERO,
+                    ..query.clone()
+                };
+                *ranking = Box::pin(self.rank_messages(caller, &at_once, limit)).await?;
                 ranking.is_full = false;
                 let more = std::mem::take(&mut ranking.ranked).into_iter();
                 let more = more.filter(|one| seen.insert(one.id));

@@ -60,7 +60,7 @@ impl Keep {
     }
 
     /// Whether messages of this size are kept.
-    fn keeps(self, tokens: i64) -> bool {
+    pub(super) fn keeps(self, tokens: i64) -> bool {
         tokens.saturating_mul(7) < self.limit.saturating_mul(4)
     }
 }

@@ -5,7 +5,7 @@ use memory_context::working::{READ_BYTES, READ_MESSAGES, WorkingSize, size_in};
 use memory_contract::{message::Message, policy::ResolvedPolicy};
 use memory_store::{Commit, DistillKind, DistillState, NewSummary};
 
-use super::cut::Keep;
+use super::cut::{Keep, split_points};
 use super::due::Due;
 use super::failure::Failure;
 use super::make::{DerivedText, MAX_COMMITS, MAX_STALE_COMMITS, place};
@@ -174,18 +174,33 @@ async fn oldest(
         limit: limits.limit,
     };
     let raw = state.unsummarized;
-    let most = PIECE_TOKENS;
-    let read = run.read(state, DistillKind::Summary, raw.after_depth, i32::MAX, most);
-    let Some(mut range) = read.await? else {
-        return Ok(SummaryInput::Stale);
-    };
-    let (mut messages, more) = (std::mem::take(&mut range.messages), range.more);
-    let count = keep.cut(&messages, more, raw.message_tokens);
-    messages.truncate(count);
-    match count {
-        0 => Ok(SummaryInput::Nothing),
-        _ => Ok(SummaryInput::Messages(messages)),
+    if keep.keeps(raw.message_tokens) {
+        return Ok(SummaryInput::Nothing);
     }
+    // More is read if a piece ends within the first step.
+    for most in [PIECE_TOKENS, i64::MAX] {
+        let read = run.read(state, DistillKind::Summary, raw.after_depth, i32::MAX, most);
+        let Some(mut range) = read.await? else {
+            return Ok(SummaryInput::Stale);
+        };
+        let (mut messages, more) = (std::mem::take(&mut range.messages), range.more);
+        let mut count = keep.cut(&messages, more, raw.message_tokens);
+        if count == 0 && more && most == i64::MAX {
+            // A step too large to be read whole.
+            count = split_points(&messages)
+                .last()
+                .copied()
+                .unwrap_or(messages.len());
+        }
+        messages.truncate(count);
+        if count > 0 {
+            return Ok(SummaryInput::Messages(messages));
+        }
+        if !more {
+            break;
+        }
+    }
+    Ok(SummaryInput::Nothing)
 }
 
 async fn summarize(
