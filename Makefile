@@ -39,13 +39,11 @@ demo: ## Store a long conversation, then ask about it
 
 .PHONY: test
 test: setup ## Run the tests, but for the long ones
-	@# The end-to-end tests start the binaries, so these are built first.
-	cargo build --workspace --bins
-	cargo test --workspace
+	@scripts/run-tests
 
 .PHONY: test-all
 test-all: setup build-clients ## Run all tests: also the clients, the console and chaos
-	@scripts/test-all
+	@RECOLLECT_LONG_TESTS=1 scripts/run-tests
 
 .PHONY: features
 features: setup build-clients ## Run the tests of the feature table, and print the table
@@ -107,7 +105,7 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	fi
 	@scripts/lint-deploy
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env scripts/test-all tests/clients/run tests/console/run .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env scripts/run-tests tests/clients/run tests/console/run .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi
