@@ -30,7 +30,6 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
     let measured = |messages: &mut [Message]| Measured::of(messages, budget);
     let mut steps = steps(turn);
     let opening_end = steps.remove(0).end;
-    let newest = steps.last().cloned();
     let mut opening = measured(&mut turn[..opening_end]);
     let described = describe_files(
         &mut turn[..opening_end],
@@ -43,19 +42,16 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
     if opening_end > budget.message_limit || opening.fixed > max_tokens {
         return None;
     }
-    let mut newest_described = false;
     let mut kept_from = turn.len();
     let mut texts = max_tokens - opening.whole();
     let mut least = texts;
+    let newest_described = steps.last().is_some_and(|newest| {
+        let newest = &mut turn[newest.clone()];
+        let over = measured(newest).least() - least;
+        describe_files(newest, over, budget.tokenizer)
+    });
     for step in steps.iter().rev() {
-        let mut size = measured(&mut turn[step.clone()]);
-        if newest.as_ref() == Some(step) {
-            let over = size.least() - least;
-            if describe_files(&mut turn[step.clone()], over, budget.tokenizer) {
-                newest_described = true;
-                size = measured(&mut turn[step.clone()]);
-            }
-        }
+        let size = measured(&mut turn[step.clone()]);
         least -= size.least();
         if opening_end + turn.len() - step.start > budget.message_limit || least < 0 {
             break;
@@ -70,7 +66,7 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
         return Some(shortened || described || newest_described);
     }
     texts = max_tokens - opening.fixed;
-    if let Some(newest) = newest {
+    if let Some(newest) = steps.last() {
         let fixed = measured(&mut turn[newest.clone()]).fixed;
         if opening_end + newest.len() <= budget.message_limit && fixed <= texts {
             kept_from = newest.start;
@@ -86,9 +82,9 @@ pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> 
 /// Replaces files by the text that describes them, those of the most tokens first, until that
 /// saves `over` tokens. Returns whether it replaced any.
 fn describe_files(messages: &mut [Message], over: i64, tokenizer: Tokenizer) -> bool {
-    let mut sizes: Vec<i64> = files_of(messages)
-        .map(|file| saved_by(&file, tokenizer))
-        .collect();
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    let files = parts.flat_map(Part::files);
+    let mut sizes: Vec<i64> = files.map(|file| saved_by(file, tokenizer)).collect();
     sizes.sort_unstable();
     let mut left = over;
     let mut chosen: Vec<i64> = Vec::new();
@@ -133,17 +129,10 @@ fn describe_files(messages: &mut [Message], over: i64, tokenizer: Tokenizer) -> 
     described
 }
 
-/// The files of messages, also those in results of tools.
-fn files_of(messages: &[Message]) -> impl Iterator<Item = FileRef> {
-    let parts = messages.iter().flat_map(|message| &message.parts);
-    parts.flat_map(Part::files).cloned()
-}
-
 /// The tokens that a description takes less than a file.
 fn saved_by(file: &FileRef, tokenizer: Tokenizer) -> i64 {
-    let part = Part::from(Content::File(file.clone()));
     let described = tokenizer.count(&text::of_file(file));
-    i64::from(tokenizer.count_files(std::slice::from_ref(&part)) - described)
+    i64::from(tokenizer.count_file(file) - described)
 }
 
 /// The size of a step in tokens.

@@ -204,15 +204,18 @@ impl Tokenizer {
 
     /// Tokens of the content of the files in parts.
     pub(crate) fn count_files(self, parts: &[Part]) -> i32 {
-        if self.described == Kinds::NONE {
-            return self.files.of_parts(parts);
-        }
-        let tokens = |file: &FileRef| match self.described.contains(file.kind) {
+        let files = parts.iter().flat_map(Part::files);
+        files.fold(0, |sum: i32, file| {
+            sum.saturating_add(self.count_file(file))
+        })
+    }
+
+    /// Tokens of the content of a file.
+    pub(crate) fn count_file(self, file: &FileRef) -> i32 {
+        match self.described.contains(file.kind) {
             true => self.count_description(file),
             false => self.files.of_file(file),
-        };
-        let files = parts.iter().flat_map(Part::files);
-        files.fold(0, |sum: i32, file| sum.saturating_add(tokens(file)))
+        }
     }
 
     /// Tokens of the text that describes a file, without caption and name, which are lines of

@@ -270,8 +270,7 @@ fn take_instructions(instructions: &mut Vec<Message>, messages: &mut Vec<Message
     match instructions.last().map(|last| last.depth) {
         Some(last) => messages.retain(|message| message.depth > last),
         None => {
-            let begin = messages.iter().take(limits::INSTRUCTIONS);
-            let count = begin.take_while(|one| one.role == Role::System).count();
+            let count = memory_store::instructions(messages.iter()).count();
             instructions.extend(messages.drain(..count));
         }
     }

@@ -18,7 +18,7 @@ pub use messages::{
     Append, Appended, CountedMessage, Freshness, HeldContent, History, HistoryQuery, Hold,
     Hydrated, IndexRecord, MessageQuery, Neighbor, NewRows, Order, OwnerMessageQuery, PathMessages,
     PathPage, PathQuery, Place, SaidPlace, TextMatch, Unindexed, UnindexedChange, external_exists,
-    read_message,
+    instructions, read_message,
 };
 pub use policies::{AppPolicy, Policies, THREAD_POLICIES};
 pub use threads::{

@@ -14,9 +14,9 @@ pub struct ServerConfig {
     /// The address that gRPC listens on; port 0 takes a free one. Default:
     /// `127.0.0.1:50051`.
     pub listen: SocketAddr,
-    /// Open connections; for a further one, a connection without a request is closed, or if
-    /// there is none the new one. At most three quarters of the files that the process may have
-    /// open. 16 to 1,000,000. Default: 8192.
+    /// The most open connections. When all are taken, a new connection closes one that has no
+    /// request; if each has a request, the new one is closed. At most three quarters of the
+    /// files that the process may open. 16 to 1,000,000. Default: 8192.
     pub max_connections: usize,
     /// Those of one address, an IPv6 /64 being one. 1 to 1,000,000. Default: 1024.
     pub max_connections_per_address: usize,

@@ -19,7 +19,7 @@ pub use memory_conversations::{
     MessageStore, Neighbor, NewThread, Order, OutsideErasure, OwnerMessageQuery, PGBENCH_APPEND,
     PGBENCH_SETUP, PathPage, PathQuery, Policies, PolicyStore, Registered, Resolved, SaidPlace,
     SeqRange, ServerLock, TextMatch, ThreadChange, ThreadListQuery, ThreadPlace, ThreadQuery,
-    ThreadStore, Unindexed, UnindexedChange, Watch, WatchPlace,
+    ThreadStore, Unindexed, UnindexedChange, Watch, WatchPlace, instructions,
 };
 pub use memory_database::{
     AppendError, CheckpointError, EphemeralConfig, KeyError, MemoryError, MigrationReport,

@@ -92,7 +92,7 @@ def _stored_files(messages: Iterable[types.Message], name: str) -> list[v1.FileR
         file
         for message in messages
         if _FILE in str(message.metadata.get(name, _FILE))
-        for file in _files(message.proto)
+        for file in _Parts(message.proto).files
         if file.url.startswith("ni:")
     ]
 
@@ -106,16 +106,6 @@ def _include(file: v1.FileRef, response: v1.GetFileContentResponse) -> None:
 def data_url(mime: str, content: str) -> str:
     """A URL that contains a file, from its content in base64."""
     return f"data:{mime or 'application/octet-stream'};base64,{content}"
-
-
-def _files(message: v1.Message) -> list[v1.FileRef]:
-    """The files of a message, also those in results of tools, in order."""
-    files: list[v1.FileRef] = []
-    for part in message.parts:
-        if part.HasField("file"):
-            files.append(part.file)
-        files += [piece.file for piece in part.tool_result.content if piece.HasField("file")]
-    return files
 
 
 class _Missing(Exception):

@@ -30,7 +30,7 @@ pub use self::indexing::{IndexRecord, Place};
 pub use self::list::{
     MessageQuery, Order, OwnerMessageQuery, PathMessages, PathPage, PathQuery, SaidPlace,
 };
-pub use self::path::{History, HistoryQuery};
+pub use self::path::{History, HistoryQuery, instructions};
 pub use self::recall::{Freshness, Hydrated, Neighbor, TextMatch, Unindexed, UnindexedChange};
 pub use self::row::{CountedMessage, NewRows, read_message};
 

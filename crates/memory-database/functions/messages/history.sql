@@ -1,8 +1,8 @@
 -- Reads the messages from a head (p_head names it; null: the thread's) back along its
 -- parents, the newest first. Where older messages remain, the instructions follow, with the
 -- status instruction: of the system messages that begin the path, the first
--- p_max_instructions, also if they were returned. Then comes one row without a message, with the status (ok, thread_not_found,
--- message_not_found, unchanged), whether older messages remain, and the number and the
+-- p_max_instructions, also if they were returned. Then comes one row without a message, with
+-- the status (ok, thread_not_found, message_not_found, unchanged), whether older messages remain, and the number and the
 -- tokens of all readable messages of the path. Where messages of the thread were erased,
 -- all messages of the path are counted, also the older ones that are not returned.
 --
