@@ -94,7 +94,7 @@ const OWNERS: [(&str, &[&str]); 32] = [
     ("qdrant-client", &["memory-index", "memory-test-qdrant"]),
     ("fastembed", &["memory-embed"]),
     ("ort", &["memory-embed"]),
-    ("tokenizers", &["memory-embed"]),
+    ("kitoken", &["memory-embed"]),
     // Language models.
     ("genai", &["memory-distill"]),
     ("tiktoken-rs", &["memory-budget"]),

@@ -55,9 +55,8 @@ pub struct EmbedderConfig {
     /// model, or else what the endpoint answers at the start.
     pub dimensions: usize,
     /// The directory with the local model's files: `model.onnx` or
-    /// `model-int8.onnx`, `tokenizer.json`, `config.json`,
-    /// `special_tokens_map.json`, `tokenizer_config.json`. Default: unset, which
-    /// means [`default_model_dir`].
+    /// `model-int8.onnx`, `tokenizer.json`, `tokenizer_config.json`. Default: unset,
+    /// which means [`default_model_dir`].
     pub model_dir: Option<PathBuf>,
     /// Which of the local model's files is used. Default: `int8`.
     pub precision: ModelPrecision,

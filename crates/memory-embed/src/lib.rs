@@ -13,6 +13,7 @@ mod passages;
 mod profile;
 mod session;
 mod similarity;
+mod tokenizer;
 mod usage;
 mod vectors;
 mod weight;

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fastembed::{EmbeddingModel as HubModel, TextEmbedding, TextInitOptions};
 use ort::environment::Environment;
-use tokenizers::Tokenizer;
 
 use crate::config::{
     EmbedderConfig, EmbedderKind, ModelPrecision, default_hub_dir, default_model_dir,
     default_runtime_library,
 };
 use crate::error::EmbedError;
-use crate::session::{LocalSession, read_tokenizer};
+use crate::session::LocalSession;
+use crate::tokenizer::Tokenizer;
 
 /// ONNX Runtime is loaded once in a process.
 static RUNTIME: OnceLock<Environment> = OnceLock::new();
@@ -49,7 +49,7 @@ enum ModelSource {
 }
 
 /// The files of a local model, without its network.
-const FILES: [&str; 3] = ["tokenizer.json", "config.json", "tokenizer_config.json"];
+const FILES: [&str; 2] = ["tokenizer.json", "tokenizer_config.json"];
 
 /// Tokens of a text that a model in this process reads, unless the configuration says otherwise:
 /// more would take longer.
@@ -123,7 +123,7 @@ impl Model {
         if let Some(tokenizer) = &*shared {
             return Ok(Arc::clone(tokenizer));
         }
-        let tokenizer = read_tokenizer(directory, self.max_length);
+        let tokenizer = Tokenizer::read(directory, self.max_length);
         let tokenizer = Arc::new(tokenizer.map_err(|source| self.broken(source))?);
         *shared = Some(Arc::clone(&tokenizer));
         Ok(tokenizer)

@@ -25,12 +25,7 @@ const OPSET: i64 = 17;
 pub fn write(dir: &Path) -> Result<(), Failure> {
     let model = EmbedderConfig::default().model;
     let default = default_model_dir(&model).ok_or("the home directory is unknown")?;
-    for file in [
-        "tokenizer.json",
-        "config.json",
-        "special_tokens_map.json",
-        "tokenizer_config.json",
-    ] {
+    for file in ["tokenizer.json", "tokenizer_config.json"] {
         let from = default.join(file);
         fs::copy(&from, dir.join(file)).map_err(|error| {
             format!(

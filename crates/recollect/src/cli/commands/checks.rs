@@ -161,13 +161,7 @@ fn model_files(config: &Config) -> Vec<Finding> {
         ModelPrecision::Fp32 => "model.onnx",
         ModelPrecision::Int8 => "model-int8.onnx",
     };
-    let files = [
-        weights,
-        "tokenizer.json",
-        "config.json",
-        "special_tokens_map.json",
-        "tokenizer_config.json",
-    ];
+    let files = [weights, "tokenizer.json", "tokenizer_config.json"];
     let missing: Vec<&str> = files
         .into_iter()
         .filter(|file| !dir.join(file).is_file())
